@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_files.c - an archive's lines about files, written and read. */
+/* archive_files.c - writes and reads the lines of an archive about files. */
 #include <string.h>
 
 #include "archive_hash.h"
@@ -14,7 +14,7 @@
 
 /* ---- writing ---- */
 
-static int write_root(struct archive_out *out, const struct archive_file *file)
+static int write_root(struct archive_out *out, const struct packed_file *file)
 {
     archive_line_begin(out, "root");
     archive_line_int(out, "root", file->root);
@@ -23,23 +23,23 @@ static int write_root(struct archive_out *out, const struct archive_file *file)
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-static int write_entry(struct archive_out *out, const struct archive_file *file,
+static int write_entry(struct archive_out *out, const struct packed_file *file,
                        const char *kind)
 {
     archive_line_begin(out, kind);
     archive_line_int(out, "root", file->root);
     archive_line_bytes(out, "path", file->path);
-    if (file->kind == ARCHIVE_LEFT_OUT) {
+    if (file->kind == PACKED_LEFT_OUT) {
         out->counts.left_out++;
         archive_line_bytes(out, "why", ng_str_of(file->why));
     } else {
         archive_line_int(out, "mode", file->mode);
     }
-    if (file->kind == ARCHIVE_FILE) {
+    if (file->kind == PACKED_FILE) {
         json_name(&out->writer, "modified_ms");
         json_int(&out->writer, file->modified_ms);
-        archive_hash_free(out->file_hash);
-        out->file_hash = archive_hash_new();
+        sha256_free(out->file_hash);
+        out->file_hash = sha256_new();
         out->file_size = 0;
         if (out->file_hash == NULL) {
             return archive_out_fail(out, NG_EINTERNAL, "out of memory");
@@ -48,20 +48,20 @@ static int write_entry(struct archive_out *out, const struct archive_file *file,
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-static int write_piece(struct archive_out *out, const struct archive_file *file)
+static int write_piece(struct archive_out *out, const struct packed_file *file)
 {
     archive_line_begin(out, "piece");
     archive_line_bytes(out, "bytes", file->bytes);
     out->file_size += file->bytes.len;
-    if (archive_hash_add(out->file_hash, file->bytes) != NG_OK) {
+    if (sha256_add(out->file_hash, file->bytes) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-static int write_file_end(struct archive_out *out, const struct archive_file *file)
+static int write_file_end(struct archive_out *out, const struct packed_file *file)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     if (archive_hash_hex(out->file_hash, hex) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
@@ -77,21 +77,21 @@ static int write_file_end(struct archive_out *out, const struct archive_file *fi
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-static int write_file(void *user, const struct archive_file *file)
+static int write_file(void *user, const struct packed_file *file)
 {
     struct archive_out *out = user;
     switch (file->kind) {
-    case ARCHIVE_ROOT:
+    case PACKED_ROOT:
         return write_root(out, file);
-    case ARCHIVE_FOLDER:
+    case PACKED_FOLDER:
         return write_entry(out, file, "folder");
-    case ARCHIVE_FILE:
+    case PACKED_FILE:
         return write_entry(out, file, "file");
-    case ARCHIVE_PIECE:
+    case PACKED_PIECE:
         return write_piece(out, file);
-    case ARCHIVE_FILE_END:
+    case PACKED_FILE_END:
         return write_file_end(out, file);
-    case ARCHIVE_LEFT_OUT:
+    case PACKED_LEFT_OUT:
         break;
     }
     return write_entry(out, file, "left_out");
@@ -103,22 +103,21 @@ int archive_write_files(struct archive_out *out)
     if (out->rc == NG_OK) {
         out->rc = rc;
     }
-    archive_hash_free(out->file_hash);
+    sha256_free(out->file_hash);
     out->file_hash = NULL;
     return out->rc;
 }
 
 /* ---- reading ---- */
 
-static int give_file(struct archive_in *in, const struct archive_file *file)
+static int give_file(struct archive_in *in, const struct packed_file *file)
 {
     struct buf why;
-    int rc = NG_OK;
-    if (in->sink == NULL || in->sink->file == NULL) {
-        return NG_OK;
+    if (in->rc != NG_OK || in->sink == NULL || in->sink->file == NULL) {
+        return in->rc;
     }
     buf_init(&why, ARCHIVE_PATH_MAX * 4);
-    rc = in->sink->file(in->sink->user, file, &why);
+    int rc = in->sink->file(in->sink->user, file, &why);
     if (rc != NG_OK) {
         (void)archive_in_fail(in, "%s", buf_cstr(&why));
     }
@@ -126,50 +125,51 @@ static int give_file(struct archive_in *in, const struct archive_file *file)
     return rc;
 }
 
-/* Relative, and nothing in it leads out of the root. */
+/* A relative path that cannot leave the root. */
 static bool path_stays_below(struct ng_str path)
 {
     if (path.len == 0 || path.len >= ARCHIVE_PATH_MAX || memchr(path.data, '\0', path.len)) {
         return false;
     }
-    while (path.len > 0) {
+    for (;;) {
         const char *slash = memchr(path.data, '/', path.len);
-        struct ng_str part = {path.data,
-                              slash == NULL ? path.len : (size_t)(slash - path.data)};
+        struct ng_str part = path;
+        if (slash != NULL) {
+            part.len = (size_t)(slash - path.data);
+        }
         if (part.len == 0 || str_is(part, ".") || str_is(part, "..")) {
             return false;
         }
-        size_t taken = part.len + (slash == NULL ? 0 : 1);
-        path = str_make(path.data + taken, path.len - taken);
-        if (slash != NULL && path.len == 0) {
-            return false;
+        if (slash == NULL) {
+            return true;
         }
+        path = str_make(slash + 1, path.len - part.len - 1);
     }
-    return true;
 }
 
 int archive_read_root(struct archive_in *in, const struct ng_value *line)
 {
-    struct archive_file file = {.kind = ARCHIVE_ROOT};
-    int rc = archive_take_number(in, line, "root", &file.root);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &file.space) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "path", &file.path) : rc;
-    if (rc == NG_OK && file.root != in->root_count) {
-        rc = archive_in_fail(in, "root %llu comes after %llu roots",
-                             (unsigned long long)file.root, (unsigned long long)in->root_count);
+    struct packed_file file = {.kind = PACKED_ROOT};
+    file.root = archive_take_number(in, line, "root");
+    file.space = archive_take_bytes(in, line, "space");
+    file.path = archive_take_bytes(in, line, "path");
+    if (file.root != in->root_count) {
+        return archive_in_fail(in, "root %llu comes after %llu roots",
+                               (unsigned long long)file.root,
+                               (unsigned long long)in->root_count);
     }
     in->root_count++;
-    return rc == NG_OK ? give_file(in, &file) : rc;
+    return give_file(in, &file);
 }
 
-/* Of a folder, a file, what was left out. */
+/* Root and path of a folder, of a file, or of an item that was left out. */
 static int take_place(struct archive_in *in, const struct ng_value *line,
-                      struct archive_file *file)
+                      struct packed_file *file)
 {
-    int rc = archive_take_number(in, line, "root", &file->root);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "path", &file->path) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    file->root = archive_take_number(in, line, "root");
+    file->path = archive_take_bytes(in, line, "path");
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
     if (in->file_hash != NULL) {
         return archive_in_fail(in, "the file before has no end");
@@ -183,91 +183,87 @@ static int take_place(struct archive_in *in, const struct ng_value *line,
     return NG_OK;
 }
 
-static int take_mode(struct archive_in *in, const struct ng_value *line,
-                     struct archive_file *file)
+static void take_mode(struct archive_in *in, const struct ng_value *line,
+                      struct packed_file *file)
 {
-    uint64_t mode = 0;
-    int rc = take_place(in, line, file);
-    rc = rc == NG_OK ? archive_take_number(in, line, "mode", &mode) : rc;
-    if (rc == NG_OK && mode > ARCHIVE_MODE_MAX) {
-        rc = archive_in_fail(in, "\"mode\" has more than permission bits");
+    (void)take_place(in, line, file);
+    uint64_t mode = archive_take_number(in, line, "mode");
+    if (mode > ARCHIVE_MODE_MAX) {
+        (void)archive_in_fail(in, "\"mode\" has more than permission bits");
     }
     file->mode = (uint32_t)mode;
-    return rc;
 }
 
 int archive_read_folder(struct archive_in *in, const struct ng_value *line)
 {
-    struct archive_file file = {.kind = ARCHIVE_FOLDER};
-    int rc = take_mode(in, line, &file);
-    return rc == NG_OK ? give_file(in, &file) : rc;
+    struct packed_file file = {.kind = PACKED_FOLDER};
+    take_mode(in, line, &file);
+    return give_file(in, &file);
 }
 
 int archive_read_file(struct archive_in *in, const struct ng_value *line)
 {
-    struct archive_file file = {.kind = ARCHIVE_FILE};
-    int rc = take_mode(in, line, &file);
-    rc = rc == NG_OK ? archive_take_time(in, line, "modified_ms", &file.modified_ms) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    struct packed_file file = {.kind = PACKED_FILE};
+    take_mode(in, line, &file);
+    file.modified_ms = archive_take_time(in, line, "modified_ms");
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
-    in->file_hash = archive_hash_new();
+    in->file_hash = sha256_new();
     in->file_size = 0;
-    return in->file_hash == NULL ? archive_in_fail(in, "out of memory") : give_file(in, &file);
+    if (in->file_hash == NULL) {
+        return archive_in_fail(in, "out of memory");
+    }
+    return give_file(in, &file);
 }
 
 int archive_read_piece(struct archive_in *in, const struct ng_value *line)
 {
-    struct archive_file file = {.kind = ARCHIVE_PIECE};
-    int rc = archive_take_bytes(in, line, "bytes", &file.bytes);
-    if (rc == NG_OK && in->file_hash == NULL) {
-        rc = archive_in_fail(in, "the piece is of no file");
+    struct packed_file file = {.kind = PACKED_PIECE};
+    file.bytes = archive_take_bytes(in, line, "bytes");
+    if (in->file_hash == NULL) {
+        return archive_in_fail(in, "the piece is of no file");
     }
-    if (rc == NG_OK && archive_hash_add(in->file_hash, file.bytes) != NG_OK) {
-        rc = archive_in_fail(in, "the hash could not be computed");
+    if (sha256_add(in->file_hash, file.bytes) != NG_OK) {
+        return archive_in_fail(in, "the hash could not be computed");
     }
     in->file_size += file.bytes.len;
-    return rc == NG_OK ? give_file(in, &file) : rc;
+    return give_file(in, &file);
 }
 
 int archive_read_file_end(struct archive_in *in, const struct ng_value *line)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1] = "";
-    uint64_t size = 0;
-    struct ng_str content = {NULL, 0};
-    const struct ng_value *changed = json_get(line, "changed");
-    struct archive_file file = {.kind = ARCHIVE_FILE_END};
-    int rc = archive_take_number(in, line, "size", &size);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "content", &content) : rc;
-    if (rc == NG_OK && in->file_hash == NULL) {
-        rc = archive_in_fail(in, "no file ends here");
+    char hex[SHA256_HEX_SIZE] = "";
+    struct packed_file file = {.kind = PACKED_FILE_END};
+    uint64_t size = archive_take_number(in, line, "size");
+    struct ng_str content = archive_take_bytes(in, line, "content");
+    if (in->file_hash == NULL) {
+        return archive_in_fail(in, "no file ends here");
     }
-    if (rc != NG_OK) {
-        return rc;
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
     if (archive_hash_hex(in->file_hash, hex) != NG_OK || size != in->file_size ||
         !str_is(content, hex)) {
         return archive_in_fail(in, "the file's content is not what was written");
     }
-    archive_hash_free(in->file_hash);
+    sha256_free(in->file_hash);
     in->file_hash = NULL;
-    file.changed = changed != NULL && changed->type == NG_TYPE_TRUE;
-    in->counts.changed += file.changed ? 1 : 0;
+    file.changed = archive_take_flag(line, "changed");
+    in->counts.changed += file.changed;
     in->counts.files++;
     return give_file(in, &file);
 }
 
 int archive_read_left_out(struct archive_in *in, const struct ng_value *line)
 {
-    struct ng_str why = {NULL, 0};
-    struct archive_file file = {.kind = ARCHIVE_LEFT_OUT};
-    int rc = take_place(in, line, &file);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "why", &why) : rc;
-    if (rc != NG_OK) {
-        return rc;
-    }
+    struct packed_file file = {.kind = PACKED_LEFT_OUT};
+    (void)take_place(in, line, &file);
+    struct ng_str why = arena_copy(&in->arena, archive_take_bytes(in, line, "why"));
     in->counts.left_out++;
-    struct ng_str kept = arena_copy(&in->arena, why);
-    file.why = kept.data;
-    return kept.data == NULL ? archive_in_fail(in, "out of memory") : give_file(in, &file);
+    file.why = why.data;
+    if (file.why == NULL) {
+        return archive_in_fail(in, "out of memory");
+    }
+    return give_file(in, &file);
 }

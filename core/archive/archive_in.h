@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_in.h - an archive being read. Included by archive_*.c only. */
+/* archive_in.h - state of an archive reader. Included by archive_*.c only. */
 #ifndef NOTEGATE_CORE_ARCHIVE_IN_H
 #define NOTEGATE_CORE_ARCHIVE_IN_H
 
@@ -12,35 +12,37 @@ struct archive_in {
     void *user;
     const struct archive_sink *sink; /* or NULL */
     struct buf *error;
-    struct archive_hash *hash;
+    struct sha256 *hash;
     struct arena arena; /* of one line */
-    struct buf pending; /* read, not looked at yet */
-    size_t taken;       /* of pending */
-    uint64_t line;      /* number of the present one, from 1 */
+    struct buf pending; /* bytes read ahead */
+    size_t taken;       /* consumed bytes of `pending` */
+    uint64_t line;      /* number of the present line, from 1 */
+    int rc;             /* sticky: NG_EFAILED after the first fault */
     struct archive_counts counts;
     int last_kind; /* NG_RECORD_... of the line before, to check the order; 0: none */
     bool ended;
     uint64_t format;
-    /* The document of the revision before. */
+    /* The document of the previous revision line. */
     bool has_last, last_newest;
     uint64_t last_revision, last_event;
     struct buf collection, space, id, json, text;
-    /* Files: roots so far; of the present one its bytes. */
-    uint64_t root_count, file_size;
-    struct archive_hash *file_hash; /* NULL: between files */
+    uint64_t root_count, file_size; /* roots so far; bytes of the present file so far */
+    struct sha256 *file_hash;       /* NULL: between files */
 };
 
-/* A sentence with the line's number; NG_EFAILED. */
+/* Reports the first fault with its line number; later ones are dropped. Returns NG_EFAILED. */
 int archive_in_fail(struct archive_in *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-int archive_take_number(struct archive_in *in, const struct ng_value *line, const char *name,
-                        uint64_t *ret);
-int archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name,
-                      int64_t *ret);
-int archive_take_bytes(struct archive_in *in, const struct ng_value *line, const char *name,
-                       struct ng_str *ret);
+/* Members of a line. A missing or malformed one sets in->rc: check it once after all members.
+ */
+uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,
+                             const char *name);
+int64_t archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name);
+struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *line,
+                                 const char *name);
+bool archive_take_flag(const struct ng_value *line, const char *name);
 
-/* archive_files.c: the lines of an archive's files. */
+/* archive_files.c: lines about files. */
 int archive_read_root(struct archive_in *in, const struct ng_value *line);
 int archive_read_folder(struct archive_in *in, const struct ng_value *line);
 int archive_read_file(struct archive_in *in, const struct ng_value *line);

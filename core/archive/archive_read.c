@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_read.c - checks an archive line by line and gives its records to a sink. */
-#include <openssl/evp.h>
+/* archive_read.c - checks an archive line by line and passes its records to a sink. */
 #include <stdlib.h>
 
 #include "archive.h"
 #include "archive_hash.h"
 #include "archive_in.h"
 #include "core/base/arena.h"
+#include "core/base/base64.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
 #define ARCHIVE_READ_BYTES ((size_t)64 * 1024)
-/* Nesting of a line. */
-#define ARCHIVE_DEPTH 8
+#define ARCHIVE_DEPTH 8 /* nesting of a line */
 #define ARCHIVE_FIELDS_MAX 64
-/* Lines of files come behind all records. */
+/* Lines about files follow all records. */
 #define ARCHIVE_ORDER_ROOTS (NG_RECORD_SEQ + 1)
 #define ARCHIVE_ORDER_FILES (NG_RECORD_SEQ + 2)
 #define ARCHIVE_ORDER_END (NG_RECORD_SEQ + 3)
@@ -25,11 +24,15 @@
 int archive_in_fail(struct archive_in *in, const char *format, ...)
 {
     va_list args;
+    if (in->rc != NG_OK) {
+        return in->rc;
+    }
+    in->rc = NG_EFAILED;
     buf_printf(in->error, "line %llu: ", (unsigned long long)in->line);
     va_start(args, format);
     buf_vprintf(in->error, format, args);
     va_end(args);
-    return NG_EFAILED;
+    return in->rc;
 }
 
 /* ---- lines ---- */
@@ -41,7 +44,10 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
     *ret = str_make(NULL, 0);
     for (;;) {
         size_t left = in->pending.len - searched;
-        const char *end = left == 0 ? NULL : memchr(in->pending.data + searched, '\n', left);
+        const char *end = NULL;
+        if (left > 0) {
+            end = memchr(in->pending.data + searched, '\n', left);
+        }
         if (end != NULL) {
             *ret = str_make(in->pending.data + in->taken,
                             (size_t)(end - in->pending.data) - in->taken);
@@ -50,7 +56,6 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
             in->counts.bytes += ret->len + 1;
             return NG_OK;
         }
-        /* What was taken makes room first. */
         size_t rest = in->pending.len - in->taken;
         if (in->taken > 0 && rest > 0) {
             memmove(in->pending.data, in->pending.data + in->taken, rest);
@@ -62,40 +67,46 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
         size_t len = 0;
         if (to == NULL) {
             in->line++;
-            return archive_in_fail(in, in->pending.rc == NG_ETOOLARGE ? "the line is too long"
-                                                                      : "out of memory");
+            bool too_long = in->pending.rc == NG_ETOOLARGE;
+            return archive_in_fail(in, too_long ? "the line is too long" : "out of memory");
         }
         int rc = in->get(in->user, to, ARCHIVE_READ_BYTES, &len);
         if (rc != NG_OK) {
             in->line++;
             return archive_in_fail(in, "the file cannot be read on");
         }
+        if (len == 0 && rest > 0) {
+            in->line++;
+            return archive_in_fail(in, "the line has no end; the file is cut off");
+        }
         if (len == 0) {
-            in->line += rest > 0 ? 1 : 0;
-            return rest > 0 ? archive_in_fail(in, "the line has no end; the file is cut off")
-                            : NG_OK;
+            return NG_OK;
         }
         in->pending.len += len;
     }
 }
 
-/* The line's own hash, and its bytes into the running one. */
+/* Compares the hash at the end of the line and adds the line to the running hash. */
 static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     static const char last_mark[] = ",\"sha256\":\"";
-    static const char mark[] = ",\"h\":\"";
+    size_t tail = ARCHIVE_LINE_TAIL;
+    size_t chars = ARCHIVE_LINE_HASH_CHARS;
+    const char *wanted = ",\"h\":\"";
     *ret_last = line.len > ARCHIVE_LAST_TAIL && memcmp(line.data + line.len - ARCHIVE_LAST_TAIL,
                                                        last_mark, sizeof(last_mark) - 1) == 0;
-    size_t tail = *ret_last ? ARCHIVE_LAST_TAIL : ARCHIVE_LINE_TAIL;
-    size_t chars = *ret_last ? ARCHIVE_HASH_CHARS : ARCHIVE_LINE_HASH_CHARS;
-    const char *wanted = *ret_last ? last_mark : mark;
+    if (*ret_last) {
+        tail = ARCHIVE_LAST_TAIL;
+        chars = ARCHIVE_HASH_CHARS;
+        wanted = last_mark;
+    }
     if (line.len <= tail || memcmp(line.data + line.len - tail, wanted, strlen(wanted)) != 0 ||
         memcmp(line.data + line.len - 2, "\"}", 2) != 0) {
         return archive_in_fail(in, in->line == 1 ? "this is no notegate backup"
                                                  : "the line does not end in its hash");
     }
-    if (archive_hash_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
+    if (sha256_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
         archive_hash_hex(in->hash, hex) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
     }
@@ -107,8 +118,8 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
             "it, was changed or is missing",
             (int)chars, found, (int)chars, hex);
     }
-    if (archive_hash_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
-        archive_hash_add(in->hash, ng_str_of("\n")) != NG_OK) {
+    if (sha256_add(in->hash, str_make(line.data + line.len - tail, tail)) != NG_OK ||
+        sha256_add(in->hash, ng_str_of("\n")) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
     }
     return NG_OK;
@@ -116,108 +127,96 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
 
 /* ---- members ---- */
 
-int archive_take_number(struct archive_in *in, const struct ng_value *line, const char *name,
-                        uint64_t *ret)
+int64_t archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name)
 {
     int64_t number = 0;
     const struct ng_value *value = json_get(line, name);
-    if (value == NULL || json_integer(value, &number) != NG_OK || number < 0) {
-        return archive_in_fail(in, "\"%s\" is missing or no number", name);
+    if (value == NULL || json_integer(value, &number) != NG_OK) {
+        (void)archive_in_fail(in, "\"%s\" is missing or no number", name);
     }
-    *ret = (uint64_t)number;
-    return NG_OK;
+    return number;
 }
 
-int archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name,
-                      int64_t *ret)
+uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,
+                             const char *name)
 {
-    const struct ng_value *value = json_get(line, name);
-    if (value == NULL || json_integer(value, ret) != NG_OK) {
-        return archive_in_fail(in, "\"%s\" is missing or no number", name);
+    int64_t number = archive_take_time(in, line, name);
+    if (number < 0) {
+        (void)archive_in_fail(in, "\"%s\" is missing or no number", name);
+        return 0;
     }
-    return NG_OK;
+    return (uint64_t)number;
 }
 
-static int decode_base64(struct archive_in *in, const char *name, struct ng_str text,
-                         struct ng_str *ret)
+static struct ng_str decode_base64(struct archive_in *in, const char *name, struct ng_str text)
 {
-    enum { CHUNK = 4096 };
-    char *out = arena_alloc(&in->arena, text.len / 4 * 3 + 4);
-    size_t len = 0;
-    size_t padding = 0;
-    if (out == NULL) {
-        return archive_in_fail(in, "out of memory");
+    struct buf out;
+    buf_init(&out, ARCHIVE_LINE_MAX);
+    bool is_base64 = base64_decode(&out, text, BASE64_STANDARD);
+    struct ng_str bytes = {"", 0};
+    if (out.len > 0) {
+        bytes = arena_copy(&in->arena, buf_str(&out));
     }
-    while (padding < 2 && padding < text.len && text.data[text.len - 1 - padding] == '=') {
-        padding++;
+    if (out.rc != NG_OK || bytes.data == NULL) {
+        (void)archive_in_fail(in, "out of memory");
+    } else if (!is_base64) {
+        (void)archive_in_fail(in, "\"%s\" is not base64", name);
     }
-    for (size_t i = 0; i < text.len; i += CHUNK) {
-        size_t part = text.len - i < CHUNK ? text.len - i : CHUNK;
-        int got = part % 4 != 0
-                      ? -1
-                      : EVP_DecodeBlock((unsigned char *)out + len,
-                                        (const unsigned char *)text.data + i, (int)part);
-        if (got < 0) {
-            return archive_in_fail(in, "\"%s\" is not base64", name);
-        }
-        len += (size_t)got;
-    }
-    *ret = str_make(out, len - (len >= padding ? padding : 0));
-    return NG_OK;
+    buf_done(&out);
+    return bytes;
 }
 
-static int bytes_of(struct archive_in *in, const char *name, const struct ng_value *value,
-                    struct ng_str *ret)
+static struct ng_str bytes_of(struct archive_in *in, const char *name,
+                              const struct ng_value *value)
 {
     const struct ng_value *coded = json_get(value, "base64");
     if (value->type == NG_TYPE_STRING) {
-        *ret = value->text;
-        return NG_OK;
+        return value->text;
     }
     if (value->type != NG_TYPE_OBJECT || coded == NULL || coded->type != NG_TYPE_STRING) {
-        return archive_in_fail(in, "\"%s\" is no text", name);
+        (void)archive_in_fail(in, "\"%s\" is no text", name);
+        return str_make(NULL, 0);
     }
-    return decode_base64(in, name, coded->text, ret);
+    return decode_base64(in, name, coded->text);
 }
 
-int archive_take_bytes(struct archive_in *in, const struct ng_value *line, const char *name,
-                       struct ng_str *ret)
+struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *line,
+                                 const char *name)
 {
     const struct ng_value *value = json_get(line, name);
-    return value == NULL ? archive_in_fail(in, "\"%s\" is missing", name)
-                         : bytes_of(in, name, value, ret);
+    if (value == NULL) {
+        (void)archive_in_fail(in, "\"%s\" is missing", name);
+        return str_make(NULL, 0);
+    }
+    return bytes_of(in, name, value);
 }
 
-static bool take_flag(const struct ng_value *line, const char *name)
+bool archive_take_flag(const struct ng_value *line, const char *name)
 {
     const struct ng_value *value = json_get(line, name);
     return value != NULL && value->type == NG_TYPE_TRUE;
 }
 
-/* A body: as before, a splice of it, or whole. */
+/* Updates `body` of the previous revision: unchanged if the member is missing, spliced if it is
+ * a splice, else replaced. */
 static int take_body(struct archive_in *in, const struct ng_value *line, const char *name,
                      struct buf *body)
 {
     const struct ng_value *value = json_get(line, name);
-    struct ng_str put = {NULL, 0};
-    uint64_t at = 0;
-    uint64_t cut = 0;
-    if (value == NULL) {
-        return NG_OK;
+    if (in->rc != NG_OK || value == NULL) {
+        return in->rc;
     }
     if (json_get(value, "put") == NULL) {
-        int rc = bytes_of(in, name, value, &put);
+        struct ng_str whole = bytes_of(in, name, value);
         buf_clear(body);
-        buf_add_str(body, put);
-        return rc != NG_OK         ? rc
-               : body->rc == NG_OK ? NG_OK
-                                   : archive_in_fail(in, "out of memory");
+        buf_add_str(body, whole);
+        return body->rc == NG_OK ? in->rc : archive_in_fail(in, "out of memory");
     }
-    int rc = archive_take_number(in, value, "at", &at);
-    rc = rc == NG_OK ? archive_take_number(in, value, "cut", &cut) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, value, "put", &put) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    uint64_t at = archive_take_number(in, value, "at");
+    uint64_t cut = archive_take_number(in, value, "cut");
+    struct ng_str put = archive_take_bytes(in, value, "put");
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
     if (at > body->len || cut > body->len - at) {
         return archive_in_fail(
@@ -238,18 +237,20 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
     return NG_OK;
 }
 
-/* The JSON of a document is an object, in every revision. */
-static int check_json(struct archive_in *in)
+/* The JSON of every revision must be an object. */
+static void check_json(struct archive_in *in)
 {
     const struct ng_value *body = NULL;
     struct json_error error;
+    if (in->rc != NG_OK) {
+        return;
+    }
     int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
     if (rc != NG_OK && rc != NG_EJSON) {
-        return archive_in_fail(in, "out of memory");
+        (void)archive_in_fail(in, "out of memory");
+    } else if (rc == NG_EJSON || body->type != NG_TYPE_OBJECT) {
+        (void)archive_in_fail(in, "\"json\" is no JSON object");
     }
-    return rc == NG_OK && body->type == NG_TYPE_OBJECT
-               ? NG_OK
-               : archive_in_fail(in, "\"json\" is no JSON object");
 }
 
 /* ---- kinds of lines ---- */
@@ -260,19 +261,19 @@ static int read_header(struct archive_in *in, const struct ng_value *line)
     if (kind == NULL || !str_is(kind->text, "notegate backup")) {
         return archive_in_fail(in, "this is no notegate backup");
     }
-    int rc = archive_take_number(in, line, "format", &in->format);
-    if (rc == NG_OK && (in->format < ARCHIVE_FORMAT_PLAIN || in->format > ARCHIVE_FORMAT)) {
+    in->format = archive_take_number(in, line, "format");
+    if (in->format < ARCHIVE_FORMAT_PLAIN || in->format > ARCHIVE_FORMAT) {
         return archive_in_fail(
             in, "the format is %llu, this notegate reads up to %d; use a newer one",
             (unsigned long long)in->format, ARCHIVE_FORMAT);
     }
-    return rc;
+    return in->rc;
 }
 
 static int sink_record(struct archive_in *in, const struct ng_record *record)
 {
-    if (in->sink == NULL) {
-        return NG_OK;
+    if (in->rc != NG_OK || in->sink == NULL) {
+        return in->rc;
     }
     struct buf why;
     buf_init(&why, 4096);
@@ -288,15 +289,15 @@ static int read_fields(struct archive_in *in, const struct ng_value *list,
                        struct ng_field *fields, size_t *ret_count)
 {
     size_t count = 0;
-    for (const struct ng_value *one = list == NULL ? NULL : list->first; one != NULL;
-         one = one->next) {
-        uint64_t use = 0;
-        struct ng_str name = {NULL, 0};
+    if (list == NULL || in->rc != NG_OK) {
+        return in->rc;
+    }
+    for (const struct ng_value *one = list->first; one != NULL; one = one->next) {
         const struct ng_value *weight = json_get(one, "weight");
-        int rc = archive_take_bytes(in, one, "name", &name);
-        rc = rc == NG_OK ? archive_take_number(in, one, "use", &use) : rc;
-        if (rc != NG_OK) {
-            return rc;
+        struct ng_str name = archive_take_bytes(in, one, "name");
+        uint64_t use = archive_take_number(in, one, "use");
+        if (in->rc != NG_OK) {
+            return in->rc;
         }
         struct ng_str kept = arena_copy(&in->arena, name);
         if (count == ARCHIVE_FIELDS_MAX || kept.data == NULL || use < NG_FIELD_TAG ||
@@ -305,7 +306,10 @@ static int read_fields(struct archive_in *in, const struct ng_value *list,
         }
         fields[count].name = kept.data;
         fields[count].use = (enum ng_field_use)use;
-        fields[count].weight = weight == NULL ? 0 : json_double(weight);
+        fields[count].weight = 0;
+        if (weight != NULL) {
+            fields[count].weight = json_double(weight);
+        }
         count++;
     }
     *ret_count = count;
@@ -316,23 +320,19 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
 {
     struct ng_field fields[ARCHIVE_FIELDS_MAX];
     struct ng_collection collection = {.fields = fields, .field_size = sizeof(struct ng_field)};
-    struct ng_str name = {NULL, 0};
-    uint64_t flags = 0;
-    int rc = archive_take_bytes(in, line, "name", &name);
-    rc = rc == NG_OK ? archive_take_number(in, line, "flags", &flags) : rc;
-    rc = rc == NG_OK
-             ? read_fields(in, json_get(line, "fields"), fields, &collection.field_count)
-             : rc;
+    struct ng_str name = arena_copy(&in->arena, archive_take_bytes(in, line, "name"));
+    collection.name = name.data;
+    collection.flags = (uint32_t)archive_take_number(in, line, "flags");
+    int rc = read_fields(in, json_get(line, "fields"), fields, &collection.field_count);
     if (rc != NG_OK || in->sink == NULL) {
         return rc;
     }
-    struct ng_str kept = arena_copy(&in->arena, name);
+    if (collection.name == NULL) {
+        return archive_in_fail(in, "out of memory");
+    }
     struct buf why;
     buf_init(&why, 4096);
-    collection.name = kept.data;
-    collection.flags = (uint32_t)flags;
-    rc = kept.data == NULL ? NG_EINTERNAL
-                           : in->sink->collection(in->sink->user, &collection, &why);
+    rc = in->sink->collection(in->sink->user, &collection, &why);
     if (rc != NG_OK) {
         (void)archive_in_fail(in, "%s", buf_cstr(&why));
     }
@@ -340,20 +340,17 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
     return rc;
 }
 
-/* The document a revision line is about: named, or that of the line before. */
+/* The document of a revision line: named, or that of the line before. */
 static int take_key(struct archive_in *in, const struct ng_value *line)
 {
-    struct ng_str collection = {NULL, 0};
-    struct ng_str space = {NULL, 0};
-    struct ng_str id = {NULL, 0};
     if (json_get(line, "id") == NULL) {
         return in->has_last ? NG_OK : archive_in_fail(in, "the document is not named");
     }
-    int rc = archive_take_bytes(in, line, "collection", &collection);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &space) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &id) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    struct ng_str collection = archive_take_bytes(in, line, "collection");
+    struct ng_str space = archive_take_bytes(in, line, "space");
+    struct ng_str id = archive_take_bytes(in, line, "id");
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
     struct buf *all[] = {&in->collection, &in->space, &in->id, &in->json, &in->text};
     for (size_t i = 0; i < NG_COUNT(all); i++) {
@@ -363,7 +360,8 @@ static int take_key(struct archive_in *in, const struct ng_value *line)
     buf_add_str(&in->space, space);
     buf_add_str(&in->id, id);
     if (in->collection.rc != NG_OK || in->space.rc != NG_OK || in->id.rc != NG_OK) {
-        return archive_in_fail(in, "out of memory"); /* never under another name */
+        return archive_in_fail(in,
+                               "out of memory"); /* a truncated key names another document */
     }
     in->has_last = true;
     in->last_newest = false;
@@ -376,19 +374,19 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
 {
     struct ng_doc doc = {.size = sizeof(doc)};
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_REVISION, .doc = &doc};
-    int rc = take_key(in, line);
-    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &doc.revision) : rc;
-    rc = rc == NG_OK ? archive_take_number(in, line, "seq", &doc.seq) : rc;
-    rc = rc == NG_OK ? archive_take_number(in, line, "created_seq", &doc.created_seq) : rc;
-    rc = rc == NG_OK ? archive_take_time(in, line, "created_ms", &doc.created_ms) : rc;
-    rc = rc == NG_OK ? archive_take_time(in, line, "updated_ms", &doc.updated_ms) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "author", &doc.author) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &doc.action) : rc;
-    rc = rc == NG_OK ? take_body(in, line, "json", &in->json) : rc;
-    rc = rc == NG_OK ? check_json(in) : rc;
-    rc = rc == NG_OK ? take_body(in, line, "text", &in->text) : rc;
-    if (rc != NG_OK) {
-        return rc;
+    (void)take_key(in, line);
+    doc.revision = archive_take_number(in, line, "revision");
+    doc.seq = archive_take_number(in, line, "seq");
+    doc.created_seq = archive_take_number(in, line, "created_seq");
+    doc.created_ms = archive_take_time(in, line, "created_ms");
+    doc.updated_ms = archive_take_time(in, line, "updated_ms");
+    doc.author = archive_take_bytes(in, line, "author");
+    doc.action = archive_take_bytes(in, line, "action");
+    (void)take_body(in, line, "json", &in->json);
+    check_json(in);
+    (void)take_body(in, line, "text", &in->text);
+    if (in->rc != NG_OK) {
+        return in->rc;
     }
     if (doc.revision <= in->last_revision || in->last_newest) {
         return archive_in_fail(
@@ -399,10 +397,13 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
     doc.key.space = buf_str(&in->space);
     doc.key.id = buf_str(&in->id);
     doc.json = buf_str(&in->json);
-    doc.text = in->text.data == NULL ? ng_str_of("") : buf_str(&in->text);
+    doc.text = buf_str(&in->text);
+    if (doc.text.data == NULL) {
+        doc.text = ng_str_of("");
+    }
     doc.text_size = doc.text.len;
-    doc.deleted = take_flag(line, "deleted");
-    record.newest = take_flag(line, "newest");
+    doc.deleted = archive_take_flag(line, "deleted");
+    record.newest = archive_take_flag(line, "newest");
     in->last_revision = doc.revision;
     in->last_newest = record.newest;
     in->counts.revisions++;
@@ -414,25 +415,26 @@ static int read_event(struct archive_in *in, const struct ng_value *line)
     struct ng_event event = {.size = sizeof(event)};
     struct ng_record record = {
         .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
-    int rc = archive_take_number(in, line, "seq", &event.seq);
-    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &event.time_ms) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "collection", &event.key.collection) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "space", &event.key.space) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "id", &event.key.id) : rc;
-    rc = rc == NG_OK ? archive_take_number(in, line, "revision", &event.revision) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "agent", &event.agent) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "tool", &event.tool) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "action", &event.action) : rc;
-    if (rc == NG_OK && json_get(line, "data") != NULL) {
-        rc = archive_take_bytes(in, line, "data", &event.data);
+    event.seq = archive_take_number(in, line, "seq");
+    event.time_ms = archive_take_time(in, line, "time_ms");
+    event.key.collection = archive_take_bytes(in, line, "collection");
+    event.key.space = archive_take_bytes(in, line, "space");
+    event.key.id = archive_take_bytes(in, line, "id");
+    event.revision = archive_take_number(in, line, "revision");
+    event.agent = archive_take_bytes(in, line, "agent");
+    event.tool = archive_take_bytes(in, line, "tool");
+    event.action = archive_take_bytes(in, line, "action");
+    if (json_get(line, "data") != NULL) {
+        event.data = archive_take_bytes(in, line, "data");
     }
-    if (rc == NG_OK && event.seq <= in->last_event) {
-        rc = archive_in_fail(in, "event %llu comes after event %llu",
-                             (unsigned long long)event.seq, (unsigned long long)in->last_event);
+    if (event.seq <= in->last_event) {
+        return archive_in_fail(in, "event %llu comes after event %llu",
+                               (unsigned long long)event.seq,
+                               (unsigned long long)in->last_event);
     }
     in->last_event = event.seq;
     in->counts.events++;
-    return rc == NG_OK ? sink_record(in, &record) : rc;
+    return sink_record(in, &record);
 }
 
 static int read_answer(struct archive_in *in, const struct ng_value *line)
@@ -440,20 +442,20 @@ static int read_answer(struct archive_in *in, const struct ng_value *line)
     struct ng_answer answer = {.size = sizeof(answer)};
     struct ng_record record = {
         .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
-    int rc = archive_take_bytes(in, line, "scope", &answer.scope);
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "body_hash", &answer.body_hash) : rc;
-    rc = rc == NG_OK ? archive_take_bytes(in, line, "reply", &answer.reply) : rc;
-    rc = rc == NG_OK ? archive_take_time(in, line, "time_ms", &answer.time_ms) : rc;
-    rc = rc == NG_OK ? archive_take_time(in, line, "expires_ms", &answer.expires_ms) : rc;
+    answer.scope = archive_take_bytes(in, line, "scope");
+    answer.body_hash = archive_take_bytes(in, line, "body_hash");
+    answer.reply = archive_take_bytes(in, line, "reply");
+    answer.time_ms = archive_take_time(in, line, "time_ms");
+    answer.expires_ms = archive_take_time(in, line, "expires_ms");
     in->counts.answers++;
-    return rc == NG_OK ? sink_record(in, &record) : rc;
+    return sink_record(in, &record);
 }
 
 static int read_seq(struct archive_in *in, const struct ng_value *line)
 {
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_SEQ};
-    int rc = archive_take_number(in, line, "seq", &record.seq);
-    return rc == NG_OK ? sink_record(in, &record) : rc;
+    record.seq = archive_take_number(in, line, "seq");
+    return sink_record(in, &record);
 }
 
 static int read_end(struct archive_in *in, const struct ng_value *line)
@@ -464,18 +466,14 @@ static int read_end(struct archive_in *in, const struct ng_value *line)
     } counts[] = {
         {"documents", in->counts.documents}, {"revisions", in->counts.revisions},
         {"events", in->counts.events},       {"answers", in->counts.answers},
-        {"files", in->counts.files}, /* from the second format on */
+        {"files", in->counts.files}, /* format 2 and later */
     };
-    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT ? 1 : 0);
+    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT);
     if (in->file_hash != NULL) {
         return archive_in_fail(in, "the last file has no end");
     }
     for (size_t i = 0; i < count; i++) {
-        uint64_t said = 0;
-        int rc = archive_take_number(in, line, counts[i].name, &said);
-        if (rc != NG_OK) {
-            return rc;
-        }
+        uint64_t said = archive_take_number(in, line, counts[i].name);
         if (said != counts[i].found) {
             return archive_in_fail(in, "it counts %llu %s, the file has %llu",
                                    (unsigned long long)said, counts[i].name,
@@ -483,7 +481,7 @@ static int read_end(struct archive_in *in, const struct ng_value *line)
         }
     }
     in->ended = true;
-    return NG_OK;
+    return in->rc;
 }
 
 static int read_line(struct archive_in *in, const struct ng_value *line, bool last)
@@ -537,11 +535,12 @@ static int read_all(struct archive_in *in)
         if (rc != NG_OK) {
             return rc;
         }
+        if (text.data == NULL && in->ended) {
+            return NG_OK;
+        }
         if (text.data == NULL) {
             in->line++;
-            return in->ended
-                       ? NG_OK
-                       : archive_in_fail(in, "the last line is missing; the file is cut off");
+            return archive_in_fail(in, "the last line is missing; the file is cut off");
         }
         if (in->ended) {
             return archive_in_fail(in, "there is something behind the end");
@@ -571,7 +570,7 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
         buf_init(all[i], ARCHIVE_LINE_MAX);
     }
     arena_init(&in.arena, 0);
-    in.hash = archive_hash_new();
+    in.hash = sha256_new();
     int rc = in.hash == NULL ? archive_in_fail(&in, "out of memory") : read_all(&in);
     if (rc == NG_OK) {
         *ret = in.counts;
@@ -580,7 +579,7 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
         buf_done(all[i]);
     }
     arena_done(&in.arena);
-    archive_hash_free(in.hash);
-    archive_hash_free(in.file_hash);
+    sha256_free(in.hash);
+    sha256_free(in.file_hash);
     return rc;
 }

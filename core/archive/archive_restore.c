@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_restore.c - an archive into an empty store: declarations, fields of the newest
- * revisions, all or nothing. */
+/* archive_restore.c - restores an archive into an empty store, all or nothing. */
 #include "archive.h"
 #include "core/base/str.h"
 #include "core/call/call.h"
@@ -8,13 +7,13 @@
 #include "core/json/json.h"
 #include "core/store/store.h"
 
-/* Memory for the declarations that only the archive has. */
+/* Memory for collections that no present plugin declares. */
 #define RESTORE_DECLARED_MAX ((size_t)16 * 1024 * 1024)
 
 struct restore {
     const struct archive_origin *into;
     struct call *call;
-    struct arena declared; /* collections of the archive; they live until the end */
+    struct arena declared; /* collections of the archive, for the whole restore */
     struct ng_collection *collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
     struct arena arena; /* of one record */
@@ -24,8 +23,10 @@ static const struct ng_collection *restore_collection(struct restore *restore,
                                                       struct ng_str name)
 {
     const struct archive_origin *into = restore->into;
-    const struct ng_collection *known =
-        into->collection == NULL ? NULL : into->collection(into->user, name);
+    const struct ng_collection *known = NULL;
+    if (into->collection != NULL) {
+        known = into->collection(into->user, name);
+    }
     for (size_t i = 0; known == NULL && i < restore->collection_count; i++) {
         if (str_is(name, restore->collections[i]->name)) {
             known = restore->collections[i];
@@ -36,7 +37,7 @@ static const struct ng_collection *restore_collection(struct restore *restore,
 
 static int restore_why(struct restore *restore, struct buf *error, int rc)
 {
-    struct ng_str text = restore->call->work.message;
+    struct ng_str text = restore->call->staged.message;
     if (text.len > 0) {
         buf_add_str(error, text);
     } else {
@@ -69,8 +70,7 @@ static struct ng_collection *restore_copy(struct restore *restore,
     return copy;
 }
 
-/* The first reading: what is declared. The present plugins' declarations go first; what no
- * plugin declares keeps the archive's. */
+/* First pass: declares each collection as a present plugin does, else as the archive does. */
 static int restore_declare(void *user, const struct ng_collection *collection,
                            struct buf *error)
 {
@@ -79,9 +79,10 @@ static int restore_declare(void *user, const struct ng_collection *collection,
     const struct ng_collection *known =
         restore_collection(restore, ng_str_of(collection->name));
     if (known == NULL) {
-        struct ng_collection *copy = restore->collection_count == STORE_COLLECTIONS_MAX
-                                         ? NULL
-                                         : restore_copy(restore, collection);
+        struct ng_collection *copy = NULL;
+        if (restore->collection_count < STORE_COLLECTIONS_MAX) {
+            copy = restore_copy(restore, collection);
+        }
         if (copy == NULL) {
             buf_add_c(error, "too many collections, or out of memory");
             return NG_ETOOLARGE;
@@ -93,7 +94,7 @@ static int restore_declare(void *user, const struct ng_collection *collection,
     return rc == NG_OK ? NG_OK : restore_why(restore, error, rc);
 }
 
-/* Fields of a newest revision, as a put has them. */
+/* The indexed fields of a newest revision. */
 static int restore_fields(struct restore *restore, const struct ng_collection *collection,
                           struct ng_record *record, struct buf *error)
 {
@@ -132,7 +133,7 @@ static int restore_skip_collection(void *user, const struct ng_collection *colle
     return NG_OK;
 }
 
-/* The second reading: what is kept. */
+/* Second pass: imports. */
 static int restore_record(void *user, const struct ng_record *record, struct buf *error)
 {
     struct restore *restore = user;
@@ -148,7 +149,10 @@ static int restore_record(void *user, const struct ng_record *record, struct buf
         }
         whole.quiet = (collection->flags & NG_COLLECTION_QUIET) != 0;
         whole.no_history = (collection->flags & NG_COLLECTION_NO_HISTORY) != 0;
-        int rc = record->newest ? restore_fields(restore, collection, &whole, error) : NG_OK;
+        int rc = NG_OK;
+        if (record->newest) {
+            rc = restore_fields(restore, collection, &whole, error);
+        }
         if (rc != NG_OK) {
             return rc;
         }
@@ -157,8 +161,8 @@ static int restore_record(void *user, const struct ng_record *record, struct buf
     return rc == NG_OK ? NG_OK : restore_why(restore, error, rc);
 }
 
-/* Either reading; the first only looks. */
-static int restore_file(void *user, const struct archive_file *file, struct buf *error)
+/* Both passes: unpack_begin() decides whether files are written. */
+static int restore_file(void *user, const struct packed_file *file, struct buf *error)
 {
     struct restore *restore = user;
     if (restore->into->unpack == NULL) {
@@ -197,14 +201,19 @@ static int restore_keep(struct restore *restore, const struct archive_source *so
         return restore_why(restore, error, rc);
     }
     rc = archive_read(source->get, source->user, &sink, ret, error);
-    /* The documents tell of files, so these are there first. */
-    rc = rc == NG_OK && into->unpack != NULL ? unpack_sync(into->unpack, error) : rc;
+    /* Files become durable before the documents that refer to them. */
+    if (rc == NG_OK && into->unpack != NULL) {
+        rc = unpack_sync(into->unpack, error);
+    }
     if (rc != NG_OK && into->unpack != NULL && unpack_made(into->unpack) > 0) {
         buf_printf(error, "; %llu files were made: they stay, and the next restore goes on",
                    (unsigned long long)unpack_made(into->unpack));
     }
     int end = into->backend->import_end(into->db, &restore->call->pub, rc == NG_OK);
-    return rc == NG_OK && end != NG_OK ? restore_why(restore, error, end) : rc;
+    if (rc == NG_OK && end != NG_OK) {
+        return restore_why(restore, error, end);
+    }
+    return rc;
 }
 
 int archive_restore(const struct archive_origin *into, struct call *call,

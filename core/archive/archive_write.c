@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* archive_write.c - an export as lines of JSON with hashes. */
-#include <openssl/evp.h>
+/* archive_write.c - writes an export as lines of JSON with hashes. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "archive.h"
 #include "archive_hash.h"
 #include "archive_out.h"
+#include "core/base/base64.h"
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
+#include "core/base/rfc3339.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/call.h"
@@ -15,9 +16,7 @@
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
 
-/* Bytes that go through base64 at once; a multiple of 3. */
-#define ARCHIVE_BASE64_BYTES 3072
-/* Lines are handed over in pieces of about this size. */
+/* Lines are buffered up to about this size. */
 #define ARCHIVE_PIECE_BYTES ((size_t)64 * 1024)
 
 int archive_out_fail(struct archive_out *out, int rc, const char *what)
@@ -53,30 +52,31 @@ void archive_line_begin(struct archive_out *out, const char *kind)
     json_cstring(&out->writer, kind);
 }
 
-/* Ends the line with the hash over all that went before, under this name. */
 int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     json_end(&out->writer);
     if (out->line.rc != NG_OK) {
+        bool too_large = out->line.rc == NG_ETOOLARGE;
         return archive_out_fail(out, out->line.rc,
-                                out->line.rc == NG_ETOOLARGE ? "a document is too large"
-                                                             : "out of memory");
+                                too_large ? "a document is too large" : "out of memory");
     }
     /* The closing brace comes after the hash. */
     size_t body = out->line.len - 1;
-    if (archive_hash_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
+    if (sha256_add(out->hash, str_make(out->line.data, body)) != NG_OK ||
         archive_hash_hex(out->hash, hex) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     out->line.len = body;
     buf_printf(&out->line, ",\"%s\":\"%.*s\"}\n", hash_name, (int)hash_chars, hex);
-    if (archive_hash_add(out->hash, str_make(out->line.data + body, out->line.len - body)) !=
-        NG_OK) {
+    if (sha256_add(out->hash, str_make(out->line.data + body, out->line.len - body)) != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "the hash failed");
     }
     buf_add_str(&out->out, buf_str(&out->line));
-    return out->out.len >= ARCHIVE_PIECE_BYTES || out->out.rc != NG_OK ? out_flush(out) : NG_OK;
+    if (out->out.len < ARCHIVE_PIECE_BYTES && out->out.rc == NG_OK) {
+        return NG_OK;
+    }
+    return out_flush(out);
 }
 
 void archive_line_int(struct archive_out *out, const char *name, uint64_t number)
@@ -89,17 +89,9 @@ static void line_base64(struct archive_out *out, struct ng_str bytes)
 {
     struct buf text;
     buf_init(&text, ARCHIVE_LINE_MAX);
-    for (size_t i = 0; i < bytes.len; i += ARCHIVE_BASE64_BYTES) {
-        size_t len =
-            bytes.len - i < ARCHIVE_BASE64_BYTES ? bytes.len - i : ARCHIVE_BASE64_BYTES;
-        char *to = buf_reserve(&text, ARCHIVE_BASE64_BYTES / 3 * 4 + 1);
-        if (to == NULL) {
-            out->line.rc = text.rc;
-            break;
-        }
-        int written = EVP_EncodeBlock((unsigned char *)to,
-                                      (const unsigned char *)bytes.data + i, (int)len);
-        text.len += (size_t)written;
+    base64_encode(&text, bytes, BASE64_STANDARD);
+    if (text.rc != NG_OK) {
+        out->line.rc = text.rc;
     }
     json_object(&out->writer);
     json_name(&out->writer, "base64");
@@ -122,14 +114,14 @@ void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str
 
 static bool in_character(struct ng_str text, size_t at)
 {
-    return at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80;
+    return at < text.len && !utf8_is_start(text.data[at]);
 }
 
-/* Common head and tail, cut between characters, so that what is put stays UTF-8. */
+/* Common head and tail, cut between characters: the inserted part must be UTF-8. */
 static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
                         size_t *ret_tail)
 {
-    size_t most = from.len < to.len ? from.len : to.len;
+    size_t most = size_min(from.len, to.len);
     size_t head = 0;
     size_t tail = 0;
     while (head < most && from.data[head] == to.data[head]) {
@@ -149,7 +141,7 @@ static void splice_ends(struct ng_str from, struct ng_str to, size_t *ret_head,
     *ret_tail = tail;
 }
 
-/* A body: nothing where it is as before, a splice where that saves something, else whole. */
+/* Writes a body: nothing if it is unchanged, a splice if that is shorter, else the whole. */
 static void line_body(struct archive_out *out, const char *name, bool same_document,
                       struct buf *last, struct ng_str now)
 {
@@ -185,21 +177,26 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     struct buf *names = &out->collections;
     buf_add_char(names, ' ');
     const char *known = buf_cstr(names);
-    bool is_known = str_in_words(name, known + (names->len > 1 ? 1 : 0));
+    bool is_known = str_in_words(name, known + (names->len > 1));
     if (is_known) {
         names->len--;
         return NG_OK;
     }
     buf_add_str(names, name);
-    const struct ng_collection *collection =
-        out->origin->collection == NULL ? NULL
-                                        : out->origin->collection(out->origin->user, name);
+    static const struct ng_collection undeclared = {.name = ""};
+    const struct ng_collection *collection = NULL;
+    if (out->origin->collection != NULL) {
+        collection = out->origin->collection(out->origin->user, name);
+    }
+    if (collection == NULL) {
+        collection = &undeclared;
+    }
     archive_line_begin(out, "collection");
     archive_line_bytes(out, "name", name);
-    archive_line_int(out, "flags", collection == NULL ? 0 : collection->flags);
+    archive_line_int(out, "flags", collection->flags);
     json_name(&out->writer, "fields");
     json_array(&out->writer);
-    for (size_t i = 0; collection != NULL && i < collection->field_count; i++) {
+    for (size_t i = 0; i < collection->field_count; i++) {
         json_object(&out->writer);
         json_name(&out->writer, "name");
         json_cstring(&out->writer, store_field(collection, i)->name);
@@ -316,12 +313,8 @@ static int write_record(void *user, const struct ng_record *record)
 
 static int write_header(struct archive_out *out, int64_t now_ms)
 {
-    char time_text[32] = "";
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm parts;
-    if (gmtime_r(&seconds, &parts) != NULL) {
-        (void)strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
+    char time_text[RFC3339_SIZE];
+    rfc3339_write(now_ms, RFC3339_SECONDS, time_text);
     archive_line_begin(out, "notegate backup");
     archive_line_int(out, "format",
                      out->origin->files != NULL ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_PLAIN);
@@ -366,7 +359,7 @@ static void out_done(struct archive_out *out)
     for (size_t i = 0; i < NG_COUNT(all); i++) {
         buf_done(all[i]);
     }
-    archive_hash_free(out->hash);
+    sha256_free(out->hash);
 }
 
 int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
@@ -378,7 +371,7 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
     }
     struct archive_out out = {.origin = origin, .call = call, .put = put, .user = user};
     out_init(&out);
-    out.hash = archive_hash_new();
+    out.hash = sha256_new();
     if (out.hash == NULL) {
         (void)archive_out_fail(&out, NG_EINTERNAL, "out of memory");
     } else if (write_header(&out, now_ms) == NG_OK) {
@@ -421,7 +414,7 @@ int archive_write_store(struct store *store, struct files *files, struct call *c
 
 struct archive_counting {
     struct archive_counts counts;
-    struct buf last; /* collection, space and id of the revision before */
+    struct buf last; /* key of the previous revision */
     struct buf key;
 };
 
@@ -442,10 +435,10 @@ static int count_record(void *user, const struct ng_record *record)
             counting->counts.documents++;
         }
         counting->counts.revisions++;
-        return counting->key.rc == NG_OK ? counting->last.rc : counting->key.rc;
+        return counting->key.rc != NG_OK ? counting->key.rc : counting->last.rc;
     }
-    counting->counts.events += record->kind == NG_RECORD_EVENT ? 1 : 0;
-    counting->counts.answers += record->kind == NG_RECORD_ANSWER ? 1 : 0;
+    counting->counts.events += record->kind == NG_RECORD_EVENT;
+    counting->counts.answers += record->kind == NG_RECORD_ANSWER;
     return NG_OK;
 }
 

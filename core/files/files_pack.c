@@ -36,8 +36,8 @@ struct pack {
 
 static int pack_left_out(struct pack *pack, const char *why)
 {
-    const struct archive_file file = {
-        .kind = ARCHIVE_LEFT_OUT, .root = pack->root, .path = buf_str(&pack->path), .why = why};
+    const struct packed_file file = {
+        .kind = PACKED_LEFT_OUT, .root = pack->root, .path = buf_str(&pack->path), .why = why};
     return pack->fn(pack->user, &file);
 }
 
@@ -78,7 +78,7 @@ static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_re
         }
         size_t len = (size_t)got;
         len = at + len < size ? pack_whole_characters(pack->piece, len) : len;
-        const struct archive_file piece = {.kind = ARCHIVE_PIECE, .bytes = {pack->piece, len}};
+        const struct packed_file piece = {.kind = PACKED_PIECE, .bytes = {pack->piece, len}};
         int rc = pack->fn(pack->user, &piece);
         if (rc != NG_OK) {
             return rc;
@@ -93,17 +93,17 @@ static int pack_file(struct pack *pack, int fd, const struct stat *before)
 {
     struct stat after;
     uint64_t size = 0;
-    const struct archive_file begin = {.kind = ARCHIVE_FILE,
-                                       .root = pack->root,
-                                       .path = buf_str(&pack->path),
-                                       .mode = before->st_mode & 0777U,
-                                       .modified_ms = pack_ms(before->st_mtim)};
+    const struct packed_file begin = {.kind = PACKED_FILE,
+                                      .root = pack->root,
+                                      .path = buf_str(&pack->path),
+                                      .mode = before->st_mode & 0777U,
+                                      .modified_ms = pack_ms(before->st_mtim)};
     int rc = pack->fn(pack->user, &begin);
     rc = rc == NG_OK ? pack_bytes(pack, fd, (uint64_t)before->st_size, &size) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    struct archive_file end = {.kind = ARCHIVE_FILE_END};
+    struct packed_file end = {.kind = PACKED_FILE_END};
     end.changed = fstat(fd, &after) != 0 || after.st_size != before->st_size ||
                   size != (uint64_t)before->st_size ||
                   after.st_mtim.tv_sec != before->st_mtim.tv_sec ||
@@ -152,10 +152,10 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
     if (depth >= PACK_DEPTH_MAX) {
         return pack_left_out(pack, "too deep");
     }
-    const struct archive_file folder = {.kind = ARCHIVE_FOLDER,
-                                        .root = pack->root,
-                                        .path = buf_str(&pack->path),
-                                        .mode = info.st_mode & 0777U};
+    const struct packed_file folder = {.kind = PACKED_FOLDER,
+                                       .root = pack->root,
+                                       .path = buf_str(&pack->path),
+                                       .mode = info.st_mode & 0777U};
     int rc = pack->fn(pack->user, &folder);
     return rc == NG_OK ? pack_folder(pack, fd, depth + 1) : rc;
 }
@@ -244,10 +244,10 @@ static int pack_roots(struct pack *pack, bool names)
         if (root->owner != NULL) {
             continue;
         }
-        const struct archive_file file = {.kind = ARCHIVE_ROOT,
-                                          .root = pack->root,
-                                          .space = ng_str_of(root->space),
-                                          .path = ng_str_of(root->path)};
+        const struct packed_file file = {.kind = PACKED_ROOT,
+                                         .root = pack->root,
+                                         .space = ng_str_of(root->space),
+                                         .path = ng_str_of(root->path)};
         if (names) {
             rc = pack->fn(pack->user, &file);
         } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* in another space */

@@ -3,13 +3,39 @@
 #ifndef NOTEGATE_CORE_FILES_PACK_H
 #define NOTEGATE_CORE_FILES_PACK_H
 
-#include "core/archive/archive.h"
+#include <stdint.h>
 
+#include "notegate/abi.h"
+
+struct buf;
+struct call;
 struct files;
 struct unpack;
 
+enum packed_kind {
+    PACKED_ROOT = 0,
+    PACKED_FOLDER = 1,
+    PACKED_FILE = 2,
+    PACKED_PIECE = 3,    /* bytes of the most recent PACKED_FILE */
+    PACKED_FILE_END = 4, /* the file is complete */
+    PACKED_LEFT_OUT = 5
+};
+
+/* One item of a packed tree. `kind` decides which members are set. Texts are borrowed. */
+struct packed_file {
+    enum packed_kind kind;
+    uint64_t root;       /* number of the root, from 0 */
+    struct ng_str space; /* of a root */
+    struct ng_str path;  /* absolute for a root, else relative to its root */
+    uint32_t mode;       /* permission bits */
+    int64_t modified_ms;
+    struct ng_str bytes; /* of a piece */
+    bool changed;        /* of PACKED_FILE_END: the file changed while it was read */
+    const char *why;     /* of PACKED_LEFT_OUT: the reason */
+};
+
 /* Not NG_OK: it ends with it. */
-typedef int files_pack_fn(void *user, const struct archive_file *file);
+typedef int files_pack_fn(void *user, const struct packed_file *file);
 
 /*
  * Tells of every root that is configured (not of plugins' own folders), and of what is in it:
@@ -35,7 +61,7 @@ void unpack_begin(struct unpack *unpack, bool write);
 uint64_t unpack_made(const struct unpack *unpack);
 /* The sink for an archive's files. A file that is there with other bytes is never replaced:
  * NG_EFAILED. */
-int unpack_file(struct unpack *unpack, const struct archive_file *file, struct buf *error);
+int unpack_file(struct unpack *unpack, const struct packed_file *file, struct buf *error);
 /* Once all are made: from then on their names and folders outlive a power failure, too. */
 int unpack_sync(struct unpack *unpack, struct buf *error);
 

@@ -199,7 +199,7 @@ void unpack_free(struct unpack *unpack)
 /* ---- roots ---- */
 
 /* The root of the same space and path; else the one of the same place among its space's. */
-static size_t unpack_find_root(const struct unpack *unpack, const struct archive_file *file)
+static size_t unpack_find_root(const struct unpack *unpack, const struct packed_file *file)
 {
     size_t before = 0;
     for (size_t i = 0; i < unpack->root_count; i++) {
@@ -219,7 +219,7 @@ static size_t unpack_find_root(const struct unpack *unpack, const struct archive
     return unpack->root_count;
 }
 
-static int unpack_take_root(struct unpack *unpack, const struct archive_file *file,
+static int unpack_take_root(struct unpack *unpack, const struct packed_file *file,
                             struct buf *error)
 {
     char reason[UNPACK_ERRNO_TEXT];
@@ -252,7 +252,7 @@ static int unpack_take_root(struct unpack *unpack, const struct archive_file *fi
 
 /* ---- folders and files ---- */
 
-static int unpack_place(struct unpack *unpack, const struct archive_file *file,
+static int unpack_place(struct unpack *unpack, const struct packed_file *file,
                         struct buf *error)
 {
     unpack->root = unpack->mapped[file->root];
@@ -282,7 +282,7 @@ static int unpack_parent(struct unpack *unpack)
                               O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int unpack_folder(struct unpack *unpack, const struct archive_file *file,
+static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
                          struct buf *error)
 {
     struct stat info;
@@ -326,8 +326,7 @@ static int unpack_create(struct unpack *unpack, struct buf *error)
     return unpack->fd < 0 ? unpack_fail(unpack, error, "cannot be made", errno) : NG_OK;
 }
 
-static int unpack_open(struct unpack *unpack, const struct archive_file *file,
-                       struct buf *error)
+static int unpack_open(struct unpack *unpack, const struct packed_file *file, struct buf *error)
 {
     struct stat info;
     unpack->at = 0;
@@ -425,26 +424,26 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
     return NG_OK;
 }
 
-int unpack_file(struct unpack *unpack, const struct archive_file *file, struct buf *error)
+int unpack_file(struct unpack *unpack, const struct packed_file *file, struct buf *error)
 {
     int rc = NG_OK;
     switch (file->kind) {
-    case ARCHIVE_ROOT:
+    case PACKED_ROOT:
         return unpack_take_root(unpack, file, error);
-    case ARCHIVE_FOLDER:
+    case PACKED_FOLDER:
         rc = unpack_place(unpack, file, error);
         return rc == NG_OK ? unpack_folder(unpack, file, error) : rc;
-    case ARCHIVE_FILE:
+    case PACKED_FILE:
         unpack_leave(unpack);
         rc = unpack_place(unpack, file, error);
         return rc == NG_OK ? unpack_open(unpack, file, error) : rc;
-    case ARCHIVE_PIECE:
+    case PACKED_PIECE:
         return unpack_bytes(unpack, file->bytes, error);
-    case ARCHIVE_FILE_END:
+    case PACKED_FILE_END:
         rc = unpack_end(unpack, error);
         unpack_leave(unpack);
         return rc;
-    case ARCHIVE_LEFT_OUT:
+    case PACKED_LEFT_OUT:
         break;
     }
     return NG_OK;

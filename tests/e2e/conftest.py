@@ -17,20 +17,22 @@ import httpx
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tests" / "support"))
+SUPPORT = SOURCE / "tests" / "e2e" / "support"
+sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support")]
 from servers import NOT_BACK, servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
-collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["test_cluster.py"]
+collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["team/test_cluster.py"]
 # They measure the plain build, probe it at length, pack it, and preload what would stand before a sanitizer's runtime.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["test_bench.py", "test_installed.py", "test_openapi_tools.py", "test_package.py", "test_repeats.py"]
+    collect_ignore += ["ops/test_bench.py", "package/test_installed.py", "http/test_openapi_tools.py", "package/test_package.py",
+                       "http/test_repeats.py"]
 # Users and roots of their own are made by root only.
 if os.geteuid() != 0:
-    collect_ignore += ["test_installed.py"]
+    collect_ignore += ["package/test_installed.py"]
 # Nor can anything stand before the thread sanitizer's allocator.
 if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
-    collect_ignore += ["test_allocations.py"]
+    collect_ignore += ["ops/test_allocations.py"]
 
 # No test is about how long these take: a machine that does much besides may need a minute for what takes a moment.
 START_SECONDS = 120

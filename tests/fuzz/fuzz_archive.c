@@ -8,6 +8,7 @@
 #include "core/archive/archive_hash.h"
 #include "core/base/buf.h"
 #include "core/base/str.h"
+#include "core/files/files_pack.h"
 
 #define ARCHIVE_BYTES_MAX ((size_t)1024 * 1024)
 #define ERROR_BYTES_MAX 65536
@@ -22,17 +23,17 @@ static void must(bool holds)
 }
 
 /* Adds the line with the tail that its content asks for. */
-static void add_line(struct archive_hash *hash, struct buf *archive, struct ng_str line)
+static void add_line(struct sha256 *hash, struct buf *archive, struct ng_str line)
 {
-    char hex[ARCHIVE_HASH_CHARS + 1];
+    char hex[SHA256_HEX_SIZE];
     bool last = line.len > 0 && line.data[0] == '!';
     struct buf tail;
     buf_init(&tail, ARCHIVE_BYTES_MAX);
     line = last ? str_make(line.data + 1, line.len - 1) : line;
-    must(archive_hash_add(hash, line) == NG_OK && archive_hash_hex(hash, hex) == NG_OK);
+    must(sha256_add(hash, line) == NG_OK && archive_hash_hex(hash, hex) == NG_OK);
     int chars = last ? ARCHIVE_HASH_CHARS : ARCHIVE_LINE_HASH_CHARS;
     (void)buf_printf(&tail, ",\"%s\":\"%.*s\"}\n", last ? "sha256" : "h", chars, hex);
-    must(archive_hash_add(hash, buf_str(&tail)) == NG_OK);
+    must(sha256_add(hash, buf_str(&tail)) == NG_OK);
     (void)buf_add_str(archive, line);
     (void)buf_add_str(archive, buf_str(&tail));
     buf_done(&tail);
@@ -74,11 +75,11 @@ static int take_record(void *user, const struct ng_record *record, struct buf *e
     return NG_OK;
 }
 
-static int take_file(void *user, const struct archive_file *file, struct buf *error)
+static int take_file(void *user, const struct packed_file *file, struct buf *error)
 {
     (void)user;
     (void)error;
-    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == ARCHIVE_ROOT));
+    must(file->path.len == 0 || (file->path.data[0] != '/' || file->kind == PACKED_ROOT));
     must(file->mode <= 0777);
     return NG_OK;
 }
@@ -88,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf archive;
     struct buf error;
     struct archive_counts counts;
-    struct archive_hash *hash = archive_hash_new();
+    struct sha256 *hash = sha256_new();
     must(hash != NULL);
     buf_init(&archive, ARCHIVE_BYTES_MAX);
     buf_init(&error, ERROR_BYTES_MAX);
@@ -106,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int rc = archive_read(get, &source, &sink, &counts, &error);
         must(rc == NG_OK || (rc == NG_EFAILED && error.len > 0));
     }
-    archive_hash_free(hash);
+    sha256_free(hash);
     buf_done(&archive);
     buf_done(&error);
     return 0;

@@ -38,7 +38,7 @@ static void check_spans(const struct nb *nb)
         must(nb->bytes.data[cell->whole.at] == '{');
         must(nb->bytes.data[cell->whole.at + cell->whole.len - 1] == '}');
         must(nb_decode_lines(&text, nb->bytes, cell->source));
-        must(!text.failed && !(cell->id_good && cell->id_doubled));
+        must(!text.failed && !(cell->id_unique && cell->id_duplicate));
         nb_text_done(&text);
         at = cell->whole.at + cell->whole.len;
     }

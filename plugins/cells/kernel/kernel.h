@@ -111,9 +111,9 @@ struct run {
      * may be NULL. `done` only grows: whole cells, and a part of the one that runs. */
     bool (*cancelled)(void *user);
     void (*progress)(void *user, double done, size_t total, const char *text);
-    /* The turn of a cell comes: kernels_give_source() tells soon what it holds by now. False:
+    /* The turn of a cell comes: kernels_set_source() tells soon what it holds by now. False:
      * it will not. */
-    bool (*turn)(void *user, size_t cell);
+    bool (*request_source)(void *user, size_t cell);
     /* The last word of the kernels about this run, which is the caller's again. No lock is
      * held. */
     void (*done)(struct run *run, void *user);
@@ -131,14 +131,14 @@ struct run {
     struct run_patches patches;
     /* What the last cell of the run before put out after that was over, from a thread, with
      * the handle, source and count of that cell. NULL: nothing. */
-    struct run_cell *after;
+    struct run_cell *late;
 
     /* The kernels' own. */
     size_t at; /* the cell that runs */
-    int64_t queued_ms, deadline_ms, interrupted_ms, told_ms;
-    double told;       /* as progress */
-    bool stopping;     /* interrupted: by time, cancellation or a tool */
-    bool told_to_stop; /* the kernel was */
+    int64_t queued_ms, deadline_ms, interrupted_ms, reported_ms;
+    double reported;     /* as progress */
+    bool stopping;       /* interrupted: by time, cancellation or a tool */
+    bool interrupt_sent; /* the kernel was */
     enum cell_state stop_state;
     struct run *next;
 };
@@ -174,8 +174,8 @@ void kernels_unlock(struct kernels *kernels);
 void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec);
 /* What turn() asked for: the run may have ended meanwhile. source NULL: as it was; `gone`: it
  * is not to be run. The text is taken over. */
-void kernels_give_source(struct kernels *kernels, uint64_t run, size_t cell,
-                         struct nb_text *source, bool gone);
+void kernels_set_source(struct kernels *kernels, uint64_t run, size_t cell,
+                        struct nb_text *source, bool gone);
 void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
 void run_patches_done(struct run_patches *patches);
@@ -193,7 +193,7 @@ bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_i
 /* All; returns how many there are, of which `max` are told. */
 size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max);
 
-enum kernels_wish {
+enum kernels_command {
     /* What runs is interrupted. Done when it has stopped: RUN_TIMED_OUT: it goes on all the
      * same. */
     KERNELS_INTERRUPT = 1,
@@ -204,6 +204,6 @@ enum kernels_wish {
 
 /* `run` has a notebook and no cells; done() comes once, maybe before this returns.
  * RUN_NO_KERNEL: there is no kernel for this notebook, or it did not start again (`why`). */
-void kernels_ask(struct kernels *kernels, struct run *run, enum kernels_wish wish);
+void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command);
 
 #endif

@@ -111,7 +111,7 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
                 zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
     if (channel == CHANNEL_STDIN) {
-        /* Writable once it is connected: see kernel_may_ask(). */
+        /* Writable once it is connected: see kernel_has_stdin(). */
         good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
     }
     if (type == ZMQ_SUB) {
@@ -146,7 +146,8 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
             return fail(why, "Kernels cannot be started: libzmq does not start.");
         }
     }
-    if (kernels->holding.socket < 0 && !holding_open(&kernels->holding, path, &error)) {
+    if (kernels->supervisor.socket < 0 &&
+        !supervisor_open(&kernels->supervisor, path, &error)) {
         char text[128];
         if (error == EPERM) {
             return fail(why,
@@ -176,9 +177,9 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
     }
     int len =
         snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);
-    const char *wrong = holding_is_others(path)                                  ? path
-                        : len < PATH_MAX && len > 0 && holding_is_others(folder) ? folder
-                                                                                 : NULL;
+    const char *wrong = supervisor_is_untrusted(path)                                  ? path
+                        : len < PATH_MAX && len > 0 && supervisor_is_untrusted(folder) ? folder
+                                                                                       : NULL;
     struct stat info;
     if (wrong == NULL || stat(wrong, &info) != 0) {
         return true;
@@ -245,8 +246,8 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
         return false;
     }
     bool good = command != NULL && variables != NULL &&
-                holding_start(&kernel->kernels->holding, kernel->id, kernel->folder, command,
-                              variables);
+                supervisor_start(&kernel->kernels->supervisor, kernel->id, kernel->folder,
+                                 command, variables);
     kernelspec_free_list(command);
     kernelspec_free_list(variables);
     return good ? true
@@ -286,8 +287,8 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     }
     kernel->info_replied = false;
     kernel->iopub_seen = false;
-    kernel->asked_ms = 0;
-    kernel->answered_ms = 0;
+    kernel->info_request_ms = 0;
+    kernel->ready_ms = 0;
     kernel->started_ms = kernel_now_ms();
     kernel->starts++;
     kernel->place_count = 0;

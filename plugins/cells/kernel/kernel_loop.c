@@ -44,9 +44,9 @@ int64_t kernel_time_ms(void)
 
 void kernels_lock(struct kernels *kernels)
 {
-    (void)atomic_fetch_add(&kernels->waiting, 1);
+    (void)atomic_fetch_add(&kernels->lock_waiters, 1);
     (void)pthread_mutex_lock(&kernels->lock);
-    (void)atomic_fetch_sub(&kernels->waiting, 1);
+    (void)atomic_fetch_sub(&kernels->lock_waiters, 1);
 }
 
 void kernels_unlock(struct kernels *kernels)
@@ -92,7 +92,7 @@ void kernels_ended(struct kernels *kernels, struct run *run)
     *at = run;
 }
 
-void kernels_tell_ended(struct kernels *kernels)
+void kernels_notify_ended(struct kernels *kernels)
 {
     kernels_lock(kernels);
     struct run *run = kernels->ended;
@@ -140,7 +140,7 @@ bool kernels_forget_lost(struct kernels *kernels, const char *notebook)
 
 /* ---- the thread ---- */
 
-static struct kernel *by_id(struct kernels *kernels, uint32_t id)
+static struct kernel *find_by_id(struct kernels *kernels, uint32_t id)
 {
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         if (kernel->id == id && kernel->state != KERNEL_GONE) {
@@ -150,32 +150,32 @@ static struct kernel *by_id(struct kernels *kernels, uint32_t id)
     return NULL;
 }
 
-static void take_news(struct kernels *kernels, const struct holding_news *news)
+static void handle_event(struct kernels *kernels, const struct supervisor_event *event)
 {
-    struct kernel *kernel = by_id(kernels, news->id);
+    struct kernel *kernel = find_by_id(kernels, event->id);
     char why[KERNEL_WHY_MAX];
     char text[128];
     if (kernel == NULL) {
         return;
     }
-    if (news->kind == HOLDER_STARTED) {
-        kernel->pid = news->value;
-    } else if (news->kind == HOLDER_FAILED) {
+    if (event->kind == SUPERVISOR_STARTED) {
+        kernel->pid = event->value;
+    } else if (event->kind == SUPERVISOR_FAILED) {
         (void)snprintf(why, sizeof(why), "The kernel `%s` could not be started (%s): %s",
                        kernel->spec.name, kernel->spec.argv[0],
-                       strerror_r(news->value, text, sizeof(text)));
+                       strerror_r(event->value, text, sizeof(text)));
         kernel_fail_start(kernel, why);
     } else {
-        kernel_process_ended(kernel, news->value, news->tail);
+        kernel_process_ended(kernel, event->value, event->tail);
     }
 }
 
 /* The process that holds them is gone, and they with it. */
-static void all_lost(struct kernels *kernels)
+static void supervisor_lost(struct kernels *kernels)
 {
     kernels_unlock(kernels);
-    holding_close(&kernels->holding);
-    holding_sweep(&kernels->holding);
+    supervisor_close(&kernels->supervisor);
+    supervisor_sweep(&kernels->supervisor);
     kernels_lock(kernels);
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         /* One that is new is still to be begun, with another holder. */
@@ -188,16 +188,16 @@ static void all_lost(struct kernels *kernels)
     }
 }
 
-static void take_all_news(struct kernels *kernels)
+static void handle_events(struct kernels *kernels)
 {
-    struct holding_news news;
+    struct supervisor_event event;
     int rc = 0;
-    while (kernels->holding.socket >= 0 &&
-           (rc = holding_news(&kernels->holding, kernels->buffer, &news)) > 0) {
-        take_news(kernels, &news);
+    while (kernels->supervisor.socket >= 0 &&
+           (rc = supervisor_receive(&kernels->supervisor, kernels->buffer, &event)) > 0) {
+        handle_event(kernels, &event);
     }
     if (rc < 0) {
-        all_lost(kernels);
+        supervisor_lost(kernels);
     }
 }
 
@@ -231,39 +231,40 @@ static void free_gone(struct kernels *kernels)
 /* The process that holds kernels goes with the last of them: while programs of the gateway's
  * run, a caller that it cannot look at counts as one of them. What cannot be killed may keep it
  * for long, so it is not waited for. true: one is on its way. */
-static bool end_idle_holder(struct kernels *kernels)
+static bool detach_idle_supervisor(struct kernels *kernels)
 {
     if (kernels->first == NULL) {
-        holding_leave(&kernels->holding);
+        supervisor_detach(&kernels->supervisor);
     }
-    return holding_is_leaving(&kernels->holding);
+    return supervisor_is_detaching(&kernels->supervisor);
 }
 
 /* Everything that has come, and everything that is due. Returns how long to wait. */
-static long turn(struct kernels *kernels)
+static long step(struct kernels *kernels)
 {
     bool more = false;
     bool busy = false;
-    take_all_news(kernels);
+    handle_events(kernels);
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         more = kernel_receive(kernel) || more;
-        kernel_look(kernel);
+        kernel_advance(kernel);
         busy = busy || kernel_is_busy(kernel);
     }
     free_gone(kernels);
-    bool leaving = end_idle_holder(kernels);
+    bool detaching = detach_idle_supervisor(kernels);
     if (more) {
         return 0;
     }
-    return busy ? LOOP_BUSY_MS : kernels->first != NULL || leaving ? LOOP_IDLE_MS : -1;
+    return busy ? LOOP_BUSY_MS : kernels->first != NULL || detaching ? LOOP_IDLE_MS : -1;
 }
 
 static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t max)
 {
     size_t count = 0;
     items[count++] = (zmq_pollitem_t){.fd = kernels->wake, .events = ZMQ_POLLIN};
-    if (kernels->holding.socket >= 0) {
-        items[count++] = (zmq_pollitem_t){.fd = kernels->holding.socket, .events = ZMQ_POLLIN};
+    if (kernels->supervisor.socket >= 0) {
+        items[count++] =
+            (zmq_pollitem_t){.fd = kernels->supervisor.socket, .events = ZMQ_POLLIN};
     }
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         for (int i = 0; i < CHANNELS && kernel->sockets[i] != NULL && count < max; i++) {
@@ -274,7 +275,7 @@ static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t 
     return count;
 }
 
-#define ITEMS_MAX (HOLDER_KERNELS_MAX * CHANNELS + 2)
+#define ITEMS_MAX (SUPERVISOR_KERNELS_MAX * CHANNELS + 2)
 
 /* Kernels are started elsewhere: the name of the folder must hold there as well. */
 static void make_folder(struct kernels *kernels)
@@ -294,13 +295,13 @@ static void *loop(void *user)
     make_folder(kernels);
     kernels_lock(kernels);
     while (items != NULL && !kernels->stopping) {
-        long wait_ms = turn(kernels);
+        long wait_ms = step(kernels);
         size_t count = fill_items(kernels, items, ITEMS_MAX);
         uint64_t ignored;
         bool loaded = kernels->zmq.library != NULL;
         kernels_unlock(kernels);
-        kernels_tell_ended(kernels);
-        if (atomic_load(&kernels->waiting) > 0) {
+        kernels_notify_ended(kernels);
+        if (atomic_load(&kernels->lock_waiters) > 0) {
             const struct timespec yield = {0, LOOP_YIELD_NS};
             (void)nanosleep(&yield, NULL);
         }
@@ -341,7 +342,7 @@ static void clear_folder(struct kernels *kernels)
         (void)closedir(list);
     }
     if (left) { /* only then: looking at all processes takes its time */
-        holding_sweep_old(&kernels->holding);
+        supervisor_sweep_stale(&kernels->supervisor);
     }
 }
 
@@ -353,7 +354,7 @@ static bool name_folders(struct kernels *kernels, struct ng_str data)
         return false;
     }
     (void)snprintf(folder, size, "%.*s", (int)data.len, data.data);
-    holding_init(&kernels->holding, folder);
+    supervisor_init(&kernels->supervisor, folder);
     (void)snprintf(folder, size, "%.*s/" LOOP_FOLDER, (int)data.len, data.data);
     kernels->folder = folder;
     return true;
@@ -396,11 +397,11 @@ static void end_all(struct kernels *kernels)
     }
     free_gone(kernels);
     while (kernels->first != NULL && kernel_now_ms() < until) {
-        struct pollfd item = {.fd = kernels->holding.socket, .events = POLLIN};
+        struct pollfd item = {.fd = kernels->supervisor.socket, .events = POLLIN};
         kernels_unlock(kernels);
         (void)poll(&item, 1, 50);
         kernels_lock(kernels);
-        take_all_news(kernels);
+        handle_events(kernels);
         free_gone(kernels);
     }
     while (kernels->first != NULL) {
@@ -425,9 +426,9 @@ void kernels_free(struct kernels *kernels)
         kernels_lock(kernels);
         end_all(kernels);
         kernels_unlock(kernels);
-        kernels_tell_ended(kernels);
+        kernels_notify_ended(kernels);
     }
-    holding_close(&kernels->holding);
+    supervisor_close(&kernels->supervisor);
     if (kernels->context != NULL) {
         (void)kernels->zmq.ctx_term(kernels->context);
     }

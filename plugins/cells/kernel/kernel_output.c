@@ -113,7 +113,7 @@ static void update_elsewhere(struct kernel *kernel, struct run *run,
         struct display_place *place = &kernel->places[i];
         if (strcmp(place->id, update.display_id) == 0 && !is_of_run(run, place->handle) &&
             has_room(kernel, place, update.data.len + update.metadata.len)) {
-            add_patch(run != NULL ? &run->patches : &kernel->after.patches, place, &update);
+            add_patch(run != NULL ? &run->patches : &kernel->late.patches, place, &update);
         }
     }
     output_update_done(&update);
@@ -121,67 +121,67 @@ static void update_elsewhere(struct kernel *kernel, struct run *run,
 
 /* ---- cells that are over ---- */
 
-void kernel_forget_after(struct kernel *kernel)
+void kernel_drop_late(struct kernel *kernel)
 {
-    struct after *after = &kernel->after;
-    run_cell_done(&after->cell);
-    run_patches_done(&after->patches);
-    memset(after, 0, sizeof(*after));
+    struct late_output *late = &kernel->late;
+    run_cell_done(&late->cell);
+    run_patches_done(&late->patches);
+    memset(late, 0, sizeof(*late));
 }
 
-void kernel_await_more(struct kernel *kernel, const char *id, const struct run_cell *cell)
+void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell)
 {
-    struct after *after = &kernel->after;
-    kernel_forget_after(kernel);
-    nb_add_str(&after->cell.source, nb_text_str(&cell->source));
-    if (after->cell.source.failed) {
-        nb_text_done(&after->cell.source);
+    struct late_output *late = &kernel->late;
+    kernel_drop_late(kernel);
+    nb_add_str(&late->cell.source, nb_text_str(&cell->source));
+    if (late->cell.source.failed) {
+        nb_text_done(&late->cell.source);
         return;
     }
-    memcpy(after->id, id, sizeof(after->id));
-    memcpy(after->cell.handle, cell->handle, sizeof(after->cell.handle));
-    after->cell.index = cell->index;
-    after->cell.count = cell->count;
-    outputs_begin_after(&after->cell.outputs, &cell->outputs);
+    memcpy(late->id, id, sizeof(late->id));
+    memcpy(late->cell.handle, cell->handle, sizeof(late->cell.handle));
+    late->cell.index = cell->index;
+    late->cell.count = cell->count;
+    outputs_continue(&late->cell.outputs, &cell->outputs);
 }
 
 void kernel_give_patches(struct kernel *kernel, struct run *run)
 {
-    run->patches = kernel->after.patches;
-    memset(&kernel->after.patches, 0, sizeof(kernel->after.patches));
+    run->patches = kernel->late.patches;
+    memset(&kernel->late.patches, 0, sizeof(kernel->late.patches));
 }
 
-void kernel_give_after(struct kernel *kernel, struct run *run)
+void kernel_give_late(struct kernel *kernel, struct run *run)
 {
-    struct run_cell *cell = &kernel->after.cell;
+    struct run_cell *cell = &kernel->late.cell;
     bool anything =
         cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->outputs.cleared;
     /* A cell that was run again has nothing of its run before. */
-    if (kernel->after.id[0] == '\0' || !anything || is_of_run(run, cell->handle)) {
+    if (kernel->late.id[0] == '\0' || !anything || is_of_run(run, cell->handle)) {
         return;
     }
-    run->after = malloc(sizeof(*run->after));
-    if (run->after != NULL) {
-        *run->after = *cell;
+    run->late = malloc(sizeof(*run->late));
+    if (run->late != NULL) {
+        *run->late = *cell;
         memset(cell, 0, sizeof(*cell));
-        kernel->after.id[0] = '\0';
+        kernel->late.id[0] = '\0';
     }
 }
 
 /* Is it of the cell before, which is still of the run at work? */
-static bool is_earlier(const struct kernel *kernel, const struct wire_message *message)
+static bool is_previous(const struct kernel *kernel, const struct wire_message *message)
 {
-    const struct earlier *earlier = &kernel->earlier;
-    return earlier->run != NULL && earlier->run == kernel->execution.run &&
-           is_id(message->parent_id, earlier->id);
+    const struct previous_cell *previous = &kernel->previous;
+    return previous->run != NULL && previous->run == kernel->execution.run &&
+           is_id(message->parent_id, previous->id);
 }
 
 /* Of a cell whose run is over, or of nobody: what the last one was is known. */
-static void take_after(struct kernel *kernel, const struct wire_message *message)
+static void take_late(struct kernel *kernel, const struct wire_message *message)
 {
-    if (is_id(message->parent_id, kernel->after.id)) {
+    if (is_id(message->parent_id, kernel->late.id)) {
         update_elsewhere(kernel, kernel->execution.run, message);
-        (void)outputs_take(&kernel->after.cell.outputs, message);
+        (void)outputs_take(&kernel->late.cell.outputs, message);
     }
 }
 
@@ -189,15 +189,15 @@ void kernel_take_output(struct kernel *kernel, const struct wire_message *messag
 {
     struct execution *execution = &kernel->execution;
     struct run *run = execution->run;
-    if (run == NULL || is_id(message->parent_id, kernel->after.id)) {
-        take_after(kernel, message);
+    if (run == NULL || is_id(message->parent_id, kernel->late.id)) {
+        take_late(kernel, message);
         return;
     }
-    bool late = is_earlier(kernel, message);
-    struct run_cell *cell = &run->cells[late ? kernel->earlier.at : run->at];
+    bool late = is_previous(kernel, message);
+    struct run_cell *cell = &run->cells[late ? kernel->previous.at : run->at];
     update_elsewhere(kernel, run, message);
     if (outputs_take(&cell->outputs, message) && !late) {
-        execution->error_told = execution->error_told || cell->outputs.has_error;
-        execution->heard_ms = kernel_now_ms();
+        execution->error_on_iopub = execution->error_on_iopub || cell->outputs.has_error;
+        execution->output_ms = kernel_now_ms();
     }
 }

@@ -79,7 +79,7 @@ static bool make_room(struct kernels *kernels)
     }
     kernels_remember_lost(kernels, oldest->notebook);
     oldest->state = KERNEL_ENDING;
-    oldest->asked_end = true; /* only the kernels' thread uses its sockets */
+    oldest->end_requested = true; /* only the kernels' thread uses its sockets */
     return true;
 }
 
@@ -105,7 +105,7 @@ static void queue(struct kernel *kernel, struct run *run, bool urgent)
     run->next = *at;
     run->state = kernel->state == KERNEL_READY ? RUN_QUEUED : RUN_STARTING;
     run->queued_ms = kernel_now_ms();
-    run->told_ms = run->queued_ms;
+    run->reported_ms = run->queued_ms;
     kernel->queued++;
     *at = run;
 }
@@ -122,8 +122,8 @@ static struct run *find_run(struct kernels *kernels, uint64_t number)
     return NULL;
 }
 
-void kernels_give_source(struct kernels *kernels, uint64_t number, size_t cell,
-                         struct nb_text *source, bool gone)
+void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
+                        struct nb_text *source, bool gone)
 {
     kernels_lock(kernels);
     struct run *run = find_run(kernels, number);
@@ -169,33 +169,34 @@ void kernels_run(struct kernels *kernels, struct run *run, const struct kernelsp
         }
     }
     kernels_unlock(kernels);
-    kernels_tell_ended(kernels);
+    kernels_notify_ended(kernels);
     kernels_wake(kernels);
 }
 
-void kernels_ask(struct kernels *kernels, struct run *run, enum kernels_wish wish)
+void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command)
 {
     kernels_lock(kernels);
     struct kernel *kernel = kernels_find(kernels, run->notebook);
     run->timeout_ms =
-        wish == KERNELS_INTERRUPT ? KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS : INT32_MAX;
+        command == KERNELS_INTERRUPT ? KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS : INT32_MAX;
     if (kernels->stopping) {
         refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
     } else if (kernel == NULL) {
         refuse(kernels, run, RUN_NO_KERNEL,
                "No active kernel session found for this notebook. The kernel may not be "
                "started.");
-    } else if (wish == KERNELS_INTERRUPT && !kernel->execution.active &&
-               !kernel_is_between(kernel)) {
+    } else if (command == KERNELS_INTERRUPT && !kernel->execution.active &&
+               !kernel_is_between_cells(kernel)) {
         run->state = RUN_DONE;
         (void)snprintf(run->why, sizeof(run->why), "Nothing runs in the kernel.");
         kernels_ended(kernels, run);
     } else {
-        kernel->asked_interrupt = kernel->asked_interrupt || wish == KERNELS_INTERRUPT;
-        kernel->asked_restart = kernel->asked_restart || wish == KERNELS_RESTART;
+        kernel->interrupt_requested =
+            kernel->interrupt_requested || command == KERNELS_INTERRUPT;
+        kernel->restart_requested = kernel->restart_requested || command == KERNELS_RESTART;
         queue(kernel, run, true);
     }
     kernels_unlock(kernels);
-    kernels_tell_ended(kernels);
+    kernels_notify_ended(kernels);
     kernels_wake(kernels);
 }

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "kernel.h"
-#include "supervisor/holding.h"
+#include "supervisor/supervisor_client.h"
 #include "zeromq.h"
 
 enum kernel_state {
@@ -29,17 +29,17 @@ struct execution {
     char id[WIRE_ID_SIZE]; /* of the request */
     struct run *run;
     bool replied, idle, aborted, failed;
-    bool begun;      /* the kernel has said that it runs the code */
-    bool quits;      /* the code told the kernel to end */
-    bool error_told; /* on iopub */
+    bool begun;          /* the kernel has said that it runs the code */
+    bool exits;          /* the code told the kernel to end */
+    bool error_on_iopub; /* on iopub */
     /* 0: not yet. done: reply and idle have come; heard: output came after that. */
-    int64_t replied_ms, done_ms, heard_ms;
+    int64_t replied_ms, done_ms, output_ms;
     int64_t idle_ms, interrupted_ms;
     struct nb_text error; /* the content of a reply that says error */
 };
 
 /* The cell before, of the same run: what it put out may come late. */
-struct earlier {
+struct previous_cell {
     char id[WIRE_ID_SIZE];
     const struct run *run; /* compared, never followed */
     size_t at;
@@ -47,7 +47,7 @@ struct earlier {
 
 /* The last cell of the run before: threads of it may put out more after its end. That is kept
  * for the next run, which saves and tells it. */
-struct after {
+struct late_output {
     char id[WIRE_ID_SIZE]; /* of the request; "": there is none */
     struct run_cell cell;
     struct run_patches patches; /* of displays, wherever they are */
@@ -80,14 +80,15 @@ struct kernel {
     bool lost;      /* the one before ended by itself: told to the next run */
     bool restarted; /* it was ended by a tool: told, too */
     bool fresh;     /* no run has used it yet */
-    bool asked_interrupt, asked_restart, asked_end; /* by others: the thread does it */
+    bool interrupt_requested, restart_requested,
+        end_requested; /* by others: the thread does it */
     unsigned starts;
-    int64_t started_ms, asked_ms, answered_ms, used_ms, ending_ms, heard_ms;
-    int end_signal;           /* the last that was sent so that it ends */
-    char how[KERNEL_WHY_MAX]; /* its process ended */
+    int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, output_ms;
+    int end_signal;                   /* the last that was sent so that it ends */
+    char exit_reason[KERNEL_WHY_MAX]; /* its process ended */
     struct execution execution;
-    struct earlier earlier;
-    struct after after;
+    struct previous_cell previous;
+    struct late_output late;
     struct run *first; /* the one at work, then those that wait */
     size_t queued;
     struct display_place *places;
@@ -98,14 +99,14 @@ struct kernels {
     struct kernels_options options;
     char *folder; /* of the connection files, mode 0700; the thread's own */
     pthread_mutex_t lock;
-    atomic_int waiting; /* threads that want the lock: the kernels' own lets them */
+    atomic_int lock_waiters; /* threads that want the lock: the kernels' own lets them */
     pthread_t thread;
     bool running; /* the thread */
     bool stopping;
     int wake; /* eventfd */
     struct zeromq zmq;
     void *context;
-    struct holding holding;
+    struct supervisor_client supervisor;
     struct kernel *first;
     struct run *ended; /* runs that are over and whose owners are to be told */
     uint32_t last_id;
@@ -113,7 +114,7 @@ struct kernels {
     uint64_t runs; /* that were queued */
     char **lost;
     size_t lost_count;
-    char buffer[HOLDER_PACKET_MAX];
+    char buffer[SUPERVISOR_PACKET_MAX];
 };
 
 int64_t kernel_now_ms(void);  /* steady clock */
@@ -133,15 +134,15 @@ void kernel_disconnect(struct kernel *kernel);
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
                  struct ng_str content, char ret_id[WIRE_ID_SIZE]);
 /* Would a question of the kernel come here? It is lost where that channel is not connected. */
-bool kernel_may_ask(struct kernel *kernel);
+bool kernel_has_stdin(struct kernel *kernel);
 /* Takes what has come, some at a time; true: there may be more. */
 bool kernel_receive(struct kernel *kernel);
 void kernel_interrupt(struct kernel *kernel);
 
-/* ---- kernel_work.c: runs on one kernel ---- */
+/* ---- kernel_advance_runs.c: runs on one kernel ---- */
 
 /* Whatever is due: the next cell, a timeout, a cancellation, an answer that does not come. */
-void kernel_work(struct kernel *kernel);
+void kernel_advance_runs(struct kernel *kernel);
 /* The run at the head of the queue ends so. */
 void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why);
 /* The process is gone: what ran and what waits is told. */
@@ -155,12 +156,12 @@ void kernel_take_output(struct kernel *kernel, const struct wire_message *messag
 /* Displays of a cell that is over, which later ones may change. */
 void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell);
 /* Threads of this cell, whose request had this id, may go on. */
-void kernel_await_more(struct kernel *kernel, const char *id, const struct run_cell *cell);
+void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell);
 /* What came after the run before goes to this one: changes of displays when it begins, the rest
  * when it ends. */
 void kernel_give_patches(struct kernel *kernel, struct run *run);
-void kernel_give_after(struct kernel *kernel, struct run *run);
-void kernel_forget_after(struct kernel *kernel);
+void kernel_give_late(struct kernel *kernel, struct run *run);
+void kernel_drop_late(struct kernel *kernel);
 
 /* ---- kernel_life.c ---- */
 
@@ -172,21 +173,21 @@ void kernel_fail_start(struct kernel *kernel, const char *why);
 void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
 void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail);
 /* Whatever is due. */
-void kernel_look(struct kernel *kernel);
+void kernel_advance(struct kernel *kernel);
 
 /* ---- kernel_loop.c ---- */
 
 void kernels_wake(struct kernels *kernels);
 /* The thread is begun with the first kernel. false: it could not be. */
 bool kernels_begin(struct kernels *kernels);
-/* The run is over; its owner is told by the next kernels_tell_ended(). */
+/* The run is over; its owner is told by the next kernels_notify_ended(). */
 void kernels_ended(struct kernels *kernels, struct run *run);
 /* Without the lock. */
-void kernels_tell_ended(struct kernels *kernels);
+void kernels_notify_ended(struct kernels *kernels);
 /* Not one that is about to end. */
 bool kernel_takes_runs(const struct kernel *kernel);
 /* A run has begun and waits for what its next cell holds by now. */
-bool kernel_is_between(const struct kernel *kernel);
+bool kernel_is_between_cells(const struct kernel *kernel);
 bool kernel_is_busy(const struct kernel *kernel);
 /* The one that takes runs of this notebook; NULL: none. */
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook);

@@ -137,13 +137,13 @@ void kernelspec_done(struct kernelspec *spec)
 /* ---- where they are ---- */
 
 /* Folders that have a folder "kernels". */
-struct places {
+struct search_path {
     char folders[FOLDERS_MAX][PATH_MAX];
     char prefixes[FOLDERS_MAX][PATH_MAX];
     size_t count;
 };
 
-static void add_place(struct places *places, const char *prefix, const char *below)
+static void add_folder(struct search_path *places, const char *prefix, const char *below)
 {
     if (prefix == NULL || prefix[0] != '/' || places->count == FOLDERS_MAX) {
         return;
@@ -155,7 +155,7 @@ static void add_place(struct places *places, const char *prefix, const char *bel
     }
 }
 
-static void add_listed(struct places *places, const char *list)
+static void add_listed(struct search_path *places, const char *list)
 {
     char folder[PATH_MAX];
     while (list != NULL && *list != '\0') {
@@ -163,31 +163,31 @@ static void add_listed(struct places *places, const char *list)
         if (len > 0 && len < sizeof(folder)) {
             memcpy(folder, list, len);
             folder[len] = '\0';
-            add_place(places, folder, "");
+            add_folder(places, folder, "");
         }
         list += len;
         list += *list == ':' ? 1 : 0;
     }
 }
 
-static void add_user(struct places *places)
+static void add_user(struct search_path *places)
 {
     char folder[PATH_MAX];
     const char *home = getenv("HOME");
     const char *data = getenv("JUPYTER_DATA_DIR");
     const char *xdg = getenv("XDG_DATA_HOME");
     if (data != NULL && data[0] != '\0') {
-        add_place(places, data, "");
+        add_folder(places, data, "");
     } else if (xdg != NULL && xdg[0] != '\0') {
-        add_place(places, xdg, "/jupyter");
+        add_folder(places, xdg, "/jupyter");
     }
     if (home != NULL && snprintf(folder, sizeof(folder), "%s/.local", home) < PATH_MAX) {
-        add_place(places, folder, "/share/jupyter");
+        add_folder(places, folder, "/share/jupyter");
     }
 }
 
 /* Where the first python3 on PATH belongs to. */
-static void add_python(struct places *places)
+static void add_python(struct search_path *places)
 {
     char path[PATH_MAX];
     const char *list = getenv("PATH");
@@ -197,7 +197,7 @@ static void add_python(struct places *places)
         if (len > 4 && length > 0 && length < PATH_MAX && access(path, X_OK) == 0 &&
             memcmp(list + len - 4, "/bin", 4) == 0) {
             path[len - 4] = '\0';
-            add_place(places, path, "/share/jupyter");
+            add_folder(places, path, "/share/jupyter");
             return;
         }
         list += len;
@@ -205,7 +205,7 @@ static void add_python(struct places *places)
     }
 }
 
-static void find_places(struct places *places)
+static void find_search_path(struct search_path *places)
 {
     const char *venv = getenv("VIRTUAL_ENV");
     const char *conda = getenv("CONDA_PREFIX");
@@ -217,15 +217,15 @@ static void find_places(struct places *places)
     if (!env_first) {
         add_user(places);
     }
-    add_place(places, venv, "/share/jupyter");
-    add_place(places, conda, "/share/jupyter");
+    add_folder(places, venv, "/share/jupyter");
+    add_folder(places, conda, "/share/jupyter");
     add_python(places);
     if (env_first) {
         add_user(places);
     }
-    add_place(places, "/usr/local", "/share/jupyter");
-    add_place(places, "/usr", "/share/jupyter");
-    add_place(places, home, "/.ipython");
+    add_folder(places, "/usr/local", "/share/jupyter");
+    add_folder(places, "/usr", "/share/jupyter");
+    add_folder(places, home, "/.ipython");
 }
 
 /* ---- reading them ---- */
@@ -334,7 +334,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool read_place(struct kernelspecs *specs, const char *folder, const char *prefix)
+static bool read_folder(struct kernelspecs *specs, const char *folder, const char *prefix)
 {
     char path[PATH_MAX];
     struct dirent **entries = NULL;
@@ -353,13 +353,13 @@ bool kernelspecs_load(struct kernelspecs *ret)
 {
     bool good = true;
     memset(ret, 0, sizeof(*ret));
-    struct places *places = malloc(sizeof(*places));
+    struct search_path *places = malloc(sizeof(*places));
     if (places == NULL) {
         return false;
     }
-    find_places(places);
+    find_search_path(places);
     for (size_t i = 0; i < places->count && good; i++) {
-        good = read_place(ret, places->folders[i], places->prefixes[i]);
+        good = read_folder(ret, places->folders[i], places->prefixes[i]);
     }
     free(places);
     if (!good) {

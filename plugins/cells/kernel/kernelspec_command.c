@@ -12,7 +12,7 @@
 /* Of ipykernel: else each run is written into the user's own history. */
 #define NO_HISTORY "--HistoryManager.hist_file=:memory:"
 
-static char *take(struct nb_text *text)
+static char *take_string(struct nb_text *text)
 {
     nb_add(text, "", 1);
     if (text->failed) {
@@ -23,7 +23,8 @@ static char *take(struct nb_text *text)
 }
 
 /* "{connection_file}" and the like; other words in braces stay. */
-static char *fill(const struct kernelspec *spec, const char *word, const char *connection_file)
+static char *fill_placeholders(const struct kernelspec *spec, const char *word,
+                               const char *connection_file)
 {
     const struct {
         const char *name, *value;
@@ -52,7 +53,7 @@ static char *fill(const struct kernelspec *spec, const char *word, const char *c
         }
         word += skip;
     }
-    return take(&out);
+    return take_string(&out);
 }
 
 /* "python", "python3", "python3.11": the environment's own. */
@@ -79,7 +80,7 @@ static char *program_of(const struct kernelspec *spec)
             word = path;
         }
     }
-    return fill(spec, word, "");
+    return fill_placeholders(spec, word, "");
 }
 
 char **kernelspec_command(const struct kernelspec *spec, const char *connection_file)
@@ -93,8 +94,8 @@ char **kernelspec_command(const struct kernelspec *spec, const char *connection_
     char **command = calloc(count + 2, sizeof(*command));
     for (size_t i = 0; command != NULL && i < count + (ipykernel ? 1 : 0); i++) {
         command[i] = i == 0       ? program_of(spec)
-                     : i == count ? fill(spec, NO_HISTORY, "")
-                                  : fill(spec, spec->argv[i], connection_file);
+                     : i == count ? fill_placeholders(spec, NO_HISTORY, "")
+                                  : fill_placeholders(spec, spec->argv[i], connection_file);
         if (command[i] == NULL) {
             kernelspec_free_list(command);
             return NULL;
@@ -133,7 +134,7 @@ static char *expand(const char *text)
             nb_add(&out, text++, 1);
         }
     }
-    return take(&out);
+    return take_string(&out);
 }
 
 char **kernelspec_environment(const struct kernelspec *spec)

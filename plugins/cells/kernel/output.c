@@ -13,7 +13,7 @@ void outputs_begin(struct outputs *outputs, size_t cap)
     outputs->cap = cap;
 }
 
-void outputs_begin_after(struct outputs *outputs, const struct outputs *before)
+void outputs_continue(struct outputs *outputs, const struct outputs *before)
 {
     outputs_begin(outputs, before->cap);
     outputs->bytes = before->bytes;
@@ -198,12 +198,12 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         struct ng_str metadata =
             object_of(content, nb_member(content, whole_of(content), "metadata"));
         size_t before = output->text.len + output->metadata.len;
-        size_t after = data.len + metadata.len;
-        if (after > before && after - before > outputs->cap - outputs->bytes) {
-            outputs->dropped += after;
+        size_t late = data.len + metadata.len;
+        if (late > before && late - before > outputs->cap - outputs->bytes) {
+            outputs->dropped += late;
             continue;
         }
-        outputs->bytes = outputs->bytes - before + after;
+        outputs->bytes = outputs->bytes - before + late;
         output_done(output);
         nb_add_str(&output->text, data);
         nb_add_str(&output->metadata, metadata);

@@ -52,7 +52,7 @@ struct output_update {
 
 void outputs_begin(struct outputs *outputs, size_t cap);
 /* What comes behind those of a cell that is over, within the same cap. */
-void outputs_begin_after(struct outputs *outputs, const struct outputs *before);
+void outputs_continue(struct outputs *outputs, const struct outputs *before);
 void outputs_done(struct outputs *outputs);
 /* Takes a message of iopub; false: it is none that puts something out. */
 bool outputs_take(struct outputs *outputs, const struct wire_message *message);

@@ -43,8 +43,8 @@ struct nb_cell {
     struct nb_span id, type_word, source, outputs, count, metadata, attachments;
     enum nb_type type;
     uint32_t output_count;
-    bool id_good;    /* a handle: it fits the pattern of nbformat and no other cell has it */
-    bool id_doubled; /* it fits, and another cell has it too */
+    bool id_unique;    /* a handle: it fits the pattern of nbformat and no other cell has it */
+    bool id_duplicate; /* it fits, and another cell has it too */
 };
 
 /* How the file writes what we add to it. */
@@ -148,7 +148,7 @@ void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii);
 
 /* ---- nb_style.c ---- */
 
-void nb_learn(struct nb *nb);
+void nb_detect_style(struct nb *nb);
 /* Appends JSON (well formed, any layout) in the style of a file, as it stands `depth` levels
  * deep; strings and numbers keep their spelling (but for `style.ascii`). */
 void nb_format(struct nb_text *out, const struct nb_style *style, struct ng_str json,

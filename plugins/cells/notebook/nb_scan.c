@@ -81,7 +81,7 @@ static bool lines_are_strings(const struct nb_scan *scan, struct nb_span array)
     return true;
 }
 
-static void cell_judge(struct nb_scan *scan, struct nb_cell *cell)
+static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
 {
     static const struct {
         const char *word;
@@ -137,7 +137,7 @@ static bool scan_cell(struct nb_scan *scan, void *user)
         if (!nb_scan_object(scan, cell_member, &cell, &cell.whole)) {
             return false;
         }
-        cell_judge(scan, &cell);
+        check_cell(scan, &cell);
     }
     nb->cells[nb->cell_count++] = cell;
     return true;
@@ -173,7 +173,7 @@ static bool top_member(struct nb_scan *scan, struct nb_span name, void *user)
     return true;
 }
 
-static bool judge(struct nb_scan *scan)
+static bool check_notebook(struct nb_scan *scan)
 {
     struct nb *nb = scan->nb;
     int64_t major = 0;
@@ -228,7 +228,7 @@ static bool id_fits(struct ng_str id)
 
 /* An id is a handle where no other cell has it. Of doubled ones none is: which of the two is
  * meant would be a guess. */
-static bool judge_ids(struct nb_scan *scan)
+static bool find_unique_ids(struct nb_scan *scan)
 {
     struct nb *nb = scan->nb;
     size_t slots = ID_SLOTS_MIN;
@@ -249,21 +249,21 @@ static bool judge_ids(struct nb_scan *scan)
             hash = (hash ^ (unsigned char)id.data[k]) * 1099511628211u;
         }
         size_t slot = (size_t)hash & (slots - 1);
-        struct nb_cell *holder = NULL;
-        while (seen[slot] != 0 && holder == NULL) {
+        struct nb_cell *first = NULL;
+        while (seen[slot] != 0 && first == NULL) {
             struct nb_cell *other = &nb->cells[seen[slot] - 1];
             struct ng_str its = nb_bytes(scan->bytes, other->id);
-            holder = its.len == id.len && memcmp(its.data, id.data, id.len) == 0 ? other : NULL;
+            first = its.len == id.len && memcmp(its.data, id.data, id.len) == 0 ? other : NULL;
             slot = (slot + 1) & (slots - 1);
         }
-        if (holder == NULL) {
+        if (first == NULL) {
             seen[slot] = i + 1;
         } else {
-            holder->id_good = false;
-            holder->id_doubled = true;
+            first->id_unique = false;
+            first->id_duplicate = true;
         }
-        nb->cells[i].id_good = holder == NULL;
-        nb->cells[i].id_doubled = holder != NULL;
+        nb->cells[i].id_unique = first == NULL;
+        nb->cells[i].id_duplicate = first != NULL;
     }
     free(seen);
     return true;
@@ -296,7 +296,7 @@ static bool scan_whole(struct nb_scan *scan)
         return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
                             "something follows the end of its JSON");
     }
-    return judge(scan) && judge_ids(scan);
+    return check_notebook(scan) && find_unique_ids(scan);
 }
 
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error)
@@ -309,7 +309,7 @@ enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *err
         nb_done(ret);
         return error->fault;
     }
-    nb_learn(ret);
+    nb_detect_style(ret);
     return NB_FINE;
 }
 

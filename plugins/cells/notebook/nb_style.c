@@ -8,7 +8,7 @@
 static const struct nb_style jupyter = {.indent = " ", .newline = "\n", .space_colon = true};
 
 /* The layout of the top object: what is between its bracket and its first member. */
-static void learn_layout(struct nb *nb)
+static void detect_layout(struct nb *nb)
 {
     struct nb_style *style = &nb->style;
     struct nb_walk walk = nb_walk_into(nb->bytes, nb->top);
@@ -48,7 +48,7 @@ static bool is_half(struct ng_str bytes, size_t at, char first, char last)
 
 /* Is the escape at `at` one that only writers of pure ASCII make? \u00XX below 0x80 is how
  * everybody writes control characters, and half a surrogate pair has no other form. */
-static bool escape_tells(struct ng_str bytes, size_t at)
+static bool is_ascii_only_escape(struct ng_str bytes, size_t at)
 {
     if (at + 5 >= bytes.len || bytes.data[at + 1] != 'u') {
         return false;
@@ -81,7 +81,7 @@ static bool has_beyond_ascii(struct ng_str bytes, size_t start)
 }
 
 /* Is everything beyond ASCII escaped? Only where something is there to tell. */
-static bool learn_ascii(struct ng_str bytes, size_t start)
+static bool detect_ascii(struct ng_str bytes, size_t start)
 {
     bool escaped = false;
     size_t at = 0;
@@ -91,20 +91,20 @@ static bool learn_ascii(struct ng_str bytes, size_t start)
             break;
         }
         at = (size_t)(next - bytes.data);
-        escaped = escape_tells(bytes, at);
+        escaped = is_ascii_only_escape(bytes, at);
         at += 2;
     }
     return escaped && !has_beyond_ascii(bytes, start);
 }
 
-void nb_learn(struct nb *nb)
+void nb_detect_style(struct nb *nb)
 {
     size_t strings = 0;
     size_t arrays = 0;
     size_t empty = 0; /* strings: where nothing else tells */
     nb->style = jupyter;
-    learn_layout(nb);
-    nb->style.ascii = learn_ascii(nb->bytes, nb->top.at);
+    detect_layout(nb);
+    nb->style.ascii = detect_ascii(nb->bytes, nb->top.at);
     for (size_t i = 0; i < nb->cell_count; i++) {
         struct nb_span source = nb->cells[i].source;
         if (source.len > 2) {

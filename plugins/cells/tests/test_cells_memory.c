@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notebook/show.h"
+#include "notebook/render.h"
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CAN_FAIL 1
@@ -140,25 +140,25 @@ static void test_shown(void **state)
         "{\"output_type\":\"display_data\",\"data\":{\"image/png\":\"aGFsbG8=\"}},"
         "{\"output_type\":\"display_data\",\"data\":{\"application/json\":{}}}]";
     struct nb_span whole = {0, sizeof(outputs) - 1};
-    struct show *show = calloc(1, sizeof(*show));
-    assert_non_null(show);
+    struct rendered *rendered = calloc(1, sizeof(*rendered));
+    assert_non_null(rendered);
     bool failed = true;
     for (long allowed = 1; allowed < ALLOCATIONS; allowed++) {
         left = CAN_FAIL ? allowed : -1;
-        show_outputs(show, ng_str_of(outputs), whole, false);
+        render_outputs(rendered, ng_str_of(outputs), whole, false);
         left = -1;
-        failed = show->failed;
+        failed = rendered->failed;
         if (!failed) {
-            nb_add(&show->text, "", 1);
-            assert_string_equal(show->text.data,
+            nb_add(&rendered->text, "", 1);
+            assert_string_equal(rendered->text.data,
                                 "[stderr] 50%\nx\n\nE: v\nt\n\n[application/json] {}");
-            assert_int_equal(show->image_count, 1);
-            assert_memory_equal(show->images[0].bytes.data, "hallo", 5);
+            assert_int_equal(rendered->image_count, 1);
+            assert_memory_equal(rendered->images[0].bytes.data, "hallo", 5);
         }
-        show_done(show);
+        render_done(rendered);
     }
     assert_false(failed);
-    free(show);
+    free(rendered);
 }
 
 int main(void)

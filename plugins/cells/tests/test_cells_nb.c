@@ -298,8 +298,8 @@ static void test_ids(void **state)
                    longest, longest);
     index_good(str(file), &nb);
     for (size_t i = 0; i < nb.cell_count; i++) {
-        assert_int_equal(nb.cells[i].id_good, i == 3 || i == 8);
-        assert_int_equal(nb.cells[i].id_doubled, i < 3);
+        assert_int_equal(nb.cells[i].id_unique, i == 3 || i == 8);
+        assert_int_equal(nb.cells[i].id_duplicate, i < 3);
     }
     assert_false(nb.has_ids);
     nb_done(&nb);

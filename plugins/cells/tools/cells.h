@@ -4,8 +4,8 @@
 #define NOTEGATE_PLUGIN_CELLS_H
 
 #include "kernel/kernel.h"
-#include "notebook/show.h"
-#include "supervisor/orders.h"
+#include "notebook/render.h"
+#include "supervisor/supervisor_protocol.h"
 
 /* Largest notebook file that is read. */
 #define CELLS_FILE_MAX ((uint64_t)512 * 1024 * 1024)
@@ -46,9 +46,9 @@ struct cells {
     int64_t max_timeout_ms;
 };
 
-/* ---- cells_book.c: which notebook, and its cells ---- */
+/* ---- notebook_file.c: which notebook, and its cells ---- */
 
-struct cells_book {
+struct notebook_file {
     struct ng_str path; /* absolute, as it is told */
     struct ng_file file;
     struct nb nb;
@@ -60,15 +60,15 @@ int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path
 /* The failure `rc` of a file operation, in words for notebooks where the path is a folder. */
 int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
 /* Reads it. NG_OK: cells_close() later. */
-int cells_open(struct ng_call *call, struct ng_str path, struct cells_book *ret);
-void cells_close(struct cells_book *book);
+int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret);
+void cells_close(struct notebook_file *notebook);
 /* Indexes what the function of an edit sees; fails the call as cells_open() does. reads: 0 at
  * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret);
 /* May another program be in the middle of writing such a file? Then it is read again, a few
  * times. reads: 0 at first. */
-bool cells_reads_again(enum nb_fault fault, unsigned *reads);
+bool cells_should_reread(enum nb_fault fault, unsigned *reads);
 /* The handle of a cell: its id, else "index:N". NUL at the end. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
 /* SIZE_MAX: there is none. */
@@ -99,7 +99,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
 int cells_attachments_refresh(struct cells *self, struct ng_call *call);
 /* The same for what tells of selected cells, where cells_path() had no need to. Does not fail.
  */
-void cells_see_selection(struct cells *self, struct ng_call *call);
+void cells_refresh_selection(struct cells *self, struct ng_call *call);
 void cells_attachments_close(struct cells_attachments *attachments);
 /* The active notebook; absent: none. Call memory. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);
@@ -114,10 +114,11 @@ int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
 /* ---- cells_status.c: how cells are doing ---- */
 
 /* "Selection: … | Execution: … | …". */
-void cells_status(struct cells *self, struct ng_call *call, const struct cells_book *book,
-                  size_t index, struct nb_text *out);
+void cells_status(struct cells *self, struct ng_call *call,
+                  const struct notebook_file *notebook, size_t index, struct nb_text *out);
 /* Is a run with this cell at work, whose outputs are not in the file yet? */
-bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle);
+bool cells_unsaved(struct cells *self, const struct notebook_file *notebook,
+                   const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;
@@ -160,7 +161,8 @@ void cells_fit_text(const struct cells *self, struct nb_text *text);
  * its text. */
 void cells_images_begin(struct cells_images *images, const struct cells *self,
                         struct ng_call *call, struct nb_text *text);
-int cells_images_add(struct cells_images *images, const struct show *show, const char *handle);
+int cells_images_add(struct cells_images *images, const struct rendered *rendered,
+                     const char *handle);
 void cells_images_end(struct cells_images *images);
 
 /* ---- running: cells_run.c, cells_runs.c, cells_kernels.c ---- */

@@ -33,7 +33,7 @@ static size_t count_good(const struct run *run)
 }
 
 /* The cell at which the run stopped; NULL: it did not. */
-static const struct run_cell *culprit(const struct run *run)
+static const struct run_cell *failed_cell(const struct run *run)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
         const struct run_cell *cell = &run->cells[i];
@@ -62,103 +62,107 @@ static void add_format(struct nb_text *out, const char *format, ...)
 
 /* ---- what a cell put out, apart from the cell: it may go on meanwhile ---- */
 
-struct seen {
+struct cell_snapshot {
     const char *handle;
     enum cell_state state;
     struct nb_text json, page;
-    bool puts_out;
+    bool has_output;
 };
 
-static void see(const struct run_cell *cell, struct seen *ret)
+static void snapshot_take(const struct run_cell *cell, struct cell_snapshot *ret)
 {
     ret->handle = cell->handle;
     ret->state = cell->state;
-    ret->puts_out = cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->page.len > 0;
-    if (ret->puts_out) {
+    ret->has_output =
+        cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->page.len > 0;
+    if (ret->has_output) {
         outputs_json(&cell->outputs, true, &ret->json);
         nb_add_str(&ret->page, nb_text_str(&cell->page));
     }
 }
 
 /* NULL: out of memory. */
-static struct seen *see_all(const struct run *run)
+static struct cell_snapshot *snapshots_take(const struct run *run)
 {
-    struct seen *seen = calloc(run->cell_count + 1, sizeof(*seen));
-    for (size_t i = 0; seen != NULL && i < run->cell_count; i++) {
-        see(&run->cells[i], &seen[i]);
+    struct cell_snapshot *snapshots = calloc(run->cell_count + 1, sizeof(*snapshots));
+    for (size_t i = 0; snapshots != NULL && i < run->cell_count; i++) {
+        snapshot_take(&run->cells[i], &snapshots[i]);
     }
-    return seen;
+    return snapshots;
 }
 
-static void seen_free(struct seen *seen, size_t count)
+static void snapshots_free(struct cell_snapshot *snapshots, size_t count)
 {
-    for (size_t i = 0; seen != NULL && i < count; i++) {
-        nb_text_done(&seen[i].json);
-        nb_text_done(&seen[i].page);
+    for (size_t i = 0; snapshots != NULL && i < count; i++) {
+        nb_text_done(&snapshots[i].json);
+        nb_text_done(&snapshots[i].page);
     }
-    free(seen);
+    free(snapshots);
 }
 
-static void add_outputs(const struct seen *seen, size_t share, struct nb_text *out)
+static void add_outputs(const struct cell_snapshot *snapshots, size_t share,
+                        struct nb_text *out)
 {
-    struct show *show = calloc(1, sizeof(*show));
-    if (show == NULL) {
+    struct rendered *rendered = calloc(1, sizeof(*rendered));
+    if (rendered == NULL) {
         out->failed = true;
         return;
     }
-    struct nb_span whole = {0, seen->json.len};
-    if (!seen->json.failed) {
-        show_outputs(show, nb_text_str(&seen->json), whole, false);
+    struct nb_span whole = {0, snapshots->json.len};
+    if (!snapshots->json.failed) {
+        render_outputs(rendered, nb_text_str(&snapshots->json), whole, false);
     }
-    if (seen->page.len > 0) {
-        nb_add_word(&show->text, show->text.len > 0 ? "\n\n" : "");
-        show_clean(&show->text, nb_text_str(&seen->page));
+    if (snapshots->page.len > 0) {
+        nb_add_word(&rendered->text, rendered->text.len > 0 ? "\n\n" : "");
+        render_clean(&rendered->text, nb_text_str(&snapshots->page));
     }
-    show_cut(out, nb_text_str(&show->text), share);
-    if (show->image_count > 0) {
-        add_format(out, "%s[%zu image(s)]", show->text.len > 0 ? "\n" : "", show->image_count);
+    render_cut(out, nb_text_str(&rendered->text), share);
+    if (rendered->image_count > 0) {
+        add_format(out, "%s[%zu image(s)]", rendered->text.len > 0 ? "\n" : "",
+                   rendered->image_count);
     }
-    out->failed = out->failed || seen->json.failed || seen->page.failed || show->failed;
-    show_done(show);
-    free(show);
+    out->failed =
+        out->failed || snapshots->json.failed || snapshots->page.failed || rendered->failed;
+    render_done(rendered);
+    free(rendered);
 }
 
-static void add_all_outputs(const struct cells_run *cells_run, const struct seen *seen,
-                            struct nb_text *out)
+static void add_all_outputs(const struct cells_run *cells_run,
+                            const struct cell_snapshot *snapshots, struct nb_text *out)
 {
     size_t cells = 0;
     size_t count = cells_run->run->cell_count;
     for (size_t i = 0; i < count; i++) {
-        cells += seen[i].puts_out;
+        cells += snapshots[i].has_output;
     }
     size_t share = cells == 0 ? 0 : (size_t)cells_run->self->max_output_text / cells;
     share = share < SHARE_LEAST ? SHARE_LEAST : share;
     nb_add_word(out, cells > 0 ? "\n\nOutputs:\n" : "");
     bool first = true;
     for (size_t i = 0; i < count; i++) {
-        if (seen[i].puts_out) {
-            add_format(out, "%sCell %s:\n", first ? "" : "\n\n", seen[i].handle);
-            add_outputs(&seen[i], share, out);
+        if (snapshots[i].has_output) {
+            add_format(out, "%sCell %s:\n", first ? "" : "\n\n", snapshots[i].handle);
+            add_outputs(&snapshots[i], share, out);
             first = false;
         }
     }
 }
 
 /* Threads of the last cell of the run before went on. */
-static void add_after(const struct cells_run *cells_run, struct nb_text *out)
+static void add_late_output(const struct cells_run *cells_run, struct nb_text *out)
 {
-    const struct run_cell *cell = cells_run->run->after;
-    struct seen seen = {0};
+    const struct run_cell *cell = cells_run->run->late;
+    struct cell_snapshot snapshots = {0};
     if (cell == NULL) {
         return;
     }
-    see(cell, &seen);
-    if (seen.puts_out) {
+    snapshot_take(cell, &snapshots);
+    if (snapshots.has_output) {
         add_format(out, "\n\nAfter its run was over, cell %s put out:\n", cell->handle);
-        add_outputs(&seen, (size_t)cells_run->self->max_output_text, out);
+        add_outputs(&snapshots, (size_t)cells_run->self->max_output_text, out);
     }
-    nb_text_done(&seen.json);
-    nb_text_done(&seen.page);
+    nb_text_done(&snapshots.json);
+    nb_text_done(&snapshots.page);
 }
 
 /* ---- how it went ---- */
@@ -184,7 +188,7 @@ static void add_left(const struct run *run, size_t good, struct nb_text *out)
 static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
 {
     struct nb_text clean = {0};
-    show_clean(&clean, text);
+    render_clean(&clean, text);
     struct ng_str said = nb_text_str(&clean);
     size_t len = said.len < max ? said.len : max;
     while (len < said.len && len > 0 && ((unsigned char)said.data[len] & 0xc0) == 0x80) {
@@ -198,7 +202,7 @@ static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
 static void add_head(struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
-    const struct run_cell *cell = culprit(run);
+    const struct run_cell *cell = failed_cell(run);
     const char *handle = cell == NULL ? "" : cell->handle;
     size_t good = count_good(run);
     cells_run->code = NG_OK;
@@ -275,7 +279,7 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
 }
 
 /* What became of cells whose turn came late. */
-static void add_turns(const struct run *run, struct nb_text *out)
+static void add_source_notes(const struct run *run, struct nb_text *out)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
         const struct run_cell *cell = &run->cells[i];
@@ -294,41 +298,41 @@ static void add_turns(const struct run *run, struct nb_text *out)
 
 void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text *out)
 {
-    struct seen *seen = see_all(cells_run->run);
+    struct cell_snapshot *snapshots = snapshots_take(cells_run->run);
     add_head(cells_run, out);
     if (cells_run->skipped > 0) {
         add_format(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
                    cells_run->skipped);
     }
-    add_turns(cells_run->run, out);
+    add_source_notes(cells_run->run, out);
     add_kernel_notes(cells_run, out);
     if (note != NULL) {
         nb_add_word(out, "\nNot all outputs were saved: ");
         nb_add_word(out, note);
     }
-    if (seen != NULL) {
-        add_all_outputs(cells_run, seen, out);
+    if (snapshots != NULL) {
+        add_all_outputs(cells_run, snapshots, out);
     }
-    add_after(cells_run, out);
-    out->failed = out->failed || seen == NULL;
-    seen_free(seen, cells_run->run->cell_count);
+    add_late_output(cells_run, out);
+    out->failed = out->failed || snapshots == NULL;
+    snapshots_free(snapshots, cells_run->run->cell_count);
 }
 
 static int add_images(struct cells_images *images, const struct run_cell *cell)
 {
     struct nb_text json = {0};
-    struct show *show = calloc(1, sizeof(*show));
+    struct rendered *rendered = calloc(1, sizeof(*rendered));
     outputs_json(&cell->outputs, false, &json);
     struct nb_span whole = {0, json.len};
     int rc = NG_OK;
-    if (show == NULL || json.failed) {
+    if (rendered == NULL || json.failed) {
         rc = cells_no_memory(images->call);
     } else {
-        show_outputs(show, nb_text_str(&json), whole, false);
-        rc = cells_images_add(images, show, cell->handle);
-        show_done(show);
+        render_outputs(rendered, nb_text_str(&json), whole, false);
+        rc = cells_images_add(images, rendered, cell->handle);
+        render_done(rendered);
     }
-    free(show);
+    free(rendered);
     nb_text_done(&json);
     return rc;
 }
@@ -358,31 +362,31 @@ static const char *state_word(enum cell_state state)
 
 /* A run that goes on: only what was copied is looked at, the lock is not held any more. */
 static void describe(const struct cells_run *cells_run, size_t done, enum run_state state,
-                     const struct seen *seen, struct nb_text *out)
+                     const struct cell_snapshot *snapshots, struct nb_text *out)
 {
     static const char *const states[] = {"queued", "starting the kernel", "running", "saving"};
     size_t count = cells_run->run->cell_count;
     add_format(out, "Run %s is %s: %zu of %zu cell(s) done", cells_run->id, states[state], done,
                count);
     for (size_t i = 0; i < count; i++) {
-        add_format(out, "\nCell %s: %s", seen[i].handle, state_word(seen[i].state));
+        add_format(out, "\nCell %s: %s", snapshots[i].handle, state_word(snapshots[i].state));
     }
-    add_all_outputs(cells_run, seen, out);
+    add_all_outputs(cells_run, snapshots, out);
 }
 
 static int reply_going_on(struct cells *self, struct ng_call *call, struct cells_run *run)
 {
     struct nb_text out = {0};
     kernels_lock(self->kernels);
-    struct seen *seen = see_all(run->run);
+    struct cell_snapshot *snapshots = snapshots_take(run->run);
     size_t done = run->run->at;
     enum run_state state = run->run->state;
     kernels_unlock(self->kernels);
-    if (seen == NULL) {
+    if (snapshots == NULL) {
         return cells_no_memory(call);
     }
-    describe(run, done, state, seen, &out);
-    seen_free(seen, run->run->cell_count);
+    describe(run, done, state, snapshots, &out);
+    snapshots_free(snapshots, run->run->cell_count);
     cells_fit_text(self, &out);
     return cells_reply(call, &out);
 }

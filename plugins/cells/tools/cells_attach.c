@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct attaching {
+struct attach_request {
     struct ng_str real, path;
     bool makes_active;
     bool active; /* as it turned out */
@@ -13,9 +13,9 @@ struct attaching {
 
 static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
-    struct attaching *attaching = user;
-    struct cells_attached *attached = cells_attached_find(owner, attaching->real);
-    char *path = attached != NULL ? cells_copy(attaching->path) : NULL;
+    struct attach_request *request = user;
+    struct cells_attached *attached = cells_attached_find(owner, request->real);
+    char *path = attached != NULL ? cells_copy(request->path) : NULL;
     if (path != NULL) {
         free(attached->path);
         attached->path = path;
@@ -24,7 +24,7 @@ static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
                        "At most %d notebooks can be attached at once; detach one",
                        CELLS_ATTACHED_MAX);
     } else if (attached == NULL) {
-        attached = cells_attached_add(owner, attaching->real, attaching->path);
+        attached = cells_attached_add(owner, request->real, request->path);
     } else {
         attached = NULL;
     }
@@ -32,65 +32,65 @@ static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
         return cells_no_memory(call);
     }
     size_t index = (size_t)(attached - owner->items);
-    if (attaching->makes_active) {
+    if (request->makes_active) {
         owner->active = index;
     }
-    attaching->active = owner->active == index;
+    request->active = owner->active == index;
     return NG_OK;
 }
 
 int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
-    struct cells_book book;
+    struct notebook_file notebook;
     struct ng_str path;
     const struct ng_value *active = ng_arg(call, "active");
     (void)args;
     int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    size_t cells = book.nb.cell_count;
-    struct attaching attaching = {
-        .real = book.file.real,
+    size_t cells = notebook.nb.cell_count;
+    struct attach_request request = {
+        .real = notebook.file.real,
         .path = path,
         .makes_active = active == NULL || call->host->json_type(active) == NG_TYPE_TRUE,
     };
-    cells_close(&book);
-    rc = cells_attached_change(self, call, attach, &attaching);
-    rc = rc != NG_OK ? rc : call->host->revision_text(call, book.file.revision);
+    cells_close(&notebook);
+    rc = cells_attached_change(self, call, attach, &request);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
     return rc != NG_OK
                ? rc
                : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
                                                    (int)path.len, path.data, cells,
-                                                   attaching.active ? "; it is active" : ""));
+                                                   request.active ? "; it is active" : ""));
 }
 
-struct detaching {
+struct detach_request {
     struct ng_str real, path;
 };
 
 /* What the caller calls so, by its name or as the same file. */
 static struct cells_attached *attached_named(const struct cells_owner *owner,
-                                             const struct detaching *named)
+                                             const struct detach_request *request)
 {
     for (size_t i = 0; i < owner->count; i++) {
-        if (strlen(owner->items[i].path) == named->path.len &&
-            memcmp(owner->items[i].path, named->path.data, named->path.len) == 0) {
+        if (strlen(owner->items[i].path) == request->path.len &&
+            memcmp(owner->items[i].path, request->path.data, request->path.len) == 0) {
             return &owner->items[i];
         }
     }
-    return cells_attached_find(owner, named->real);
+    return cells_attached_find(owner, request->real);
 }
 
 static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
-    const struct detaching *named = user;
-    struct cells_attached *attached = attached_named(owner, named);
+    const struct detach_request *request = user;
+    struct cells_attached *attached = attached_named(owner, request);
     if (attached == NULL) {
         return ng_fail(call, CELLS_ENOTEBOOK, "The notebook %.*s is not attached",
-                       (int)named->path.len, named->path.data);
+                       (int)request->path.len, request->path.data);
     }
     size_t index = (size_t)(attached - owner->items);
     cells_attached_done(attached);
@@ -108,25 +108,25 @@ static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
 int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct ng_file file = {.size = sizeof(file)};
-    struct detaching named;
+    struct detach_request request;
     (void)args;
-    int rc = cells_path(user, call, &named.path);
+    int rc = cells_path(user, call, &request.path);
     if (rc != NG_OK) {
         return rc;
     }
     /* The file may be gone, or out of reach by now: then only its name tells. */
-    rc = call->host->file_stat(call, named.path, &file);
-    named.real = rc == NG_OK ? file.real : named.path;
-    rc = cells_attached_change(user, call, detach, &named);
+    rc = call->host->file_stat(call, request.path, &file);
+    request.real = rc == NG_OK ? file.real : request.path;
+    rc = cells_attached_change(user, call, detach, &request);
     return rc != NG_OK
                ? rc
-               : ng_reply(call, call->host->format(call, "Detached %.*s", (int)named.path.len,
-                                                   named.path.data));
+               : ng_reply(call, call->host->format(call, "Detached %.*s", (int)request.path.len,
+                                                   request.path.data));
 }
 
 /* ---- selecting ---- */
 
-struct selecting {
+struct select_request {
     struct ng_str real, path;
     char **selected; /* handles; NULL at the end */
     char *editing;   /* or NULL */
@@ -134,30 +134,30 @@ struct selecting {
 
 static int select_cells(struct ng_call *call, struct cells_owner *owner, void *user)
 {
-    const struct selecting *selecting = user;
-    struct cells_attached *attached = cells_attached_find(owner, selecting->real);
+    const struct select_request *request = user;
+    struct cells_attached *attached = cells_attached_find(owner, request->real);
     if (attached == NULL) {
         return ng_fail(call, CELLS_ENOTEBOOK,
                        "The notebook %.*s is not attached: attach it before cells of it are "
                        "selected",
-                       (int)selecting->path.len, selecting->path.data);
+                       (int)request->path.len, request->path.data);
     }
     kernelspec_free_list(attached->selected);
     free(attached->editing);
     attached->selected = NULL;
     attached->editing = NULL;
     size_t count = 0;
-    while (selecting->selected[count] != NULL) {
+    while (request->selected[count] != NULL) {
         count++;
     }
     attached->selected = calloc(count + 1, sizeof(*attached->selected));
     bool good = attached->selected != NULL;
     for (size_t i = 0; i < count && good; i++) {
-        attached->selected[i] = cells_copy(ng_str_of(selecting->selected[i]));
+        attached->selected[i] = cells_copy(ng_str_of(request->selected[i]));
         good = attached->selected[i] != NULL;
     }
-    if (good && selecting->editing != NULL) {
-        attached->editing = cells_copy(ng_str_of(selecting->editing));
+    if (good && request->editing != NULL) {
+        attached->editing = cells_copy(ng_str_of(request->editing));
         good = attached->editing != NULL;
     }
     return good ? NG_OK : cells_no_memory(call);
@@ -184,7 +184,7 @@ static int selected_handles(struct ng_call *call, const struct nb *nb, char ***r
 }
 
 /* What the call asks for, in the handles of the file. */
-static int read_selecting(struct ng_call *call, const struct nb *nb, struct selecting *ret)
+static int read_selection(struct ng_call *call, const struct nb *nb, struct select_request *ret)
 {
     char handle[CELLS_HANDLE_MAX];
     struct ng_str active = ng_arg_text(call, "active");
@@ -203,21 +203,21 @@ static int read_selecting(struct ng_call *call, const struct nb *nb, struct sele
 
 int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct cells_book book;
-    struct selecting selecting = {.selected = NULL};
+    struct notebook_file notebook;
+    struct select_request request = {.selected = NULL};
     (void)args;
-    int rc = cells_path(user, call, &selecting.path);
-    rc = rc != NG_OK ? rc : cells_open(call, selecting.path, &book);
+    int rc = cells_path(user, call, &request.path);
+    rc = rc != NG_OK ? rc : cells_open(call, request.path, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    selecting.real = book.file.real;
-    rc = read_selecting(call, &book.nb, &selecting);
-    cells_close(&book);
-    rc = rc != NG_OK ? rc : cells_attached_change(user, call, select_cells, &selecting);
-    kernelspec_free_list(selecting.selected);
-    free(selecting.editing);
-    rc = rc != NG_OK ? rc : call->host->revision_text(call, book.file.revision);
+    request.real = notebook.file.real;
+    rc = read_selection(call, &notebook.nb, &request);
+    cells_close(&notebook);
+    rc = rc != NG_OK ? rc : cells_attached_change(user, call, select_cells, &request);
+    kernelspec_free_list(request.selected);
+    free(request.editing);
+    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
     return rc != NG_OK
                ? rc
                : ng_reply(call,

@@ -234,12 +234,12 @@ static int64_t now_ms(void)
 }
 
 /* Notes that the owner's document is to be looked at, if that was not done just now. */
-static bool ask_for(struct cells_attachments *all, struct ng_str key)
+static bool request_poll(struct cells_attachments *all, struct ng_str key)
 {
     int64_t now = now_ms();
     bool asks = false;
     (void)pthread_mutex_lock(&all->lock);
-    struct cells_asked *asked = &all->asked[hash_of(key) % CELLS_ASKED_MAX];
+    struct cells_poll *asked = &all->asked[hash_of(key) % CELLS_ASKED_MAX];
     if (asked->at_ms == 0 || now - asked->at_ms >= CELLS_LISTED_MS) {
         char *copy = cells_copy(key);
         if (copy != NULL) {
@@ -253,7 +253,7 @@ static bool ask_for(struct cells_attachments *all, struct ng_str key)
     return asks;
 }
 
-char *cells_attachments_asked(struct cells_attachments *all)
+char *cells_attachments_next_poll(struct cells_attachments *all)
 {
     char *key = NULL;
     (void)pthread_mutex_lock(&all->lock);
@@ -271,8 +271,8 @@ char *cells_attachments_asked(struct cells_attachments *all)
 bool cells_listed_attached(void *user, struct ng_call *call)
 {
     struct cells *self = user;
-    if (ask_for(self->attachments, cells_owner_key(call))) {
-        (void)call->host->background(call, cells_attachments_look, self);
+    if (request_poll(self->attachments, cells_owner_key(call))) {
+        (void)call->host->background(call, cells_attachments_poll, self);
     }
     return cells_active(self, call).len > 0;
 }

@@ -30,7 +30,7 @@ struct cells_owner {
     uint64_t ticket; /* of the reading it is of: what was read later is newer */
 };
 
-struct cells_asked {
+struct cells_poll {
     int64_t at_ms;
     char *key; /* still to be looked at, or NULL */
 };
@@ -41,7 +41,7 @@ struct cells_attachments {
     pthread_mutex_t lock;
     struct cells_owner *owners[CELLS_OWNER_LISTS]; /* each with something attached */
     uint64_t tickets;
-    struct cells_asked asked[CELLS_ASKED_MAX];
+    struct cells_poll asked[CELLS_ASKED_MAX];
 };
 
 /* ---- cells_attached.c ---- */
@@ -60,12 +60,12 @@ bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fr
 /* For what is read from now on. */
 uint64_t cells_attachments_ticket(struct cells_attachments *all);
 /* An owner whose document is to be looked at, to be freed; NULL: none. */
-char *cells_attachments_asked(struct cells_attachments *all);
+char *cells_attachments_next_poll(struct cells_attachments *all);
 
 /* ---- cells_attached_doc.c ---- */
 
 /* Background work: looks at the documents of all who asked for lists. */
-ng_step_fn cells_attachments_look;
+ng_step_fn cells_attachments_poll;
 /* Changes what the owner has attached; may run several times, as the function of a change. */
 typedef int cells_attached_fn(struct ng_call *call, struct cells_owner *owner, void *user);
 /* NG_OK: it is on disk, and known. Tells of lists that are others now. */

@@ -12,14 +12,14 @@ struct context_cell {
     struct nb_text source;
     size_t characters;
     int selection;
-    bool told; /* among the cells that are told */
+    bool included; /* among the cells that are told */
     bool cut;
 };
 
 struct context {
     struct cells *self;
     struct ng_call *call;
-    struct cells_book book;
+    struct notebook_file notebook;
     struct context_cell *cells;
     bool has_all; /* cells besides the selected ones are told */
     bool failed;  /* out of memory */
@@ -27,17 +27,17 @@ struct context {
 
 static void context_done(struct context *context)
 {
-    for (size_t i = 0; context->cells != NULL && i < context->book.nb.cell_count; i++) {
+    for (size_t i = 0; context->cells != NULL && i < context->notebook.nb.cell_count; i++) {
         nb_text_done(&context->cells[i].source);
     }
     free(context->cells);
-    cells_close(&context->book);
+    cells_close(&context->notebook);
 }
 
 /* All cells of a small notebook; of a large one those around the last that is selected. */
 static bool choose_cells(struct context *context)
 {
-    size_t count = context->book.nb.cell_count;
+    size_t count = context->notebook.nb.cell_count;
     size_t anchor = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         anchor = context->cells[i].selection != 0 ? i : anchor;
@@ -48,7 +48,7 @@ static bool choose_cells(struct context *context)
     for (size_t i = 0; i < count; i++) {
         bool near = count < CELLS_CONTEXT_ALL ||
                     (i + CELLS_CONTEXT_WINDOW >= anchor && i <= anchor + CELLS_CONTEXT_WINDOW);
-        context->cells[i].told = near;
+        context->cells[i].included = near;
     }
     return true;
 }
@@ -63,10 +63,10 @@ static size_t cost(const struct context_cell *cell)
 /* Over the budget: first cells that are not selected are cut, then left out from the end. */
 static void keep_budget(struct context *context)
 {
-    size_t count = context->book.nb.cell_count;
+    size_t count = context->notebook.nb.cell_count;
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        total += context->cells[i].told ? cost(&context->cells[i]) : 0;
+        total += context->cells[i].included ? cost(&context->cells[i]) : 0;
     }
     if (total <= CELLS_CONTEXT_BUDGET) {
         return;
@@ -74,13 +74,13 @@ static void keep_budget(struct context *context)
     total = 0;
     for (size_t i = 0; i < count; i++) {
         context->cells[i].cut = context->cells[i].selection == 0;
-        total += context->cells[i].told ? cost(&context->cells[i]) : 0;
+        total += context->cells[i].included ? cost(&context->cells[i]) : 0;
     }
     for (size_t i = count; i > 0 && total > CELLS_CONTEXT_BUDGET; i--) {
         struct context_cell *cell = &context->cells[i - 1];
-        if (cell->told && cell->selection == 0) {
+        if (cell->included && cell->selection == 0) {
             total -= cost(cell);
-            cell->told = false;
+            cell->included = false;
         }
     }
 }
@@ -89,15 +89,15 @@ static int context_open(struct context *context)
 {
     struct ng_str path;
     int rc = cells_path(context->self, context->call, &path);
-    cells_see_selection(context->self, context->call);
-    rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->book);
+    cells_refresh_selection(context->self, context->call);
+    rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    const struct nb *nb = &context->book.nb;
+    const struct nb *nb = &context->notebook.nb;
     context->cells = calloc(nb->cell_count + 1, sizeof(*context->cells));
     if (context->cells == NULL) {
-        cells_close(&context->book);
+        cells_close(&context->notebook);
         return cells_no_memory(context->call);
     }
     for (size_t i = 0; i < nb->cell_count; i++) {
@@ -106,14 +106,14 @@ static int context_open(struct context *context)
         cells_handle(nb, i, handle);
         cell->index = i;
         cell->selection =
-            cells_selection(context->self, context->call, context->book.file.real, handle);
+            cells_selection(context->self, context->call, context->notebook.file.real, handle);
     }
     context->has_all = choose_cells(context);
     for (size_t i = 0; i < nb->cell_count; i++) {
         struct context_cell *cell = &context->cells[i];
-        if (cell->told || cell->selection != 0) {
+        if (cell->included || cell->selection != 0) {
             (void)nb_decode_lines(&cell->source, nb->bytes, nb->cells[i].source);
-            cell->characters = show_characters(nb_text_str(&cell->source));
+            cell->characters = render_characters(nb_text_str(&cell->source));
             context->failed = context->failed || cell->source.failed;
         }
     }
@@ -129,13 +129,13 @@ static void write_execution(struct context *context, struct ng_writer *writer, s
                             const char *handle)
 {
     const struct ng_host *host = context->call->host;
-    const struct nb *nb = &context->book.nb;
-    struct cells_last last = cells_last_run(context->self, context->book.file.real, handle);
+    const struct nb *nb = &context->notebook.nb;
+    struct cells_last last = cells_last_run(context->self, context->notebook.file.real, handle);
     char real[4096];
     const char *word = "idle";
     int64_t order = 0;
-    (void)snprintf(real, sizeof(real), "%.*s", (int)context->book.file.real.len,
-                   context->book.file.real.data);
+    (void)snprintf(real, sizeof(real), "%.*s", (int)context->notebook.file.real.len,
+                   context->notebook.file.real.data);
     kernels_lock(context->self->kernels);
     const struct run_cell *running = kernels_cell(context->self->kernels, real, handle);
     if (running != NULL) {
@@ -163,11 +163,11 @@ static void write_cell(struct context *context, struct ng_writer *writer,
 {
     static const char *const selections[] = {"unselected", "selected", "active"};
     const struct ng_host *host = context->call->host;
-    const struct nb_cell *in_file = &context->book.nb.cells[cell->index];
+    const struct nb_cell *in_file = &context->notebook.nb.cells[cell->index];
     struct ng_str source = nb_text_str(&cell->source);
     char handle[CELLS_HANDLE_MAX];
     bool cut = cell->cut && cell->characters > CELLS_CONTEXT_CUT;
-    cells_handle(&context->book.nb, cell->index, handle);
+    cells_handle(&context->notebook.nb, cell->index, handle);
     host->json_object(writer);
     host->json_name(writer, "id");
     host->json_string(writer, ng_str_of(handle));
@@ -178,7 +178,7 @@ static void write_cell(struct context *context, struct ng_writer *writer,
     host->json_name(writer, "content");
     if (cut) {
         struct nb_text text = {0};
-        nb_add(&text, source.data, show_prefix(source, CELLS_CONTEXT_CUT));
+        nb_add(&text, source.data, render_prefix(source, CELLS_CONTEXT_CUT));
         nb_add_word(&text, "... [truncated]");
         context->failed = context->failed || text.failed;
         host->json_string(writer, nb_text_str(&text));
@@ -201,9 +201,9 @@ static void write_cell(struct context *context, struct ng_writer *writer,
 static void write_kernel(struct context *context, struct ng_writer *writer)
 {
     const struct ng_host *host = context->call->host;
-    const struct nb *nb = &context->book.nb;
+    const struct nb *nb = &context->notebook.nb;
     struct kernel_info info;
-    char *real = cells_string(context->call, context->book.file.real);
+    char *real = cells_string(context->call, context->notebook.file.real);
     if (real != NULL && kernels_info(context->self->kernels, real, &info)) {
         host->json_name(writer, "kernelId");
         host->json_string(writer, ng_str_of(info.name));
@@ -230,10 +230,10 @@ static void write_kernel(struct context *context, struct ng_writer *writer)
 static void write_context(struct context *context, struct ng_writer *writer)
 {
     const struct ng_host *host = context->call->host;
-    size_t count = context->book.nb.cell_count;
+    size_t count = context->notebook.nb.cell_count;
     host->json_object(writer);
     host->json_name(writer, "uri");
-    host->json_string(writer, context->book.path);
+    host->json_string(writer, context->notebook.path);
     write_kernel(context, writer);
     host->json_name(writer, "cellCount");
     host->json_int(writer, (int64_t)count);
@@ -249,7 +249,7 @@ static void write_context(struct context *context, struct ng_writer *writer)
         host->json_name(writer, "allCells");
         host->json_array(writer);
         for (size_t i = 0; i < count; i++) {
-            if (context->cells[i].told) {
+            if (context->cells[i].included) {
                 write_cell(context, writer, &context->cells[i]);
             }
         }
@@ -271,7 +271,7 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
         rc = cells_no_memory(call);
     } else {
         write_context(&context, writer);
-        (void)call->host->revision_text(call, context.book.file.revision);
+        (void)call->host->revision_text(call, context.notebook.file.revision);
         rc = context.failed ? cells_no_memory(call) : NG_OK;
     }
     context_done(&context);

@@ -22,7 +22,7 @@ void cells_fit_text(const struct cells *self, struct nb_text *text)
     if (text->len <= cells_text_max(self)) {
         return;
     }
-    show_cut(&cut, nb_text_str(text), cells_text_max(self));
+    render_cut(&cut, nb_text_str(text), cells_text_max(self));
     cut.failed = cut.failed || text->failed;
     nb_text_done(text);
     *text = cut;
@@ -37,11 +37,12 @@ void cells_images_begin(struct cells_images *images, const struct cells *self,
     images->room = limit > text->len ? limit - text->len : 0;
 }
 
-int cells_images_add(struct cells_images *images, const struct show *show, const char *handle)
+int cells_images_add(struct cells_images *images, const struct rendered *rendered,
+                     const char *handle)
 {
     char line[IMAGES_LINE_MAX];
-    for (size_t i = 0; i < show->image_count; i++) {
-        const struct show_image *image = &show->images[i];
+    for (size_t i = 0; i < rendered->image_count; i++) {
+        const struct rendered_image *image = &rendered->images[i];
         struct ng_str bytes = nb_text_str(&image->bytes);
         /* Room for what is told of those that follow stays. */
         if (images->room >= IMAGES_LINE_MAX && bytes.len <= images->room - IMAGES_LINE_MAX) {

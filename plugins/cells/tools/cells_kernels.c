@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX HOLDER_KERNELS_MAX
+#define LIST_MAX SUPERVISOR_KERNELS_MAX
 
 static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 {
@@ -45,12 +45,12 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     add_specs(&out, &specs);
     kernelspecs_done(&specs);
     size_t count = kernels_list(self->kernels, list, LIST_MAX);
-    size_t told = 0;
+    size_t listed = 0;
     for (size_t i = 0; i < count && i < LIST_MAX; i++) {
         if (!may_see(call, list[i].notebook)) {
             continue;
         }
-        nb_add_word(&out, told++ == 0 ? "\n\nRunning kernels:" : "");
+        nb_add_word(&out, listed++ == 0 ? "\n\nRunning kernels:" : "");
         (void)snprintf(line, sizeof(line), "\n- %s for %s: %s, %zu run(s) waiting or running",
                        list[i].name, list[i].notebook, list[i].state, list[i].queued);
         nb_add_word(&out, line);
@@ -62,21 +62,21 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
 /* ---- interrupt and restart: the call waits until it is so ---- */
 
 /* Memory of the call. */
-struct asked {
+struct control_request {
     struct ng_call *call;
     struct ng_deferred *deferred;
     bool restart;
 };
 
-static bool asked_cancelled(void *user)
+static bool control_cancelled(void *user)
 {
-    const struct asked *asked = user;
-    return asked->call->host->cancelled(asked->call);
+    const struct control_request *request = user;
+    return request->call->host->cancelled(request->call);
 }
 
-static int answer(const struct asked *asked, const struct run *run)
+static int answer(const struct control_request *request, const struct run *run)
 {
-    struct ng_call *call = asked->call;
+    struct ng_call *call = request->call;
     switch (run->fault) {
     case RUN_FINE:
         break;
@@ -90,22 +90,22 @@ static int answer(const struct asked *asked, const struct run *run)
         return ng_fail(call, CELLS_EKERNEL, "%s", run->why);
     }
     return ng_reply(call, ng_str_of(run->why[0] != '\0' ? run->why
-                                    : asked->restart
+                                    : request->restart
                                         ? "Successfully restarted the kernel."
                                         : "Successfully interrupted notebook execution."));
 }
 
-static void asked_done(struct run *run, void *user)
+static void control_done(struct run *run, void *user)
 {
-    const struct asked *asked = user;
-    const struct ng_host *host = asked->call->host;
-    struct ng_deferred *deferred = asked->deferred;
-    int rc = answer(asked, run);
+    const struct control_request *request = user;
+    const struct ng_host *host = request->call->host;
+    struct ng_deferred *deferred = request->deferred;
+    int rc = answer(request, run);
     run_free(run);
     host->finish(deferred, rc);
 }
 
-static int ask(struct cells *self, struct ng_call *call, enum kernels_wish wish)
+static int control(struct cells *self, struct ng_call *call, enum kernels_command command)
 {
     struct ng_str path;
     struct ng_file file = {.size = sizeof(file)};
@@ -114,31 +114,32 @@ static int ask(struct cells *self, struct ng_call *call, enum kernels_wish wish)
     if (rc != NG_OK) {
         return rc;
     }
-    struct asked *asked = ng_alloc(call, sizeof(*asked));
+    struct control_request *request = ng_alloc(call, sizeof(*request));
     struct run *run = calloc(1, sizeof(*run));
     if (run != NULL) {
         run->notebook = strndup(file.real.data, file.real.len);
     }
-    if (asked == NULL || run == NULL || run->notebook == NULL) {
+    if (request == NULL || run == NULL || run->notebook == NULL) {
         run_free(run);
         return cells_no_memory(call);
     }
-    *asked = (struct asked){call, call->host->defer(call), wish == KERNELS_RESTART};
-    run->cancelled = asked_cancelled;
-    run->done = asked_done;
-    run->user = asked;
-    kernels_ask(self->kernels, run, wish);
+    *request =
+        (struct control_request){call, call->host->defer(call), command == KERNELS_RESTART};
+    run->cancelled = control_cancelled;
+    run->done = control_done;
+    run->user = request;
+    kernels_control(self->kernels, run, command);
     return NG_PENDING;
 }
 
 int cells_interrupt_run(void *user, struct ng_call *call, struct ng_str args)
 {
     (void)args;
-    return ask(user, call, KERNELS_INTERRUPT);
+    return control(user, call, KERNELS_INTERRUPT);
 }
 
 int cells_restart_run(void *user, struct ng_call *call, struct ng_str args)
 {
     (void)args;
-    return ask(user, call, KERNELS_RESTART);
+    return control(user, call, KERNELS_RESTART);
 }

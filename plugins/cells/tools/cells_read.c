@@ -11,22 +11,22 @@
     "A run of this cell is at work; its outputs go into the file when it is over. "            \
     "getNotebookRun tells what a background run has put out so far."
 
-static void add_cell(struct cells *self, struct ng_call *call, const struct cells_book *book,
-                     size_t index, struct nb_text *out)
+static void add_cell(struct cells *self, struct ng_call *call,
+                     const struct notebook_file *notebook, size_t index, struct nb_text *out)
 {
-    const struct nb_cell *cell = &book->nb.cells[index];
+    const struct nb_cell *cell = &notebook->nb.cells[index];
     struct nb_text source = {0};
     char handle[CELLS_HANDLE_MAX];
     char head[160];
     struct nb_text fence = {0};
-    cells_handle(&book->nb, index, handle);
-    (void)nb_decode_lines(&source, book->nb.bytes, cell->source);
-    show_fence(&fence, nb_text_str(&source));
+    cells_handle(&notebook->nb, index, handle);
+    (void)nb_decode_lines(&source, notebook->nb.bytes, cell->source);
+    render_fence(&fence, nb_text_str(&source));
     (void)snprintf(head, sizeof(head), "### Cell %zu (%s)\nID: %s\nStatus: ", index,
                    cells_type(cell->type), handle);
     nb_add_word(out, head);
     struct nb_text status = {0};
-    cells_status(self, call, book, index, &status);
+    cells_status(self, call, notebook, index, &status);
     nb_add_str(out, nb_text_str(&status));
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&fence));
@@ -40,15 +40,15 @@ static void add_cell(struct cells *self, struct ng_call *call, const struct cell
     nb_text_done(&status);
 }
 
-static void set_revision(struct ng_call *call, const struct cells_book *book)
+static void set_revision(struct ng_call *call, const struct notebook_file *notebook)
 {
-    (void)call->host->revision_text(call, book->file.revision);
+    (void)call->host->revision_text(call, notebook->file.revision);
 }
 
 int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
-    struct cells_book book;
+    struct notebook_file notebook;
     struct ng_str path;
     struct nb_text out = {0};
     struct nb_text missing = {0};
@@ -57,38 +57,38 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     char head[96];
     (void)args;
     int rc = cells_path(self, call, &path);
-    cells_see_selection(self, call);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    cells_refresh_selection(self, call);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = cells_chosen_or(call, &book.nb, &chosen, &count, &missing);
+    rc = cells_chosen_or(call, &notebook.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
         nb_text_done(&missing);
-        cells_close(&book);
+        cells_close(&notebook);
         return rc;
     }
     bool all = count == 0;
-    size_t told = all ? book.nb.cell_count : count;
-    if (book.nb.cell_count == 0) {
+    size_t shown = all ? notebook.nb.cell_count : count;
+    if (notebook.nb.cell_count == 0) {
         nb_add_word(&out, "The notebook has no cells");
     } else {
         (void)snprintf(head, sizeof(head),
                        all ? "Retrieved all %zu cell(s) from notebook:\n\n"
                            : "Retrieved %zu cell(s):\n\n",
-                       told);
+                       shown);
         nb_add_word(&out, head);
     }
-    for (size_t i = 0; i < told; i++) {
+    for (size_t i = 0; i < shown; i++) {
         nb_add_word(&out, i > 0 ? "\n\n" : "");
-        add_cell(self, call, &book, all ? i : chosen[i], &out);
+        add_cell(self, call, &notebook, all ? i : chosen[i], &out);
     }
     nb_add_word(&out, missing.len > 0 ? "\n\n" : "");
     nb_add_str(&out, nb_text_str(&missing));
     out.failed = out.failed || missing.failed;
     nb_text_done(&missing);
-    set_revision(call, &book);
-    cells_close(&book);
+    set_revision(call, &notebook);
+    cells_close(&notebook);
     return cells_reply(call, &out);
 }
 
@@ -98,14 +98,14 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
 static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str text,
                     int64_t offset, size_t max)
 {
-    size_t characters = show_characters(text);
+    size_t characters = render_characters(text);
     char note[160];
     if ((uint64_t)offset > characters) {
         return ng_fail(call, NG_EINVAL,
                        "`offset` is %lld, the outputs have %zu characters of text",
                        (long long)offset, characters);
     }
-    size_t start = show_prefix(text, (size_t)offset);
+    size_t start = render_prefix(text, (size_t)offset);
     struct ng_str rest = {text.data + start, text.len - start};
     if (rest.len > max) {
         size_t len = max;
@@ -115,7 +115,7 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
         rest.len = len;
     }
     nb_add_str(out, rest);
-    size_t after = (size_t)offset + show_characters(rest);
+    size_t after = (size_t)offset + render_characters(rest);
     if (after < characters) {
         (void)snprintf(note, sizeof(note),
                        "\n[... characters %lld to %zu of %zu; offset %zu reads on ...]",
@@ -126,11 +126,11 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
 }
 
 /* unsaved: a run is at work, so that these are the outputs of an earlier one. */
-static int reply_outputs(struct cells *self, struct ng_call *call, const struct show *show,
-                         const char *handle, bool unsaved)
+static int reply_outputs(struct cells *self, struct ng_call *call,
+                         const struct rendered *rendered, const char *handle, bool unsaved)
 {
     struct nb_text out = {0};
-    struct ng_str text = nb_text_str(&show->text);
+    struct ng_str text = nb_text_str(&rendered->text);
     struct cells_images images;
     int64_t offset = ng_arg_int(call, "offset", 0);
     int rc = NG_OK;
@@ -140,15 +140,15 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
     if (ng_has_arg(call, "offset")) {
         rc = add_from(call, &out, text, offset, self->max_output_text);
     } else {
-        show_cut(&out, text, self->max_output_text);
+        render_cut(&out, text, self->max_output_text);
     }
     if (rc != NG_OK) {
         nb_text_done(&out);
         return rc;
     }
-    if (text.len == 0 && show->image_count > 0) {
+    if (text.len == 0 && rendered->image_count > 0) {
         char note[64];
-        (void)snprintf(note, sizeof(note), "[%zu image(s)]", show->image_count);
+        (void)snprintf(note, sizeof(note), "[%zu image(s)]", rendered->image_count);
         nb_add_word(&out, note);
     } else if (text.len == 0) {
         nb_add_word(&out, "[nothing but line ends]");
@@ -156,7 +156,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
     nb_add_word(&out, unsaved ? "\n\n" READ_EARLIER READ_UNSAVED : "");
     cells_images_begin(&images, self, call, &out);
     if (offset == 0) { /* reading on is about the text */
-        rc = cells_images_add(&images, show, handle);
+        rc = cells_images_add(&images, rendered, handle);
     }
     cells_images_end(&images);
     if (rc != NG_OK) {
@@ -169,43 +169,43 @@ static int reply_outputs(struct cells *self, struct ng_call *call, const struct 
 int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
-    struct cells_book book;
+    struct notebook_file notebook;
     struct ng_str path;
     struct ng_str asked = ng_arg_text(call, "cellId");
     struct ng_str format = ng_arg_text(call, "format");
     char handle[CELLS_HANDLE_MAX];
     (void)args;
     int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    size_t index = cells_find(&book.nb, asked);
+    size_t index = cells_find(&notebook.nb, asked);
     if (index == SIZE_MAX) {
-        rc = cells_fail_unknown(call, &book.nb, asked);
-        cells_close(&book);
+        rc = cells_fail_unknown(call, &notebook.nb, asked);
+        cells_close(&notebook);
         return rc;
     }
-    struct show *show = calloc(1, sizeof(*show));
-    if (show == NULL) {
-        cells_close(&book);
+    struct rendered *rendered = calloc(1, sizeof(*rendered));
+    if (rendered == NULL) {
+        cells_close(&notebook);
         return cells_no_memory(call);
     }
-    cells_handle(&book.nb, index, handle);
-    bool unsaved = cells_unsaved(self, &book, handle);
-    set_revision(call, &book);
-    show_outputs(show, book.nb.bytes, book.nb.cells[index].outputs,
-                 format.len == 4 && memcmp(format.data, "html", 4) == 0);
-    if (show->failed) {
+    cells_handle(&notebook.nb, index, handle);
+    bool unsaved = cells_unsaved(self, &notebook, handle);
+    set_revision(call, &notebook);
+    render_outputs(rendered, notebook.nb.bytes, notebook.nb.cells[index].outputs,
+                   format.len == 4 && memcmp(format.data, "html", 4) == 0);
+    if (rendered->failed) {
         rc = cells_no_memory(call);
-    } else if (show->outputs == 0) {
+    } else if (rendered->outputs == 0) {
         rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs%s", handle,
                                                unsaved ? "\n\n" READ_UNSAVED : ""));
     } else {
-        rc = reply_outputs(self, call, show, handle, unsaved);
+        rc = reply_outputs(self, call, rendered, handle, unsaved);
     }
-    show_done(show);
-    free(show);
-    cells_close(&book);
+    render_done(rendered);
+    free(rendered);
+    cells_close(&notebook);
     return rc;
 }

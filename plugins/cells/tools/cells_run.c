@@ -9,7 +9,7 @@
 
 #define TIMEOUT_DEFAULT_S 120
 /* Of the kernels that are installed, in a sentence. */
-#define KERNELS_TOLD 20
+#define KERNELS_LISTED 20
 
 static char *keep(struct ng_str text)
 {
@@ -110,11 +110,11 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
 static void add_names(struct nb_text *out, const struct kernelspecs *specs)
 {
     nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
-    for (size_t i = 0; i < specs->count && i < KERNELS_TOLD; i++) {
+    for (size_t i = 0; i < specs->count && i < KERNELS_LISTED; i++) {
         nb_add_word(out, i > 0 ? ", " : "");
         nb_add_word(out, specs->items[i].name);
     }
-    nb_add_word(out, specs->count > KERNELS_TOLD ? ", ..." : "");
+    nb_add_word(out, specs->count > KERNELS_LISTED ? ", ..." : "");
 }
 
 static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
@@ -122,12 +122,12 @@ static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
 {
     struct nb_text names = {0};
     add_names(&names, specs);
-    struct ng_str told = nb_text_str(&names);
+    struct ng_str list = nb_text_str(&names);
     int rc = ng_fail(call, CELLS_EKERNEL,
                      "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
                      "one as `kernel`",
                      run->fallback != NULL ? ", it names " : "",
-                     run->fallback != NULL ? run->fallback : "", (int)told.len, told.data);
+                     run->fallback != NULL ? run->fallback : "", (int)list.len, list.data);
     nb_text_done(&names);
     return rc;
 }
@@ -168,7 +168,7 @@ static struct ng_str folder_of(struct ng_str path)
 }
 
 static struct cells_run *run_new(struct cells *self, struct ng_call *call,
-                                 const struct cells_book *book)
+                                 const struct notebook_file *notebook)
 {
     struct cells_run *run = calloc(1, sizeof(*run));
     if (run == NULL) {
@@ -176,14 +176,14 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
     }
     run->self = self;
     run->owner = keep(cells_owner_key(call));
-    run->path = keep(book->path);
-    run->notebook_cells = book->nb.cell_count;
-    run->bytes = book->file.bytes;
-    run->modified_ms = book->file.modified_ms;
+    run->path = keep(notebook->path);
+    run->notebook_cells = notebook->nb.cell_count;
+    run->bytes = notebook->file.bytes;
+    run->modified_ms = notebook->file.modified_ms;
     run->run = calloc(1, sizeof(*run->run));
     if (run->run != NULL) {
-        run->run->notebook = keep(book->file.real);
-        run->run->folder = keep(folder_of(book->file.real));
+        run->run->notebook = keep(notebook->file.real);
+        run->run->folder = keep(folder_of(notebook->file.real));
         run->run->max_saved_output = (size_t)self->max_saved_output;
     }
     if (run->run == NULL || run->owner == NULL || run->path == NULL ||
@@ -212,10 +212,10 @@ static int take_timeout(struct cells *self, struct ng_call *call, struct run *ru
     return NG_OK;
 }
 
-static int check_revision(struct ng_call *call, const struct cells_book *book)
+static int check_revision(struct ng_call *call, const struct notebook_file *notebook)
 {
     struct ng_str expected = ng_arg_text(call, "expectedRevision");
-    struct ng_str now = book->file.revision;
+    struct ng_str now = notebook->file.revision;
     if (expected.len == 0 ||
         (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
         return NG_OK;
@@ -237,29 +237,29 @@ static int check_revision(struct ng_call *call, const struct cells_book *book)
 
 static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
 {
-    struct cells_book book;
+    struct notebook_file notebook;
     struct ng_str path;
     size_t *chosen = NULL;
     size_t count = 0;
     int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &book);
+    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    struct cells_run *run = run_new(self, call, &book);
-    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &book);
-    rc = rc != NG_OK ? rc : cells_chosen(call, &book.nb, &chosen, &count);
+    struct cells_run *run = run_new(self, call, &notebook);
+    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &notebook);
+    rc = rc != NG_OK ? rc : cells_chosen(call, &notebook.nb, &chosen, &count);
     if (rc == NG_OK && count == 0) {
         rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
     }
-    if (rc == NG_OK && !take_cells(&book.nb, chosen, count, run)) {
+    if (rc == NG_OK && !take_cells(&notebook.nb, chosen, count, run)) {
         rc = cells_no_memory(call);
     }
     rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
     if (rc == NG_OK && run->run->cell_count > 0) {
-        rc = pick_kernel(call, &book.nb, run);
+        rc = pick_kernel(call, &notebook.nb, run);
     }
-    cells_close(&book);
+    cells_close(&notebook);
     if (rc != NG_OK) {
         cells_run_free(run);
         return rc;
@@ -292,7 +292,7 @@ static void run_done(struct run *inner, void *user)
     struct ng_call *call = run->call;
     struct ng_deferred *deferred = run->deferred;
     (void)inner;
-    if (!cells_run_turns(run)) {
+    if (!cells_run_is_refreshing(run)) {
         (void)call->host->continue_on_worker(call, cells_run_save, run);
         call->host->finish(deferred, NG_PENDING);
     }
@@ -324,7 +324,7 @@ static int run_begin(struct ng_call *call, void *user)
     run->deferred = call->host->defer(call);
     run->run->cancelled = run_cancelled;
     run->run->progress = run_progress;
-    run->run->turn = cells_run_turn;
+    run->run->request_source = cells_run_refresh;
     run->run->done = run_done;
     run->run->user = run;
     kernels_run(run->self->kernels, run->run, &run->spec);

@@ -6,9 +6,9 @@
 #include "cells_runs.h"
 
 /* The turn of a cell comes (struct run): what it holds by now is read on a worker. */
-bool cells_run_turn(void *run, size_t cell);
+bool cells_run_refresh(void *run, size_t cell);
 /* The run is over. True: what a cell holds is being read, and calls cells_run_over() after. */
-bool cells_run_turns(struct cells_run *run);
+bool cells_run_is_refreshing(struct cells_run *run);
 /* On a worker: what follows the end of a run. */
 int cells_run_over(struct ng_call *call, struct cells_run *run);
 /* The cell of a run in the file as it is by now. One without an id is known by its place, or,

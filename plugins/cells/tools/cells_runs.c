@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct last {
+struct last_run {
     uint64_t hash; /* of notebook and handle */
     struct cells_last last;
 };
@@ -15,7 +15,7 @@ struct cells_runs {
     pthread_mutex_t lock;
     struct cells_run *first; /* the newest */
     size_t count;
-    struct last *lasts; /* a ring */
+    struct last_run *lasts; /* a ring */
     size_t last_count, last_at;
 };
 
@@ -179,7 +179,7 @@ static uint64_t hash_of(const char *notebook, size_t len, const char *handle)
     return hash;
 }
 
-static struct last *last_of(struct cells_runs *runs, uint64_t hash)
+static struct last_run *last_of(struct cells_runs *runs, uint64_t hash)
 {
     for (size_t i = 0; i < runs->last_count; i++) {
         if (runs->lasts[i].hash == hash) {
@@ -189,14 +189,14 @@ static struct last *last_of(struct cells_runs *runs, uint64_t hash)
     return NULL;
 }
 
-static struct last *last_place(struct cells_runs *runs, uint64_t hash)
+static struct last_run *last_place(struct cells_runs *runs, uint64_t hash)
 {
-    struct last *last = last_of(runs, hash);
+    struct last_run *last = last_of(runs, hash);
     if (last != NULL) {
         return last;
     }
     if (runs->last_count < CELLS_LAST_MAX) {
-        struct last *lasts =
+        struct last_run *lasts =
             realloc(runs->lasts, (runs->last_count + 1) * sizeof(*runs->lasts));
         if (lasts == NULL) {
             return NULL;
@@ -217,7 +217,7 @@ void cells_runs_remember(struct cells_runs *runs, const struct run *run)
             continue;
         }
         uint64_t hash = hash_of(run->notebook, strlen(run->notebook), cell->handle);
-        struct last *last = last_place(runs, hash);
+        struct last_run *last = last_place(runs, hash);
         if (last != NULL) {
             last->hash = hash;
             last->last = (struct cells_last){true, cell->state == CELL_OK,
@@ -231,7 +231,8 @@ struct cells_last cells_last_run(struct cells *self, struct ng_str notebook, con
 {
     struct cells_last none = {.known = false};
     cells_runs_lock(self->runs);
-    const struct last *last = last_of(self->runs, hash_of(notebook.data, notebook.len, handle));
+    const struct last_run *last =
+        last_of(self->runs, hash_of(notebook.data, notebook.len, handle));
     struct cells_last found = last == NULL ? none : last->last;
     cells_runs_unlock(self->runs);
     return found;

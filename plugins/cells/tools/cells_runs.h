@@ -28,8 +28,8 @@ struct cells_run {
     size_t notebook_cells; /* its cells when the run was asked for, and of its file */
     uint64_t bytes;
     int64_t modified_ms;
-    atomic_int turning; /* cells_turn.c */
-    size_t turn_cell;
+    atomic_int refresh_state; /* cells_turn.c */
+    size_t refresh_cell;
     struct kernelspec spec; /* what a kernel is started from; empty after that */
     char *fallback;         /* the kernel that the notebook names and that is not installed */
     char *asked;            /* the kernel that the caller names, or NULL */

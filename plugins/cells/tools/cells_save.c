@@ -69,7 +69,7 @@ static bool is_of_run(const struct run *run, const char *handle)
 
 /* What the last cell of the run before put out after that: behind its outputs, if they are
  * still those of that run. True: all its outputs were made anew. */
-static bool put_after(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
+static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
 {
     struct nb_text json = {0};
     int64_t count = 0;
@@ -109,7 +109,7 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
         return NG_OK;
     }
     enum nb_fault fault = nb_index(present->data, &nb, &error);
-    if (cells_reads_again(fault, &cells_run->reads)) {
+    if (cells_should_reread(fault, &cells_run->reads)) {
         return NG_EWOULDBLOCK;
     }
     if (fault != NB_FINE) {
@@ -121,11 +121,11 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
             put_cell(&edit, &nb, &run->cells[i], note);
         }
     }
-    bool anew = run->after != NULL && put_after(&edit, &nb, run->after);
+    bool anew = run->late != NULL && put_late(&edit, &nb, run->late);
     for (size_t i = 0; i < run->patches.count; i++) {
         const struct run_patch *patch = &run->patches.items[i];
         if (!is_of_run(run, patch->handle) &&
-            !(anew && strcmp(run->after->handle, patch->handle) == 0)) {
+            !(anew && strcmp(run->late->handle, patch->handle) == 0)) {
             put_patch(&edit, &nb, patch);
         }
     }
@@ -184,7 +184,7 @@ static bool anything_ran(const struct run *run)
             return true;
         }
     }
-    return run->patches.count > 0 || run->after != NULL;
+    return run->patches.count > 0 || run->late != NULL;
 }
 
 /* Nothing was written: the outputs are in the answer all the same. */

@@ -24,26 +24,28 @@ static void add_duration(struct nb_text *out, int64_t ms)
     add_part(out, "Duration: ", text);
 }
 
-bool cells_unsaved(struct cells *self, const struct cells_book *book, const char *handle)
+bool cells_unsaved(struct cells *self, const struct notebook_file *notebook, const char *handle)
 {
     char real[4096];
-    (void)snprintf(real, sizeof(real), "%.*s", (int)book->file.real.len, book->file.real.data);
+    (void)snprintf(real, sizeof(real), "%.*s", (int)notebook->file.real.len,
+                   notebook->file.real.data);
     kernels_lock(self->kernels);
     bool unsaved = kernels_unsaved(self->kernels, real, handle);
     kernels_unlock(self->kernels);
     return unsaved;
 }
 
-static void add_execution(struct cells *self, const struct cells_book *book, size_t index,
-                          const char *handle, struct nb_text *out)
+static void add_execution(struct cells *self, const struct notebook_file *notebook,
+                          size_t index, const char *handle, struct nb_text *out)
 {
-    const struct nb_cell *cell = &book->nb.cells[index];
-    struct cells_last last = cells_last_run(self, book->file.real, handle);
+    const struct nb_cell *cell = &notebook->nb.cells[index];
+    struct cells_last last = cells_last_run(self, notebook->file.real, handle);
     char number[32];
     char real[4096];
     const char *word = "idle";
     int64_t order = 0;
-    (void)snprintf(real, sizeof(real), "%.*s", (int)book->file.real.len, book->file.real.data);
+    (void)snprintf(real, sizeof(real), "%.*s", (int)notebook->file.real.len,
+                   notebook->file.real.data);
     kernels_lock(self->kernels);
     const struct run_cell *running = kernels_cell(self->kernels, real, handle);
     if (running != NULL) {
@@ -51,7 +53,7 @@ static void add_execution(struct cells *self, const struct cells_book *book, siz
     }
     kernels_unlock(self->kernels);
     add_part(out, "Execution: ", word);
-    if (nb_integer(book->nb.bytes, cell->count, &order)) {
+    if (nb_integer(notebook->nb.bytes, cell->count, &order)) {
         (void)snprintf(number, sizeof(number), "[%lld]", (long long)order);
         add_part(out, "Order: ", number);
     }
@@ -61,16 +63,17 @@ static void add_execution(struct cells *self, const struct cells_book *book, siz
     }
 }
 
-void cells_status(struct cells *self, struct ng_call *call, const struct cells_book *book,
-                  size_t index, struct nb_text *out)
+void cells_status(struct cells *self, struct ng_call *call,
+                  const struct notebook_file *notebook, size_t index, struct nb_text *out)
 {
     static const char *const words[] = {"unselected", "selected", "active"};
     char handle[CELLS_HANDLE_MAX];
-    const struct nb_cell *cell = &book->nb.cells[index];
-    cells_handle(&book->nb, index, handle);
-    add_part(out, "Selection: ", words[cells_selection(self, call, book->file.real, handle)]);
+    const struct nb_cell *cell = &notebook->nb.cells[index];
+    cells_handle(&notebook->nb, index, handle);
+    add_part(out,
+             "Selection: ", words[cells_selection(self, call, notebook->file.real, handle)]);
     if (cell->type == NB_CODE) {
-        add_execution(self, book, index, handle, out);
+        add_execution(self, notebook, index, handle, out);
     }
     add_part(out, cell->output_count > 0 ? "Has output" : "No output", "");
 }

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_lifecycle.c - one kernel from its beginning to its end: ready, restarting, ending,
+ * dead. */
+#include "kernel_state.h"
+#include "notebook/render.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* A kernel that begins is asked this often whether it is there. */
+#define INFO_REQUEST_MS 250
+/* Some kernels have no channel for questions: it is not waited for longer than this. */
+#define STDIN_WAIT_MS 3000
+/* What a process sent before it ended is on its way a little longer than the news of its end:
+ * until nothing more has come for a while, but not for ever. */
+#define DRAIN_QUIET_MS 100
+#define DRAIN_MAX_MS 5000
+#define EXIT_REASON_MAX (KERNEL_WHY_MAX - 200)
+
+void kernel_free(struct kernel *kernel)
+{
+    kernel_disconnect(kernel);
+    kernelspec_done(&kernel->spec);
+    nb_text_done(&kernel->execution.error);
+    kernel_drop_late(kernel);
+    free(kernel->notebook);
+    free(kernel->folder);
+    free(kernel->places);
+    free(kernel);
+}
+
+void kernel_fail_start(struct kernel *kernel, const char *why)
+{
+    kernel->state = KERNEL_GONE;
+    kernel_fail_runs(kernel, RUN_NO_KERNEL, why);
+}
+
+void kernel_shut_down(struct kernel *kernel, enum kernel_state state)
+{
+    if (kernel->state == KERNEL_GONE || kernel->state == KERNEL_DYING) {
+        return;
+    }
+    if (kernel->state == KERNEL_NEW) {
+        kernel->state = KERNEL_GONE; /* there is no process yet */
+        return;
+    }
+    if (kernel->execution.active) {
+        kernel_interrupt(kernel);
+    }
+    kernel->state = state;
+    kernel->ending_ms = kernel_now_ms();
+    kernel->end_signal = 0;
+    (void)kernel_send(
+        kernel, CHANNEL_CONTROL, "shutdown_request",
+        ng_str_of(state == KERNEL_RESTARTING ? "{\"restart\":true}" : "{\"restart\":false}"),
+        NULL);
+}
+
+/* ---- the end of its process ---- */
+
+static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
+{
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    const char *name = signal == 0 ? NULL : sigabbrev_np(signal);
+    int used = signal != 0 ? snprintf(why, KERNEL_WHY_MAX, "signal %d (SIG%s)", signal,
+                                      name == NULL ? "?" : name)
+                           : snprintf(why, KERNEL_WHY_MAX, "exit code %d", WEXITSTATUS(status));
+    struct nb_text clean = {0};
+    render_clean(&clean, tail);
+    struct ng_str said = nb_text_str(&clean);
+    while (said.len > 0 &&
+           (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' ')) {
+        said.len--;
+    }
+    size_t room = (size_t)EXIT_REASON_MAX - (size_t)used - 64;
+    size_t skip = said.len > room ? said.len - room : 0;
+    while (skip < said.len && ((unsigned char)said.data[skip] & 0xc0) == 0x80) {
+        skip++;
+    }
+    if (said.len > skip && !clean.failed) {
+        (void)snprintf(why + used, (size_t)(EXIT_REASON_MAX - used),
+                       "; the last it wrote: %.*s", (int)(said.len - skip), said.data + skip);
+    }
+    nb_text_done(&clean);
+}
+
+/* A process is begun without the lock: files and programs may take long. Meanwhile runs are
+ * queued, and nobody else changes the state of a kernel that is new. */
+static void launch(struct kernel *kernel)
+{
+    char why[KERNEL_WHY_MAX];
+    kernel->pid = 0;
+    kernel_drop_late(kernel);
+    kernels_unlock(kernel->kernels);
+    bool good = kernel_launch(kernel, why);
+    kernels_lock(kernel->kernels);
+    if (good) {
+        kernel->state = KERNEL_STARTING;
+    } else {
+        kernel_fail_start(kernel, why);
+    }
+}
+
+void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
+{
+    char why[KERNEL_WHY_MAX];
+    describe_exit(status, tail, kernel->exit_reason);
+    switch (kernel->state) {
+    case KERNEL_STARTING:
+        if (kernel->starts < KERNEL_STARTS_MAX) {
+            kernel->state = KERNEL_NEW;
+            return;
+        }
+        (void)snprintf(why, sizeof(why), "The kernel `%s` ended before it was ready: %.800s",
+                       kernel->spec.name, kernel->exit_reason);
+        kernel_fail_start(kernel, why);
+        break;
+    case KERNEL_RESTARTING:
+        kernel->starts = 0;
+        kernel->fresh = true;
+        kernel->restarted = true;
+        kernel->execution.active = false;
+        kernel->state = KERNEL_NEW;
+        break;
+    case KERNEL_READY:
+        kernels_remember_lost(kernel->kernels, kernel->notebook);
+        kernel->state = KERNEL_DYING;
+        kernel->ending_ms = kernel_now_ms();
+        kernel->output_ms = kernel->ending_ms;
+        break;
+    case KERNEL_ENDING:
+    case KERNEL_NEW:
+    case KERNEL_DYING:
+    case KERNEL_GONE:
+        kernel->state = KERNEL_GONE;
+        kernel_fail_runs(kernel, RUN_STOPPED, "The kernel was ended.");
+        break;
+    }
+}
+
+/* All that the dead process sent has been taken. */
+static void finish_dying(struct kernel *kernel)
+{
+    char why[KERNEL_WHY_MAX];
+    struct execution *execution = &kernel->execution;
+    kernel->state = KERNEL_GONE;
+    if (execution->active && execution->replied && !execution->failed && !execution->aborted) {
+        /* It said that the cell is done, and ended by itself: quit(). */
+        if (execution->run != NULL) {
+            execution->run->kernel_ended = true;
+        }
+        kernel_cell_over(kernel, CELL_OK);
+    }
+    (void)snprintf(why, sizeof(why), "the kernel ended: %.900s", kernel->exit_reason);
+    kernel_fail_runs(kernel, RUN_KERNEL_DIED, why);
+}
+
+/* ---- what is due ---- */
+
+static void advance_starting(struct kernel *kernel, int64_t now)
+{
+    const struct kernels_options *options = &kernel->kernels->options;
+    bool answers = kernel->info_replied && kernel->iopub_seen;
+    if (answers && kernel->ready_ms == 0) {
+        kernel->ready_ms = now;
+    }
+    if (answers && (kernel_has_stdin(kernel) || now - kernel->ready_ms >= STDIN_WAIT_MS)) {
+        kernel->state = KERNEL_READY;
+        kernel->starts = 0;
+        kernel->used_ms = now;
+        for (struct run *run = kernel->first; run != NULL; run = run->next) {
+            run->queued_ms = now; /* what the start took is not its time */
+        }
+    } else if (now - kernel->started_ms >= options->start_timeout_ms) {
+        char why[KERNEL_WHY_MAX];
+        (void)snprintf(why, sizeof(why),
+                       "The kernel `%s` did not get ready within %lld s (cells.start_timeout).",
+                       kernel->spec.name, (long long)(options->start_timeout_ms / 1000));
+        (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, SIGKILL);
+        kernel_fail_start(kernel, why);
+    } else if (kernel->pid != 0 && now - kernel->info_request_ms >= INFO_REQUEST_MS) {
+        kernel->info_request_ms = now;
+        (void)kernel_send(kernel, CHANNEL_SHELL, "kernel_info_request", ng_str_of("{}"), NULL);
+    }
+}
+
+/* Half of its time to end as asked, half after SIGTERM, then it is killed. */
+static void advance_ending(struct kernel *kernel, int64_t now)
+{
+    int64_t since = now - kernel->ending_ms;
+    int due = since >= KERNEL_SHUTDOWN_MS       ? SIGKILL
+              : since >= KERNEL_SHUTDOWN_MS / 2 ? SIGTERM
+                                                : 0;
+    if (due != kernel->end_signal) {
+        kernel->end_signal = due;
+        (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, due);
+    }
+}
+
+/* What runs is over; what waits runs on the new process. */
+static void restart(struct kernel *kernel)
+{
+    struct run *run = kernel->execution.run;
+    kernel_shut_down(kernel, KERNEL_RESTARTING);
+    if (run != NULL) {
+        (void)snprintf(run->why, sizeof(run->why), "the kernel was restarted");
+        kernel_cell_over(kernel, CELL_INTERRUPTED);
+    } else if (kernel_is_between_cells(kernel) && kernel->first->at > 0) {
+        kernel_end_run(kernel, RUN_ABORTED, "The kernel was restarted");
+    } else if (kernel_is_between_cells(kernel)) {
+        kernel->first->state = RUN_QUEUED; /* it has not used this kernel yet */
+    }
+    kernel->execution.active = false;
+}
+
+static void apply_restart(struct kernel *kernel)
+{
+    if (!kernel->restart_requested) {
+        return;
+    }
+    if (kernel->state == KERNEL_READY || kernel->state == KERNEL_STARTING) {
+        restart(kernel);
+    }
+    kernel->restart_requested = false; /* else it begins anew as it is */
+}
+
+static void end_if_idle(struct kernel *kernel, int64_t now)
+{
+    const struct kernels_options *options = &kernel->kernels->options;
+    bool idle =
+        kernel->state == KERNEL_READY && kernel->first == NULL && !kernel->execution.active;
+    if (idle && now - kernel->used_ms >= options->idle_timeout_ms) {
+        kernels_remember_lost(kernel->kernels, kernel->notebook);
+        kernel_shut_down(kernel, KERNEL_ENDING);
+    }
+}
+
+void kernel_advance(struct kernel *kernel)
+{
+    apply_restart(kernel);
+    if (kernel->state == KERNEL_NEW) {
+        launch(kernel);
+    }
+    int64_t now = kernel_now_ms();
+    switch (kernel->state) {
+    case KERNEL_STARTING:
+        advance_starting(kernel, now);
+        break;
+    case KERNEL_ENDING:
+        if (kernel->end_requested) {
+            kernel->end_requested = false;
+            kernel_shut_down(kernel, KERNEL_ENDING);
+        }
+        advance_ending(kernel, now);
+        break;
+    case KERNEL_RESTARTING:
+        advance_ending(kernel, now);
+        break;
+    case KERNEL_DYING:
+        if (kernel_has_stdin(kernel)) {
+            /* The thread of libzmq has not come to see that the process is gone: nor has it
+             * read, then, what that one sent last. */
+            kernel->output_ms = now;
+        }
+        if (now - kernel->output_ms >= DRAIN_QUIET_MS ||
+            now - kernel->ending_ms >= DRAIN_MAX_MS) {
+            finish_dying(kernel);
+        }
+        break;
+    default:
+        break;
+    }
+    kernel_advance_runs(kernel);
+    end_if_idle(kernel, now);
+}

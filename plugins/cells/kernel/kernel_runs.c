@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_runs.c - the runs of one kernel: a cell after the other, a run after the other. */
+#include "kernel_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct run_cell *current_cell(struct run *run)
+{
+    return &run->cells[run->at];
+}
+
+/* ---- the end of cells and runs ---- */
+
+void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why)
+{
+    struct run *run = kernel->first;
+    kernel->first = run->next;
+    kernel->queued--;
+    kernel->used_ms = kernel_now_ms();
+    kernel->previous.run = NULL;
+    if (run->state == RUN_RUNNING && run->cell_count > 0) {
+        kernel->interrupt_requested = false; /* it was meant for this one */
+        kernel_give_late(kernel, run);
+        if (kernel->previous.id[0] != '\0') {
+            kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
+        }
+    }
+    if (kernel->execution.run == run) {
+        kernel->execution.run = NULL;
+    }
+    for (size_t i = 0; i < run->cell_count; i++) {
+        if (run->cells[i].state == CELL_PENDING || run->cells[i].state == CELL_RUNNING) {
+            run->cells[i].state = CELL_NOT_RUN;
+        }
+    }
+    run->next = NULL;
+    run->state = RUN_DONE;
+    if (run->fault == RUN_FINE) {
+        run->fault = fault;
+    }
+    if (why != NULL && run->why[0] == '\0') {
+        (void)snprintf(run->why, sizeof(run->why), "%s", why);
+    }
+    kernels_ended(kernel->kernels, run);
+}
+
+void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *why)
+{
+    struct execution *execution = &kernel->execution;
+    if (execution->run != NULL) {
+        struct run_cell *cell = current_cell(execution->run);
+        cell->state = fault == RUN_KERNEL_DIED ? CELL_DIED : CELL_INTERRUPTED;
+        cell->ended_ms = kernel_time_ms();
+    }
+    execution->active = false;
+    execution->run = NULL;
+    while (kernel->first != NULL) {
+        kernel_end_run(kernel, fault, why);
+    }
+}
+
+bool kernel_is_between_cells(const struct kernel *kernel)
+{
+    const struct run *run = kernel->first;
+    return !kernel->execution.active && run != NULL && run->state == RUN_RUNNING &&
+           run->cell_count > 0;
+}
+
+static bool stops_run(const struct run_cell *cell, enum cell_state state)
+{
+    return state != CELL_OK && !(state == CELL_ERROR && cell->may_raise);
+}
+
+static void report_progress(struct run *run, double done, const char *text)
+{
+    run->reported = done > run->reported ? done : run->reported;
+    run->reported_ms = kernel_now_ms();
+    if (run->progress != NULL) {
+        run->progress(run->user, run->reported, run->cell_count, text);
+    }
+}
+
+void kernel_cell_over(struct kernel *kernel, enum cell_state state)
+{
+    struct execution *execution = &kernel->execution;
+    struct run *run = execution->run;
+    execution->active = state == CELL_STUCK;
+    kernel->used_ms = kernel_now_ms();
+    kernel->previous.run = NULL;
+    if (run == NULL) {
+        return;
+    }
+    struct run_cell *cell = current_cell(run);
+    cell->state = state;
+    cell->ended_ms = kernel_time_ms();
+    kernel_keep_displays(kernel, cell);
+    execution->run = NULL;
+    bool stop = stops_run(cell, state);
+    if (execution->id[0] != '\0') { /* it was not empty */
+        memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
+        kernel->previous.at = run->at;
+    }
+    run->at++;
+    report_progress(run, (double)run->at, NULL);
+    if (stop || run->at == run->cell_count) {
+        bool by_time = state == CELL_TIMED_OUT ||
+                       (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
+        bool by_wish = state == CELL_INTERRUPTED || (state == CELL_STUCK && !by_time);
+        kernel_end_run(kernel,
+                       by_time                 ? RUN_TIMED_OUT
+                       : by_wish               ? RUN_CANCELLED
+                       : state == CELL_NOT_RUN ? RUN_ABORTED
+                                               : RUN_FINE,
+                       state == CELL_NOT_RUN ? "The kernel aborted a cell without running it."
+                                             : NULL);
+    } else {
+        kernel->previous.run = run;
+    }
+}
+
+/* ---- beginning ---- */
+
+static bool is_blank(struct ng_str source)
+{
+    for (size_t i = 0; i < source.len; i++) {
+        if (strchr(" \t\r\n", source.data[i]) == NULL || source.data[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool send_code(struct kernel *kernel, struct ng_str source)
+{
+    struct nb_text content = {0};
+    nb_add_word(&content, "{\"code\":");
+    nb_encode(&content, source, false);
+    nb_add_word(&content, ",\"silent\":false,\"store_history\":true,\"user_expressions\":{},"
+                          "\"allow_stdin\":false,\"stop_on_error\":true}");
+    bool sent = !content.failed && kernel_send(kernel, CHANNEL_SHELL, "execute_request",
+                                               nb_text_str(&content), kernel->execution.id);
+    nb_text_done(&content);
+    return sent;
+}
+
+/* Is the source there with which the cell is to be run? */
+static bool has_source(struct run *run, int64_t now)
+{
+    struct run_cell *cell = current_cell(run);
+    if (!cell->asked) {
+        cell->asked = true;
+        cell->asked_ms = now;
+        cell->answered =
+            run->request_source == NULL || !run->request_source(run->user, run->at);
+    }
+    return cell->answered || now - cell->asked_ms >= KERNEL_SOURCE_MS;
+}
+
+static void skip_cell(struct kernel *kernel, struct run *run)
+{
+    current_cell(run)->state = CELL_NOT_RUN;
+    run->at++;
+    report_progress(run, (double)run->at, NULL);
+    if (run->at == run->cell_count) {
+        kernel_end_run(kernel, RUN_FINE, NULL);
+    }
+}
+
+static void begin_cell(struct kernel *kernel, struct run *run)
+{
+    struct execution *execution = &kernel->execution;
+    struct run_cell *cell = current_cell(run);
+    nb_text_done(&execution->error);
+    memset(execution, 0, sizeof(*execution));
+    outputs_done(&cell->outputs);
+    outputs_begin(&cell->outputs, run->max_saved_output);
+    cell->count = -1;
+    cell->state = CELL_RUNNING;
+    cell->started_ms = kernel_time_ms();
+    execution->run = run;
+    if (is_blank(nb_text_str(&cell->source))) {
+        kernel_cell_over(kernel, CELL_OK); /* there is nothing to run */
+        return;
+    }
+    execution->active = true;
+    if (!send_code(kernel, nb_text_str(&cell->source))) {
+        kernel_fail_runs(kernel, RUN_NO_KERNEL, "The kernel could not be asked to run a cell.");
+    }
+}
+
+static void begin_run(struct kernel *kernel, struct run *run)
+{
+    if (run->state == RUN_RUNNING) {
+        return;
+    }
+    run->state = RUN_RUNNING;
+    run->deadline_ms = kernel_now_ms() + run->timeout_ms;
+    memcpy(run->kernel_name, kernel->spec.name, sizeof(run->kernel_name));
+    if (run->cell_count == 0) {
+        return; /* only waits for the kernel */
+    }
+    kernel->previous.id[0] = '\0';
+    kernel_give_patches(kernel, run);
+    run->new_kernel = kernel->fresh;
+    run->state_lost = kernel->fresh && kernel->lost;
+    run->restarted = kernel->fresh && kernel->restarted;
+    kernel->fresh = false;
+    kernel->lost = false;
+    kernel->restarted = false;
+}
+
+/* ---- while it runs ---- */
+
+static void finish_cell(struct kernel *kernel)
+{
+    struct execution *execution = &kernel->execution;
+    struct run *run = execution->run;
+    if (run == NULL) {
+        kernel_cell_over(kernel, CELL_OK); /* it was given up before */
+        return;
+    }
+    struct run_cell *cell = current_cell(run);
+    if (execution->failed && !execution->error_on_iopub) { /* some kernels say it only here */
+        outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
+    }
+    enum cell_state state = run->stopping        ? run->stop_state
+                            : execution->aborted ? CELL_NOT_RUN
+                            : execution->failed  ? CELL_ERROR
+                                                 : CELL_OK;
+    kernel_cell_over(kernel, state);
+}
+
+/* May the cell be over as far as its output goes? What comes a moment later is still taken:
+ * for the last cell by waiting, for others while the next one runs. */
+static bool is_quiet(const struct execution *execution, int64_t now)
+{
+    const struct run *run = execution->run;
+    if (run == NULL ||
+        (run->at + 1 < run->cell_count && !execution->failed && !run->stopping)) {
+        return true;
+    }
+    int64_t since =
+        execution->output_ms > execution->done_ms ? execution->output_ms : execution->done_ms;
+    return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
+}
+
+/* The kernel was interrupted in what it does around the code, and so never replies. */
+static bool has_lost_reply(const struct execution *execution, int64_t now)
+{
+    return !execution->replied && execution->idle && execution->interrupted_ms != 0 &&
+           execution->idle_ms >= execution->interrupted_ms &&
+           now - execution->idle_ms >= KERNEL_REPLY_WAIT_MS;
+}
+
+/* Reply and idle have come, in either order. */
+static void advance_execution(struct kernel *kernel, int64_t now)
+{
+    struct execution *execution = &kernel->execution;
+    int64_t last = execution->output_ms > execution->replied_ms ? execution->output_ms
+                                                                : execution->replied_ms;
+    /* What comes on is before it: a flood is still being read long after the reply. */
+    bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
+    if (!over && !has_lost_reply(execution, now)) {
+        return;
+    }
+    if (execution->done_ms == 0) {
+        execution->done_ms = now;
+    }
+    if (execution->exits && now - execution->done_ms < KERNEL_QUIT_MS) {
+        return; /* its end is on the way, and comes before the next cell */
+    }
+    if (is_quiet(execution, now)) {
+        finish_cell(kernel);
+    }
+}
+
+static void interrupt_run(struct kernel *kernel, struct run *run, enum cell_state state,
+                          int64_t now)
+{
+    run->stopping = true;
+    run->stop_state = state;
+    run->interrupted_ms = now;
+    run->interrupt_sent = kernel->execution.begun;
+    if (run->interrupt_sent) {
+        kernel_interrupt(kernel);
+    }
+}
+
+/* What a tool asked for. A cell that has just ended is not what is meant: the next one of the
+ * run is. */
+static void apply_interrupt(struct kernel *kernel, int64_t now)
+{
+    struct run *run = kernel->execution.run;
+    if (!kernel->interrupt_requested || (run != NULL && kernel->execution.replied) ||
+        kernel_is_between_cells(kernel)) {
+        return;
+    }
+    kernel->interrupt_requested = false;
+    if (run != NULL && !run->stopping) {
+        interrupt_run(kernel, run, CELL_INTERRUPTED, now);
+    } else if (kernel->execution.active) {
+        kernel_interrupt(kernel); /* not one that is idle: some end of a signal then */
+    }
+}
+
+/* Clients give up on calls that say nothing. A part of the way to the end of the cell each
+ * time: it grows, and never gets there. */
+static void report_if_due(const struct kernel *kernel, struct run *run, int64_t now)
+{
+    char text[NB_ID_MAX + 96];
+    if (run->progress == NULL || now - run->reported_ms < KERNEL_PROGRESS_MS) {
+        return;
+    }
+    if (run->state == RUN_RUNNING) {
+        const struct run_cell *cell = current_cell(run);
+        (void)snprintf(text, sizeof(text), "Cell %s is running (%lld s)", cell->handle,
+                       (long long)((kernel_time_ms() - cell->started_ms) / 1000));
+    } else {
+        (void)snprintf(text, sizeof(text), "%s",
+                       kernel->state == KERNEL_READY ? "Waiting for other runs of this kernel"
+                                                     : "Starting the kernel");
+    }
+    double most = (double)run->at + 0.9;
+    report_progress(run, run->reported + (most - run->reported) / 8, text);
+}
+
+static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
+{
+    if (kernel->execution.run != run) {
+        return;
+    }
+    if (run->stopping) {
+        if (!run->interrupt_sent &&
+            (kernel->execution.begun || now - run->interrupted_ms >= KERNEL_BEGIN_MS)) {
+            run->interrupt_sent = true;
+            kernel_interrupt(kernel);
+        }
+        if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
+            kernel_cell_over(kernel, CELL_STUCK);
+        }
+    } else if (kernel->execution.replied) {
+        return; /* it is over, only its output is still being read */
+    } else if (now >= run->deadline_ms) {
+        interrupt_run(kernel, run, CELL_TIMED_OUT, now);
+    } else if (run->cancelled != NULL && run->cancelled(run->user)) {
+        interrupt_run(kernel, run, CELL_INTERRUPTED, now);
+    }
+}
+
+/* Runs that wait and are not wanted any more, or whose time is over before they began. */
+static void drop_expired(struct kernel *kernel, int64_t now)
+{
+    struct run **at = &kernel->first;
+    while (*at != NULL) {
+        struct run *run = *at;
+        bool waits = run->state != RUN_RUNNING;
+        bool cancelled = waits && run->cancelled != NULL && run->cancelled(run->user);
+        /* Starting a kernel has a limit of its own. */
+        bool late =
+            waits && kernel->state == KERNEL_READY && now - run->queued_ms >= run->timeout_ms;
+        if (cancelled || late) {
+            *at = run->next;
+            run->next = kernel->first; /* to the head, where runs end */
+            kernel->first = run;
+            kernel_end_run(kernel, cancelled ? RUN_CANCELLED : RUN_TIMED_OUT,
+                           cancelled ? "It was cancelled before it began."
+                                     : "Its time was over before the kernel was free.");
+            at = &kernel->first;
+        } else {
+            report_if_due(kernel, run, now);
+            at = &run->next;
+        }
+    }
+}
+
+/* Between two cells of a run: is another one wanted? */
+static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
+{
+    bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
+    bool late = now >= run->deadline_ms;
+    bool begun = run->at > 0 || run->cells[0].asked;
+    if (!begun || !(kernel->interrupt_requested || cancelled || late)) {
+        return true;
+    }
+    char why[KERNEL_WHY_MAX];
+    bool stopped = cancelled || kernel->interrupt_requested;
+    (void)snprintf(why, sizeof(why), "%s before cell %.100s began",
+                   stopped ? "The run was interrupted" : "Its time was over (timeout)",
+                   run->cells[run->at].handle);
+    kernel_end_run(kernel,
+                   cancelled ? RUN_CANCELLED
+                   : stopped ? RUN_ABORTED
+                             : RUN_TIMED_OUT,
+                   why);
+    return false;
+}
+
+void kernel_advance_runs(struct kernel *kernel)
+{
+    int64_t now = kernel_now_ms();
+    drop_expired(kernel, now);
+    if (kernel->state != KERNEL_READY) {
+        return;
+    }
+    apply_interrupt(kernel, now);
+    if (kernel->execution.active) {
+        advance_execution(kernel, now);
+    }
+    if (kernel->execution.active && kernel->first != NULL) {
+        enforce_limits(kernel, kernel->first, now);
+    }
+    while (!kernel->execution.active && kernel->first != NULL &&
+           kernel->state == KERNEL_READY) {
+        kernel->used_ms = now;
+        begin_run(kernel, kernel->first);
+        if (kernel->first->cell_count == 0) {
+            kernel_end_run(kernel, RUN_FINE, NULL);
+        } else if (!may_go_on(kernel, kernel->first, now)) {
+            continue;
+        } else if (!has_source(kernel->first, now)) {
+            break;
+        } else if (current_cell(kernel->first)->gone) {
+            skip_cell(kernel, kernel->first);
+        } else {
+            begin_cell(kernel, kernel->first);
+        }
+    }
+}

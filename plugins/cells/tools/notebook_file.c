@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_file.c - the notebook a call is about, and the handles of its cells. */
+#include "cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Another program may be in the middle of writing: a file that is cut short is read again. */
+#define READS_MAX 5
+/* Cells with the same id that an error names. */
+#define DUPLICATES_LISTED 10
+#define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
+
+int cells_no_memory(struct ng_call *call)
+{
+    return ng_fail(call, NG_EINTERNAL, "out of memory");
+}
+
+char *cells_string(struct ng_call *call, struct ng_str text)
+{
+    char *copy = text.len > 0 && memchr(text.data, '\0', text.len) != NULL
+                     ? NULL
+                     : ng_alloc(call, text.len + 1);
+    if (copy != NULL) {
+        memcpy(copy, text.data, text.len);
+        copy[text.len] = '\0';
+    }
+    return copy;
+}
+
+int cells_reply(struct ng_call *call, struct nb_text *text)
+{
+    int rc = text->failed ? cells_no_memory(call) : ng_reply(call, nb_text_str(text));
+    nb_text_done(text);
+    return rc;
+}
+
+/* A relative path is meant from the first root the caller may use. */
+static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
+{
+    const struct ng_str *roots = NULL;
+    if (path.len > 0 && path.data[0] == '/') {
+        *ret = path;
+        return NG_OK;
+    }
+    if (path.len == 0) {
+        return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
+    }
+    if (memchr(path.data, '\0', path.len) != NULL) { /* what follows it would be lost below */
+        return ng_fail(call, NG_EINVAL,
+                       "`notebook` holds a NUL character; give the path of an .ipynb file");
+    }
+    if (call->host->file_roots(call, &roots) == 0) {
+        return ng_fail(call, NG_EOUTSIDE, "No root is open to this caller.");
+    }
+    *ret = call->host->format(call, "%.*s/%.*s", (int)roots[0].len, roots[0].data,
+                              (int)path.len, path.data);
+    return ret->data == NULL ? cells_no_memory(call) : NG_OK;
+}
+
+int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
+{
+    if (ng_has_arg(call, "notebook")) {
+        return absolute(call, ng_arg_text(call, "notebook"), ret_path);
+    }
+    int rc = cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    *ret_path = cells_active(self, call);
+    if (ret_path->len == 0) {
+        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
+        return rc;
+    }
+    return NG_OK;
+}
+
+static int fail_folder(struct ng_call *call, struct ng_str path)
+{
+    return ng_fail(call, NG_EFAILED, "%.*s is a folder, and no notebook: name an .ipynb file",
+                   (int)path.len, path.data);
+}
+
+int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc)
+{
+    struct ng_file file = {.size = sizeof(file)};
+    bool folder = rc == NG_EFAILED && call->host->file_stat(call, path, &file) == NG_OK &&
+                  file.type == NG_FILE_DIRECTORY;
+    return folder ? fail_folder(call, path) : rc;
+}
+
+static int fail_malformed(struct ng_call *call, const struct ng_file *file,
+                          const struct nb_error *error)
+{
+    if (error->fault == NB_NO_MEMORY) {
+        return cells_no_memory(call);
+    }
+    int rc = ng_fail(call, CELLS_EMALFORMED, "The notebook %.*s cannot be used: %s",
+                     (int)file->path.len, file->path.data, error->text);
+    call->host->hint(call, "The file was not touched. Mend it in Jupyter or an editor, or take "
+                           "an earlier version of it.");
+    return rc;
+}
+
+/* Cut within a character it is no UTF-8. */
+static bool looks_half_written(enum nb_fault fault)
+{
+    return fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8;
+}
+
+bool cells_should_reread(enum nb_fault fault, unsigned *reads)
+{
+    return looks_half_written(fault) && ++*reads < READS_MAX;
+}
+
+int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
+                struct nb *ret)
+{
+    struct nb_error error;
+    if (file->type == NG_FILE_DIRECTORY) {
+        return fail_folder(call, file->path);
+    }
+    if (file->type != NG_FILE_REGULAR) {
+        return ng_fail(call, NG_ENOTFOUND, "There is no notebook %.*s", (int)file->path.len,
+                       file->path.data);
+    }
+    enum nb_fault fault = nb_index(file->data, ret, &error);
+    if (fault == NB_FINE) {
+        return NG_OK;
+    }
+    return cells_should_reread(fault, reads) ? NG_EWOULDBLOCK
+                                             : fail_malformed(call, file, &error);
+}
+
+int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret)
+{
+    struct nb_error error = {.fault = NB_FINE};
+    memset(ret, 0, sizeof(*ret));
+    ret->path = path;
+    unsigned reads = 0;
+    for (;;) {
+        ret->file.size = sizeof(ret->file);
+        int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
+        if (rc != NG_OK) {
+            return cells_fail_folder(call, path, rc);
+        }
+        enum nb_fault fault = nb_index(ret->file.data, &ret->nb, &error);
+        if (fault == NB_FINE) {
+            return NG_OK;
+        }
+        if (!cells_should_reread(fault, &reads)) {
+            return fail_malformed(call, &ret->file, &error);
+        }
+        const struct timespec again = {0, READ_AGAIN_NS};
+        (void)nanosleep(&again, NULL);
+    }
+}
+
+void cells_close(struct notebook_file *notebook)
+{
+    nb_done(&notebook->nb);
+}
+
+void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX])
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    if (cell->id_unique) {
+        (void)snprintf(handle, CELLS_HANDLE_MAX, "%.*s", (int)cell->id.len - 2,
+                       nb->bytes.data + cell->id.at + 1);
+    } else {
+        (void)snprintf(handle, CELLS_HANDLE_MAX, "index:%zu", index);
+    }
+}
+
+size_t cells_find(const struct nb *nb, struct ng_str handle)
+{
+    static const char prefix[] = "index:";
+    size_t skip = sizeof(prefix) - 1;
+    if (handle.len > skip && memcmp(handle.data, prefix, skip) == 0) {
+        struct nb_span digits = {skip, handle.len - skip};
+        int64_t index = 0;
+        return nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count
+                   ? (size_t)index
+                   : SIZE_MAX;
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        const struct nb_cell *cell = &nb->cells[i];
+        if (cell->id_unique && cell->id.len == handle.len + 2 &&
+            memcmp(nb->bytes.data + cell->id.at + 1, handle.data, handle.len) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+const char *cells_type(enum nb_type type)
+{
+    return type == NB_CODE       ? "code"
+           : type == NB_MARKDOWN ? "markdown"
+           : type == NB_RAW      ? "raw"
+                                 : "unknown";
+}
+
+static bool has_id(const struct nb *nb, size_t index, struct ng_str name)
+{
+    const struct nb_cell *cell = &nb->cells[index];
+    return cell->id_duplicate && cell->id.len == name.len + 2 &&
+           memcmp(nb->bytes.data + cell->id.at + 1, name.data, name.len) == 0;
+}
+
+static bool is_duplicate(const struct nb *nb, struct ng_str name)
+{
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (has_id(nb, i, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "index:1, index:4": those with this id; returns how many there are. */
+static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng_str name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        if (has_id(nb, i, name) && ++count <= DUPLICATES_LISTED) {
+            char handle[CELLS_HANDLE_MAX];
+            cells_handle(nb, i, handle);
+            nb_add_word(out, count > 1 ? ", " : "");
+            nb_add_word(out, handle);
+        }
+    }
+    nb_add_word(out, count > DUPLICATES_LISTED ? ", ..." : "");
+    return count;
+}
+
+/* Says so where a name is the id of several cells. */
+static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_str name)
+{
+    struct nb_text list = {0};
+    size_t count = add_duplicates(&list, nb, name);
+    if (count > 0) {
+        struct ng_str handles = nb_text_str(&list);
+        (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
+                      name.data);
+        call->host->hint(call, "Say which one is meant by its index: %.*s", (int)handles.len,
+                         handles.data);
+    }
+    nb_text_done(&list);
+    return count > 0;
+}
+
+/* The words of the seed's tools. */
+static const char *unknown_words(struct ng_str tool)
+{
+    static const char *const words[][2] = {
+        {"runNotebookCells", "No cells found with IDs: "},
+        {"getNotebookCells", "No cells found with the specified IDs: "},
+        {"updateNotebookCell", "Failed to update cell: Cell not found: "},
+        {"getCellOutputs", "Failed to get outputs: Cell not found: "},
+    };
+    for (size_t i = 0; i < NG_COUNT(words); i++) {
+        if (tool.len == strlen(words[i][0]) && memcmp(tool.data, words[i][0], tool.len) == 0) {
+            return words[i][1];
+        }
+    }
+    return "Cell not found: ";
+}
+
+int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names)
+{
+    if (fail_duplicate(call, nb, names)) {
+        return NG_ECONFLICT;
+    }
+    int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
+                     names.data);
+    call->host->hint(call,
+                     "getNotebookCells tells the ids of its %zu cells; a cell without an id "
+                     "is named index:N",
+                     nb->cell_count);
+    return rc;
+}
+
+/* Those that name no cell, or several. */
+struct unknown_names {
+    struct nb_text text;              /* "a, b" of those that name none */
+    size_t count;                     /* of them: an empty one adds no length */
+    const struct ng_value *duplicate; /* the first */
+};
+
+static int fail_names(struct ng_call *call, const struct nb *nb,
+                      const struct unknown_names *unknown)
+{
+    struct ng_str names = unknown->count > 0 ? nb_text_str(&unknown->text)
+                                             : call->host->json_text(unknown->duplicate);
+    return unknown->count > 0 || unknown->duplicate != NULL
+               ? cells_fail_unknown(call, nb, names)
+               : NG_OK;
+}
+
+static void add_unknown_names(struct ng_call *call, const struct nb *nb,
+                              const struct unknown_names *unknown, struct nb_text *ret)
+{
+    if (unknown->count > 0) {
+        nb_add_word(ret, unknown_words(call->tool));
+        nb_add_str(ret, nb_text_str(&unknown->text));
+    }
+    if (unknown->duplicate != NULL) {
+        struct ng_str name = call->host->json_text(unknown->duplicate);
+        nb_add_word(ret, ret->len > 0 ? "\n" : "");
+        nb_add_word(ret, "Several cells have the id ");
+        nb_add_str(ret, name);
+        nb_add_word(ret, ", say which one is meant by its index: ");
+        (void)add_duplicates(ret, nb, name);
+    }
+}
+
+int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                    struct nb_text *ret_missing)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *ids = ng_arg(call, "cellIds");
+    size_t count = host->json_count(ids);
+    size_t *chosen = ng_alloc(call, (count + 1) * sizeof(*chosen));
+    struct unknown_names unknown = {.count = 0};
+    size_t kept = 0;
+    if (count > CELLS_CHOSEN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`cellIds` has %zu ids; at most %d at once", count,
+                       CELLS_CHOSEN_MAX);
+    }
+    if (chosen == NULL) {
+        return cells_no_memory(call);
+    }
+    const struct ng_value *id = ids == NULL ? NULL : host->json_first(ids);
+    for (; id != NULL; id = host->json_next(id)) {
+        struct ng_str handle = host->json_text(id);
+        size_t index = cells_find(nb, handle);
+        if (index != SIZE_MAX) {
+            chosen[kept++] = index;
+        } else if (is_duplicate(nb, handle)) {
+            unknown.duplicate = unknown.duplicate == NULL ? id : unknown.duplicate;
+        } else {
+            nb_add_word(&unknown.text, unknown.count++ > 0 ? ", " : "");
+            nb_add_str(&unknown.text, handle);
+        }
+    }
+    int rc = NG_OK;
+    if (ret_missing != NULL && kept > 0) {
+        add_unknown_names(call, nb, &unknown, ret_missing);
+    } else {
+        rc = fail_names(call, nb, &unknown);
+    }
+    rc = unknown.text.failed ? cells_no_memory(call) : rc;
+    nb_text_done(&unknown.text);
+    *ret = chosen;
+    *ret_count = kept;
+    return rc;
+}
+
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
+{
+    return cells_chosen_or(call, nb, ret, ret_count, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.c - a note as lists show it. */
+#include "summary.h"
+
+#include "index/index.h"
+
+int notes_summary_open(struct notes_summary *summary, sqlite3 *db)
+{
+    summary->note = NULL;
+    summary->tags = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT path, title, created, modified, front_error FROM notes WHERE id = ?1", -1,
+        &summary->note, NULL);
+    return rc != SQLITE_OK
+               ? rc
+               : sqlite3_prepare_v2(db, "SELECT tag FROM tags WHERE note = ?1 ORDER BY rowid",
+                                    -1, &summary->tags, NULL);
+}
+
+void notes_summary_done(struct notes_summary *summary)
+{
+    (void)sqlite3_finalize(summary->note);
+    (void)sqlite3_finalize(summary->tags);
+    summary->note = NULL;
+    summary->tags = NULL;
+}
+
+static int write_tags(sqlite3_stmt *tags, int64_t id, struct notes_buf *json)
+{
+    bool any = false;
+    int rc = SQLITE_ROW;
+    (void)sqlite3_bind_int64(tags, 1, id);
+    while ((rc = sqlite3_step(tags)) == SQLITE_ROW) {
+        if (!any) {
+            notes_json_name_c(json, "tags");
+            notes_json_begin(json, '[');
+            any = true;
+        }
+        notes_json_text(json, notes_column_text(tags, 0));
+    }
+    if (any) {
+        notes_json_end(json, ']');
+    }
+    (void)sqlite3_reset(tags);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static void write_time(struct notes_buf *json, const char *name, int64_t time_ms)
+{
+    char text[NOTES_TIME_SIZE];
+    notes_time_write(time_ms, text);
+    notes_json_name_c(json, name);
+    notes_json_text(json, ng_str_of(text));
+}
+
+int notes_summary_write(struct notes_summary *summary, int64_t id, struct notes_buf *json)
+{
+    sqlite3_stmt *note = summary->note;
+    (void)sqlite3_bind_int64(note, 1, id);
+    int rc = sqlite3_step(note);
+    if (rc == SQLITE_ROW) {
+        notes_json_name_c(json, "path");
+        notes_json_text(json, notes_column_text(note, 0));
+        if (sqlite3_column_type(note, 1) != SQLITE_NULL) {
+            notes_json_name_c(json, "title");
+            notes_json_text(json, notes_column_text(note, 1));
+        }
+        rc = write_tags(summary->tags, id, json);
+        write_time(json, "created", sqlite3_column_int64(note, 2));
+        write_time(json, "modified", sqlite3_column_int64(note, 3));
+        if (sqlite3_column_type(note, 4) != SQLITE_NULL) {
+            notes_json_name_c(json, "frontmatterError");
+            notes_json_text(json, notes_column_text(note, 4));
+        }
+    }
+    (void)sqlite3_reset(note);
+    return rc;
+}

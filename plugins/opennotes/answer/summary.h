@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.h - a note as lists show it: path, title, tags, created, modified. */
+#ifndef NOTEGATE_OPENNOTES_SUMMARY_H
+#define NOTEGATE_OPENNOTES_SUMMARY_H
+
+#include <sqlite3.h>
+
+#include "text/text.h"
+
+struct notes_summary {
+    sqlite3_stmt *note, *tags;
+};
+
+/* An SQLite code. notes_summary_done() in either case. */
+int notes_summary_open(struct notes_summary *summary, sqlite3 *db);
+void notes_summary_done(struct notes_summary *summary);
+/* Writes the members (no braces) of the note with this id. An SQLite code; SQLITE_DONE: there
+ * is no such note. */
+int notes_summary_write(struct notes_summary *summary, int64_t id, struct notes_buf *json);
+
+#endif

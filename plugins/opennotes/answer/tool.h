@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* tool.h - how a tool is declared, and the pieces that the schemas of several tools share. */
+#ifndef OPENNOTES_TOOL_H
+#define OPENNOTES_TOOL_H
+
+#include <notegate/plugin.h>
+
+/* Declares what a tool's file defines: its schemas, its summary, its function. */
+#define NOTES_TOOL(name)                                                                       \
+    extern const char notes_##name##_params[], notes_##name##_result[],                        \
+        notes_##name##_summary[];                                                              \
+    int notes_##name##_run(void *self, struct ng_call *call, struct ng_str args)
+
+/* Results of one page. */
+#define NOTES_LIMIT_DEFAULT 50
+#define NOTES_LIMIT_MAX 1000
+
+/* Pieces of schemas. */
+#define NOTES_PARAM_NOTEBOOK                                                                   \
+    "\"notebook\":{\"type\":\"string\",\"description\":\"Path to notebook. Omit to use "       \
+    "current "                                                                                 \
+    "context.\"}"
+#define NOTES_PARAM_LIMIT                                                                      \
+    "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"           \
+    "\"description\":\"Maximum results to return (default: 50)\"}"
+#define NOTES_PARAM_OFFSET                                                                     \
+    "\"offset\":{\"type\":\"integer\",\"default\":0,\"minimum\":0,\"maximum\":"                \
+    "9007199254740991,"                                                                        \
+    "\"description\":\"Offset for pagination (default: 0)\"}"
+
+#define NOTES_SCHEMA_NOTEBOOK                                                                  \
+    "{\"type\":\"object\",\"required\":[\"name\",\"path\"],\"properties\":{"                   \
+    "\"name\":{\"type\":\"string\"},\"path\":{\"type\":\"string\"}}}"
+#define NOTES_SCHEMA_SUMMARY                                                                   \
+    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{"                            \
+    "\"path\":{\"type\":\"string\",\"description\":\"File path relative to notebook\"},"       \
+    "\"title\":{\"type\":\"string\",\"description\":\"Note title from frontmatter\"},"         \
+    "\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                           \
+    "\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"                              \
+    "\"modified\":{\"type\":\"string\",\"format\":\"date-time\"},"                             \
+    "\"frontmatterError\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}"
+#define NOTES_SCHEMA_PAGINATION                                                                \
+    "{\"type\":\"object\",\"required\":[\"total\",\"returned\",\"page\",\"pageSize\","         \
+    "\"hasMore\"],\"properties\":{"                                                            \
+    "\"total\":{\"type\":\"integer\",\"description\":\"Total number of results\"},"            \
+    "\"returned\":{\"type\":\"integer\",\"description\":\"Number returned in this "            \
+    "response\"},"                                                                             \
+    "\"page\":{\"type\":\"integer\",\"description\":\"Current page (1-indexed)\"},"            \
+    "\"pageSize\":{\"type\":\"integer\",\"description\":\"Results per page\"},"                \
+    "\"hasMore\":{\"type\":\"boolean\",\"description\":\"Whether more results exist\"},"       \
+    "\"nextOffset\":{\"type\":\"integer\",\"description\":\"Offset for next page\"}}}"
+
+#endif

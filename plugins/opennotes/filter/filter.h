@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* filter.h - filter conditions ("data.status=open") as SQL over the tables of the index. */
+#ifndef OPENNOTES_FILTER_H
+#define OPENNOTES_FILTER_H
+
+#include <sqlite3.h>
+
+#include "text/text.h"
+
+#define NOTES_FILTER_CONDITIONS_MAX 100 /* in one call */
+#define NOTES_FILTER_LENGTH_MAX 4096    /* bytes of one condition */
+
+struct notes_filter_value {
+    struct ng_str text;
+    bool is_number;
+    double number;
+};
+
+/* In call memory. */
+struct notes_filter {
+    struct ng_str sql;   /* a condition on `n`, a row of notes; "1" where there is none. Its
+                            parameters are '?' in the order of values */
+    struct ng_str shown; /* for people: "data.tag = 'a' AND NOT path = 'x/' '*'" */
+    struct notes_filter_value *values;
+    size_t count;
+};
+
+/*
+ * `filters`: {and?: [...], or?: [...], not?: [...]}; NULL: none. Every `and`, one of `or` and
+ * none of `not` must hold. Each is FIELD OPERATOR VALUE:
+ *   fields     data.KEY (dots go into nested maps; tag and tags mean both), path (= and != take
+ *              a glob), title, links-to, linked-by (a note's path, name, title or alias)
+ *   operators  = != < > <= >= ~ (contains, without regard to case)
+ *   value      the rest; quotes around it may be left out
+ * Lists match if an element does; != is the negation of =. Fails with `code` (NG_EINVAL for
+ * the tool), naming the condition.
+ */
+int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
+                         struct notes_filter **ret_filter);
+
+/* Makes the functions known that filters use. Before preparing a statement with one. */
+int notes_filter_functions(sqlite3 *db);
+
+/* Binds the values from parameter `first` on (1 is the first of the statement); *ret_next is
+ * the parameter behind them. An SQLite code. */
+int notes_filter_bind(const struct notes_filter *filter, sqlite3_stmt *statement, int first,
+                      int *ret_next);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* filter_parse.c - takes "data.status != done" apart. */
+#include "filter_parse.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS "Fields are data.KEY, path, title, links-to and linked-by."
+#define NUMBER_LENGTH_MAX 40
+
+const char *notes_operator_name(enum notes_operator op)
+{
+    static const char *const names[] = {"", "=", "!=", "<", ">", "<=", ">=", "~"};
+    return names[op];
+}
+
+static bool is_mark(char c)
+{
+    return c == '=' || c == '!' || c == '<' || c == '>' || c == '~';
+}
+
+/* The operator at *at, and *at behind it; 0: none that there is. */
+static int take_operator(struct ng_str text, size_t *at)
+{
+    static const enum notes_operator longest_first[] = {
+        NOTES_UNEQUAL, NOTES_LESS_EQUAL, NOTES_GREATER_EQUAL, NOTES_EQUAL,
+        NOTES_LESS,    NOTES_GREATER,    NOTES_CONTAINS};
+    struct ng_str rest = notes_str(text.data + *at, text.len - *at);
+    for (size_t i = 0; i < NG_COUNT(longest_first); i++) {
+        const char *name = notes_operator_name(longest_first[i]);
+        if (notes_begins(rest, name)) {
+            *at += strlen(name);
+            return (int)longest_first[i];
+        }
+    }
+    return 0;
+}
+
+static const char *take_field(struct notes_filter_condition *condition)
+{
+    struct ng_str name = condition->name;
+    if (notes_begins(name, "data.")) {
+        condition->key = notes_str(name.data + 5, name.len - 5);
+        condition->field = notes_is(condition->key, "tag") || notes_is(condition->key, "tags")
+                               ? NOTES_FIELD_TAGS
+                               : NOTES_FIELD_DATA;
+        bool dots = condition->key.len == 0 || condition->key.data[0] == '.' ||
+                    notes_ends(condition->key, ".") ||
+                    notes_find(condition->key, notes_str("..", 2), 0) != SIZE_MAX;
+        return dots ? "The key behind `data.` is missing or has a part without a name." : NULL;
+    }
+    condition->field = notes_is(name, "path")        ? NOTES_FIELD_PATH
+                       : notes_is(name, "title")     ? NOTES_FIELD_TITLE
+                       : notes_is(name, "links-to")  ? NOTES_FIELD_LINKS_TO
+                       : notes_is(name, "linked-by") ? NOTES_FIELD_LINKED_BY
+                                                     : 0;
+    if (name.len == 0) {
+        return "The field before the operator is missing. " FIELDS;
+    }
+    return condition->field == 0 ? "There is no such field. " FIELDS : NULL;
+}
+
+static struct ng_str without_quotes(struct ng_str value)
+{
+    bool quoted = value.len >= 2 && (value.data[0] == '"' || value.data[0] == '\'') &&
+                  value.data[value.len - 1] == value.data[0];
+    return quoted ? notes_str(value.data + 1, value.len - 2) : value;
+}
+
+static void take_number(struct notes_filter_condition *condition)
+{
+    char digits[NUMBER_LENGTH_MAX + 1];
+    struct ng_str value = condition->value;
+    char *end = NULL;
+    if (value.len == 0 || value.len > NUMBER_LENGTH_MAX ||
+        strspn(value.data, "+-.0123456789eE") < value.len) {
+        return;
+    }
+    memcpy(digits, value.data, value.len);
+    digits[value.len] = '\0';
+    condition->number = strtod(digits, &end);
+    condition->is_number = *end == '\0' && isfinite(condition->number);
+}
+
+const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition *ret)
+{
+    size_t at = 0;
+    *ret = (struct notes_filter_condition){.name = {NULL, 0}};
+    if (text.len > NOTES_FILTER_LENGTH_MAX) {
+        return "It is longer than 4096 bytes.";
+    }
+    while (at < text.len && !is_mark(text.data[at])) {
+        at++;
+    }
+    ret->name = notes_trim(notes_str(text.data, at));
+    if (at == text.len) {
+        return "It has no operator. Operators are = != < > <= >= and ~ (contains).";
+    }
+    int op = take_operator(text, &at);
+    if (op == 0 || (at < text.len && (is_mark(text.data[at])))) {
+        return "It has no operator that there is. Operators are = != < > <= >= and ~ "
+               "(contains); a value that begins with one is put in quotes.";
+    }
+    ret->op = (enum notes_operator)op;
+    const char *wrong = take_field(ret);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    bool about_links =
+        ret->field == NOTES_FIELD_LINKS_TO || ret->field == NOTES_FIELD_LINKED_BY;
+    if (about_links && ret->op != NOTES_EQUAL && ret->op != NOTES_UNEQUAL &&
+        ret->op != NOTES_CONTAINS) {
+        return "links-to and linked-by know the operators = != and ~ only.";
+    }
+    struct ng_str value = notes_trim(notes_str(text.data + at, text.len - at));
+    ret->value = without_quotes(value);
+    if (ret->value.len == 0 && (about_links || ret->field == NOTES_FIELD_PATH)) {
+        return "The value behind the operator is missing.";
+    }
+    if (ret->value.len == value.len) {
+        take_number(ret);
+    }
+    return NULL;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* index.c - the open indexes, and the connections that are lent. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "index_open.h"
+#include "index_tokens.h"
+#include "note/revision.h"
+#include "text/codes.h"
+
+#define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
+#define BUSY_MS 10000
+#define CANCEL_OPS                                                                             \
+    20000 /* of SQLite's machine, between looks at whether the call was cancelled */
+
+/* ---- the open ones ---- */
+
+static void free_reader(struct notes_reader *reader)
+{
+    if (reader != NULL) {
+        (void)sqlite3_close_v2(reader->db);
+        free(reader);
+    }
+}
+
+static void drop_idle(struct notes_index *index)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    struct notes_reader *reader = index->idle;
+    index->idle = NULL;
+    index->idle_count = 0;
+    (void)pthread_mutex_unlock(&index->lock);
+    while (reader != NULL) {
+        struct notes_reader *next = reader->next;
+        free_reader(reader);
+        reader = next;
+    }
+}
+
+static void free_index(struct notes_index *index)
+{
+    if (index == NULL) {
+        return;
+    }
+    drop_idle(index);
+    notes_schema_close(&index->writer);
+    notes_watch_close(&index->watch);
+    notes_paths_done(&index->loose);
+    if (index->root_fd >= 0) {
+        (void)close(index->root_fd);
+    }
+    (void)pthread_cond_destroy(&index->changed);
+    (void)pthread_mutex_destroy(&index->lock);
+    free(index->path);
+    free(index->file);
+    free(index);
+}
+
+static char *file_of(const struct notes_indexes *indexes, const char *path)
+{
+    char hash[NOTES_REVISION_SIZE];
+    size_t size = strlen(indexes->folder) + sizeof(hash) + 8;
+    char *file = malloc(size);
+    if (file == NULL || notes_revision(ng_str_of(path), -1, hash) != NG_OK) {
+        free(file);
+        return NULL;
+    }
+    (void)snprintf(file, size, "%s/%s.db", indexes->folder, hash);
+    return file;
+}
+
+/* Takes root_fd over, also where it fails. */
+static struct notes_index *new_index(const struct notes_indexes *indexes, const char *path,
+                                     int root_fd, const struct stat *found)
+{
+    struct notes_index *index = calloc(1, sizeof(*index));
+    pthread_condattr_t attributes;
+    if (index == NULL) {
+        (void)close(root_fd);
+        return NULL;
+    }
+    index->root_fd = root_fd;
+    index->inode = (int64_t)found->st_ino;
+    index->device = (int64_t)found->st_dev;
+    index->scan = true;
+    index->watch.fd = -1;
+    index->path = strdup(path);
+    index->file = file_of(indexes, path);
+    (void)pthread_mutex_init(&index->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&index->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    if (index->path == NULL || index->file == NULL) {
+        free_index(index);
+        return NULL;
+    }
+    notes_watch_open(&index->watch, root_fd);
+    return index;
+}
+
+int notes_indexes_open(const char *folder, struct notes_indexes **ret)
+{
+    struct notes_indexes *indexes = calloc(1, sizeof(*indexes));
+    if (indexes == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)pthread_mutex_init(&indexes->lock, NULL);
+    indexes->folder = strdup(folder);
+    *ret = indexes;
+    return indexes->folder != NULL ? NG_OK : NG_EINTERNAL;
+}
+
+void notes_indexes_close(struct notes_indexes *indexes)
+{
+    if (indexes == NULL) {
+        return;
+    }
+    for (struct notes_index *index = indexes->first; index != NULL;) {
+        struct notes_index *next = index->next;
+        free_index(index);
+        index = next;
+    }
+    (void)pthread_mutex_destroy(&indexes->lock);
+    free(indexes->folder);
+    free(indexes);
+}
+
+/* Out of the list: the one unused for longest, if there are too many. Under the lock. */
+static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
+{
+    struct notes_index **oldest = NULL;
+    size_t idle = 0;
+    for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->refs == 0) {
+            idle++;
+            oldest = oldest == NULL || (*at)->used < (*oldest)->used ? at : oldest;
+        }
+    }
+    if (idle <= most) {
+        return NULL;
+    }
+    struct notes_index *index = *oldest;
+    *oldest = index->next;
+    return index;
+}
+
+/* Under the lock. One whose folder was replaced by another of the same name does not count; it
+ * is found idle some day. */
+static struct notes_index *find_open(struct notes_indexes *indexes, const char *path,
+                                     const struct stat *found)
+{
+    for (struct notes_index *index = indexes->first; index != NULL; index = index->next) {
+        if (strcmp(index->path, path) == 0 && index->inode == (int64_t)found->st_ino &&
+            index->device == (int64_t)found->st_dev) {
+            index->refs++;
+            index->used = ++indexes->clock;
+            return index;
+        }
+    }
+    return NULL;
+}
+
+/* The file belongs to one index at a time: an older one of the same path is closed first. Under
+ * the lock; what is to be freed comes out. */
+static struct notes_index *take_stale(struct notes_indexes *indexes, const char *path,
+                                      bool *ret_used)
+{
+    *ret_used = false;
+    for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
+        if (strcmp((*at)->path, path) == 0) {
+            struct notes_index *index = *at;
+            if (index->refs > 0) {
+                *ret_used = true;
+                return NULL;
+            }
+            *at = index->next;
+            return index;
+        }
+    }
+    return NULL;
+}
+
+int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const char *path,
+                     struct notes_index **ret)
+{
+    struct stat found;
+    int root_fd = notes_tree_open_folder(path);
+    if (root_fd < 0 || fstat(root_fd, &found) != 0) {
+        int error = root_fd < 0 ? -root_fd : errno;
+        if (root_fd >= 0) {
+            (void)close(root_fd);
+        }
+        bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM;
+        return ng_fail(call, lacks ? NG_EBUSY : NOTES_ENOTEBOOK,
+                       "The notebook's folder %s cannot be opened: %s.", path,
+                       strerrordesc_np(error));
+    }
+    bool used = false;
+    struct notes_index *stale = NULL;
+    (void)pthread_mutex_lock(&indexes->lock);
+    struct notes_index *index = find_open(indexes, path, &found);
+    if (index == NULL) {
+        stale = take_stale(indexes, path, &used);
+    }
+    (void)pthread_mutex_unlock(&indexes->lock);
+    free_index(stale);
+    if (index != NULL || used) {
+        (void)close(root_fd);
+        *ret = index;
+        return index != NULL
+                   ? NG_OK
+                   : ng_fail(call, NG_EBUSY,
+                             "The folder %s was replaced a moment ago and other calls "
+                             "still read the former one. Try again.",
+                             path);
+    }
+    struct notes_index *made = new_index(indexes, path, root_fd, &found);
+    if (made == NULL) {
+        return notes_fail_memory(call);
+    }
+    (void)pthread_mutex_lock(&indexes->lock);
+    index = find_open(indexes, path, &found); /* somebody was quicker */
+    if (index == NULL) {
+        made->owner = indexes;
+        made->serial = ++indexes->clock;
+        made->refs = 1;
+        made->used = ++indexes->clock;
+        made->next = indexes->first;
+        indexes->first = made;
+        index = made;
+        made = take_idle(indexes, OPEN_MAX_IDLE);
+    }
+    (void)pthread_mutex_unlock(&indexes->lock);
+    free_index(made);
+    *ret = index;
+    return NG_OK;
+}
+
+void notes_index_close(struct notes_indexes *indexes, struct notes_index *index)
+{
+    if (index != NULL) {
+        (void)pthread_mutex_lock(&indexes->lock);
+        index->refs--;
+        (void)pthread_mutex_unlock(&indexes->lock);
+    }
+}
+
+void notes_index_hold(struct notes_index *index)
+{
+    (void)pthread_mutex_lock(&index->owner->lock);
+    index->refs++;
+    (void)pthread_mutex_unlock(&index->owner->lock);
+}
+
+/* ---- lending ---- */
+
+static struct notes_reader *take_reader(struct notes_index *index)
+{
+    struct notes_reader *reader = NULL;
+    (void)pthread_mutex_lock(&index->lock);
+    if (index->idle != NULL) {
+        reader = index->idle;
+        index->idle = reader->next;
+        index->idle_count--;
+        reader->next = index->lent;
+        index->lent = reader;
+    }
+    (void)pthread_mutex_unlock(&index->lock);
+    return reader;
+}
+
+static int open_reader(struct notes_index *index, struct ng_call *call,
+                       struct notes_reader **ret)
+{
+    struct notes_reader *reader = calloc(1, sizeof(*reader));
+    bool damaged = false;
+    if (reader == NULL) {
+        return notes_fail_memory(call);
+    }
+    (void)pthread_mutex_lock(&index->lock);
+    reader->generation = index->generation;
+    (void)pthread_mutex_unlock(&index->lock);
+    int rc = sqlite3_open_v2(
+        index->file, &reader->db,
+        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+    if (rc == SQLITE_OK) {
+        (void)sqlite3_busy_timeout(reader->db, BUSY_MS);
+        rc = sqlite3_exec(reader->db, "PRAGMA query_only=1; PRAGMA cache_size=-4000", NULL,
+                          NULL, NULL);
+    }
+    if (rc == SQLITE_OK) {
+        rc = notes_tokens_register(reader->db);
+    }
+    if (rc != SQLITE_OK) {
+        int failed = notes_schema_fail_db(call, reader->db, index->file, "read", &damaged);
+        free_reader(reader);
+        return failed;
+    }
+    (void)pthread_mutex_lock(&index->lock);
+    reader->next = index->lent;
+    index->lent = reader;
+    (void)pthread_mutex_unlock(&index->lock);
+    *ret = reader;
+    return NG_OK;
+}
+
+/* Back from the caller: kept for the next, or closed. */
+static void give_reader(struct notes_index *index, sqlite3 *db, bool damaged)
+{
+    struct notes_reader *reader = NULL;
+    (void)pthread_mutex_lock(&index->lock);
+    for (struct notes_reader **at = &index->lent; *at != NULL; at = &(*at)->next) {
+        if ((*at)->db == db) {
+            reader = *at;
+            *at = reader->next;
+            break;
+        }
+    }
+    index->damaged = index->damaged || damaged;
+    if (reader != NULL && !damaged && reader->generation == index->generation &&
+        index->idle_count < NOTES_INDEX_READERS_MAX) {
+        reader->next = index->idle;
+        index->idle = reader;
+        index->idle_count++;
+        reader = NULL;
+    }
+    (void)pthread_mutex_unlock(&index->lock);
+    free_reader(reader);
+}
+
+void notes_index_renewed(struct notes_index *index)
+{
+    (void)pthread_mutex_lock(&index->lock);
+    index->generation++;
+    (void)pthread_mutex_unlock(&index->lock);
+    drop_idle(index);
+}
+
+/* Nobody waits for what a search over many notes would find. */
+static int is_cancelled(void *user)
+{
+    struct ng_call *call = user;
+    return call->host->cancelled(call) ? 1 : 0;
+}
+
+/* *ret_damaged: the file is, and the next refresh makes it anew. */
+static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db,
+                      bool *ret_damaged)
+{
+    int rc = notes_wait_fresh(index, call);
+    struct notes_reader *reader = rc == NG_OK ? take_reader(index) : NULL;
+    *ret_damaged = false;
+    if (rc == NG_OK && reader == NULL) {
+        rc = open_reader(index, call, &reader);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    /* Looking at something is what makes the transaction begin. */
+    if (sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL) !=
+        SQLITE_OK) {
+        rc = notes_schema_fail_db(call, reader->db, index->file, "read", ret_damaged);
+        (void)sqlite3_exec(reader->db, "ROLLBACK", NULL, NULL, NULL);
+        give_reader(index, reader->db, *ret_damaged);
+        return rc;
+    }
+    sqlite3_progress_handler(reader->db, CANCEL_OPS, is_cancelled, call);
+    *ret_db = reader->db;
+    return NG_OK;
+}
+
+int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db)
+{
+    bool damaged = false;
+    int rc = begin_once(index, call, ret_db, &damaged);
+    return damaged ? begin_once(index, call, ret_db, &damaged) : rc;
+}
+
+void notes_index_end(struct notes_index *index, sqlite3 *db)
+{
+    if (db == NULL) {
+        return;
+    }
+    /* What is left of statements is FTS5's own: its tables keep theirs for the next search. */
+    (void)sqlite3_set_authorizer(db, NULL, NULL);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    give_reader(index, db, false);
+}
+
+int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db)
+{
+    bool damaged = false;
+    int rc = notes_schema_fail_db(call, db, index->file, "read", &damaged);
+    (void)pthread_mutex_lock(&index->lock);
+    index->damaged = index->damaged || damaged;
+    (void)pthread_mutex_unlock(&index->lock);
+    return rc;
+}
+
+int notes_index_root(struct notes_index *index)
+{
+    return index->root_fd;
+}

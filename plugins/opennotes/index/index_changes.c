@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* index_changes.c - what a refresh has to do: files that changed, came, went, or went
+ * elsewhere; and whether an index made anew costs less. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "index_state.h"
+
+/* Another note in an index costs several times what a new one does: its words are taken out of
+ * the full-text tables first. */
+#define REBUILD_MIN ((size_t)400) /* changed notes; below, nothing is gained */
+#define REBUILD_PART 4            /* of all notes */
+#define SAMPLE ((size_t)32)       /* of what changed, that many are read */
+
+static int grow(void **inout, size_t count, size_t *inout_cap, size_t size)
+{
+    if (count < *inout_cap) {
+        return NG_OK;
+    }
+    size_t cap = *inout_cap > 0 ? *inout_cap * 2 : 64;
+    void *items = cap > SIZE_MAX / size ? NULL : realloc(*inout, cap * size);
+    if (items == NULL) {
+        return NG_EINTERNAL;
+    }
+    *inout = items;
+    *inout_cap = cap;
+    return NG_OK;
+}
+
+int notes_changes_gone(struct notes_changes *changes, const struct notes_known *known)
+{
+    void *items = changes->gone;
+    int rc = grow(&items, changes->gone_count, &changes->gone_cap, sizeof(*changes->gone));
+    changes->gone = items;
+    if (rc == NG_OK) {
+        changes->gone[changes->gone_count++] = (struct notes_gone){known->id, known->stat};
+    }
+    return rc;
+}
+
+int notes_changes_new(struct notes_changes *changes, struct ng_str file,
+                      const struct notes_stat *stat)
+{
+    void *items = changes->fresh;
+    int rc = grow(&items, changes->fresh_count, &changes->fresh_cap, sizeof(*changes->fresh));
+    changes->fresh = items;
+    if (rc == NG_OK) {
+        changes->fresh[changes->fresh_count++] =
+            (struct notes_new){changes->changed.count, *stat};
+        rc = notes_paths_add(&changes->changed, file);
+    }
+    return rc;
+}
+
+void notes_changes_done(struct notes_changes *changes)
+{
+    notes_paths_done(&changes->changed);
+    free(changes->gone);
+    free(changes->fresh);
+    free(changes->moves);
+    memset(changes, 0, sizeof(*changes));
+}
+
+static int compare_stats(const struct notes_stat *a, const struct notes_stat *b)
+{
+    if (a->inode != b->inode) {
+        return a->inode < b->inode ? -1 : 1;
+    }
+    return a->device == b->device ? 0 : a->device < b->device ? -1 : 1;
+}
+
+static int compare_gone(const void *a, const void *b)
+{
+    return compare_stats(&((const struct notes_gone *)a)->stat,
+                         &((const struct notes_gone *)b)->stat);
+}
+
+static int compare_new(const void *a, const void *b)
+{
+    return compare_stats(&((const struct notes_new *)a)->stat,
+                         &((const struct notes_new *)b)->stat);
+}
+
+/* Takes what moved out of what changed and what went. */
+static void take_moves(struct notes_changes *changes)
+{
+    struct notes_paths *changed = &changes->changed;
+    size_t gone = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < changes->gone_count; i++) {
+        const struct notes_gone *went = &changes->gone[i];
+        while (at < changes->fresh_count &&
+               compare_stats(&changes->fresh[at].stat, &went->stat) < 0) {
+            at++;
+        }
+        const struct notes_new *came = at < changes->fresh_count ? &changes->fresh[at] : NULL;
+        if (came != NULL && compare_stats(&came->stat, &went->stat) == 0 &&
+            came->stat.size == went->stat.size) {
+            struct ng_str *file = &changed->items[came->at];
+            changes->moves[changes->move_count++] = (struct notes_move){went->id, *file};
+            file->data = NULL;
+            at++;
+        } else {
+            changes->gone[gone++] = *went;
+        }
+    }
+    changes->gone_count = gone;
+    size_t kept = 0;
+    for (size_t i = 0; i < changed->count; i++) {
+        if (changed->items[i].data != NULL) {
+            changed->items[kept++] = changed->items[i];
+        }
+    }
+    changed->count = kept;
+}
+
+int notes_changes_match(struct notes_changes *changes)
+{
+    if (changes->gone_count == 0 || changes->fresh_count == 0) {
+        return NG_OK;
+    }
+    changes->moves = calloc(changes->gone_count, sizeof(*changes->moves));
+    if (changes->moves == NULL) {
+        return NG_EINTERNAL;
+    }
+    qsort(changes->gone, changes->gone_count, sizeof(*changes->gone), compare_gone);
+    qsort(changes->fresh, changes->fresh_count, sizeof(*changes->fresh), compare_new);
+    take_moves(changes);
+    return NG_OK;
+}
+
+bool notes_changes_are_most(struct notes_index *index, struct ng_call *call,
+                            const struct notes_changes *changes, size_t files)
+{
+    const struct notes_paths *changed = &changes->changed;
+    size_t differ = 0;
+    if (changed->count < REBUILD_MIN || changed->count < files / REBUILD_PART) {
+        return false;
+    }
+    for (size_t i = 0; i < SAMPLE; i++) {
+        const struct ng_str *file = &changed->items[changed->count / SAMPLE * i];
+        differ += notes_write_differs(index, call, *file);
+    }
+    return changed->count / SAMPLE * differ >= files / REBUILD_PART && differ > 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* index_link.c - what a link means in its notebook, and the line it stands in. */
+#include <string.h>
+
+#include "index_state.h"
+
+static bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* "https:", "mailto:", or "//host": it leads out of every notebook. */
+static bool is_address(struct ng_str target)
+{
+    if (notes_begins(target, "//")) {
+        return true;
+    }
+    for (size_t i = 0; i < target.len; i++) {
+        char c = target.data[i];
+        bool later = (c >= '0' && c <= '9') || c == '+' || c == '.' || c == '-';
+        if (c == ':') {
+            return i > 1; /* one letter: a drive of somebody's computer, and no address */
+        }
+        if (!is_alpha(c) && !(later && i > 0)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static struct ng_str before(struct ng_str text, char c)
+{
+    const char *found = text.len > 0 ? memchr(text.data, c, text.len) : NULL;
+    return found != NULL ? notes_str(text.data, (size_t)(found - text.data)) : text;
+}
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    char lower = (char)(c | 32);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static struct ng_str percent_decoded(struct notes_arena *arena, struct ng_str text)
+{
+    char *out = notes_arena_alloc(arena, text.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; out != NULL && i < text.len; i++) {
+        int high = text.data[i] == '%' && i + 2 < text.len ? hex_of(text.data[i + 1]) : -1;
+        int low = high >= 0 ? hex_of(text.data[i + 2]) : -1;
+        if (low >= 0) {
+            out[len++] = (char)(high * 16 + low);
+            i += 2;
+        } else {
+            out[len++] = text.data[i];
+        }
+    }
+    return notes_str(out, len);
+}
+
+/* Goes one part further; `..` takes the last part away, and stays where there is none. */
+static size_t add_part(char *out, size_t len, struct ng_str part)
+{
+    size_t last = len;
+    while (last > 0 && out[last - 1] != '/') {
+        last--;
+    }
+    if (part.len == 0 || notes_is(part, ".")) {
+        return len;
+    }
+    if (notes_is(part, "..") && len > 0 && !notes_is(notes_str(out + last, len - last), "..")) {
+        return last > 0 ? last - 1 : 0;
+    }
+    if (len > 0) {
+        out[len++] = '/';
+    }
+    memcpy(out + len, part.data, part.len);
+    return len + part.len;
+}
+
+static struct ng_str resolved(struct notes_arena *arena, struct ng_str note_path,
+                              struct ng_str target)
+{
+    size_t folder = note_path.len;
+    while (folder > 0 && note_path.data[folder - 1] != '/') {
+        folder--;
+    }
+    char *out = notes_arena_alloc(arena, folder + target.len + 2);
+    size_t len = 0;
+    if (out == NULL) {
+        return notes_str(NULL, 0);
+    }
+    if (target.len > 0 && target.data[0] != '/' && folder > 0) {
+        memcpy(out, note_path.data, folder - 1);
+        len = folder - 1;
+    }
+    for (size_t at = 0; at < target.len;) {
+        struct ng_str part = before(notes_str(target.data + at, target.len - at), '/');
+        len = add_part(out, len, part);
+        at += part.len + 1;
+    }
+    return notes_str(len > 0 ? out : NULL, len);
+}
+
+/* Without the block of a "note^block": letters, digits and '-'. */
+struct ng_str notes_link_note(struct ng_str target)
+{
+    size_t at = target.len;
+    while (at > 0 && (is_alpha(target.data[at - 1]) || target.data[at - 1] == '-' ||
+                      (target.data[at - 1] >= '0' && target.data[at - 1] <= '9'))) {
+        at--;
+    }
+    bool block = at > 0 && at < target.len && target.data[at - 1] == '^';
+    return block ? notes_str(target.data, at - 1) : target;
+}
+
+static struct ng_str wiki_key(struct notes_arena *arena, struct ng_str note_path,
+                              struct ng_str target)
+{
+    target = notes_trim(notes_link_note(before(target, '#')));
+    if (notes_tree_is_note(target)) {
+        target.len -= 3;
+    }
+    if (target.len > 0 &&
+        (target.data[0] == '/' || notes_begins(target, "./") || notes_begins(target, "../"))) {
+        target = resolved(arena, note_path, target);
+    }
+    return target.len > 0 ? notes_fold(arena, target) : notes_str(NULL, 0);
+}
+
+struct ng_str notes_link_key(struct notes_arena *arena, struct ng_str note_path, bool wiki,
+                             struct ng_str target)
+{
+    target = notes_trim(target);
+    if (is_address(target)) {
+        return notes_str(NULL, 0);
+    }
+    if (wiki) {
+        return wiki_key(arena, note_path, target);
+    }
+    target = before(before(target, '#'), '?');
+    if (target.len == 0) {
+        return notes_str(NULL, 0);
+    }
+    struct ng_str key = resolved(arena, note_path, percent_decoded(arena, target));
+    if (key.data == NULL) {
+        return key;
+    }
+    key = notes_utf8_clean(arena, key);
+    return key.data != NULL ? notes_nfc(arena, key) : key;
+}
+
+struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
+                                 size_t line, struct ng_str needle)
+{
+    if (line < *line_number) {
+        *line_start = 0;
+        *line_number = 1;
+    }
+    while (*line_number < line) {
+        struct ng_str skipped =
+            before(notes_str(body.data + *line_start, body.len - *line_start), '\n');
+        if (*line_start + skipped.len >= body.len) {
+            break;
+        }
+        *line_start += skipped.len + 1;
+        (*line_number)++;
+    }
+    struct ng_str text =
+        notes_trim(before(notes_str(body.data + *line_start, body.len - *line_start), '\n'));
+    if (text.len <= NOTES_CONTEXT_MAX) {
+        return text;
+    }
+    size_t at = notes_find(text, needle, 0);
+    size_t from = at != SIZE_MAX && at > NOTES_CONTEXT_MAX / 3 ? at - NOTES_CONTEXT_MAX / 3 : 0;
+    while (from > 0 && ((unsigned char)text.data[from] & 0xC0) == 0x80) {
+        from--;
+    }
+    return notes_trim(
+        notes_utf8_cut(notes_str(text.data + from, text.len - from), NOTES_CONTEXT_MAX));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* links.h - what a link means, as SQL over the index. */
+#ifndef OPENNOTES_LINKS_H
+#define OPENNOTES_LINKS_H
+
+/*
+ * The note (its column `what`, of notes `m`) that the link `l` leads to, or NULL. Of several a
+ * wiki link may mean: the one of that path, else of that file name or end, title, alias; then
+ * the shortest path.
+ */
+#define NOTES_LINK_TARGET(what)                                                                \
+    "(SELECT " what " FROM names x JOIN notes m ON m.id = x.note WHERE x.key = l.key"          \
+    " AND (x.kind = 'path') = (l.kind <> 'wiki')"                                              \
+    " ORDER BY CASE x.kind WHEN 'path' THEN 0 WHEN 'wikipath' THEN 0 WHEN 'file' THEN 1 WHEN " \
+    "'suffix' THEN 1"                                                                          \
+    " WHEN 'title' THEN 2 ELSE 3 END, length(m.path), m.path LIMIT 1)"
+
+/*
+ * For views over all links: the target of each key once. It depends on the key and on being a
+ * wiki link alone, and many links have the same. Join `resolved r` ON NOTES_IS_RESOLVED.
+ */
+#define NOTES_RESOLVED                                                                         \
+    "WITH resolved AS MATERIALIZED (SELECT l.key AS key, l.kind AS kind, " NOTES_LINK_TARGET(  \
+        "m.id") " AS id FROM (SELECT DISTINCT key, iif(kind = 'wiki', 'wiki', 'path') AS "     \
+                "kind FROM links WHERE key IS NOT NULL) l) "
+#define NOTES_IS_RESOLVED "r.key = l.key AND r.kind = iif(l.kind = 'wiki', 'wiki', 'path')"
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown.h - what stands in a Markdown text: headings, links, tags and tasks with their line
+ * numbers, counts. */
+#ifndef OPENNOTES_MARKDOWN_H
+#define OPENNOTES_MARKDOWN_H
+
+#include "text/text.h"
+
+/* Longest title of a wiki link, in bytes. */
+#define NOTES_WIKI_MAX 1024
+/* Longest text of one heading, link or task that is told; the rest is left out. */
+#define NOTES_MARKDOWN_TEXT_MAX ((size_t)64 * 1024)
+
+enum notes_link_kind {
+    NOTES_LINK_INLINE = 1,    /* [text](target) */
+    NOTES_LINK_REFERENCE = 2, /* [text][ref], [ref][], [ref] with a definition */
+    NOTES_LINK_WIKI = 3,      /* [[target|text]] */
+    NOTES_LINK_AUTO = 4       /* <https://...> and bare web addresses */
+};
+
+/* Lines count from 1 in the text given, ended by LF. Texts are lent for the callback. */
+
+struct notes_heading {
+    uint32_t line;      /* of its first line */
+    uint32_t last_line; /* of its last: the line under it where it is underlined */
+    unsigned level;
+    bool nested;        /* in a list item, a quote or a footnote */
+    struct ng_str text; /* plain: without marks, images left out, links by their text */
+    struct ng_str slug; /* as GitHub makes anchors; unique in the text: the second is `a-1` */
+};
+
+struct notes_link {
+    uint32_t line; /* where it begins */
+    enum notes_link_kind kind;
+    struct ng_str text;   /* plain; of a wiki link without alias the target as written */
+    struct ng_str target; /* as written, escapes and entities resolved; percent-encoding and
+                             anchor kept. Of a wiki link without the alias, `#part` kept */
+};
+
+/* "#tag" in a text, after white space: letters, digits, '_', '-' and '/', not digits alone. */
+struct notes_inline_tag {
+    uint32_t line;
+    struct ng_str name; /* without '#' */
+};
+
+struct notes_task {
+    uint32_t line;
+    bool done;
+    struct ng_str text; /* plain, of its first paragraph */
+};
+
+/* Every member may be NULL. Not 0 ends the parsing, which returns it. Headings, links, tags and
+ * tasks each come in the order of the text; links of a heading come before it. */
+struct notes_markdown_events {
+    int (*heading)(void *user, const struct notes_heading *heading);
+    int (*link)(void *user, const struct notes_link *link);
+    int (*task)(void *user, const struct notes_task *task);
+    int (*tag)(void *user, const struct notes_inline_tag *tag);
+};
+
+struct notes_markdown_stats {
+    uint64_t words; /* as notes_words() */
+    uint64_t chars; /* code points */
+    uint64_t lines;
+    uint64_t headings;
+    uint64_t code_blocks;
+    uint64_t links; /* of every kind */
+    uint64_t tasks;
+    bool whole; /* all was read; false: from somewhere on it is nested too deep, or too many
+                   blocks, and what stands there is not told */
+};
+
+/*
+ * Parses `text` (UTF-8; LF or CRLF) as GitHub's Markdown with wiki links, footnotes and tags.
+ * Links and tags in code, HTML, image texts and comments (%%...%%) are none, images are no
+ * links; an embedded note ![[note]] is a link, an embedded picture is none. events and
+ * ret_stats may be NULL. Takes time in proportion to the text. NG_EINTERNAL: out of memory;
+ * NG_ETOOLARGE: 1 GiB or more; else what an event returned.
+ */
+int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events *events,
+                         void *user, struct notes_markdown_stats *ret_stats);
+
+/* The plain text of a heading as it is written, cut to NOTES_MARKDOWN_TEXT_MAX. False: no
+ * memory.
+ */
+bool notes_markdown_plain(struct ng_str text, struct notes_buf *out);
+
+/* "inline", "reference", "wiki", "auto". */
+const char *notes_link_kind_name(enum notes_link_kind kind);
+
+#endif

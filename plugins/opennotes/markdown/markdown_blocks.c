@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_blocks.c - the blocks of a Markdown text. Lines are fed one by one to cmark-gfm, and
+ * its tree is read before it would look into paragraphs. */
+#include "markdown_blocks.h"
+
+#include <cmark-gfm-core-extensions.h>
+#include <cmark-gfm-extension_api.h>
+#include <cmark-gfm.h>
+#include <cmark-gfm/parser.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "markdown_memory.h"
+
+#define LIST_DIGITS_MAX 9
+#define CELLS_MAX 500 /* bars in a row that can be one of a table */
+
+/* ---- the parser */
+
+static pthread_once_t extensions_once = PTHREAD_ONCE_INIT;
+
+static void register_extensions(void)
+{
+    cmark_gfm_core_extensions_ensure_registered();
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool ends_mark(struct ng_str line, size_t at)
+{
+    return at == line.len || is_blank(line.data[at]) || line.data[at] == '\n' ||
+           line.data[at] == '\r';
+}
+
+/* Behind a mark of a container at `at`: a quote's, an item's, a footnote's; `at`: none. */
+static size_t skip_mark(struct ng_str line, size_t at)
+{
+    size_t digits = at;
+    if (at == line.len) {
+        return at;
+    }
+    if (line.data[at] == '>') {
+        return at + 1;
+    }
+    if (memchr("-+*", line.data[at], 3) != NULL) {
+        return ends_mark(line, at + 1) ? at + 1 : at;
+    }
+    if (line.data[at] == '[' && at + 1 < line.len && line.data[at + 1] == '^') {
+        size_t end = notes_find(line, notes_str("]:", 2), at);
+        return end != SIZE_MAX ? end + 2 : at;
+    }
+    while (digits < line.len && digits - at < LIST_DIGITS_MAX && line.data[digits] >= '0' &&
+           line.data[digits] <= '9') {
+        digits++;
+    }
+    bool item = digits > at && digits < line.len &&
+                (line.data[digits] == '.' || line.data[digits] == ')') &&
+                ends_mark(line, digits + 1);
+    return item ? digits + 1 : at;
+}
+
+/* Containers that a line may open, at most one over the limit. */
+static unsigned count_marks(struct ng_str line)
+{
+    unsigned count = 0;
+    for (size_t at = 0; at < line.len && count <= NOTES_BLOCKS_DEPTH_MAX; count++) {
+        while (at < line.len && is_blank(line.data[at])) {
+            at++;
+        }
+        size_t next = skip_mark(line, at);
+        if (next == at) {
+            break;
+        }
+        at = next;
+    }
+    return count;
+}
+
+static bool is_too_deep(const cmark_parser *parser)
+{
+    unsigned depth = 0;
+    for (cmark_node *node = parser->current; node != NULL && depth <= NOTES_BLOCKS_DEPTH_MAX;
+         node = cmark_node_parent(node)) {
+        depth++;
+    }
+    return depth > NOTES_BLOCKS_DEPTH_MAX;
+}
+
+/* ---- lines */
+
+static bool add_row(struct notes_lines *lines, size_t start, uint32_t line)
+{
+    if (lines->count == lines->room) {
+        size_t room = lines->room == 0 ? 64 : lines->room * 2;
+        uint32_t *starts = realloc(lines->starts, room * sizeof(*starts));
+        if (starts == NULL) {
+            return false;
+        }
+        lines->starts = starts;
+        if (lines->lines != NULL) {
+            uint32_t *of = realloc(lines->lines, room * sizeof(*of));
+            if (of == NULL) {
+                return false;
+            }
+            lines->lines = of;
+        }
+        lines->room = room;
+    }
+    lines->starts[lines->count] = (uint32_t)start;
+    if (lines->lines != NULL) {
+        lines->lines[lines->count] = line;
+    }
+    lines->count++;
+    return true;
+}
+
+/* From the first lone CR on rows are not lines. */
+static bool split_lines(struct notes_lines *lines)
+{
+    lines->lines = malloc(lines->room * sizeof(*lines->lines));
+    for (size_t i = 0; lines->lines != NULL && i < lines->count; i++) {
+        lines->lines[i] = (uint32_t)i + 1;
+    }
+    return lines->lines != NULL;
+}
+
+uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row)
+{
+    const struct notes_lines *lines = &blocks->lines;
+    if (row < 1 || lines->count == 0) {
+        return 1;
+    }
+    size_t i = row <= lines->count ? row - 1 : lines->count - 1;
+    return lines->lines != NULL ? lines->lines[i] : (uint32_t)i + 1;
+}
+
+/* ---- reading */
+
+struct feed {
+    struct notes_blocks *blocks;
+    cmark_parser *parser;
+    size_t next_cr, next_lf; /* from where the row begins; SIZE_MAX: none */
+    uint32_t line;
+    unsigned empty;        /* rows without a text in a row */
+    struct notes_buf calm; /* a row without its bars */
+};
+
+static size_t next_of(struct ng_str text, size_t at, char c)
+{
+    const char *found = at < text.len ? memchr(text.data + at, c, text.len - at) : NULL;
+    return found != NULL ? (size_t)(found - text.data) : SIZE_MAX;
+}
+
+/* The end of the row that begins at `at`, behind its LF, CR or CRLF. */
+static size_t row_end(struct feed *feed, size_t at)
+{
+    struct ng_str text = feed->blocks->text;
+    feed->next_cr = feed->next_cr < at ? next_of(text, at, '\r') : feed->next_cr;
+    feed->next_lf = feed->next_lf < at ? next_of(text, at, '\n') : feed->next_lf;
+    size_t end = feed->next_lf != SIZE_MAX ? feed->next_lf + 1 : text.len;
+    bool lone = feed->next_cr < end && feed->next_cr + 2 != end;
+    bool last = feed->next_lf == SIZE_MAX && feed->next_cr < end;
+    return lone || last ? feed->next_cr + 1 : end;
+}
+
+/* cmark-gfm takes quadratic time for the cells of a row: with so many it is no table. */
+static struct ng_str calmed(struct feed *feed, struct ng_str row)
+{
+    size_t bars = 0;
+    for (size_t at = next_of(row, 0, '|'); at != SIZE_MAX && bars <= CELLS_MAX; bars++) {
+        at = next_of(row, at + 1, '|');
+    }
+    if (bars <= CELLS_MAX) {
+        return row;
+    }
+    notes_buf_clear(&feed->calm);
+    notes_buf_add(&feed->calm, row);
+    for (size_t i = 0; i < feed->calm.len; i++) {
+        feed->calm.data[i] = feed->calm.data[i] == '|' ? ' ' : feed->calm.data[i];
+    }
+    return notes_buf_str(&feed->calm);
+}
+
+/* An empty row goes through all open containers: many in a row tell nothing more than two. */
+static bool is_idle(struct feed *feed, struct ng_str row)
+{
+    feed->empty = notes_trim(row).len == 0 ? feed->empty + 1 : 0;
+    return feed->empty > 2;
+}
+
+/* False: there is no memory. */
+static bool feed_row(struct feed *feed, struct ng_str row)
+{
+    struct notes_blocks *blocks = feed->blocks;
+    unsigned marks = count_marks(row);
+    if (is_idle(feed, row)) {
+        feed->parser->line_number++;
+    } else if (marks > NOTES_BLOCKS_DEPTH_MAX || (marks > 0 && is_too_deep(feed->parser)) ||
+               notes_blocks_memory_used() > NOTES_BLOCKS_BYTES_MAX) {
+        blocks->whole = false;
+    } else {
+        row = calmed(feed, row);
+        cmark_parser_feed(feed->parser, row.data, row.len);
+    }
+    return feed->calm.rc == NG_OK;
+}
+
+/* False: there is no memory. */
+static bool feed_rows(struct feed *feed)
+{
+    struct notes_blocks *blocks = feed->blocks;
+    struct ng_str text = blocks->text;
+    for (size_t at = 0; at < text.len && blocks->whole;) {
+        size_t end = row_end(feed, at);
+        struct ng_str row = notes_str(text.data + at, end - at);
+        bool lone_cr = row.data[row.len - 1] == '\r';
+        if (!add_row(&blocks->lines, at, feed->line) ||
+            (lone_cr && blocks->lines.lines == NULL && !split_lines(&blocks->lines)) ||
+            !feed_row(feed, row)) {
+            return false;
+        }
+        feed->line += !lone_cr;
+        at = end;
+    }
+    /* Ends the last line, and what an empty line ends. */
+    cmark_parser_feed(feed->parser, "\n\n", 2);
+    return true;
+}
+
+static int run_parser(struct feed *feed)
+{
+    feed->parser = cmark_parser_new_with_mem(CMARK_OPT_FOOTNOTES, notes_blocks_memory_table());
+    feed->blocks->parser = feed->parser;
+    cmark_syntax_extension *table = cmark_find_syntax_extension("table");
+    if (table != NULL) {
+        (void)cmark_parser_attach_syntax_extension(feed->parser, table);
+    }
+    return feed_rows(feed) ? NG_OK : NG_EINTERNAL;
+}
+
+/* cmark-gfm knows no failing allocation: a jump takes it from there to here. */
+static int run_guarded(struct feed *feed)
+{
+    jmp_buf out;
+    if (setjmp(out) != 0) {
+        feed->blocks->whole = false;
+        feed->blocks->parser = NULL;
+        return notes_blocks_memory_is_full(feed->blocks->memory) ? NG_OK : NG_EINTERNAL;
+    }
+    notes_blocks_memory_use(feed->blocks->memory, &out);
+    return run_parser(feed);
+}
+
+int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks)
+{
+    struct feed feed = {.blocks = blocks,
+                        .line = 1,
+                        .next_cr = next_of(text, 0, '\r'),
+                        .next_lf = next_of(text, 0, '\n')};
+    *blocks = (struct notes_blocks){.text = text, .whole = true};
+    (void)pthread_once(&extensions_once, register_extensions);
+    blocks->memory = notes_blocks_memory_new();
+    if (blocks->memory == NULL) {
+        return NG_EINTERNAL;
+    }
+    notes_buf_init(&feed.calm, text.len + 1);
+    int rc = text.len > 0 ? run_guarded(&feed) : NG_OK;
+    notes_blocks_memory_use(NULL, NULL);
+    notes_buf_done(&feed.calm);
+    const cmark_parser *parser = blocks->parser;
+    if (rc == NG_OK && parser != NULL) {
+        rc = notes_blocks_refs_read(parser->refmap, &blocks->refs);
+    }
+    return rc;
+}
+
+void notes_blocks_done(struct notes_blocks *blocks)
+{
+    notes_blocks_refs_free(blocks->refs);
+    notes_blocks_memory_free(blocks->memory);
+    free(blocks->lines.starts);
+    free(blocks->lines.lines);
+    *blocks = (struct notes_blocks){.whole = false};
+}
+
+bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str label,
+                            struct ng_str *ret_target)
+{
+    return notes_blocks_refs_find(blocks->refs, label, ret_target);
+}
+
+/* ---- leaves */
+
+struct leaf_sink {
+    struct notes_blocks *blocks;
+    int (*leaf)(void *user, const struct notes_leaf *leaf);
+    void *user;
+};
+
+static struct ng_str content_of(cmark_node *node)
+{
+    const char *content = cmark_node_get_string_content(node);
+    return content != NULL ? notes_str(content, strlen(content)) : notes_str("", 0);
+}
+
+static uint32_t count_rows(struct ng_str text)
+{
+    uint32_t rows = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        bool crlf = text.data[i] == '\r' && i + 1 < text.len && text.data[i + 1] == '\n';
+        rows += (text.data[i] == '\n' || text.data[i] == '\r') && !crlf;
+    }
+    bool open =
+        text.len > 0 && text.data[text.len - 1] != '\n' && text.data[text.len - 1] != '\r';
+    return rows + open;
+}
+
+static uint32_t row_of(int line)
+{
+    return line > 0 ? (uint32_t)line : 1;
+}
+
+/* Definitions that stood before the text are gone from it, so that its rows are counted from
+ * the end. An underlined heading ends, for cmark-gfm, in the row behind its line. */
+static void place_leaf(cmark_node *node, struct notes_leaf *leaf)
+{
+    uint32_t first = row_of(cmark_node_get_start_line(node));
+    uint32_t end = row_of(cmark_node_get_end_line(node));
+    uint32_t rows = count_rows(leaf->text);
+    bool underlined = leaf->kind == NOTES_LEAF_HEADING && end > first;
+    leaf->last_row = underlined ? end - 1 : end;
+    uint32_t text_end = underlined ? end - 2 : end;
+    leaf->row = rows > 0 && text_end >= rows ? text_end - rows + 1 : first;
+}
+
+static char task_mark(cmark_node *node, struct ng_str text)
+{
+    cmark_node *item = cmark_node_parent(node);
+    bool begins =
+        cmark_node_get_type(item) == CMARK_NODE_ITEM && cmark_node_first_child(item) == node &&
+        text.len >= 4 && text.data[0] == '[' && text.data[2] == ']' &&
+        memchr(" xX", text.data[1], 3) != NULL && memchr(" \t\r\n", text.data[3], 4) != NULL;
+    return begins ? text.data[1] : '\0';
+}
+
+static bool is_nested(cmark_node *node)
+{
+    return cmark_node_get_type(cmark_node_parent(node)) != CMARK_NODE_DOCUMENT;
+}
+
+/* The rows of a table follow each other; its header's own line is not always right. */
+static int emit_table(const struct leaf_sink *sink, cmark_node *table)
+{
+    const struct notes_lines *lines = &sink->blocks->lines;
+    struct ng_str text = sink->blocks->text;
+    uint32_t count = 0;
+    int rc = 0;
+    for (cmark_node *row = cmark_node_first_child(table); row != NULL;
+         row = cmark_node_next(row)) {
+        count++;
+    }
+    uint32_t end = row_of(cmark_node_get_end_line(table));
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        uint32_t behind = i == 0 ? count : count - 1 - i;
+        uint32_t row = end > behind ? end - behind : 1;
+        if (row > lines->count) {
+            continue;
+        }
+        size_t at = lines->starts[row - 1];
+        size_t stop = row < lines->count ? lines->starts[row] : text.len;
+        struct notes_leaf leaf = {.kind = NOTES_LEAF_ROW,
+                                  .nested = is_nested(table),
+                                  .row = row,
+                                  .last_row = row,
+                                  .text = notes_str(text.data + at, stop - at)};
+        rc = sink->leaf(sink->user, &leaf);
+    }
+    return rc;
+}
+
+/* A table took the lines before its header as a paragraph without a place. */
+static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
+{
+    cmark_node *table = cmark_node_next(node);
+    uint32_t rows = 0;
+    if (cmark_node_get_start_line(node) > 0 || table == NULL) {
+        return;
+    }
+    for (cmark_node *row = cmark_node_first_child(table); row != NULL;
+         row = cmark_node_next(row)) {
+        rows++;
+    }
+    uint32_t end = row_of(cmark_node_get_end_line(table));
+    leaf->last_row = end > rows ? end - rows - 1 : 1;
+    uint32_t count = count_rows(leaf->text);
+    leaf->row = leaf->last_row >= count ? leaf->last_row - count + 1 : 1;
+}
+
+static int emit(const struct leaf_sink *sink, cmark_node *node)
+{
+    cmark_node_type type = cmark_node_get_type(node);
+    struct notes_leaf leaf = {.kind = NOTES_LEAF_PARAGRAPH};
+    if (cmark_gfm_extensions_get_table_columns(node) > 0) {
+        return emit_table(sink, node);
+    }
+    if (type == CMARK_NODE_HEADING) {
+        leaf.kind = NOTES_LEAF_HEADING;
+        leaf.level = (unsigned)cmark_node_get_heading_level(node);
+    } else if (type == CMARK_NODE_CODE_BLOCK) {
+        leaf.kind = NOTES_LEAF_CODE;
+    } else if (type != CMARK_NODE_PARAGRAPH) {
+        return 0;
+    }
+    leaf.nested = is_nested(node);
+    if (leaf.kind != NOTES_LEAF_CODE) {
+        leaf.text = content_of(node);
+    }
+    place_leaf(node, &leaf);
+    if (leaf.kind == NOTES_LEAF_PARAGRAPH) {
+        place_before_table(node, &leaf);
+        leaf.task = task_mark(node, leaf.text);
+    }
+    return sink->leaf(sink->user, &leaf);
+}
+
+static bool is_container(cmark_node *node)
+{
+    cmark_node_type type = cmark_node_get_type(node);
+    return type == CMARK_NODE_DOCUMENT || type == CMARK_NODE_BLOCK_QUOTE ||
+           type == CMARK_NODE_LIST || type == CMARK_NODE_ITEM ||
+           type == CMARK_NODE_FOOTNOTE_DEFINITION;
+}
+
+int notes_blocks_each(struct notes_blocks *blocks,
+                      int (*leaf)(void *user, const struct notes_leaf *leaf), void *user)
+{
+    const struct leaf_sink sink = {blocks, leaf, user};
+    const cmark_parser *parser = blocks->parser;
+    cmark_node *root = parser != NULL ? parser->root : NULL;
+    cmark_node *node = root;
+    while (node != NULL) {
+        int rc = is_container(node) ? 0 : emit(&sink, node);
+        if (rc != 0) {
+            return rc;
+        }
+        cmark_node *next = is_container(node) ? cmark_node_first_child(node) : NULL;
+        while (next == NULL && node != NULL && node != root) {
+            next = cmark_node_next(node);
+            node = next == NULL ? cmark_node_parent(node) : node;
+        }
+        node = next;
+    }
+    return 0;
+}

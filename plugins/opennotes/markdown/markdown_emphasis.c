@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_emphasis.c - which runs of '*', '_' and '~' are marks and not text, by CommonMark's
+ * rules; marks go out of the plain text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "markdown_parts.h"
+
+#define KINDS 14 /* by what may pair: the mark, its length, and whether the run opens */
+
+static int32_t char_before(struct ng_str text, size_t at)
+{
+    if (at == 0) {
+        return '\n';
+    }
+    do {
+        at--;
+    } while (at > 0 && ((unsigned char)text.data[at] & 0xc0) == 0x80);
+    return notes_utf8_next(text, &at);
+}
+
+static bool is_space(int32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0 || c == 0x3000 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x202f || c == 0x205f;
+}
+
+static bool is_mark(int32_t c)
+{
+    return c == '_' || (!is_space(c) && !notes_is_word(c));
+}
+
+bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begin, size_t end)
+{
+    struct notes_delimiters *all = &scan->delimiters;
+    size_t behind = end;
+    int32_t before = char_before(text, begin);
+    int32_t after = end < text.len ? notes_utf8_next(text, &behind) : '\n';
+    bool left = !is_space(after) && (!is_mark(after) || is_space(before) || is_mark(before));
+    bool right = !is_space(before) && (!is_mark(before) || is_space(after) || is_mark(after));
+    char c = text.data[begin];
+    if (all->count == all->room) {
+        size_t room = all->room == 0 ? 32 : all->room * 2;
+        struct notes_delimiter *items = realloc(all->items, room * sizeof(*items));
+        if (items == NULL) {
+            return false;
+        }
+        all->items = items;
+        all->room = room;
+    }
+    struct notes_delimiter *item = &all->items[all->count];
+    *item = (struct notes_delimiter){.at = scan->plain.len,
+                                     .len = end - begin,
+                                     .whole = end - begin,
+                                     .c = c,
+                                     .older = all->newest,
+                                     .newer = SIZE_MAX};
+    item->opens = c == '_' ? left && (!right || is_mark(before)) : left;
+    item->closes = c == '_' ? right && (!left || is_mark(after)) : right;
+    if (c == '~' && end - begin > 2) {
+        item->opens = item->closes = false;
+    }
+    if (all->newest != SIZE_MAX) {
+        all->items[all->newest].newer = all->count;
+    }
+    all->newest = all->count++;
+    return true;
+}
+
+static void take_out(struct notes_delimiters *all, size_t i)
+{
+    const struct notes_delimiter *item = &all->items[i];
+    if (item->older != SIZE_MAX) {
+        all->items[item->older].newer = item->newer;
+    }
+    if (item->newer != SIZE_MAX) {
+        all->items[item->newer].older = item->older;
+    } else {
+        all->newest = item->older;
+    }
+}
+
+static size_t kind_of(const struct notes_delimiter *item)
+{
+    size_t base = item->c == '*' ? 0 : 6;
+    /* Only runs of one or two '~' open or close, and do not pair with each other. */
+    return item->c == '~' ? 11 + item->len % 3 : base + (item->opens ? 3 : 0) + item->whole % 3;
+}
+
+static bool pairs(const struct notes_delimiter *opener, const struct notes_delimiter *closer)
+{
+    if (!opener->opens || opener->c != closer->c) {
+        return false;
+    }
+    if (opener->c == '~') {
+        return opener->len == closer->len;
+    }
+    bool both = opener->closes || closer->opens;
+    return !both || (opener->whole + closer->whole) % 3 != 0 ||
+           (opener->whole % 3 == 0 && closer->whole % 3 == 0);
+}
+
+/* Takes the inner marks of a pair away; runs between them are text. */
+static void use_pair(struct notes_scan *scan, size_t opener, size_t closer)
+{
+    struct notes_delimiters *all = &scan->delimiters;
+    struct notes_delimiter *open = &all->items[opener];
+    struct notes_delimiter *close = &all->items[closer];
+    size_t count = open->c == '~' ? open->len : open->len >= 2 && close->len >= 2 ? 2 : 1;
+    while (all->items[closer].older != opener) {
+        take_out(all, all->items[closer].older);
+    }
+    memset(scan->plain.data + open->at + open->len - count, NOTES_MARK_GONE, count);
+    memset(scan->plain.data + close->at, NOTES_MARK_GONE, count);
+    open->len -= count;
+    close->len -= count;
+    close->at += count;
+    if (open->len == 0) {
+        take_out(all, opener);
+    }
+}
+
+void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
+{
+    struct notes_delimiters *all = &scan->delimiters;
+    size_t bottoms[KINDS]; /* below which no opener of this kind is left */
+    size_t closer = bottom == SIZE_MAX ? all->newest : bottom;
+    for (size_t i = 0; i < KINDS; i++) {
+        bottoms[i] = bottom;
+    }
+    if (bottom == SIZE_MAX) {
+        while (closer != SIZE_MAX && all->items[closer].older != SIZE_MAX) {
+            closer = all->items[closer].older;
+        }
+    } else {
+        closer = all->items[bottom].newer;
+    }
+    while (closer != SIZE_MAX) {
+        const struct notes_delimiter *item = &all->items[closer];
+        size_t newer = item->newer;
+        if (item->closes) {
+            /* By order: the run at the bottom may have been taken out. SIZE_MAX + 1 is 0. */
+            size_t opener = item->older;
+            size_t low = bottoms[kind_of(item)] + 1;
+            while (opener + 1 > low && !pairs(&all->items[opener], item)) {
+                opener = all->items[opener].older;
+            }
+            bool found = opener + 1 > low;
+            if (found) {
+                use_pair(scan, opener, closer);
+                newer = all->items[closer].len > 0 ? closer : all->items[closer].newer;
+                if (all->items[closer].len == 0) {
+                    take_out(all, closer);
+                }
+            } else {
+                bottoms[kind_of(item)] = item->older;
+                if (!item->opens) {
+                    take_out(all, closer);
+                }
+            }
+        }
+        closer = newer;
+    }
+    while (all->newest != SIZE_MAX && all->newest != bottom) {
+        take_out(all, all->newest);
+    }
+    all->count = bottom == SIZE_MAX ? 0 : bottom + 1;
+}

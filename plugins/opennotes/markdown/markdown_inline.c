@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_inline.c - what people write and CommonMark has not: wiki links, bare addresses,
+ * tags; and entities. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "markdown_parts.h"
+
+#define ENTITY_MAX 40
+#define TAG_MAX 500         /* bytes of an inline tag */
+#define ENTITY_DIGITS_MAX 8 /* "&#x10FFFF;" and leading zeros */
+
+/* ---- wiki links */
+
+bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
+                   struct ng_str *ret_text, size_t *ret_end)
+{
+    size_t begin = at + 2;
+    size_t bar = SIZE_MAX;
+    for (size_t i = begin; i + 1 < text.len && i - begin <= NOTES_WIKI_MAX; i++) {
+        char c = text.data[i];
+        if (c == '\n' || c == '\r' || c == '`' || (c == '[' && text.data[i + 1] == '[')) {
+            return false;
+        }
+        if (c == '|' && bar == SIZE_MAX) {
+            bar = i;
+        }
+        if (c == ']' && text.data[i + 1] == ']' && text.data[i - 1] != '\\') {
+            size_t target_end = bar != SIZE_MAX ? bar : i;
+            /* In tables the bar is escaped. */
+            if (bar != SIZE_MAX && bar > begin && text.data[bar - 1] == '\\') {
+                target_end--;
+            }
+            struct ng_str target = notes_trim(notes_str(text.data + begin, target_end - begin));
+            struct ng_str label = bar != SIZE_MAX
+                                      ? notes_trim(notes_str(text.data + bar + 1, i - bar - 1))
+                                      : target;
+            *ret_target = target;
+            *ret_text = label.len > 0 ? label : target;
+            *ret_end = i + 2;
+            return target.len > 0;
+        }
+    }
+    return false;
+}
+
+bool notes_wiki_is_media(struct ng_str target)
+{
+    static const char *const endings[] = {"png",  "jpg",  "jpeg", "gif", "svg", "webp", "bmp",
+                                          "avif", "mp3",  "wav",  "ogg", "m4a", "flac", "mp4",
+                                          "mov",  "webm", "mkv",  "pdf", "tif", "tiff"};
+    size_t part = 0;
+    while (part < target.len && target.data[part] != '#') {
+        part++;
+    }
+    size_t dot = part;
+    while (dot > 0 && target.data[dot - 1] != '.') {
+        dot--;
+    }
+    for (size_t i = 0; dot > 0 && i < NG_COUNT(endings); i++) {
+        if (part - dot == strlen(endings[i]) &&
+            strncasecmp(target.data + dot, endings[i], part - dot) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- bare addresses */
+
+static bool is_end(char c)
+{
+    return (unsigned char)c <= ' ' || c == '<' || c == '>' || c == '"' || c == '`' ||
+           c == '|' || c == 0x7f;
+}
+
+size_t notes_address_end(struct ng_str text, size_t at)
+{
+    size_t begin = at;
+    if (text.len - at > 8 && strncasecmp(text.data + at, "https://", 8) == 0) {
+        begin += 8;
+    } else if (text.len - at > 7 && strncasecmp(text.data + at, "http://", 7) == 0) {
+        begin += 7;
+    } else {
+        return at;
+    }
+    size_t end = begin;
+    size_t open = 0;
+    size_t closed = 0;
+    while (end < text.len && !is_end(text.data[end]) && text.data[end] != '[' &&
+           text.data[end] != ']') {
+        open += text.data[end] == '(';
+        closed += text.data[end] == ')';
+        end++;
+    }
+    /* What ends a sentence is not of the address, nor is a bracket that was opened before it.
+     */
+    for (; end > begin; end--) {
+        char c = text.data[end - 1];
+        if (c == ')' && closed > open) {
+            closed--;
+        } else if (strchr("?!.,:;*_~'", c) == NULL || c == '\0') {
+            break;
+        }
+    }
+    return end > begin ? end : at;
+}
+
+/* ---- tags */
+
+/* Letters, marks and digits of any alphabet, '_', '-', '/', and symbols as pictures. */
+static bool is_tag_part(int32_t c)
+{
+    return c == '-' || c == '/' || notes_is_word(c) || c == 0x200d || c >= 0x1f000 ||
+           (c >= 0x2600 && c <= 0x27bf);
+}
+
+size_t notes_inline_tag_end(struct ng_str text, size_t at)
+{
+    bool begins = at == 0 || memchr(" \t\r\n", text.data[at - 1], 4) != NULL;
+    bool word = false;
+    bool named = false; /* something that is no digit */
+    size_t end = at + 1;
+    while (begins && end < text.len) {
+        size_t next = end;
+        int32_t c = notes_utf8_next(text, &next);
+        if (!is_tag_part(c) || next - at > TAG_MAX) {
+            break;
+        }
+        word = word || (c != '/' && c != '-');
+        named = named || (c != '/' && !(c >= '0' && c <= '9'));
+        end = next;
+    }
+    while (end > at && text.data[end - 1] == '/') {
+        end--;
+    }
+    return word && named ? end : at;
+}
+
+/* ---- entities */
+
+size_t notes_entity_end(struct ng_str text, size_t at)
+{
+    size_t end = at + 1;
+    while (end < text.len && end - at < ENTITY_MAX && text.data[end] != ';') {
+        char c = text.data[end];
+        bool part = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+                    (c == '#' && end == at + 1);
+        if (!part) {
+            return at;
+        }
+        end++;
+    }
+    bool ends = end < text.len && text.data[end] == ';' && end > at + 1;
+    return ends ? end + 1 : at;
+}
+
+struct entity {
+    const char *name;
+    int32_t character;
+};
+
+/* The ones that people write; sorted by name. */
+static const struct entity entities[] = {
+    {"AMP", '&'},      {"Auml", 0xc4},    {"GT", '>'},        {"LT", '<'},
+    {"Ouml", 0xd6},    {"QUOT", '"'},     {"Uuml", 0xdc},     {"aacute", 0xe1},
+    {"agrave", 0xe0},  {"amp", '&'},      {"apos", '\''},     {"ast", '*'},
+    {"auml", 0xe4},    {"bull", 0x2022},  {"ccedil", 0xe7},   {"cent", 0xa2},
+    {"colon", ':'},    {"copy", 0xa9},    {"deg", 0xb0},      {"eacute", 0xe9},
+    {"egrave", 0xe8},  {"emsp", 0x2003},  {"ensp", 0x2002},   {"euro", 0x20ac},
+    {"excl", '!'},     {"frac12", 0xbd},  {"gt", '>'},        {"hellip", 0x2026},
+    {"iacute", 0xed},  {"laquo", 0xab},   {"larr", 0x2190},   {"lbrack", '['},
+    {"ldquo", 0x201c}, {"lowbar", '_'},   {"lpar", '('},      {"lsquo", 0x2018},
+    {"lt", '<'},       {"mdash", 0x2014}, {"middot", 0xb7},   {"nbsp", 0xa0},
+    {"ndash", 0x2013}, {"ntilde", 0xf1},  {"num", '#'},       {"oacute", 0xf3},
+    {"ouml", 0xf6},    {"para", 0xb6},    {"percnt", '%'},    {"period", '.'},
+    {"plus", '+'},     {"plusmn", 0xb1},  {"pound", 0xa3},    {"quot", '"'},
+    {"raquo", 0xbb},   {"rarr", 0x2192},  {"rbrack", ']'},    {"rdquo", 0x201d},
+    {"reg", 0xae},     {"rpar", ')'},     {"rsquo", 0x2019},  {"sect", 0xa7},
+    {"sol", '/'},      {"szlig", 0xdf},   {"thinsp", 0x2009}, {"times", 0xd7},
+    {"trade", 0x2122}, {"uacute", 0xfa},  {"uuml", 0xfc},     {"yen", 0xa5},
+};
+
+static int compare_entity(const void *key, const void *item)
+{
+    const struct ng_str *name = key;
+    return notes_compare(*name, ng_str_of(((const struct entity *)item)->name));
+}
+
+/* Of the digits in "&#...;"; -1: none. */
+static int32_t number_of(struct ng_str digits)
+{
+    bool hex = digits.len > 0 && (digits.data[0] == 'x' || digits.data[0] == 'X');
+    uint32_t number = 0;
+    if (digits.len == 0 || digits.len > ENTITY_DIGITS_MAX) {
+        return -1;
+    }
+    for (size_t i = hex ? 1 : 0; i < digits.len; i++) {
+        char c = digits.data[i];
+        uint32_t digit = c >= '0' && c <= '9'          ? (uint32_t)(c - '0')
+                         : hex && c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+                         : hex && c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+                                                       : UINT32_MAX;
+        if (digit == UINT32_MAX) {
+            return -1;
+        }
+        number = number * (hex ? 16 : 10) + digit;
+    }
+    bool is_character =
+        number > 0 && number <= 0x10ffff && !(number >= 0xd800 && number <= 0xdfff);
+    return is_character ? (int32_t)number : 0xfffd;
+}
+
+void notes_entity_add(struct notes_buf *buf, struct ng_str entity)
+{
+    int32_t character = -1;
+    if (entity.len > 3 && entity.data[1] == '#') {
+        character = number_of(notes_str(entity.data + 2, entity.len - 3));
+    } else if (entity.len > 2) {
+        struct ng_str name = notes_str(entity.data + 1, entity.len - 2);
+        const struct entity *found =
+            bsearch(&name, entities, NG_COUNT(entities), sizeof(entities[0]), compare_entity);
+        character = found != NULL ? found->character : -1;
+    }
+    if (character < 0) {
+        notes_buf_add(buf, entity);
+        return;
+    }
+    char out[4];
+    notes_buf_add(buf, notes_str(out, notes_utf8_put(character, out)));
+}

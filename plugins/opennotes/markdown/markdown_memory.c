@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_memory.c - memory of cmark-gfm: small pieces from an arena, large ones that grow
+ * each by itself; and a table of the link references that it found. */
+#include "markdown_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "markdown_blocks.h"
+
+#define SMALL_MAX 1024
+#define SMALL_STEP 32  /* small pieces have sizes of so many bytes times a number */
+#define LABEL_MAX 1000 /* bytes of a label that can be a reference's */
+
+/* ---- memory */
+
+struct piece {
+    struct piece *next, *prev; /* of a large one, or of a small one that is free */
+    size_t size;
+    size_t unused; /* keeps what follows aligned */
+};
+
+struct notes_blocks_memory {
+    struct notes_arena small;
+    struct piece *free[SMALL_MAX / SMALL_STEP + 1];
+    struct piece large; /* head of a ring */
+    size_t used;
+    bool full;
+};
+
+/* cmark-gfm's allocators get no argument of ours, so that each thread has its own at hand. */
+static _Thread_local struct notes_blocks_memory *memory_now;
+static _Thread_local jmp_buf *memory_out;
+
+struct notes_blocks_memory *notes_blocks_memory_new(void)
+{
+    struct notes_blocks_memory *memory = calloc(1, sizeof(*memory));
+    if (memory != NULL) {
+        notes_arena_init(&memory->small, 0);
+        memory->large.next = memory->large.prev = &memory->large;
+    }
+    return memory;
+}
+
+void notes_blocks_memory_free(struct notes_blocks_memory *memory)
+{
+    if (memory == NULL) {
+        return;
+    }
+    for (struct piece *piece = memory->large.next; piece != &memory->large;) {
+        struct piece *next = piece->next;
+        free(piece);
+        piece = next;
+    }
+    notes_arena_done(&memory->small);
+    free(memory);
+}
+
+void notes_blocks_memory_use(struct notes_blocks_memory *memory, jmp_buf *out)
+{
+    memory_now = memory;
+    memory_out = out;
+}
+
+size_t notes_blocks_memory_used(void)
+{
+    return memory_now->used;
+}
+
+bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory)
+{
+    return memory->full;
+}
+
+static struct piece *take_small(struct notes_blocks_memory *memory, size_t size)
+{
+    struct piece *piece = memory->free[size / SMALL_STEP];
+    if (piece != NULL) {
+        memory->free[size / SMALL_STEP] = piece->next;
+        return piece;
+    }
+    return notes_arena_alloc(&memory->small, sizeof(*piece) + size);
+}
+
+static struct piece *take_large(struct notes_blocks_memory *memory, size_t size)
+{
+    struct piece *piece = malloc(sizeof(*piece) + size);
+    if (piece != NULL) {
+        piece->next = memory->large.next;
+        piece->prev = &memory->large;
+        piece->next->prev = piece;
+        memory->large.next = piece;
+    }
+    return piece;
+}
+
+static struct piece *take(size_t size)
+{
+    struct notes_blocks_memory *memory = memory_now;
+    if (size > NOTES_BLOCKS_BYTES_MAX * 2 || memory->used > NOTES_BLOCKS_BYTES_MAX * 2 - size) {
+        memory->full = true;
+        longjmp(*memory_out, 1);
+    }
+    size = (size / SMALL_STEP + (size % SMALL_STEP > 0)) * SMALL_STEP;
+    struct piece *piece =
+        size <= SMALL_MAX ? take_small(memory, size) : take_large(memory, size);
+    if (piece == NULL) {
+        longjmp(*memory_out, 1);
+    }
+    piece->size = size;
+    memory->used += sizeof(*piece) + size;
+    return piece;
+}
+
+static void memory_give_back(void *data)
+{
+    struct piece *piece = data != NULL ? (struct piece *)data - 1 : NULL;
+    if (piece == NULL) {
+        return;
+    }
+    memory_now->used -= sizeof(*piece) + piece->size;
+    if (piece->size > SMALL_MAX) {
+        piece->next->prev = piece->prev;
+        piece->prev->next = piece->next;
+        free(piece);
+    } else {
+        piece->next = memory_now->free[piece->size / SMALL_STEP];
+        memory_now->free[piece->size / SMALL_STEP] = piece;
+    }
+}
+
+static void *memory_calloc(size_t count, size_t size)
+{
+    if (size != 0 && count > NOTES_BLOCKS_BYTES_MAX * 2 / size) {
+        count = NOTES_BLOCKS_BYTES_MAX * 2 / size + 1;
+    }
+    struct piece *piece = take(count * size);
+    memset(piece + 1, 0, count * size);
+    return piece + 1;
+}
+
+static void *memory_realloc(void *data, size_t size)
+{
+    struct piece *old = data != NULL ? (struct piece *)data - 1 : NULL;
+    if (old != NULL && old->size >= size && size > 0) {
+        return data;
+    }
+    struct piece *piece = take(size);
+    if (old != NULL) {
+        memcpy(piece + 1, data, old->size < size ? old->size : size);
+        memory_give_back(data);
+    }
+    return piece + 1;
+}
+
+cmark_mem *notes_blocks_memory_table(void)
+{
+    static cmark_mem table = {memory_calloc, memory_realloc, memory_give_back};
+    return &table;
+}
+
+/* ---- references */
+
+struct entry {
+    struct entry *next;
+    struct ng_str label, target;
+    unsigned age;
+};
+
+struct notes_blocks_refs {
+    struct notes_arena arena;
+    struct entry **table;
+    size_t size;
+};
+
+/* White space within is one blank, case is folded. {NULL, 0}: no memory. */
+static struct ng_str normal(struct notes_arena *arena, struct ng_str label)
+{
+    char *out = notes_arena_alloc(arena, label.len + 1);
+    size_t len = 0;
+    label = notes_trim(label);
+    for (size_t i = 0; out != NULL && i < label.len; i++) {
+        char c = label.data[i];
+        bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+        if (!blank || len == 0 || out[len - 1] != ' ') {
+            out[len++] = blank ? ' ' : c;
+        }
+    }
+    return out != NULL ? notes_fold(arena, notes_str(out, len)) : notes_str(NULL, 0);
+}
+
+static struct entry **find(const struct notes_blocks_refs *refs, struct ng_str label)
+{
+    struct entry **entry =
+        &refs->table[notes_hash(label, (uint64_t)(uintptr_t)refs) & (refs->size - 1)];
+    while (*entry != NULL && !notes_equal((*entry)->label, label)) {
+        entry = &(*entry)->next;
+    }
+    return entry;
+}
+
+/* Of several with one label the first in the text holds. */
+static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *reference)
+{
+    const char *name = (const char *)reference->entry.label;
+    struct ng_str label = normal(&refs->arena, notes_str(name, strlen(name)));
+    struct entry **place = label.data != NULL ? find(refs, label) : NULL;
+    struct entry *entry = NULL;
+    if (place != NULL) {
+        entry = *place != NULL ? *place : notes_arena_alloc(&refs->arena, sizeof(*entry));
+    }
+    if (entry == NULL) {
+        return false;
+    }
+    if (*place == NULL || reference->entry.age < entry->age) {
+        entry->label = label;
+        entry->age = reference->entry.age;
+        bool empty = reference->url.data == NULL; /* `[a]: <>` */
+        entry->target =
+            empty ? notes_str("", 0)
+                  : notes_str((const char *)reference->url.data, (size_t)reference->url.len);
+        *place = entry;
+    }
+    return true;
+}
+
+int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret)
+{
+    size_t size = 16;
+    *ret = NULL;
+    if (map->refs == NULL) {
+        return NG_OK;
+    }
+    while (size < map->size) {
+        size *= 2;
+    }
+    struct notes_blocks_refs *refs = calloc(1, sizeof(*refs));
+    if (refs == NULL) {
+        return NG_EINTERNAL;
+    }
+    *ret = refs;
+    notes_arena_init(&refs->arena, 0);
+    refs->table = calloc(size, sizeof(struct entry *));
+    refs->size = size;
+    bool added = refs->table != NULL;
+    for (const cmark_map_entry *entry = map->refs; added && entry != NULL;
+         entry = entry->next) {
+        added = add(refs, (const struct cmark_reference *)(const void *)entry);
+    }
+    return added ? NG_OK : NG_EINTERNAL;
+}
+
+void notes_blocks_refs_free(struct notes_blocks_refs *refs)
+{
+    if (refs != NULL) {
+        notes_arena_done(&refs->arena);
+        free(refs->table);
+        free(refs);
+    }
+}
+
+bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+                            struct ng_str *ret_target)
+{
+    struct notes_arena arena;
+    if (refs == NULL || label.len > LABEL_MAX) {
+        return false;
+    }
+    notes_arena_init(&arena, 0);
+    struct ng_str wanted = normal(&arena, label);
+    const struct entry *entry = wanted.len > 0 ? *find(refs, wanted) : NULL;
+    if (entry != NULL) {
+        *ret_target = entry->target;
+    }
+    notes_arena_done(&arena);
+    return entry != NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* markdown_memory.h - memory of cmark-gfm, and the link references it found. */
+#ifndef OPENNOTES_MARKDOWN_MEMORY_H
+#define OPENNOTES_MARKDOWN_MEMORY_H
+
+#include <cmark-gfm.h>
+#include <cmark-gfm/references.h>
+#include <setjmp.h>
+
+#include "text/text.h"
+
+struct notes_blocks_memory;
+
+/* NULL: no memory. */
+struct notes_blocks_memory *notes_blocks_memory_new(void);
+/* Frees all that was taken from it. */
+void notes_blocks_memory_free(struct notes_blocks_memory *memory);
+/* What the calling thread's allocations come from until the next call. Where one fails `out` is
+ * jumped to: cmark-gfm cannot be told. */
+void notes_blocks_memory_use(struct notes_blocks_memory *memory, jmp_buf *out);
+cmark_mem *notes_blocks_memory_table(void);
+/* Bytes taken from the one in use. */
+size_t notes_blocks_memory_used(void);
+/* Was an allocation refused because of the limit? */
+bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory);
+
+/* ---- references, by label */
+
+struct notes_blocks_refs;
+
+/* *ret NULL: there are none. NG_EINTERNAL: no memory. */
+int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret);
+void notes_blocks_refs_free(struct notes_blocks_refs *refs);
+bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+                            struct ng_str *ret_target);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* outline.c - the headings of a text and the sections below them. */
+#include "outline.h"
+
+#include <string.h>
+
+#include "markdown.h"
+#include "text/codes.h"
+
+#define HEADINGS_SHOWN 20
+#define HEADING_BYTES_SHOWN 80
+#define LEVEL_MAX 6
+
+/* ---- reading */
+
+static bool make_room(struct notes_outline *outline)
+{
+    if (outline->count < outline->room) {
+        return true;
+    }
+    size_t room = outline->room == 0 ? 32 : outline->room * 2;
+    struct notes_outline_heading *items =
+        notes_arena_alloc(outline->arena, room * sizeof(*items));
+    if (items == NULL) {
+        return false;
+    }
+    if (outline->count > 0) {
+        memcpy(items, outline->items, outline->count * sizeof(*items));
+    }
+    outline->items = items;
+    outline->room = room;
+    return true;
+}
+
+static int add_heading(void *user, const struct notes_heading *heading)
+{
+    struct notes_outline *outline = user;
+    if (!make_room(outline)) {
+        return NG_EINTERNAL;
+    }
+    struct notes_outline_heading *item = &outline->items[outline->count++];
+    *item =
+        (struct notes_outline_heading){.line = heading->line,
+                                       .last_line = heading->last_line,
+                                       .level = heading->level,
+                                       .nested = heading->nested,
+                                       .text = notes_arena_copy(outline->arena, heading->text),
+                                       .slug = notes_arena_copy(outline->arena, heading->slug)};
+    item->fold = notes_fold(outline->arena, item->text);
+    return item->text.data != NULL && item->fold.data != NULL && item->slug.data != NULL
+               ? NG_OK
+               : NG_EINTERNAL;
+}
+
+static size_t next_line(struct ng_str text, size_t at)
+{
+    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
+    return end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+}
+
+static void find_offsets(struct notes_outline *outline, struct ng_str text)
+{
+    size_t at = 0;
+    uint32_t line = 1;
+    for (size_t i = 0; i < outline->count; i++) {
+        struct notes_outline_heading *item = &outline->items[i];
+        for (; line < item->line; line++) {
+            at = next_line(text, at);
+        }
+        item->at = at;
+        item->end = at;
+        for (uint32_t last = line; last <= item->last_line; last++) {
+            item->end = next_line(text, item->end);
+        }
+    }
+}
+
+int notes_outline_read(struct notes_arena *arena, struct ng_str text,
+                       struct notes_outline *outline)
+{
+    static const struct notes_markdown_events events = {.heading = add_heading};
+    struct notes_markdown_stats stats = {.whole = false};
+    *outline = (struct notes_outline){.arena = arena};
+    int rc = notes_markdown_parse(text, &events, outline, &stats);
+    outline->whole = stats.whole;
+    find_offsets(outline, text);
+    return rc;
+}
+
+/* ---- finding */
+
+/* "## Tasks" means the heading `Tasks` of level 2; without '#' any level. */
+static unsigned split_level(struct ng_str *section)
+{
+    unsigned level = 0;
+    struct ng_str text = notes_trim(*section);
+    while (level < LEVEL_MAX && text.len > level && text.data[level] == '#') {
+        level++;
+    }
+    bool marked = level > 0 && text.len > level && text.data[level] == ' ';
+    *section = marked ? notes_trim(notes_str(text.data + level, text.len - level)) : text;
+    return marked ? level : 0;
+}
+
+static size_t find_slug(const struct notes_outline *outline, struct ng_str fold)
+{
+    for (size_t i = 0; i < outline->count; i++) {
+        struct ng_str slug = notes_fold(outline->arena, outline->items[i].slug);
+        if (slug.data != NULL && notes_equal(slug, fold)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static size_t count_text(const struct notes_outline *outline, struct ng_str fold,
+                         unsigned level, size_t *ret_found)
+{
+    size_t matches = 0;
+    for (size_t i = outline->count; i-- > 0;) {
+        const struct notes_outline_heading *item = &outline->items[i];
+        if (notes_equal(item->fold, fold) && (level == 0 || level == item->level)) {
+            matches++;
+            *ret_found = i;
+        }
+    }
+    return matches;
+}
+
+bool notes_outline_find(const struct notes_outline *outline, struct ng_str section,
+                        size_t *ret_found, size_t *ret_matches)
+{
+    struct ng_str name = section;
+    unsigned level = split_level(&name);
+    bool anchor = level == 0 && name.len > 1 && name.data[0] == '#';
+    struct ng_str fold = notes_fold(outline->arena, name);
+    struct notes_buf plain;
+    *ret_matches = 0;
+    if (fold.data == NULL) {
+        return false;
+    }
+    if (!anchor) {
+        *ret_matches = count_text(outline, fold, level, ret_found);
+    }
+    if (!anchor && *ret_matches == 0) {
+        notes_buf_init(&plain, NOTES_MARKDOWN_TEXT_MAX + 1);
+        bool read = notes_markdown_plain(name, &plain);
+        struct ng_str text = notes_fold(outline->arena, notes_trim(notes_buf_str(&plain)));
+        *ret_matches =
+            read && text.data != NULL ? count_text(outline, text, level, ret_found) : 0;
+        notes_buf_done(&plain);
+        if (!read || text.data == NULL) {
+            return false;
+        }
+    }
+    if (*ret_matches == 0) {
+        *ret_found = find_slug(outline, anchor ? notes_str(fold.data + 1, fold.len - 1) : fold);
+        *ret_matches = *ret_found != SIZE_MAX;
+    }
+    return true;
+}
+
+const struct notes_outline_heading *notes_outline_next(const struct notes_outline *outline,
+                                                       size_t found)
+{
+    for (size_t i = found + 1; i < outline->count; i++) {
+        if (outline->items[i].level <= outline->items[found].level) {
+            return &outline->items[i];
+        }
+    }
+    return NULL;
+}
+
+int notes_outline_fail(struct ng_call *call, const struct notes_outline *outline,
+                       struct ng_str section)
+{
+    struct notes_buf list;
+    notes_buf_init(&list, 4096);
+    for (size_t i = 0; i < outline->count && i < HEADINGS_SHOWN; i++) {
+        struct ng_str text = notes_utf8_cut(outline->items[i].text, HEADING_BYTES_SHOWN);
+        notes_buf_printf(&list, "%s'%.*s'", i == 0 ? "" : ", ", (int)text.len, text.data);
+    }
+    (void)ng_fail(call, NOTES_ESECTION, "Section not found: %.*s", (int)section.len,
+                  section.data);
+    if (list.len > 0) {
+        call->host->hint(call, "The note has the headings %.*s%s", (int)list.len, list.data,
+                         outline->count > HEADINGS_SHOWN ? ", ..." : "");
+    } else {
+        call->host->hint(call, "The note has no headings.");
+    }
+    notes_buf_done(&list);
+    return NOTES_ESECTION;
+}

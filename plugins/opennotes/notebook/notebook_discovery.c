@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_discovery.c - is there a notebook for a caller? Lists ask for each tool, on any
+ * thread: they get what the last look found, and a look that is due runs on a worker. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "notebook_state.h"
+
+/* Longest look of start(): what is not found by then the next look finds. */
+#define DISCOVERY_START_MS 2000
+/* Between looks: this, or so many times as long as the last one took. */
+#define DISCOVERY_PAUSE_MS 1000
+#define DISCOVERY_PAUSE_FACTOR 20
+/* Roots that are remembered; a gateway has at most 256 at a time. */
+#define DISCOVERY_ROOTS_MAX 1024
+
+struct known_root {
+    char *root;  /* as the gateway names it */
+    char *found; /* folder of a notebook below it, or NULL */
+};
+
+struct notes_discovery {
+    pthread_mutex_t lock; /* of what follows; not held while the disk is read */
+    struct known_root *roots;
+    size_t count;
+    int64_t next_ms; /* when the next look is due */
+    bool looking;
+};
+
+/* Under the lock. */
+static struct known_root *discovery_find(struct notes_discovery *discovery, struct ng_str root)
+{
+    for (size_t i = 0; i < discovery->count; i++) {
+        if (notes_equal(ng_str_of(discovery->roots[i].root), root)) {
+            return &discovery->roots[i];
+        }
+    }
+    return NULL;
+}
+
+static bool discovery_has(struct notes_discovery *discovery, struct ng_call *call)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = call->host->file_roots(call, &roots);
+    bool has = false;
+    pthread_mutex_lock(&discovery->lock);
+    for (size_t i = 0; i < count && !has; i++) {
+        const struct known_root *root = discovery_find(discovery, roots[i]);
+        has = root != NULL && root->found != NULL;
+    }
+    pthread_mutex_unlock(&discovery->lock);
+    return has;
+}
+
+/* Takes `found`. True: other than before. */
+static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
+{
+    pthread_mutex_lock(&discovery->lock);
+    struct known_root *root = discovery_find(discovery, path);
+    bool had = root != NULL && root->found != NULL;
+    if (root == NULL && discovery->count < DISCOVERY_ROOTS_MAX) {
+        struct known_root *more =
+            realloc(discovery->roots, (discovery->count + 1) * sizeof(*discovery->roots));
+        char *copy = strndup(path.data, path.len);
+        discovery->roots = more != NULL ? more : discovery->roots;
+        if (more != NULL && copy != NULL) {
+            root = &discovery->roots[discovery->count++];
+            *root = (struct known_root){.root = copy};
+        } else {
+            free(copy); /* as if it was not looked at */
+        }
+    }
+    if (root != NULL) {
+        free(root->found);
+        root->found = found;
+    } else {
+        free(found);
+        found = NULL;
+    }
+    pthread_mutex_unlock(&discovery->lock);
+    return had != (found != NULL);
+}
+
+/* Is the one that was found before still there? In call memory; {NULL, 0}: no. */
+static struct ng_str discovery_again(struct notes_discovery *discovery, struct ng_call *call,
+                                     struct ng_str path)
+{
+    struct ng_str folder = {NULL, 0};
+    struct stat config;
+    pthread_mutex_lock(&discovery->lock);
+    const struct known_root *root = discovery_find(discovery, path);
+    if (root != NULL && root->found != NULL) {
+        folder = notes_call_copy(call, ng_str_of(root->found));
+    }
+    pthread_mutex_unlock(&discovery->lock);
+    int fd = folder.data != NULL ? notes_tree_open_folder(folder.data) : -1;
+    bool is_there = fd >= 0 &&
+                    fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISREG(config.st_mode);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return is_there ? folder : notes_str(NULL, 0);
+}
+
+/* Looks below the caller's roots. True: something is other than before. */
+static bool discovery_look(struct notes_discovery *discovery, struct ng_call *call,
+                           int64_t until_ms)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = call->host->file_roots(call, &roots);
+    int64_t began_ms = call->host->now_ms();
+    bool changed = false;
+    for (size_t i = 0; i < count; i++) {
+        struct notes_folders found = {.count = 0};
+        struct ng_str folder = discovery_again(discovery, call, roots[i]);
+        if (folder.data == NULL) {
+            if (notes_find_first(call, roots[i], until_ms, &found) != NG_OK) {
+                continue; /* not known */
+            }
+            folder = found.count > 0 ? found.items[0] : folder;
+        }
+        char *copy = folder.data != NULL ? strndup(folder.data, folder.len) : NULL;
+        if (copy != NULL || folder.data == NULL) {
+            changed = discovery_set(discovery, roots[i], copy) || changed;
+        }
+    }
+    int64_t now_ms = call->host->now_ms();
+    int64_t took_ms = now_ms > began_ms ? now_ms - began_ms : 0;
+    pthread_mutex_lock(&discovery->lock);
+    discovery->next_ms = now_ms + DISCOVERY_PAUSE_MS + took_ms * DISCOVERY_PAUSE_FACTOR;
+    discovery->looking = false;
+    pthread_mutex_unlock(&discovery->lock);
+    return changed;
+}
+
+static void discovery_tell(struct ng_call *call)
+{
+    call->host->lists_changed(call->host, NG_LIST_TOOLS | NG_LIST_RESOURCES);
+}
+
+static int discovery_step(struct ng_call *call, void *user)
+{
+    if (discovery_look(user, call, 0)) {
+        discovery_tell(call);
+    }
+    return NG_OK;
+}
+
+/* Is a look due, and nothing else at it? Then it is the caller's to begin. */
+static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
+{
+    int64_t now_ms = call->host->now_ms();
+    pthread_mutex_lock(&discovery->lock);
+    /* A clock that was set back does not put looks off. */
+    bool due = !discovery->looking && (now_ms >= discovery->next_ms ||
+                                       discovery->next_ms - now_ms > (int64_t)3600 * 1000);
+    discovery->looking = discovery->looking || due;
+    pthread_mutex_unlock(&discovery->lock);
+    return due;
+}
+
+struct notes_discovery *notes_discovery_open(struct ng_call *call)
+{
+    struct notes_discovery *discovery = calloc(1, sizeof(*discovery));
+    if (discovery == NULL || pthread_mutex_init(&discovery->lock, NULL) != 0) {
+        free(discovery);
+        return NULL;
+    }
+    (void)discovery_look(discovery, call, call->host->now_ms() + DISCOVERY_START_MS);
+    return discovery;
+}
+
+void notes_discovery_close(struct notes_discovery *discovery)
+{
+    if (discovery == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < discovery->count; i++) {
+        free(discovery->roots[i].root);
+        free(discovery->roots[i].found);
+    }
+    free(discovery->roots);
+    (void)pthread_mutex_destroy(&discovery->lock);
+    free(discovery);
+}
+
+/* A call finds a notebook that was made a moment ago. */
+static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
+{
+    if (ng_has_arg(call, "notebook")) {
+        return true; /* any folder of the roots can be named */
+    }
+    if (!call->host->may_block(call)) {
+        return false;
+    }
+    if (discovery_look(discovery, call, 0)) {
+        discovery_tell(call);
+    }
+    return discovery_has(discovery, call);
+}
+
+bool notes_configured(void *user, struct ng_call *call)
+{
+    const struct opennotes *self = user;
+    const struct notes_notebooks *notebooks = self->notebooks;
+    for (size_t i = 0; i < notebooks->count; i++) {
+        if (notes_may_see(call, ng_str_of(notebooks->items[i].space))) {
+            return true;
+        }
+    }
+    struct notes_discovery *discovery = notebooks->discovery;
+    bool is_call = call->tool.len > 0;
+    bool has = discovery_has(discovery, call);
+    if (!is_call && discovery_is_due(discovery, call) &&
+        call->host->background(call, discovery_step, discovery) != NG_OK) {
+        pthread_mutex_lock(&discovery->lock);
+        discovery->looking = false;
+        pthread_mutex_unlock(&discovery->lock);
+    }
+    has = has || (is_call && call_finds(discovery, call));
+    if (is_call && !has) {
+        call->host->hint(call, "Set `opennotes.notebooks` in the gateway's configuration to a "
+                               "folder of Markdown notes, or put " NOTES_CONFIG_NAME
+                               " into one below its roots");
+        (void)ng_fail(call, NG_ENOTCONFIGURED,
+                      "No notebook of Markdown notes is registered, and none was found below "
+                      "the gateway's roots");
+    }
+    return has;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* notebook_find.c - notebooks that nobody registered: folders with .opennotes.json below the
+ * roots.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "notebook_state.h"
+
+struct search {
+    struct ng_call *call;
+    struct notes_folders *found;
+    struct notes_folders folders; /* to be looked at, relative to the root */
+    struct ng_str root, space;
+    bool one;         /* ends with the first that is found */
+    int64_t until_ms; /* 0: as long as it takes */
+};
+
+struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
+{
+    char *copy = ng_alloc(call, text.len + 1);
+    if (copy == NULL) {
+        return notes_str(NULL, 0);
+    }
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
+    }
+    copy[text.len] = '\0';
+    return notes_str(copy, text.len);
+}
+
+int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
+                   struct ng_str space)
+{
+    if (folders->count == folders->cap) {
+        size_t cap = folders->cap > 0 ? folders->cap * 2 : 32;
+        struct ng_str *items = ng_alloc(call, cap * sizeof(*items));
+        struct ng_str *spaces = ng_alloc(call, cap * sizeof(*spaces));
+        if (items == NULL || spaces == NULL) {
+            return notes_fail_memory(call);
+        }
+        if (folders->count > 0) {
+            memcpy(items, folders->items, folders->count * sizeof(*items));
+            memcpy(spaces, folders->spaces, folders->count * sizeof(*spaces));
+        }
+        folders->items = items;
+        folders->spaces = spaces;
+        folders->cap = cap;
+    }
+    folders->items[folders->count] = notes_call_copy(call, path);
+    folders->spaces[folders->count] = space;
+    if (folders->items[folders->count].data == NULL) {
+        return notes_fail_memory(call);
+    }
+    folders->count++;
+    return NG_OK;
+}
+
+static size_t depth_of(struct ng_str path)
+{
+    size_t depth = path.len > 0 ? 1 : 0;
+    for (size_t i = 0; i < path.len; i++) {
+        depth += path.data[i] == '/' ? 1 : 0;
+    }
+    return depth;
+}
+
+static bool is_folder(int fd, const struct dirent *entry)
+{
+    struct stat found;
+    if (entry->d_type != DT_UNKNOWN) {
+        return entry->d_type == DT_DIR;
+    }
+    return fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(found.st_mode);
+}
+
+static int add_folder(struct search *search, struct ng_str path, const char *name)
+{
+    struct notes_buf below;
+    if (name[0] == '.' || strcmp(name, "node_modules") == 0 ||
+        depth_of(path) >= NOTES_FIND_DEPTH || search->folders.count >= NOTES_FIND_FOLDERS_MAX) {
+        return NG_OK;
+    }
+    notes_buf_init(&below, 65536);
+    notes_buf_add(&below, path);
+    if (path.len > 0) {
+        notes_buf_add_char(&below, '/');
+    }
+    notes_buf_add_c(&below, name);
+    int rc = below.rc == NG_OK ? notes_find_add(&search->folders, search->call,
+                                                notes_buf_str(&below), search->space)
+                               : notes_fail_memory(search->call);
+    notes_buf_done(&below);
+    return rc;
+}
+
+static int found_one(struct search *search, struct ng_str path)
+{
+    struct ng_str whole = search->call->host->format(
+        search->call, "%.*s%s%.*s", search->root.len > 1 ? (int)search->root.len : 0,
+        search->root.data, path.len > 0 ? "/" : "", (int)path.len, path.data);
+    for (size_t i = 0; i < search->found->count; i++) {
+        if (notes_equal(search->found->items[i], whole)) {
+            return NG_OK; /* of two roots, one in the other */
+        }
+    }
+    if (search->found->count >= NOTES_FIND_NOTEBOOKS_MAX) {
+        return NG_OK;
+    }
+    return notes_find_add(search->found, search->call, whole, search->space);
+}
+
+/* One folder: a notebook, or others to look at. What is inside a notebook is part of it. */
+static int look(struct search *search, int root_fd, struct ng_str path)
+{
+    struct stat config;
+    int fd = notes_tree_open(root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
+    if (fd < 0) {
+        return NG_OK;
+    }
+    if (fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(config.st_mode)) {
+        (void)close(fd);
+        return found_one(search, path);
+    }
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        (void)close(fd);
+        return notes_fail_memory(search->call);
+    }
+    int rc = NG_OK;
+    for (const struct dirent *entry = readdir(dir); entry != NULL && rc == NG_OK;
+         entry = readdir(dir)) {
+        if (is_folder(fd, entry)) {
+            rc = add_folder(search, path, entry->d_name);
+        }
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+/* NG_OK: on with the next folder. */
+static int may_go_on(const struct search *search)
+{
+    struct ng_call *call = search->call;
+    if (call->host->cancelled(call)) {
+        return ng_fail(call, NG_ECANCELLED,
+                       "The call was cancelled while notebooks were looked for.");
+    }
+    return search->until_ms != 0 && call->host->now_ms() > search->until_ms ? NG_ETIMEOUT
+                                                                            : NG_OK;
+}
+
+static int look_below(struct search *search, struct ng_str root, struct ng_str space)
+{
+    int fd = notes_tree_open_folder(root.data);
+    if (fd < 0) {
+        return NG_OK; /* a root that is gone has no notebooks */
+    }
+    search->root = root;
+    search->space = space;
+    search->folders = (struct notes_folders){.count = 0};
+    int rc = notes_find_add(&search->folders, search->call, notes_str("", 0), space);
+    size_t before = search->found->count;
+    for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
+        rc = may_go_on(search);
+        rc = rc == NG_OK ? look(search, fd, search->folders.items[i]) : rc;
+        if (search->one && search->found->count > before) {
+            break;
+        }
+    }
+    (void)close(fd);
+    return rc;
+}
+
+int notes_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
+                     struct notes_folders *ret)
+{
+    struct search search = {.call = call, .found = ret, .one = true, .until_ms = until_ms};
+    struct ng_file file = {.size = sizeof(file)};
+    if (call->host->file_stat(call, root, &file) != NG_OK || file.type != NG_FILE_DIRECTORY) {
+        return NG_OK;
+    }
+    return look_below(&search, notes_call_copy(call, file.real),
+                      notes_call_copy(call, file.space));
+}
+
+int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
+{
+    const struct ng_str *roots = NULL;
+    size_t count = call->host->file_roots(call, &roots);
+    struct search search = {.call = call, .found = ret};
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        struct ng_file file = {.size = sizeof(file)};
+        if (call->host->file_stat(call, roots[i], &file) != NG_OK ||
+            file.type != NG_FILE_DIRECTORY) {
+            continue;
+        }
+        size_t first = ret->count;
+        rc = look_below(&search, notes_call_copy(call, file.real),
+                        notes_call_copy(call, file.space));
+        /* In the order of their paths, whatever order the disk has them in. */
+        for (size_t a = first + 1; rc == NG_OK && a < ret->count; a++) {
+            for (size_t b = a; b > first && notes_compare(ret->items[b - 1], ret->items[b]) > 0;
+                 b--) {
+                struct ng_str swap = ret->items[b];
+                ret->items[b] = ret->items[b - 1];
+                ret->items[b - 1] = swap;
+            }
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* plugin_self.h - the plugin's self: its options and what it keeps open. */
+#ifndef OPENNOTES_PLUGIN_SELF_H
+#define OPENNOTES_PLUGIN_SELF_H
+
+#include <notegate/plugin.h>
+
+struct notes_sql_load;
+struct notes_notebooks;
+
+/* The plugin's self: set in start() and constant until stop(). */
+struct opennotes {
+    const struct ng_host *host;
+    char *folder;             /* of the indexes: data_dir/opennotes, absolute */
+    uint64_t max_bytes;       /* opennotes.max_bytes; an answer may have 75 % of it */
+    uint64_t max_lines;       /* opennotes.max_lines; likewise */
+    int64_t query_timeout_ms; /* of one SQL statement */
+    char *daily_path;         /* template of the path of daily notes */
+    char *views;              /* opennotes.views: a JSON object, or NULL */
+    struct notes_notebooks *notebooks;
+    struct notes_sql_load *sql_load; /* sql.h */
+};
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* opennotes - Markdown notebooks that agents search, read and write: what the plugin declares,
+ * and its start and stop. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/index_wait.h"
+#include "notebook/notebook.h"
+#include "read/read.h"
+#include "resources.h"
+#include "search/search.h"
+#include "sql/sql.h"
+#include "text/codes.h"
+#include "view/view.h"
+#include "write/write.h"
+
+/* ---- life ---- */
+
+static char *copy_text(struct ng_str text)
+{
+    char *copy = malloc(text.len + 1);
+    if (copy != NULL) {
+        if (text.len > 0) {
+            memcpy(copy, text.data, text.len);
+        }
+        copy[text.len] = '\0';
+    }
+    return copy;
+}
+
+static void opennotes_stop(void *user)
+{
+    struct opennotes *self = user;
+    if (self == NULL) {
+        return;
+    }
+    notes_notebooks_close(self->notebooks);
+    free(self->folder);
+    free(self->daily_path);
+    free(self->views);
+    free(self->sql_load);
+    free(self);
+}
+
+static int read_conf(struct opennotes *self, struct ng_call *call, const struct ng_conf *conf)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str data_dir = host->conf_text(conf, "data_dir");
+    struct ng_str views = host->conf_text(conf, "views");
+    self->host = host;
+    self->max_bytes = (uint64_t)host->conf_int(conf, "max_bytes");
+    self->max_lines = (uint64_t)host->conf_int(conf, "max_lines");
+    self->query_timeout_ms = host->conf_int(conf, "query_timeout");
+    self->daily_path = copy_text(host->conf_text(conf, "daily_path"));
+    self->sql_load = calloc(1, sizeof(*self->sql_load));
+    self->folder =
+        copy_text(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
+    if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
+        return notes_fail_memory(call);
+    }
+    if (views.len == 0) {
+        return NG_OK;
+    }
+    const struct ng_value *value = NULL;
+    if (host->json_parse(call, views, &value) != NG_OK ||
+        host->json_type(value) != NG_TYPE_OBJECT) {
+        return ng_fail(call, NG_EINVAL,
+                       "opennotes.views is no JSON object; write it as "
+                       "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
+    }
+    self->views = copy_text(views);
+    return self->views != NULL ? NG_OK : notes_fail_memory(call);
+}
+
+static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
+{
+    const struct ng_str *registered = NULL;
+    size_t count = call->host->conf_list(conf, "notebooks", &registered);
+    struct opennotes *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return notes_fail_memory(call);
+    }
+    int rc = read_conf(self, call, conf);
+    if (rc == NG_OK) {
+        rc = notes_notebooks_open(self, call, registered, count);
+    }
+    if (rc != NG_OK) {
+        opennotes_stop(self);
+        return rc;
+    }
+    *ret_self = self;
+    return NG_OK;
+}
+
+/* ---- what the plugin declares ---- */
+
+/* The tool `name`, which gives its worker back while it waits for an index. */
+#define WAITING(name)                                                                          \
+    static int name##_again(void *user, struct ng_call *call)                                  \
+    {                                                                                          \
+        return notes_##name##_run(user, call, ng_str_of("{}"));                                \
+    }                                                                                          \
+    static int name##_waiting(void *user, struct ng_call *call, struct ng_str args)            \
+    {                                                                                          \
+        const struct opennotes *self = user;                                                   \
+        (void)args;                                                                            \
+        return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, name##_again,    \
+                              user);                                                           \
+    }
+
+WAITING(search)
+WAITING(list)
+WAITING(get)
+WAITING(create)
+WAITING(edit)
+WAITING(daily)
+WAITING(views)
+WAITING(links)
+WAITING(tags)
+
+static const struct ng_tool opennotes_tools[] = {
+    {
+        .name = "opennotes_search",
+        .title = "Search notes",
+        .summary = notes_search_summary,
+        .params = notes_search_params,
+        .result = notes_search_result,
+        .run = search_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_list",
+        .title = "List notes",
+        .summary = notes_list_summary,
+        .params = notes_list_params,
+        .result = notes_list_result,
+        .run = list_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_get",
+        .title = "Get a note",
+        .summary = notes_get_summary,
+        .params = notes_get_params,
+        .result = notes_get_result,
+        .run = get_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_create",
+        .title = "Create a note",
+        .summary = notes_create_summary,
+        .params = notes_create_params,
+        .result = notes_create_result,
+        .run = create_waiting,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_edit",
+        .title = "Edit a note",
+        .summary = notes_edit_summary,
+        .params = notes_edit_params,
+        .result = notes_edit_result,
+        .run = edit_waiting,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
+    },
+    {
+        .name = "opennotes_daily",
+        .title = "The day's note",
+        .summary = notes_daily_summary,
+        .params = notes_daily_params,
+        .result = notes_daily_result,
+        .run = daily_waiting,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_views",
+        .title = "Views",
+        .summary = notes_views_summary,
+        .params = notes_views_params,
+        .result = notes_views_result,
+        .run = views_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_links",
+        .title = "Links of a note",
+        .summary = notes_links_summary,
+        .params = notes_links_params,
+        .result = notes_links_result,
+        .run = links_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_tags",
+        .title = "Tags",
+        .summary = notes_tags_summary,
+        .params = notes_tags_params,
+        .result = notes_tags_result,
+        .run = tags_waiting,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "opennotes_notebooks",
+        .title = "List notebooks",
+        .summary = notes_notebooks_summary,
+        .params = notes_notebooks_params,
+        .result = notes_notebooks_result,
+        .run = notes_notebooks_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+};
+
+static const struct ng_option opennotes_options[] = {
+    {
+        .name = "notebooks",
+        .type = NG_OPTION_LIST,
+        .help =
+            "Folders of notes, each PATH or SPACE:/PATH (default space `shared`). The first "
+            "is the one that calls without `notebook` mean.",
+    },
+    {
+        .name = "views",
+        .type = NG_OPTION_TEXT,
+        .help = "Views for every notebook: a JSON object of definitions by name.",
+    },
+    {
+        .name = "prefix",
+        .type = NG_OPTION_TEXT,
+        .fallback = "opennotes_",
+        .help = "What the names of the tools begin with.",
+    },
+    {
+        .name = "daily_path",
+        .type = NG_OPTION_TEXT,
+        .fallback = "daily/{{date}}.md",
+        .help = "Path of the day's note.",
+    },
+    {
+        .name = "query_timeout",
+        .type = NG_OPTION_DURATION,
+        .fallback = "30s",
+        .min = 1,
+        .max = (int64_t)3600 * 1000,
+        .help = "Longest run of one SQL statement.",
+    },
+    {
+        .name = "max_bytes",
+        .type = NG_OPTION_SIZE,
+        .fallback = "50KiB",
+        .min = 1024,
+        .max = (int64_t)4 * 1024 * 1024,
+        .help = "Size of an answer; 75 % of it are for results.",
+    },
+    {
+        .name = "max_lines",
+        .type = NG_OPTION_INT,
+        .fallback = "2000",
+        .min = 10,
+        .max = 1000000,
+        .help = "Lines of an answer; 75 % of them are for results.",
+    },
+};
+
+static const struct ng_code opennotes_codes[] = {
+    {"NOTEBOOK_NOT_FOUND", 404, "there is no such notebook, or none at all"},
+    {"NOTE_NOT_FOUND", 404, "the notebook has no such note"},
+    {"VIEW_NOT_FOUND", 404, "there is no view of this name"},
+    {"TEMPLATE_NOT_FOUND", 404, "the notebook has no such template"},
+    {"SECTION_NOT_FOUND", 404, "the note has no such heading"},
+    {"INVALID_SQL", 400, "the statement is not one that may run here"},
+    {"NOTE_EXISTS", 409, "there is a note at this path already"},
+    {"NOTE_INVALID_PATH", 400, "the path cannot be that of a note"},
+    {"NOTEBOOK_CONFIG_ERROR", 422, "the notebook's .opennotes.json cannot be used"},
+    {"VIEW_INVALID_PARAMS", 400, "the view wants other parameters"},
+    {"NOT_TEXT", 422, "the note is not UTF-8 text"},
+};
+
+static struct ng_str opennotes_working(void *user, struct ng_call *call)
+{
+    const struct opennotes *self = user;
+    return notes_wait_tell(notes_notebooks_indexes(self->notebooks), call);
+}
+
+/* Of the events of notes that tools write; the notes themselves are files. */
+static const struct ng_collection opennotes_collections[] = {
+    {
+        .name = NOTES_COLLECTION,
+        .field_size = sizeof(struct ng_field),
+    },
+};
+
+/* Their changes are events of the core's file service. */
+static const struct ng_resources opennotes_resources[] = {
+    {
+        .kind = "note",
+        .title = "Notes",
+        .summary = "One Markdown note of a notebook; the id is its absolute path.",
+        .mime_type = "text/markdown",
+        .collection = NOTES_COLLECTION,
+        .list = notes_resource_list,
+        .read = notes_resource_read,
+    },
+};
+
+static const struct ng_plugin opennotes = {
+    .name = "opennotes",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = opennotes_tools,
+    .tool_count = NG_COUNT(opennotes_tools),
+    .start = opennotes_start,
+    .stop = opennotes_stop,
+    .options = opennotes_options,
+    .option_count = NG_COUNT(opennotes_options),
+    .codes = opennotes_codes,
+    .code_count = NG_COUNT(opennotes_codes),
+    .collections = opennotes_collections,
+    .collection_count = NG_COUNT(opennotes_collections),
+    .resources = opennotes_resources,
+    .resource_count = NG_COUNT(opennotes_resources),
+    .name_prefix = "opennotes_",
+    .invalid_input = "INVALID_PARAMS",
+    .working = opennotes_working,
+    .configured = notes_configured,
+};
+
+NG_EXPORT_PLUGIN(opennotes);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* resources.c - the notes of a space's notebooks as resources. */
+#include "resources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/index.h"
+#include "index/index_wait.h"
+#include "note/note.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+#define MIME_TYPE "text/markdown"
+
+struct shelf {
+    struct ng_call *call;
+    struct notes_notebook **items; /* of the space */
+    size_t count;
+};
+
+static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
+                      struct ng_str space)
+{
+    size_t all = 0;
+    *shelf = (struct shelf){.call = call};
+    int rc = notes_notebook_list(self, call, &shelf->items, &all);
+    for (size_t i = 0; i < all && rc == NG_OK; i++) {
+        if (notes_equal(shelf->items[i]->space, space) && !shelf->items[i]->unusable) {
+            shelf->items[shelf->count++] = shelf->items[i];
+        }
+    }
+    return rc;
+}
+
+/* What is left of a path below a notebook's; {NULL, 0}: it is elsewhere. */
+static struct ng_str below(const struct notes_notebook *notebook, struct ng_str path)
+{
+    size_t len = notebook->path.len;
+    if (path.len > len + 1 && memcmp(path.data, notebook->path.data, len) == 0 &&
+        path.data[len] == '/') {
+        return notes_str(path.data + len + 1, path.len - len - 1);
+    }
+    return notes_str(NULL, 0);
+}
+
+/* The first notebook that holds a path: of two, one in the other, each note is told once. */
+static size_t holder(const struct shelf *shelf, struct ng_str path)
+{
+    size_t at = 0;
+    while (at < shelf->count && below(shelf->items[at], path).data == NULL) {
+        at++;
+    }
+    return at;
+}
+
+static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
+                   struct ng_listing *listing, bool *ret_full)
+{
+    const struct notes_notebook *notebook = shelf->items[at];
+    struct notes_buf id;
+    struct ng_str path = notes_column_text(row, 0);
+    struct ng_str file = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
+    struct ng_str title = notes_column_text(row, 1);
+    /* A file's name alone does not tell one from another: many folders have an index.md. */
+    bool own = !notes_equal(title, notes_note_title(&(struct notes_note){.words = 0}, path));
+    notes_buf_init(&id, 65536);
+    notes_buf_add(&id, notebook->path);
+    notes_buf_add_char(&id, '/');
+    notes_buf_add(&id, file.len > 0 && notes_utf8_valid(file) ? file : path);
+    int rc = id.rc == NG_OK ? NG_OK : notes_fail_memory(shelf->call);
+    if (rc == NG_OK && holder(shelf, notes_buf_str(&id)) == at) {
+        *ret_full = shelf->call->host->list_add(
+                        listing, notes_buf_str(&id), title.len > 0 && own ? title : path,
+                        notebook->name, MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2),
+                        sqlite3_column_int64(row, 3)) != NG_OK;
+    }
+    notes_buf_done(&id);
+    return rc;
+}
+
+/* *ret_full: the page is. after: relative path of the entry before the first wanted one. */
+static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
+                    struct ng_listing *listing, bool *ret_full)
+{
+    struct notes_notebook *notebook = shelf->items[at];
+    struct ng_call *call = shelf->call;
+    sqlite3_stmt *row = NULL;
+    sqlite3 *db = NULL;
+    int rc = notes_notebook_open(notebook, call);
+    if (rc == NG_OK) {
+        rc = notes_index_begin(notebook->index, call, &db);
+    }
+    if (rc == NG_OK && sqlite3_prepare_v2(db,
+                                          "SELECT path, title, size, modified, file FROM notes"
+                                          " WHERE path > ?1 ORDER BY path",
+                                          -1, &row, NULL) != SQLITE_OK) {
+        rc = notes_index_fail(notebook->index, call, db);
+    }
+    if (rc == NG_OK) {
+        (void)sqlite3_bind_text64(row, 1, after.len > 0 ? after.data : "", after.len,
+                                  SQLITE_STATIC, SQLITE_UTF8);
+        int step = SQLITE_ROW;
+        while (rc == NG_OK && !*ret_full && (step = sqlite3_step(row)) == SQLITE_ROW) {
+            rc = add_row(shelf, at, row, listing, ret_full);
+        }
+        if (step != SQLITE_ROW && step != SQLITE_DONE) {
+            rc = notes_index_fail(notebook->index, call, db);
+        }
+    }
+    (void)sqlite3_finalize(row);
+    notes_index_end(notebook->index, db);
+    notes_notebook_done(notebook);
+    return rc == NOTES_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
+}
+
+struct list_request {
+    struct opennotes *self;
+    struct ng_str space;
+    struct ng_listing *listing;
+};
+
+static int list_all(void *user, struct ng_call *call)
+{
+    const struct list_request *request = user;
+    struct shelf shelf;
+    struct notes_arena arena;
+    struct ng_str after = call->host->list_after(request->listing);
+    bool full = false;
+    int rc = open_shelf(&shelf, request->self, call, request->space);
+    size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
+    notes_arena_init(&arena, 0);
+    for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
+         i++) {
+        struct ng_str from = {NULL, 0};
+        if (after.data != NULL && i == first) {
+            from = notes_nfc(&arena, below(shelf.items[i], after));
+        }
+        rc = list_one(&shelf, i, from, request->listing, &full);
+    }
+    notes_arena_done(&arena);
+    return rc;
+}
+
+int notes_resource_list(void *user, struct ng_call *call, struct ng_str space,
+                        struct ng_listing *listing)
+{
+    struct opennotes *self = user;
+    struct list_request all = {.self = self, .space = space, .listing = listing};
+    return notes_wait_once(notes_notebooks_indexes(self->notebooks), call, list_all, &all);
+}
+
+static int reply_note(struct ng_call *call, struct ng_str bytes)
+{
+    char revision[NOTES_REVISION_SIZE];
+    struct ng_str empty = {"", 0};
+    bool text = notes_utf8_valid(bytes) &&
+                (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len) == NULL);
+    if (notes_revision(bytes, -1, revision) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    int rc = call->host->revision_text(call, ng_str_of(revision));
+    return rc != NG_OK ? rc
+                       : call->host->reply_resource(call, empty, MIME_TYPE,
+                                                    bytes.len > 0 ? bytes : empty, text);
+}
+
+struct read_request {
+    struct opennotes *self;
+    struct ng_str space, id;
+};
+
+static int read_found(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str id)
+{
+    struct notes_stat stat;
+    sqlite3 *db = NULL;
+    int64_t row = 0;
+    struct ng_str path = {NULL, 0};
+    struct ng_str file = {NULL, 0};
+    struct ng_str bytes = {NULL, 0};
+    int rc =
+        notes_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
+    bool ask = rc == NG_OK && file.data == NULL;
+    rc = ask ? notes_index_begin(notebook->index, call, &db) : rc;
+    if (rc == NG_OK && ask) {
+        rc = notes_index_find(notebook->index, call, db, below(notebook, id), &row, &path,
+                              &file);
+    }
+    notes_index_end(notebook->index, db);
+    if (rc == NG_OK) {
+        rc = notes_index_read(notebook->index, call, file, &bytes);
+    }
+    if (rc == NG_OK) {
+        rc = reply_note(call, bytes);
+    }
+    free((void *)(uintptr_t)bytes.data);
+    return rc;
+}
+
+static int read_one(void *user, struct ng_call *call)
+{
+    const struct read_request *request = user;
+    struct shelf shelf;
+    int rc = open_shelf(&shelf, request->self, call, request->space);
+    size_t at = rc == NG_OK ? holder(&shelf, request->id) : 0;
+    if (rc == NG_OK && at == shelf.count) {
+        rc = ng_fail(call, NOTES_ENOTE, "There is no such note in this space.");
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = notes_notebook_open(shelf.items[at], call);
+    if (rc == NG_OK) {
+        rc = read_found(shelf.items[at], call, request->id);
+    }
+    notes_notebook_done(shelf.items[at]);
+    return rc;
+}
+
+int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, struct ng_str id,
+                        uint64_t revision)
+{
+    struct opennotes *self = user;
+    struct read_request *request = ng_alloc(call, sizeof(*request));
+    if (revision > 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "Notes have no numbered revisions; leave ?revision out.");
+    }
+    if (request == NULL) {
+        return notes_fail_memory(call);
+    }
+    *request = (struct read_request){.self = self, .space = space, .id = id};
+    return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, request);
+}

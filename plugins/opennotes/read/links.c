@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* links.c - the tool that tells how a note hangs together with others: links to it, links from
+ * it, and where its name stands without a link. */
+#include "index/link_sql.h"
+#include "read.h"
+
+#include <string.h>
+
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+
+#define NAMES_MAX 20
+/* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
+#define NAME_CHARS_MIN 3
+#define CONTEXT_BYTES 240
+/* Characters from here on are written without blanks between words. */
+#define CJK_FIRST 0x2e80
+
+const char notes_links_summary[] =
+    "Get how a Markdown note of an OpenNotes notebook is linked, to find what belongs to "
+    "it.\n\n"
+    "- 'incoming': links in other notes that lead to it, with the line around each\n"
+    "- 'outgoing': its own links; 'resolved' is the note that one leads to\n"
+    "- 'unlinked': lines of other notes that name it (title, alias or file name) without a "
+    "link\n"
+    "'kind' chooses one of them (default: all). The lists are paged together, in this order.";
+
+const char notes_links_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\"],"
+    "\"properties\":{"
+    "\"path\":{\"type\":\"string\","
+    "\"description\":\"Path to the note file (relative to notebook root)\"},"
+    "\"kind\":{\"type\":\"string\",\"default\":\"all\",\"description\":\"Which links\","
+    "\"enum\":[\"incoming\",\"outgoing\",\"unlinked\",\"all\"]}," NOTES_PARAM_NOTEBOOK
+    "," NOTES_PARAM_LIMIT "," NOTES_PARAM_OFFSET "}}";
+
+#define MENTION                                                                                \
+    "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"line\","      \
+    "\"context\"],\"properties\":{\"path\":{\"type\":\"string\"},"                             \
+    "\"line\":{\"type\":\"integer\"},\"context\":{\"type\":\"string\"},"                       \
+    "\"truncated\":{\"type\":\"boolean\"}}}}"
+
+const char notes_links_result[] =
+    "{\"type\":\"object\",\"required\":[\"path\",\"pagination\"],\"properties\":{"
+    "\"path\":{\"type\":\"string\"},\"incoming\":" MENTION ",\"unlinked\":" MENTION ","
+    "\"outgoing\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"line\","
+    "\"target\",\"text\"],\"properties\":{\"line\":{\"type\":\"integer\"},"
+    "\"target\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"},"
+    "\"resolved\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}},"
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
+
+static const char incoming_sql[] =
+    "SELECT s.path, l.line, l.context FROM links l JOIN notes s ON s.id = l.note"
+    " WHERE l.key IN (SELECT key FROM names WHERE note = ?1) AND l.note <> ?1"
+    " AND " NOTES_LINK_TARGET("m.id") " = ?1 ORDER BY s.path, l.line, l.rowid";
+
+static const char outgoing_sql[] = "SELECT l.line, l.target, l.text, " NOTES_LINK_TARGET(
+    "m.path") " FROM links l WHERE l.note = ?1 ORDER BY l.line, l.rowid";
+
+static const char linked_sql[] =
+    "SELECT l.line FROM links l WHERE l.note = ?2 AND " NOTES_LINK_TARGET("m.id") " = ?1";
+
+static const char names_sql[] =
+    "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
+
+/* One call. */
+struct links {
+    struct ng_call *call;
+    const struct notes_notebook *notebook;
+    sqlite3 *db;
+    struct notes_arena arena;
+    struct notes_answer answer;
+    int64_t note;
+    int64_t row; /* of all lists together */
+    struct ng_str names[NAMES_MAX];
+    size_t name_count;
+};
+
+static sqlite3_stmt *prepare(const struct links *links, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(links->db, sql, -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 1, links->note) != SQLITE_OK) {
+        (void)sqlite3_finalize(statement);
+        return NULL;
+    }
+    return statement;
+}
+
+/* Does the next row belong to this page? Counts it. */
+static bool is_wanted(struct links *links)
+{
+    int64_t row = links->row++;
+    return row >= links->answer.offset && notes_answer_more(&links->answer);
+}
+
+static void add_mention(struct links *links, struct ng_str path, int64_t line,
+                        struct ng_str context)
+{
+    struct notes_buf *item = notes_answer_item(&links->answer);
+    notes_json_begin(item, '{');
+    notes_json_name_c(item, "path");
+    notes_json_text(item, path);
+    notes_json_name_c(item, "line");
+    notes_json_int(item, line);
+    notes_json_name_c(item, "context");
+    notes_json_text(item, context);
+    notes_json_end(item, '}');
+    (void)notes_answer_add(&links->answer);
+}
+
+static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
+{
+    int rc = step == SQLITE_DONE
+                 ? NG_OK
+                 : notes_index_fail(links->notebook->index, links->call, links->db);
+    (void)sqlite3_finalize(statement);
+    return rc;
+}
+
+static int list_incoming(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, incoming_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    notes_answer_list(&links->answer, "incoming");
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (is_wanted(links)) {
+            add_mention(links, notes_column_text(statement, 0),
+                        sqlite3_column_int64(statement, 1), notes_column_text(statement, 2));
+        }
+    }
+    notes_answer_list_end(&links->answer);
+    return fail_step(links, statement, step);
+}
+
+static int list_outgoing(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, outgoing_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    notes_answer_list(&links->answer, "outgoing");
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        if (!is_wanted(links)) {
+            continue;
+        }
+        struct notes_buf *item = notes_answer_item(&links->answer);
+        notes_json_begin(item, '{');
+        notes_json_name_c(item, "line");
+        notes_json_int(item, sqlite3_column_int64(statement, 0));
+        notes_json_name_c(item, "target");
+        notes_json_text(item, notes_column_text(statement, 1));
+        notes_json_name_c(item, "text");
+        notes_json_text(item, notes_column_text(statement, 2));
+        if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
+            notes_json_name_c(item, "resolved");
+            notes_json_text(item, notes_column_text(statement, 3));
+        }
+        notes_json_end(item, '}');
+        (void)notes_answer_add(&links->answer);
+    }
+    notes_answer_list_end(&links->answer);
+    return fail_step(links, statement, step);
+}
+
+/* ---- mentions without a link */
+
+static bool is_cjk(int32_t c)
+{
+    return c >= CJK_FIRST;
+}
+
+/* Long enough to be looked for. */
+static bool is_name(struct ng_str name)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < name.len; count++) {
+        if (is_cjk(notes_utf8_next(name, &at)) && count > 0) {
+            return true;
+        }
+    }
+    return count >= NAME_CHARS_MIN;
+}
+
+static int read_names(struct links *links)
+{
+    sqlite3_stmt *statement = prepare(links, names_sql);
+    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct ng_str name = notes_arena_copy(&links->arena, notes_column_text(statement, 0));
+        if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
+            links->names[links->name_count++] = name;
+        }
+    }
+    return fail_step(links, statement, step);
+}
+
+static int32_t char_before(struct ng_str text, size_t at)
+{
+    size_t from = at;
+    do {
+        from--;
+    } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
+    return notes_utf8_next(text, &from);
+}
+
+/* Is the name at `at` a word of its own there? */
+static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
+{
+    size_t zero = 0;
+    size_t end = at + name.len;
+    int32_t first = notes_utf8_next(name, &zero);
+    int32_t last = char_before(name, name.len);
+    bool begins = at == 0 || is_cjk(first) || !notes_is_word(first) ||
+                  !notes_is_word(char_before(line, at));
+    return begins && (end == line.len || is_cjk(last) || !notes_is_word(last) ||
+                      !notes_is_word(notes_utf8_next(line, &end)));
+}
+
+static bool is_mentioned(const struct links *links, struct ng_str line)
+{
+    for (size_t i = 0; i < links->name_count; i++) {
+        struct ng_str name = links->names[i];
+        for (size_t at = notes_find(line, name, 0); at != SIZE_MAX;
+             at = notes_find(line, name, at + name.len)) {
+            if (stands_alone(line, at, name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static struct ng_str next_line(struct ng_str text, size_t *at)
+{
+    const char *end = memchr(text.data + *at, '\n', text.len - *at);
+    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    struct ng_str line = notes_str(text.data + *at, stop - *at);
+    *at = end != NULL ? stop + 1 : stop;
+    return line;
+}
+
+/* Has the note `from` a link to ours in this line? */
+static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
+{
+    bool found = false;
+    (void)sqlite3_reset(linked);
+    (void)sqlite3_bind_int64(linked, 2, from);
+    while (!found && sqlite3_step(linked) == SQLITE_ROW) {
+        found = sqlite3_column_int64(linked, 0) == line;
+    }
+    return found;
+}
+
+/* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
+static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
+{
+    struct ng_str path = notes_column_text(row, 1);
+    struct ng_str content = notes_column_text(row, 2);
+    struct ng_str folded = notes_column_text(row, 3);
+    size_t at = 0;
+    size_t shown = 0;
+    for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
+        struct ng_str text = next_line(folded, &at);
+        struct ng_str context = next_line(content, &shown);
+        if (is_mentioned(links, text) &&
+            !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
+            add_mention(links, path, line, notes_utf8_cut(notes_trim(context), CONTEXT_BYTES));
+        }
+    }
+}
+
+/* Candidates come from the trigrams; short names, which have none, from the texts. */
+static sqlite3_stmt *prepare_mentions(struct links *links)
+{
+    struct notes_buf sql;
+    struct notes_buf match;
+    bool grams = true;
+    notes_buf_init(&sql, 16384);
+    notes_buf_init(&match, 1048576);
+    notes_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
+                          " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
+    for (size_t i = 0; i < links->name_count; i++) {
+        struct ng_str name = notes_index_grams(&links->arena, links->names[i]);
+        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        notes_buf_add(&match, name);
+        notes_buf_add_char(&match, ')');
+        grams = grams && name.len > 0;
+    }
+    if (grams) {
+        notes_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
+    } else {
+        notes_buf_add_char(&sql, '(');
+        for (size_t i = 0; i < links->name_count; i++) {
+            notes_buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
+        }
+        notes_buf_add_char(&sql, ')');
+    }
+    notes_buf_add_c(&sql, " ORDER BY n.path");
+    notes_buf_add_char(&sql, '\0');
+    sqlite3_stmt *statement =
+        sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
+    for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
+        struct ng_str text = grams ? notes_buf_str(&match) : links->names[i];
+        if (sqlite3_bind_text(statement, (int)i + 2, text.data, (int)text.len,
+                              SQLITE_TRANSIENT) != SQLITE_OK) {
+            (void)sqlite3_finalize(statement);
+            statement = NULL;
+        }
+    }
+    notes_buf_done(&sql);
+    notes_buf_done(&match);
+    return statement;
+}
+
+static int list_unlinked(struct links *links)
+{
+    int rc = read_names(links);
+    notes_answer_list(&links->answer, "unlinked");
+    if (rc == NG_OK && links->name_count > 0) {
+        sqlite3_stmt *linked = prepare(links, linked_sql);
+        sqlite3_stmt *statement = prepare_mentions(links);
+        int step = linked != NULL && statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+        while (step == SQLITE_ROW && !links->call->host->cancelled(links->call) &&
+               (step = sqlite3_step(statement)) == SQLITE_ROW) {
+            scan_note(links, linked, statement);
+        }
+        bool cancelled = step == SQLITE_ROW;
+        rc = fail_step(links, statement, cancelled ? SQLITE_DONE : step);
+        (void)sqlite3_finalize(linked);
+        if (cancelled) {
+            rc = ng_fail(links->call, NG_ECANCELLED, "The call was cancelled.");
+        }
+    }
+    notes_answer_list_end(&links->answer);
+    return rc;
+}
+
+/* ---- */
+
+static int reply_links(const struct opennotes *self, struct links *links)
+{
+    struct ng_call *call = links->call;
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct ng_str kind = ng_arg_text(call, "kind");
+    struct ng_str path;
+    struct ng_str file;
+    bool all = kind.data == NULL || notes_is(kind, "all");
+    int rc = notes_index_find(links->notebook->index, call, links->db,
+                              ng_arg_text(call, "path"), &links->note, &path, &file);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_answer_begin(&links->answer, call, &budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    notes_json_name_c(&links->answer.json, "path");
+    notes_json_text(&links->answer.json, path);
+    notes_answer_reserve(&links->answer,
+                         sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
+    if (all || notes_is(kind, "incoming")) {
+        rc = list_incoming(links);
+    }
+    if (rc == NG_OK && (all || notes_is(kind, "outgoing"))) {
+        rc = list_outgoing(links);
+    }
+    if (rc == NG_OK && (all || notes_is(kind, "unlinked"))) {
+        rc = list_unlinked(links);
+    }
+    if (rc != NG_OK) {
+        notes_answer_drop(&links->answer);
+        return rc;
+    }
+    return notes_answer_end(&links->answer, links->row);
+}
+
+int notes_links_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct notes_notebook *notebook = NULL;
+    struct links links = {.call = call};
+    (void)args;
+    int rc = notes_notebook_pick(self, call, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    links.notebook = notebook;
+    notes_arena_init(&links.arena, 0);
+    rc = notes_index_begin(notebook->index, call, &links.db);
+    if (rc == NG_OK) {
+        rc = reply_links(self, &links);
+        notes_index_end(notebook->index, links.db);
+    }
+    notes_arena_done(&links.arena);
+    notes_notebook_done(notebook);
+    return rc;
+}

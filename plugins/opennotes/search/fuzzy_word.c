@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzzy_word.c - how far words are apart, and which words of the vocabulary are near one. */
+#include "fuzzy_word.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUERY_MAX ((size_t)64 * 1024)
+#define LETTER_BYTES 4
+/* Each edit destroys at most 4 of a word's trigrams (a swap; others 3), and "^^word$$" has two
+ * more than it has letters: only two swaps in a word of six may leave none of them. */
+#define TWO_SWAPS_LETTERS 6
+
+/* ---- distance ---- */
+
+unsigned notes_fuzzy_edits(size_t letters)
+{
+    if (letters > NOTES_FUZZY_LETTERS_MAX || letters < 3) {
+        return 0;
+    }
+    return letters < TWO_SWAPS_LETTERS ? 1 : 2;
+}
+
+static size_t letters_of(struct ng_str word, int32_t *letters)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < word.len && count < NOTES_FUZZY_LETTERS_MAX + 3;) {
+        int32_t c = notes_utf8_next(word, &at);
+        if (letters != NULL) {
+            letters[count] = c;
+        }
+        count++;
+    }
+    return count;
+}
+
+size_t notes_fuzzy_letters(struct ng_str word)
+{
+    return letters_of(word, NULL);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Three rows of the usual table are enough: a swap looks two back. */
+static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t b_len)
+{
+    unsigned rows[3][NOTES_FUZZY_LETTERS_MAX + 4];
+    for (size_t k = 0; k <= b_len; k++) {
+        rows[0][k] = (unsigned)k;
+    }
+    for (size_t i = 1; i <= a_len; i++) {
+        unsigned *row = rows[i % 3];
+        const unsigned *before = rows[(i - 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t k = 1; k <= b_len; k++) {
+            unsigned best = before[k - 1] + (a[i - 1] != b[k - 1]);
+            best = least(best, least(before[k], row[k - 1]) + 1);
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1]) {
+                best = least(best, rows[(i - 2) % 3][k - 2] + 1);
+            }
+            row[k] = best;
+        }
+    }
+    return rows[a_len % 3][b_len];
+}
+
+unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
+{
+    int32_t a_letters[NOTES_FUZZY_LETTERS_MAX + 3];
+    int32_t b_letters[NOTES_FUZZY_LETTERS_MAX + 3];
+    if (notes_equal(a, b)) {
+        return 0;
+    }
+    size_t a_len = letters_of(a, a_letters);
+    size_t b_len = letters_of(b, b_letters);
+    size_t apart = a_len > b_len ? a_len - b_len : b_len - a_len;
+    if (apart > most || a_len > NOTES_FUZZY_LETTERS_MAX + 2 ||
+        b_len > NOTES_FUZZY_LETTERS_MAX + 2) {
+        return most + 1;
+    }
+    return least(measure(a_letters, a_len, b_letters, b_len), most + 1);
+}
+
+enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word)
+{
+    if (notes_equal(query, word)) {
+        return NOTES_FUZZY_EXACT;
+    }
+    if (word.len > query.len && memcmp(word.data, query.data, query.len) == 0) {
+        return NOTES_FUZZY_PREFIX;
+    }
+    unsigned edits = notes_fuzzy_edits(notes_fuzzy_letters(query));
+    return edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits ? NOTES_FUZZY_EDITS
+                                                                          : NOTES_FUZZY_NONE;
+}
+
+/* ---- words ---- */
+
+size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
+{
+    size_t count = 0;
+    size_t letters = 0;
+    for (size_t at = 0; count < max && notes_word_next(text, &at, &words[count], &letters);) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- candidates ---- */
+
+static int add_word(struct notes_fuzzy_words *words, struct ng_str word)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        if (notes_equal(words->words[i], word)) {
+            return SQLITE_OK;
+        }
+    }
+    if (words->count == words->room) {
+        size_t room = words->room == 0 ? 16 : words->room * 2;
+        struct ng_str *more = realloc(words->words, room * sizeof(*more));
+        if (more == NULL) {
+            return SQLITE_NOMEM;
+        }
+        words->words = more;
+        words->room = room;
+    }
+    struct ng_str copy = notes_arena_copy(&words->arena, word);
+    if (copy.data == NULL) {
+        return SQLITE_NOMEM;
+    }
+    words->words[words->count++] = copy;
+    return SQLITE_OK;
+}
+
+/* Where characters of "^^word$$" begin, with the end; how many. */
+static size_t pad(struct ng_str word, char *padded, size_t *starts)
+{
+    size_t count = 0;
+    memcpy(padded, "^^", 2);
+    memcpy(padded + 2, word.data, word.len);
+    memcpy(padded + 2 + word.len, "$$", 2);
+    struct ng_str all = notes_str(padded, word.len + 4);
+    for (size_t at = 0; at < all.len;) {
+        starts[count++] = at;
+        (void)notes_utf8_next(all, &at);
+    }
+    starts[count] = all.len;
+    return count;
+}
+
+static void write_trigrams(struct notes_buf *query, struct ng_str word)
+{
+    char padded[NOTES_FUZZY_LETTERS_MAX * LETTER_BYTES + 4];
+    size_t starts[NOTES_FUZZY_LETTERS_MAX + 5];
+    size_t count = pad(word, padded, starts);
+    for (size_t i = 0; i + 3 <= count; i++) {
+        notes_buf_add_c(query, i > 0 ? " OR " : "");
+        notes_fuzzy_quote(query, notes_str(padded + starts[i], starts[i + 3] - starts[i]));
+    }
+}
+
+static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
+                           struct notes_fuzzy_words *ret)
+{
+    sqlite3_stmt *statement = NULL;
+    struct notes_buf query;
+    int64_t letters = (int64_t)notes_fuzzy_letters(word);
+    notes_buf_init(&query, QUERY_MAX);
+    write_trigrams(&query, word);
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
+                                "WHERE vocab_grams MATCH ?1 AND v.letters BETWEEN ?2 AND ?3",
+                                -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        (void)sqlite3_bind_text64(statement, 1, query.data, query.len, SQLITE_STATIC,
+                                  SQLITE_UTF8);
+        (void)sqlite3_bind_int64(statement, 2, letters - (int64_t)edits);
+        (void)sqlite3_bind_int64(statement, 3, letters + (int64_t)edits);
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+            struct ng_str found = notes_str((const char *)sqlite3_column_text(statement, 0),
+                                            (size_t)sqlite3_column_bytes(statement, 0));
+            bool near =
+                !notes_equal(found, word) && notes_fuzzy_distance(word, found, edits) <= edits;
+            if (near && add_word(ret, found) != SQLITE_OK) {
+                rc = SQLITE_NOMEM;
+                break;
+            }
+        }
+        rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+    }
+    (void)sqlite3_finalize(statement);
+    notes_buf_done(&query);
+    return rc;
+}
+
+/* The word with its letters at first, first + 1 and second, second + 1 swapped. */
+static struct ng_str swapped(struct notes_arena *arena, struct ng_str word, size_t first,
+                             size_t second)
+{
+    int32_t letters[NOTES_FUZZY_LETTERS_MAX + 3];
+    size_t count = letters_of(word, letters);
+    const size_t places[] = {first, second};
+    for (size_t i = 0; i < NG_COUNT(places); i++) {
+        int32_t letter = letters[places[i]];
+        letters[places[i]] = letters[places[i] + 1];
+        letters[places[i] + 1] = letter;
+    }
+    char *data = notes_arena_alloc(arena, count * LETTER_BYTES + 1);
+    size_t len = 0;
+    for (size_t i = 0; data != NULL && i < count; i++) {
+        len += notes_utf8_put(letters[i], data + len);
+    }
+    return notes_str(data, len);
+}
+
+static int take_two_swaps(struct ng_str word, struct notes_fuzzy_words *ret)
+{
+    int rc = SQLITE_OK;
+    for (size_t first = 0; first + 1 < TWO_SWAPS_LETTERS; first++) {
+        for (size_t second = first + 2; second + 1 < TWO_SWAPS_LETTERS; second++) {
+            struct ng_str other = swapped(&ret->arena, word, first, second);
+            if (other.data == NULL) {
+                return SQLITE_NOMEM;
+            }
+            rc = rc == SQLITE_OK && !notes_equal(other, word) ? add_word(ret, other) : rc;
+        }
+    }
+    return rc;
+}
+
+int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_words *ret)
+{
+    size_t letters = notes_fuzzy_letters(word);
+    unsigned edits = notes_fuzzy_edits(letters);
+    *ret = (struct notes_fuzzy_words){.words = NULL};
+    notes_arena_init(&ret->arena, 0);
+    if (edits == 0) {
+        return SQLITE_OK;
+    }
+    int rc = take_candidates(db, word, edits, ret);
+    return rc == SQLITE_OK && letters == TWO_SWAPS_LETTERS ? take_two_swaps(word, ret) : rc;
+}
+
+void notes_fuzzy_words_done(struct notes_fuzzy_words *words)
+{
+    free(words->words);
+    notes_arena_done(&words->arena);
+    *words = (struct notes_fuzzy_words){.words = NULL};
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* search.c - the tool that searches a notebook: by text, typo-tolerant, by filters, by SQL. */
+#include "search.h"
+
+#include "notebook/notebook.h"
+#include "sql/sql.h"
+
+#define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
+
+const char notes_search_summary[] =
+    "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
+    "the path of a note is not known:\n\n"
+    "1. Text: 'query' for substring matching: notes with all of the text first, then "
+    "those with any of its words\n"
+    "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
+    "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
+    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with "
+    "'query'\n\n"
+    "Common filter fields: data.tag, data.status, data.priority, path, title, links-to, "
+    "linked-by; operators: = != < > <= >= ~ (contains). data.tag means the tags of the "
+    "frontmatter and the #tags in the text\n\n"
+    "Example SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
+    "Columns: file_path, title, content, metadata (JSON: metadata ->> 'status'), tags (JSON), "
+    "created, modified, size, word_count. Also md_links(content), md_headings(content), "
+    "md_tasks(content) as tables and md_stats(content).\n\n"
+    "Returns notes matching criteria with pagination metadata; with 'query' each has the "
+    "'line' "
+    "of the first hit (as 'startLine' of get) and an 'excerpt' of the text around it, of a "
+    "note "
+    "whose title alone matches its first words.";
+
+#define CONDITIONS(name, what)                                                                 \
+    "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \
+    "\"description\":\"" what "\"}"
+
+#define ALL_OF CONDITIONS("and", "AND conditions: field=value pairs (all must match)")
+#define ANY_OF CONDITIONS("or", "OR conditions: field=value pairs (any must match)")
+#define NONE_OF CONDITIONS("not", "NOT conditions: field=value pairs (exclusions)")
+
+const char notes_search_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    "\"query\":{\"type\":\"string\","
+    "\"description\":\"Text to search for in note titles and content\"},"
+    "\"sql\":{\"type\":\"string\",\"description\":\"Raw SQL query (SELECT/WITH only). "
+    "Use read_markdown('**/*.md') to access notes.\"},"
+    "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
+    "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
+    "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
+    "\"additionalProperties\":false,\"properties\":{" ALL_OF "," ANY_OF "," NONE_OF
+    "}}," NOTES_PARAM_NOTEBOOK "," NOTES_PARAM_LIMIT "," NOTES_PARAM_OFFSET "}}";
+
+const char notes_search_result[] =
+    "{\"type\":\"object\",\"required\":[\"results\",\"pagination\",\"query\"],\"properties\":{"
+    "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"},"
+    "\"description\":\"Note summaries (path, title, tags, created, modified; line and excerpt "
+    "of the first hit); rows of an SQL query as objects\"},"
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ","
+    "\"query\":{\"type\":\"object\",\"required\":[\"type\",\"executed\"],\"properties\":{"
+    "\"type\":{\"type\":\"string\",\"enum\":[\"text\",\"fuzzy\",\"sql\",\"boolean\"]},"
+    "\"executed\":{\"type\":\"string\"}}},\"_guidance\":{\"type\":\"string\"}}}";
+
+int notes_search_take(struct notes_search *search, int64_t note)
+{
+    struct notes_answer *answer = &search->answer;
+    struct ng_call *call = search->call;
+    if (search->total % 1024 == 1023 && call->host->cancelled(call)) {
+        return SQLITE_INTERRUPT;
+    }
+    if (search->total++ < search->offset || !notes_answer_more(answer)) {
+        return SQLITE_OK;
+    }
+    struct notes_buf *item = notes_answer_item(answer);
+    notes_json_begin(item, '{');
+    int rc = notes_summary_write(&search->summary, note, item);
+    rc = rc == SQLITE_ROW || rc == SQLITE_OK ? notes_search_hit(search, note, item) : rc;
+    notes_json_end(item, '}');
+    if (rc == SQLITE_OK) {
+        (void)notes_answer_add(answer);
+    }
+    return rc;
+}
+
+/* ---- what the answer says about the query ---- */
+
+static void write_query(struct notes_search *search, const char *type, struct ng_str sql)
+{
+    struct notes_buf *json = &search->answer.json;
+    struct ng_call *call = search->call;
+    struct ng_str query = notes_utf8_cut(search->query, EXECUTED_MAX);
+    struct ng_str shown =
+        search->filter != NULL ? notes_utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
+    struct ng_str executed = notes_utf8_cut(sql, EXECUTED_MAX);
+    if (sql.data == NULL) {
+        bool both = query.len > 0 && shown.len > 0;
+        executed = call->host->format(
+            call, "SELECT ...%s%s%.*s%s%s%.*s LIMIT %lld OFFSET %lld",
+            query.len > 0 || shown.len > 0 ? " WHERE " : "",
+            query.len == 0   ? ""
+            : type[0] == 'f' ? "content SIMILAR TO '"
+                             : "content CONTAINS '",
+            (int)query.len, query.len > 0 ? query.data : "", query.len > 0 ? "'" : "",
+            both ? " AND " : "", (int)shown.len, shown.len > 0 ? shown.data : "",
+            (long long)search->answer.limit, (long long)search->offset);
+    }
+    notes_json_name_c(json, "query");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "type");
+    notes_json_text(json, ng_str_of(type));
+    notes_json_name_c(json, "executed");
+    notes_json_text(json, executed);
+    notes_json_end(json, '}');
+    notes_answer_list(&search->answer, "results");
+}
+
+/* ---- the ways to search ---- */
+
+static int search_notes(struct notes_search *search, bool fuzzy)
+{
+    bool done = false;
+    const char *type = search->query.len == 0 && search->filter->count > 0 ? "boolean"
+                       : fuzzy                                             ? "fuzzy"
+                                                                           : "text";
+    write_query(search, type, notes_str(NULL, 0));
+    int rc = notes_filter_functions(search->db);
+    rc = rc == SQLITE_OK ? notes_summary_open(&search->summary, search->db) : rc;
+    if (rc == SQLITE_OK && fuzzy) {
+        rc = notes_search_fuzzy(search, &done);
+    }
+    if (rc == SQLITE_OK && !done) {
+        rc = notes_search_text(search);
+    }
+    int failed = rc == SQLITE_OK
+                     ? NG_OK
+                     : notes_index_fail(search->notebook->index, search->call, search->db);
+    notes_summary_done(&search->summary);
+    (void)sqlite3_finalize(search->body);
+    search->body = NULL;
+    return failed;
+}
+
+static int search_sql(struct notes_search *search, const struct opennotes *self,
+                      struct ng_str text)
+{
+    const struct notes_sql sql = {
+        .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
+    write_query(search, "sql", text);
+    return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
+}
+
+/* ---- */
+
+static int check(struct ng_call *call, struct ng_str sql, bool fuzzy)
+{
+    struct ng_str query = ng_arg_text(call, "query");
+    if (sql.data != NULL && (query.data != NULL || ng_has_arg(call, "filters") || fuzzy)) {
+        call->host->hint(call, "Give `sql` alone, or `query` and `filters` together");
+        return ng_fail(call, NG_EINVAL,
+                       "`sql` cannot be combined with `query`, `fuzzy` or `filters`.");
+    }
+    if (fuzzy && query.data == NULL) {
+        return ng_fail(call, NG_EINVAL, "`fuzzy` needs a `query`.");
+    }
+    if (query.len > NOTES_QUERY_MAX) {
+        return ng_fail(call, NG_EINVAL, "`query` has %zu bytes, it may have %d.", query.len,
+                       NOTES_QUERY_MAX);
+    }
+    return NG_OK;
+}
+
+static int run(struct notes_search *search, struct opennotes *self, struct ng_str sql,
+               bool fuzzy)
+{
+    struct ng_call *call = search->call;
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    int rc = notes_index_begin(search->notebook->index, call, &search->db);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    search->offset = ng_arg_int(call, "offset", 0);
+    notes_answer_begin(&search->answer, call, &budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
+    rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
+    notes_index_end(search->notebook->index, search->db);
+    if (rc != NG_OK) {
+        notes_answer_drop(&search->answer);
+        return rc;
+    }
+    notes_answer_list_end(&search->answer);
+    return notes_answer_end(&search->answer, search->total);
+}
+
+int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct notes_arena arena;
+    struct notes_filter *filter = NULL;
+    struct notes_search search = {.call = call, .arena = &arena};
+    struct ng_str sql = ng_arg_text(call, "sql");
+    bool fuzzy = call->host->json_type(ng_arg(call, "fuzzy")) == NG_TYPE_TRUE;
+    (void)args;
+    int rc = check(call, sql, fuzzy);
+    if (rc == NG_OK && sql.data == NULL) {
+        rc = notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
+    }
+    if (rc == NG_OK) {
+        rc = notes_notebook_pick(self, call, &search.notebook);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_arena_init(&arena, 0);
+    search.filter = filter;
+    search.query = ng_arg_text(call, "query");
+    search.folded =
+        search.query.data != NULL ? notes_fold(&arena, search.query) : notes_str("", 0);
+    rc = search.folded.data != NULL ? run(&search, self, sql, fuzzy) : notes_fail_memory(call);
+    notes_arena_done(&arena);
+    notes_notebook_done(search.notebook);
+    return rc;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* search_hit.c - tells of a found note where the text is: the line, and the words around it. */
+#include <string.h>
+
+#include "fuzzy.h"
+#include "search.h"
+
+#define EXCERPT_BYTES 200 /* at most */
+#define BEFORE_BYTES 70   /* of them before the hit */
+#define WORD_BYTES 40     /* how far a border may move to stand between words */
+#define WORDS_LOOKED_AT 100000
+
+/* A note's text and what it is searched by. Both have the same lines. */
+struct body {
+    struct ng_str content, folded;
+};
+
+/* ---- where, in the folded text ---- */
+
+/* The first word that is like one of the query. */
+static size_t find_similar(const struct notes_search *search, struct ng_str folded)
+{
+    struct ng_str word;
+    size_t letters = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
+         i++) {
+        for (size_t k = 0; k < search->word_count; k++) {
+            if (notes_fuzzy_match(search->words[k], word) != NOTES_FUZZY_NONE) {
+                return (size_t)(word.data - folded.data);
+            }
+        }
+    }
+    return SIZE_MAX;
+}
+
+static size_t find_hit(const struct notes_search *search, struct ng_str folded)
+{
+    size_t first = notes_find(folded, search->folded, 0);
+    if (search->word_count == 0 || first != SIZE_MAX) {
+        return first;
+    }
+    for (size_t k = 0; k < search->word_count; k++) {
+        size_t at = notes_find(folded, search->words[k], 0);
+        first = at < first ? at : first;
+    }
+    return first != SIZE_MAX ? first : find_similar(search, folded);
+}
+
+/* ---- the same place in the text as it is ---- */
+
+static struct ng_str line_at(struct ng_str text, size_t at)
+{
+    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
+    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    return notes_str(text.data + at, stop - at);
+}
+
+/* The end of what folds by itself: one ASCII character, or one and all others behind it. */
+static size_t unit_end(struct ng_str line, size_t at)
+{
+    size_t end = at + 1;
+    while (end < line.len && (unsigned char)line.data[end] >= 0x80) {
+        end++;
+    }
+    return end;
+}
+
+/* How far into a line the character is that folds to what stands at `wanted` of it folded. */
+static size_t unfold(struct ng_str line, size_t wanted)
+{
+    struct notes_arena arena;
+    size_t folded = 0;
+    size_t at = 0;
+    notes_arena_init(&arena, 0);
+    while (at < line.len && folded < wanted) {
+        size_t end = unit_end(line, at);
+        struct ng_str unit = notes_str(line.data + at, end - at);
+        size_t len = end - at == 1 ? 1 : notes_fold(&arena, unit).len;
+        if (folded + len > wanted) {
+            /* Within what is no ASCII most characters keep their length. */
+            size_t rest = wanted - folded;
+            at += rest < unit.len ? rest : 0;
+            break;
+        }
+        folded += len;
+        at = end;
+        notes_arena_reset(&arena);
+    }
+    notes_arena_done(&arena);
+    return at;
+}
+
+struct place {
+    int64_t line; /* from 1 */
+    size_t at;    /* in the content */
+};
+
+static struct place place_of(const struct body *body, size_t hit)
+{
+    struct place place = {.line = 1};
+    size_t start = 0;
+    for (;;) {
+        struct ng_str line = line_at(body->folded, start);
+        struct ng_str shown = line_at(body->content, place.at);
+        if (hit <= start + line.len || start + line.len >= body->folded.len) {
+            size_t within = hit - start;
+            place.at += line.len == shown.len ? within : unfold(shown, within);
+            return place;
+        }
+        start += line.len + 1;
+        place.at += shown.len + (place.at + shown.len < body->content.len);
+        place.line++;
+    }
+}
+
+/* The first line with a text: what is shown of a note whose title alone was meant. */
+static struct place first_line(const struct body *body)
+{
+    struct place place = {.line = 1};
+    while (place.at < body->content.len) {
+        struct ng_str line = line_at(body->content, place.at);
+        if (notes_trim(line).len > 0) {
+            return place;
+        }
+        place.at += line.len + 1;
+        place.line++;
+    }
+    return (struct place){.line = 0};
+}
+
+/* ---- words around it ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static size_t whole_character(struct ng_str text, size_t at)
+{
+    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80) {
+        at--;
+    }
+    return at;
+}
+
+static struct ng_str around(struct ng_str text, size_t hit, size_t len)
+{
+    size_t begin = hit > BEFORE_BYTES ? whole_character(text, hit - BEFORE_BYTES) : 0;
+    for (size_t i = begin; begin > 0 && i < hit && i - begin < WORD_BYTES; i++) {
+        if (is_space(text.data[i])) {
+            begin = i + 1;
+            break;
+        }
+    }
+    size_t end = text.len;
+    if (text.len - begin > EXCERPT_BYTES) {
+        end = whole_character(text, begin + EXCERPT_BYTES);
+        for (size_t i = end; i > hit + len && end - i < WORD_BYTES; i--) {
+            if (is_space(text.data[i])) {
+                end = i;
+                break;
+            }
+        }
+    }
+    return notes_trim(notes_str(text.data + begin, end - begin));
+}
+
+static void write_hit(struct notes_search *search, const struct body *body,
+                      struct notes_buf *item)
+{
+    size_t hit = find_hit(search, body->folded);
+    struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
+    if (place.line == 0) {
+        return;
+    }
+    size_t at = whole_character(body->content, place.at);
+    notes_json_name_c(item, "line");
+    notes_json_int(item, place.line);
+    notes_json_name_c(item, "excerpt");
+    notes_json_text(item, around(body->content, at, search->query.len));
+}
+
+int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf *item)
+{
+    int rc = SQLITE_OK;
+    if (search->folded.len == 0) {
+        return SQLITE_OK;
+    }
+    if (search->body == NULL) {
+        rc = sqlite3_prepare_v2(search->db, "SELECT content, folded FROM bodies WHERE note=?1",
+                                -1, &search->body, NULL);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    (void)sqlite3_bind_int64(search->body, 1, note);
+    rc = sqlite3_step(search->body);
+    if (rc == SQLITE_ROW) {
+        struct body body = {notes_column_text(search->body, 0),
+                            notes_column_text(search->body, 1)};
+        write_hit(search, &body, item);
+    }
+    (void)sqlite3_reset(search->body);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* search_text.c - text search: a substring of title or body, whatever its case; ranked title,
+ * heading, body, then newest. Notes without the whole text follow by how many of its words they
+ * have. */
+#include <string.h>
+
+#include "fuzzy_word.h"
+#include "search.h"
+
+#define SQL_MAX ((size_t)2 * 1024 * 1024)
+#define WORDS_MAX 100 /* of a notebook that hold the text, to look their notes up by them */
+
+/* ?1 is the folded text, ?2 its trigrams, ?3 the words that hold it; the filter's parameters
+ * follow. */
+#define FOUND                                                                                  \
+    "SELECT n.id, CASE WHEN notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "      \
+    "headings "                                                                                \
+    "h WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 ELSE 2 END rank FROM "
+#define BODY "(SELECT b.folded FROM bodies b WHERE b.note=n.id)"
+#define CONTAINED "(notes_has(n.title_fold,?1) OR notes_has(" BODY ",?1)) AND "
+#define ORDER " ORDER BY rank, n.modified DESC, n.path"
+
+/* Words that are too long are in no list of words: their notes are looked at. */
+static const char by_words[] =
+    "WITH found(id, sure) AS (SELECT rowid, 1 FROM terms WHERE terms MATCH ?3 UNION ALL "
+    "SELECT note, 0 FROM long_words WHERE note IN (SELECT rowid FROM grams WHERE grams MATCH "
+    "?2) AND note NOT IN (SELECT rowid FROM terms WHERE terms MATCH ?3)) " FOUND
+    "found f JOIN notes n ON n.id=f.id WHERE (f.sure OR notes_has(" BODY ",?1)) AND ";
+static const char by_grams[] =
+    FOUND "grams g JOIN notes n ON n.id=g.rowid WHERE grams MATCH ?2 AND ?3 IS NULL "
+          "AND " CONTAINED;
+static const char by_scan[] = FOUND "notes n WHERE ?2 IS NULL AND ?3 IS NULL AND " CONTAINED;
+static const char all_notes[] =
+    "SELECT n.id, 0 rank FROM notes n WHERE ?1='' AND ?2 IS NULL AND ?3 IS NULL AND ";
+
+/* ---- the words that hold the text ---- */
+
+/* One word, of ASCII: the full-text index cuts it as we do, whatever Unicode it knows. */
+static bool is_word(struct ng_str text)
+{
+    struct ng_str word;
+    size_t letters = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.data[i] >= 0x80) {
+            return false;
+        }
+    }
+    return notes_word_next(text, &at, &word, &letters) && word.len == text.len &&
+           letters <= NOTES_FUZZY_LETTERS_MAX;
+}
+
+/* The MATCH expression for them; {NULL, 0}: there are too many. An SQLite code. */
+static int find_words(struct notes_search *search, struct ng_str grams,
+                      struct ng_str *ret_match)
+{
+    sqlite3_stmt *statement = NULL;
+    struct ng_str text = search->folded;
+    struct notes_buf match;
+    size_t count = 0;
+    *ret_match = notes_str(NULL, 0);
+    int rc = sqlite3_prepare_v2(search->db,
+                                "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
+                                "WHERE vocab_grams MATCH ?1 AND notes_has(v.word,?2)",
+                                -1, &statement, NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    notes_buf_init(&match, SQL_MAX);
+    (void)sqlite3_bind_text64(statement, 1, grams.data, grams.len, SQLITE_STATIC, SQLITE_UTF8);
+    (void)sqlite3_bind_text64(statement, 2, text.data, text.len, SQLITE_STATIC, SQLITE_UTF8);
+    while (count <= WORDS_MAX && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        notes_buf_add_c(&match, count++ > 0 ? " OR " : "");
+        notes_fuzzy_quote(&match, notes_column_text(statement, 0));
+    }
+    (void)sqlite3_finalize(statement);
+    if (count == 0) {
+        notes_buf_add_c(&match, "\"\""); /* matches nothing */
+    }
+    if (count <= WORDS_MAX && rc == SQLITE_DONE && match.rc == NG_OK) {
+        *ret_match = notes_arena_copy(search->arena, notes_buf_str(&match));
+    }
+    rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    rc = rc == SQLITE_OK && match.rc != NG_OK ? SQLITE_NOMEM : rc;
+    notes_buf_done(&match);
+    return rc;
+}
+
+/* ---- */
+
+static int bind(sqlite3_stmt *statement, int number, struct ng_str text)
+{
+    return sqlite3_bind_text64(statement, number, text.data, text.len, SQLITE_STATIC,
+                               SQLITE_UTF8);
+}
+
+static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struct ng_str grams,
+                     struct ng_str words)
+{
+    int next = 0;
+    int rc = bind(statement, 1, search->folded);
+    if (rc == SQLITE_OK && grams.len > 0) {
+        rc = bind(statement, 2, grams);
+    }
+    if (rc == SQLITE_OK && words.len > 0) {
+        rc = bind(statement, 3, words);
+    }
+    rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 4, &next) : rc;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* ---- any of several words ---- */
+
+/* Words that nearly every English text has: they ask for nothing beside others. */
+static bool is_common(struct ng_str word)
+{
+    static const char *const common[] = {
+        "a",   "about", "an",   "and",  "are",   "as",    "at",  "be",    "by",   "can",
+        "do",  "does",  "for",  "from", "how",   "i",     "in",  "is",    "it",   "its",
+        "my",  "of",    "on",   "or",   "our",   "that",  "the", "there", "this", "to",
+        "was", "we",    "what", "when", "where", "which", "who", "why",   "with", "you",
+    };
+    for (size_t i = 0; i < NG_COUNT(common); i++) {
+        if (notes_is(word, common[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ends_with(struct ng_str word, const char *suffix, size_t least)
+{
+    size_t len = strlen(suffix);
+    return word.len >= len + least && memcmp(word.data + word.len - len, suffix, len) == 0;
+}
+
+/* The beginning that the forms of an English word have in common, roughly: it is looked for as
+ * a part of words. */
+static struct ng_str word_begin(struct ng_str word)
+{
+    struct ng_str begin = word;
+    if (ends_with(word, "ing", 3) || (ends_with(word, "ed", 3) && !ends_with(word, "eed", 0))) {
+        begin.len -= word.data[word.len - 1] == 'g' ? 3 : 2;
+        bool vowel = false;
+        for (size_t i = 0; i < begin.len; i++) {
+            vowel = vowel || memchr("aeiouy", begin.data[i], 6) != NULL;
+        }
+        if (!vowel) {
+            return word;
+        }
+        if (begin.len > 3 && begin.data[begin.len - 1] == begin.data[begin.len - 2]) {
+            begin.len--;
+        }
+    } else if (ends_with(word, "s", 3) && !ends_with(word, "ss", 0)) {
+        begin.len--;
+    }
+    return begin;
+}
+
+/* A piece without the signs of a sentence around it. */
+static struct ng_str bare(struct ng_str piece)
+{
+    static const char signs[] = ".,;:!?()[]\"'";
+    while (piece.len > 0 && memchr(signs, piece.data[0], sizeof(signs) - 1) != NULL) {
+        piece.data++;
+        piece.len--;
+    }
+    while (piece.len > 0 &&
+           memchr(signs, piece.data[piece.len - 1], sizeof(signs) - 1) != NULL) {
+        piece.len--;
+    }
+    return piece;
+}
+
+/* What stands between spaces and counts, as it is looked for; 0: there is one piece, or none
+ * that counts, and the text is looked for whole alone. */
+static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY_WORDS_MAX])
+{
+    struct ng_str text = search->folded;
+    size_t pieces = 0;
+    size_t kept = 0;
+    for (size_t at = 0; at < text.len && kept < NOTES_FUZZY_WORDS_MAX;) {
+        size_t from = at;
+        while (at < text.len && (unsigned char)text.data[at] > ' ') {
+            at++;
+        }
+        pieces += at > from ? 1 : 0;
+        struct ng_str word = bare(notes_str(text.data + from, at - from));
+        if (word.len > 0 && !is_common(word)) {
+            words[kept++] = word_begin(word);
+        }
+        at++;
+    }
+    return pieces > 1 ? kept : 0;
+}
+
+static void add_literal(struct notes_buf *sql, struct ng_str word)
+{
+    notes_buf_add_char(sql, '\'');
+    for (size_t i = 0; i < word.len; i++) {
+        notes_buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
+        notes_buf_add_char(sql, word.data[i]);
+    }
+    notes_buf_add_char(sql, '\'');
+}
+
+/* One statement for any of the words. *ret_grams {NULL, 0}: a word
+ * is too short for the index, so all notes are looked at. */
+static void write_any(struct notes_search *search, const struct ng_str *words, size_t count,
+                      struct notes_buf *sql, struct ng_str *ret_grams)
+{
+    struct notes_buf match;
+    struct notes_buf has;
+    bool all = false;
+    notes_buf_init(&match, SQL_MAX);
+    notes_buf_init(&has, SQL_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct ng_str grams = notes_index_grams(search->arena, words[i]);
+        all = all || grams.len == 0;
+        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        notes_buf_add(&match, grams);
+        notes_buf_add_char(&match, ')');
+        notes_buf_add_c(&has, i > 0 ? "+(notes_has(n.title_fold," : "(notes_has(n.title_fold,");
+        add_literal(&has, words[i]);
+        notes_buf_add_c(&has, ") OR notes_has(" BODY ",");
+        add_literal(&has, words[i]);
+        notes_buf_add_c(&has, "))");
+    }
+    notes_buf_add_c(sql,
+                    "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
+                    "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
+                    "notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
+                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
+                    ",?1) THEN 2 ELSE 3 END whole, ");
+    notes_buf_add(sql, notes_buf_str(&has));
+    notes_buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
+                             : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
+                               "MATCH ?2 AND ?3 IS NULL AND ");
+    notes_buf_add(sql, search->filter->sql);
+    notes_buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
+    notes_buf_add_char(sql, '\0');
+    *ret_grams =
+        all ? notes_str(NULL, 0) : notes_arena_copy(search->arena, notes_buf_str(&match));
+    sql->rc = match.rc != NG_OK ? match.rc : has.rc != NG_OK ? has.rc : sql->rc;
+    notes_buf_done(&match);
+    notes_buf_done(&has);
+}
+
+static int search_any(struct notes_search *search, const struct ng_str *words, size_t count)
+{
+    struct notes_buf sql;
+    struct ng_str grams;
+    sqlite3_stmt *statement = NULL;
+    notes_buf_init(&sql, SQL_MAX);
+    write_any(search, words, count, &sql, &grams);
+    int rc = sql.rc != NG_OK ? SQLITE_NOMEM
+                             : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
+    search->words = words;
+    search->word_count = count;
+    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, notes_str(NULL, 0)) : rc;
+    search->words = NULL;
+    search->word_count = 0;
+    (void)sqlite3_finalize(statement);
+    notes_buf_done(&sql);
+    return rc;
+}
+
+int notes_search_text(struct notes_search *search)
+{
+    struct ng_str any[NOTES_FUZZY_WORDS_MAX];
+    bool plain = memchr(search->folded.data, '\0', search->folded.len) == NULL;
+    size_t any_count = plain ? split(search, any) : 0;
+    if (any_count > 0) {
+        return search_any(search, any, any_count);
+    }
+    struct ng_str text = search->folded;
+    bool nul = text.len > 0 && memchr(text.data, '\0', text.len) != NULL;
+    struct ng_str grams = nul ? notes_str(NULL, 0) : notes_index_grams(search->arena, text);
+    struct ng_str words = notes_str(NULL, 0);
+    struct notes_buf sql;
+    sqlite3_stmt *statement = NULL;
+    int rc = grams.len > 0 && is_word(text) ? find_words(search, grams, &words) : SQLITE_OK;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    notes_buf_init(&sql, SQL_MAX);
+    notes_buf_add_c(&sql, text.len == 0   ? all_notes
+                          : words.len > 0 ? by_words
+                          : grams.len > 0 ? by_grams
+                                          : by_scan);
+    notes_buf_add(&sql, search->filter->sql);
+    notes_buf_add_c(&sql, ORDER);
+    notes_buf_add_char(&sql, '\0');
+    rc = sql.rc != NG_OK ? SQLITE_NOMEM
+                         : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
+    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, words) : rc;
+    (void)sqlite3_finalize(statement);
+    notes_buf_done(&sql);
+    return rc;
+}

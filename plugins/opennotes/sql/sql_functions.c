@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* sql_functions.c - versions of SQLite's functions that take linear time or look at the clock:
+ * its own search naively, and nothing stops them inside one call. upper() and lower() know all
+ * alphabets. */
+#include <string.h>
+#include <utf8proc.h>
+
+#include "markdown/markdown.h"
+#include "sql_parts.h"
+
+#define TRIM_SET_MAX 256
+#define CLOCK_BYTES ((size_t)64 * 1024) /* bytes between looks at the clock */
+
+struct ng_str notes_sql_text(sqlite3_value *value)
+{
+    const char *data = (const char *)sqlite3_value_text(value);
+    return notes_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+}
+
+static struct ng_str bytes_of(sqlite3_value *value)
+{
+    if (sqlite3_value_type(value) != SQLITE_BLOB) {
+        return notes_sql_text(value);
+    }
+    const char *data = sqlite3_value_blob(value);
+    return notes_str(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
+}
+
+static struct notes_sql_guard *guard_of(sqlite3_context *context)
+{
+    return sqlite3_user_data(context);
+}
+
+static void result_text(sqlite3_context *context, struct notes_buf *buf)
+{
+    if (buf->rc == NG_EINTERNAL) {
+        sqlite3_result_error_nomem(context);
+    } else if (buf->rc != NG_OK) {
+        sqlite3_result_error_toobig(context);
+    } else {
+        struct ng_str text = notes_buf_str(buf);
+        sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+}
+
+/* memmem() is linear in glibc. Offset of the needle, SIZE_MAX: nowhere. */
+static size_t find_bytes(struct ng_str text, struct ng_str needle, size_t from)
+{
+    const char *found =
+        from > text.len ? NULL
+                        : memmem(text.data + from, text.len - from, needle.data, needle.len);
+    return found == NULL ? SIZE_MAX : (size_t)(found - text.data);
+}
+
+/* instr(X, Y): where Y begins in X, in characters from 1 (of blobs: bytes). */
+static void sql_instr(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    bool blobs = sqlite3_value_type(values[0]) == SQLITE_BLOB &&
+                 sqlite3_value_type(values[1]) == SQLITE_BLOB;
+    struct ng_str text = blobs ? bytes_of(values[0]) : notes_sql_text(values[0]);
+    struct ng_str needle = blobs ? bytes_of(values[1]) : notes_sql_text(values[1]);
+    if (text.data == NULL || needle.data == NULL) {
+        return; /* NULL */
+    }
+    size_t at = find_bytes(text, needle, 0);
+    if (at == SIZE_MAX) {
+        sqlite3_result_int(context, 0);
+        return;
+    }
+    int64_t position = 1;
+    for (size_t i = 0; i < at; i++) {
+        position += blobs || ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    }
+    sqlite3_result_int64(context, position);
+}
+
+static void sql_replace(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str from = notes_sql_text(values[1]);
+    struct ng_str to = notes_sql_text(values[2]);
+    struct notes_sql_guard *guard = guard_of(context);
+    if (text.data == NULL || from.data == NULL || to.data == NULL) {
+        return;
+    }
+    if (from.len == 0) {
+        sqlite3_result_value(context, values[0]);
+        return;
+    }
+    struct notes_buf buf;
+    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
+    size_t looked = 0;
+    for (size_t at = 0; at <= text.len && buf.rc == NG_OK;) {
+        size_t found = find_bytes(text, from, at);
+        size_t end = found == SIZE_MAX ? text.len : found;
+        notes_buf_add(&buf, notes_str(text.data + at, end - at));
+        if (found == SIZE_MAX) {
+            break;
+        }
+        notes_buf_add(&buf, to);
+        at = found + from.len;
+        if (at - looked > CLOCK_BYTES) {
+            looked = at;
+            if (notes_sql_guard_over(guard)) {
+                notes_buf_done(&buf);
+                notes_sql_guard_result(guard, context);
+                return;
+            }
+        }
+    }
+    result_text(context, &buf);
+    notes_buf_done(&buf);
+}
+
+/* ---- upper(), lower() ---- */
+
+static void change_case(sqlite3_context *context, struct ng_str text,
+                        utf8proc_int32_t (*change)(utf8proc_int32_t))
+{
+    struct notes_buf buf;
+    struct notes_arena arena;
+    notes_arena_init(&arena, 0);
+    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
+    struct ng_str clean = notes_utf8_clean(&arena, text);
+    for (size_t at = 0; clean.data != NULL && at < clean.len && buf.rc == NG_OK;) {
+        char out[4];
+        int32_t c = notes_utf8_next(clean, &at);
+        notes_buf_add(&buf, notes_str(out, notes_utf8_put(change(c), out)));
+    }
+    if (clean.data == NULL) {
+        sqlite3_result_error_nomem(context);
+    } else {
+        result_text(context, &buf);
+    }
+    notes_buf_done(&buf);
+    notes_arena_done(&arena);
+}
+
+static void sql_lower(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct ng_str text = notes_sql_text(values[0]);
+    if (text.data != NULL) {
+        change_case(context, text, utf8proc_tolower);
+    }
+}
+
+static void sql_upper(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct ng_str text = notes_sql_text(values[0]);
+    if (text.data != NULL) {
+        change_case(context, text, utf8proc_toupper);
+    }
+}
+
+/* ---- trim ---- */
+
+enum trim_side { TRIM_LEFT = 1, TRIM_RIGHT = 2 };
+
+/* Bytes of the character of `set` that `text` begins with (or ends with); 0: of none. */
+static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
+{
+    for (size_t at = 0; at < set.len;) {
+        size_t end = at + 1;
+        while (end < set.len && ((unsigned char)set.data[end] & 0xc0) == 0x80) {
+            end++;
+        }
+        size_t len = end - at;
+        if (len <= text.len) {
+            const char *place = at_end ? text.data + (text.len - len) : text.data;
+            if (memcmp(place, set.data + at, len) == 0) {
+                return len;
+            }
+        }
+        at = end;
+    }
+    return 0;
+}
+
+static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
+{
+    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str set = count > 1 ? notes_sql_text(values[1]) : notes_str(" ", 1);
+    if (text.data == NULL || set.data == NULL) {
+        return;
+    }
+    if (set.len > TRIM_SET_MAX) {
+        sqlite3_result_error(context, "trim() takes at most 256 bytes of characters to trim",
+                             -1);
+        return;
+    }
+    size_t steps = 0;
+    for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
+        size_t len = 0;
+        while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
+            text = side == TRIM_LEFT ? notes_str(text.data + len, text.len - len)
+                                     : notes_str(text.data, text.len - len);
+            if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
+                notes_sql_guard_result(guard_of(context), context);
+                return;
+            }
+        }
+    }
+    sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+static void sql_trim(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim_sides(context, count, values, TRIM_LEFT | TRIM_RIGHT);
+}
+
+static void sql_ltrim(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim_sides(context, count, values, TRIM_LEFT);
+}
+
+static void sql_rtrim(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim_sides(context, count, values, TRIM_RIGHT);
+}
+
+/* ---- md_stats ---- */
+
+static void sql_stats(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    struct ng_str text = notes_sql_text(values[0]);
+    struct notes_sql_guard *guard = guard_of(context);
+    struct notes_markdown_stats stats;
+    struct notes_arena arena;
+    if (text.data == NULL) {
+        return;
+    }
+    if (notes_sql_guard_over(guard)) {
+        notes_sql_guard_result(guard, context);
+        return;
+    }
+    notes_arena_init(&arena, 0);
+    struct ng_str clean = notes_utf8_clean(&arena, text);
+    int rc =
+        clean.data != NULL ? notes_markdown_parse(clean, NULL, NULL, &stats) : NG_EINTERNAL;
+    notes_arena_done(&arena);
+    if (rc != NG_OK) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    struct notes_buf buf;
+    notes_buf_init(&buf, 1024);
+    notes_buf_printf(&buf,
+                     "{\"word_count\":%llu,\"char_count\":%llu,\"line_count\":%llu,"
+                     "\"heading_count\":%llu,\"code_block_count\":%llu,\"link_count\":%llu,"
+                     "\"task_count\":%llu}",
+                     (unsigned long long)stats.words, (unsigned long long)stats.chars,
+                     (unsigned long long)stats.lines, (unsigned long long)stats.headings,
+                     (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
+                     (unsigned long long)stats.tasks);
+    result_text(context, &buf);
+    sqlite3_result_subtype(context, 'J'); /* json() and its kin take it for JSON */
+    notes_buf_done(&buf);
+}
+
+struct function {
+    const char *name;
+    int arguments;
+    void (*run)(sqlite3_context *context, int count, sqlite3_value **values);
+};
+
+int notes_sql_functions(struct notes_sql_guard *guard)
+{
+    static const struct function functions[] = {
+        {"instr", 2, sql_instr},
+        {"replace", 3, sql_replace},
+        {"like", 2, notes_sql_like},
+        {"like", 3, notes_sql_like},
+        {"glob", 2, notes_sql_glob},
+        {"lower", 1, sql_lower},
+        {"upper", 1, sql_upper},
+        {"trim", 1, sql_trim},
+        {"trim", 2, sql_trim},
+        {"ltrim", 1, sql_ltrim},
+        {"ltrim", 2, sql_ltrim},
+        {"rtrim", 1, sql_rtrim},
+        {"rtrim", 2, sql_rtrim},
+        {"md_stats", 1, sql_stats},
+        {"printf", -1, notes_sql_printf},
+        {"format", -1, notes_sql_printf},
+    };
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {
+        rc = sqlite3_create_function_v2(guard->db, functions[i].name, functions[i].arguments,
+                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS |
+                                            SQLITE_SUBTYPE,
+                                        guard, functions[i].run, NULL, NULL, NULL);
+    }
+    return rc;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* attachments.c - the names of a notebook's files that are no notes. */
+#include "attachments.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tree.h"
+
+static int compare(const void *a, const void *b)
+{
+    return notes_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
+}
+
+static void add_name(struct notes_attachments *files, struct ng_str name)
+{
+    if (files->count == files->room) {
+        size_t room = files->room == 0 ? 256 : files->room * 2;
+        struct ng_str *names = realloc(files->names, room * sizeof(*names));
+        if (names == NULL || room > NOTES_TREE_FILES_MAX) {
+            files->names = names != NULL ? names : files->names;
+            files->rc = NG_EINTERNAL;
+            return;
+        }
+        files->names = names;
+        files->room = room;
+    }
+    struct ng_str clean =
+        notes_utf8_clean(&files->arena, notes_arena_copy(&files->arena, name));
+    struct ng_str fold = clean.data != NULL ? notes_fold(&files->arena, clean) : clean;
+    if (fold.data == NULL) {
+        files->rc = NG_EINTERNAL;
+        return;
+    }
+    files->names[files->count++] = fold;
+}
+
+static void add_folder(void *user, int fd, struct ng_str path)
+{
+    struct notes_attachments *files = user;
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = own >= 0 ? fdopendir(own) : NULL;
+    (void)path;
+    if (dir == NULL) {
+        files->rc = NG_EFAILED;
+        if (own >= 0) {
+            (void)close(own);
+        }
+        return;
+    }
+    for (const struct dirent *entry = readdir(dir); entry != NULL && files->rc == NG_OK;
+         entry = readdir(dir)) {
+        struct ng_str name = ng_str_of(entry->d_name);
+        if (!notes_tree_is_hidden(name) && !notes_tree_is_note(name)) {
+            add_name(files, name);
+        }
+    }
+    (void)closedir(dir);
+}
+
+static void read_names(struct notes_attachments *files, int root_fd)
+{
+    const struct notes_tree_walk walk = {
+        .root_fd = root_fd, .folder = add_folder, .user = files};
+    struct notes_tree tree;
+    files->read = true;
+    notes_arena_init(&files->arena, 0);
+    int rc = notes_tree_read(&walk, &tree);
+    if (rc == NG_OK) {
+        files->rc = tree.cut ? NG_ETOOLARGE : files->rc;
+        notes_tree_done(&tree);
+    } else {
+        files->rc = rc;
+    }
+    if (files->count > 0) {
+        qsort(files->names, files->count, sizeof(*files->names), compare);
+    }
+}
+
+bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path)
+{
+    size_t begin = path.len;
+    while (begin > 0 && path.data[begin - 1] != '/') {
+        begin--;
+    }
+    struct ng_str name = notes_str(path.data + begin, path.len - begin);
+    if (!files->read) {
+        read_names(files, root_fd);
+    }
+    return files->rc != NG_OK ||
+           (files->count > 0 &&
+            bsearch(&name, files->names, files->count, sizeof(*files->names), compare) != NULL);
+}
+
+void notes_attachments_done(struct notes_attachments *files)
+{
+    if (files->read) {
+        notes_arena_done(&files->arena);
+    }
+    free(files->names);
+    *files = (struct notes_attachments){.names = NULL};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* attachments.h - the names of a notebook's files that are no notes: pictures and what else
+ * notes embed. They are in no index; a walk over the folders finds them. */
+#ifndef OPENNOTES_ATTACHMENTS_H
+#define OPENNOTES_ATTACHMENTS_H
+
+#include "text/text.h"
+
+struct notes_attachments {
+    struct notes_arena arena;
+    struct ng_str *names; /* folded, in order */
+    size_t count, room;
+    bool read;
+    int rc;
+};
+
+/* Begins zeroed; the folders are read at the first question. Is there a file with the last part
+ * of this path, wherever it is? Yes where that cannot be told. `path` is folded. */
+bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path);
+void notes_attachments_done(struct notes_attachments *files);
+
+#endif

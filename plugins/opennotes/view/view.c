@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c - the tool that lists views and runs one. */
+#include "view.h"
+
+const char notes_views_summary[] =
+    "List the views of an OpenNotes notebook of Markdown notes, or run one: ready queries such "
+    "as today or orphans, for questions that come again.\n\n"
+    "Without 'view': all views with descriptions and parameters. "
+    "With 'view': its results.\n\n"
+    "Built-in views: today, recent, kanban, untagged, orphans, broken-links\n\n"
+    "Example: { view: 'kanban', params: { status: 'todo,in-progress,done' } }";
+
+const char notes_views_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    "\"view\":{\"type\":\"string\","
+    "\"description\":\"View name to execute. Omit to list all views.\"},"
+    "\"params\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
+    "\"description\":\"Parameters for the view (e.g., {'status': "
+    "'todo,done'})\"}," NOTES_PARAM_NOTEBOOK ","
+    "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"
+    "\"description\":\"Maximum results when executing view (default: 50)\"},"
+    "\"offset\":{\"type\":\"integer\",\"default\":0,\"minimum\":0,"
+    "\"maximum\":9007199254740991,"
+    "\"description\":\"Offset for pagination when executing view\"}}}";
+
+const char notes_views_result[] =
+    "{\"type\":\"object\",\"required\":[\"notebook\",\"pagination\"],\"properties\":{"
+    "\"views\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","
+    "\"origin\"],\"properties\":{\"name\":{\"type\":\"string\"},\"origin\":{\"type\":"
+    "\"string\","
+    "\"enum\":[\"built-in\",\"notebook\",\"global\"]},\"description\":{\"type\":\"string\"},"
+    "\"parameters\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","
+    "\"type\",\"required\"],\"properties\":{\"name\":{\"type\":\"string\"},"
+    "\"type\":{\"type\":\"string\"},\"required\":{\"type\":\"boolean\"},"
+    "\"default\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}}},"
+    "\"truncated\":{\"type\":\"boolean\"}}}},"
+    "\"view\":{\"type\":\"object\",\"required\":[\"name\",\"description\"],\"properties\":{"
+    "\"name\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}},"
+    "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"notebook\":" NOTES_SCHEMA_NOTEBOOK ","
+    "\"_guidance\":{\"type\":\"string\"}}}";
+
+static void write_head(struct notes_view *view)
+{
+    notes_notebook_write(view->notebook, &view->answer->json);
+}
+
+static int list_views(struct notes_view *view)
+{
+    notes_answer_list(view->answer, "views");
+    int rc = notes_view_list(view);
+    notes_answer_list_end(view->answer);
+    return rc;
+}
+
+static int run_view(struct notes_view *view)
+{
+    const struct ng_host *host = view->call->host;
+    struct notes_buf *json = &view->answer->json;
+    int rc = notes_view_find(view);
+    rc = rc == NG_OK ? notes_view_read_params(view) : rc;
+    rc = rc == NG_OK ? notes_index_begin(view->notebook->index, view->call, &view->db) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str description =
+        host->json_text(host->json_get(view->definition, "description"));
+    notes_json_name_c(json, "view");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "name");
+    notes_json_text(json, view->name);
+    notes_json_name_c(json, "description");
+    notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
+    notes_json_end(json, '}');
+    notes_answer_list(view->answer, "results");
+    rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)
+                                            : notes_view_run_query(view);
+    notes_answer_list_end(view->answer);
+    notes_index_end(view->notebook->index, view->db);
+    return rc;
+}
+
+static int check_args(struct ng_call *call)
+{
+    return ng_has_arg(call, "params") && !ng_has_arg(call, "view")
+               ? ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.")
+               : NG_OK;
+}
+
+int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct opennotes *notes = self;
+    struct notes_budget budget = {(size_t)notes->max_bytes, (size_t)notes->max_lines};
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
+    struct notes_answer answer;
+    struct notes_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
+    (void)args;
+    int rc = check_args(call);
+    rc = rc == NG_OK ? notes_notebook_pick(self, call, &notebook) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    view.notebook = notebook;
+    view.name = ng_arg_text(call, "view");
+    view.now_ms = call->host->now_ms();
+    notes_arena_init(&arena, 0);
+    notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    write_head(&view);
+    rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
+    if (rc == NG_OK) {
+        rc = notes_answer_end(&answer, view.total);
+    } else {
+        notes_answer_drop(&answer);
+    }
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
+    return rc;
+}

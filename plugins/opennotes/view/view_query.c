@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/* view_query.c - views that people define: filters with an order and a group, or a statement.
+ * Values of parameters are bound or compared; they never become syntax. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "sql/sql.h"
+#include "text/codes.h"
+#include "view.h"
+
+#define SQL_BYTES_MAX 262144
+#define KEYS_MAX 64    /* of front matter in one query */
+#define FILTERS_MAX 64 /* lists of alternatives in one query */
+
+int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text)
+{
+    struct ng_str shown = notes_utf8_cut(text, 100);
+    return ng_fail(view->call, NOTES_ECONFIG,
+                   "The view '%.*s' in %s cannot be used: %s%s%.*s%s", (int)view->name.len,
+                   view->name.data,
+                   view->origin == NOTES_VIEW_NOTEBOOK ? NOTES_CONFIG_NAME : "opennotes.views",
+                   what, shown.len > 0 ? " ('" : "", (int)shown.len,
+                   shown.data != NULL ? shown.data : "", shown.len > 0 ? "')." : ".");
+}
+
+/* ---- {{variables}} */
+
+/* Is the place behind `text` inside of quotes of SQL? */
+static bool in_quotes(struct ng_str text)
+{
+    char quote = '\0';
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (quote == '\0' && (c == '\'' || c == '"')) {
+            quote = c;
+        } else if (c == quote) {
+            quote = '\0';
+        }
+    }
+    return quote != '\0';
+}
+
+enum expand_mode { TIMES_ONLY, WITH_PARAMS, IN_SQL };
+
+static int expand_one(struct notes_view *view, struct notes_buf *out, struct ng_str name,
+                      enum expand_mode mode, bool quoted)
+{
+    char time[NOTES_TIME_SIZE];
+    if (notes_begins(name, "env:")) {
+        return notes_view_fail(view, "views may not read the environment", name);
+    }
+    for (size_t i = 0; mode == WITH_PARAMS && i < view->count; i++) {
+        if (notes_equal(view->names[i], name)) {
+            notes_buf_add(out, view->values[i]);
+            return NG_OK;
+        }
+    }
+    if (!notes_view_time(name, view->now_ms, time)) {
+        return notes_view_fail(view, "it names a variable that is not known", name);
+    }
+    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_buf_add_c(out, time);
+    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    return NG_OK;
+}
+
+static int expand(struct notes_view *view, struct ng_str text, enum expand_mode mode,
+                  struct ng_str *ret)
+{
+    struct notes_buf out;
+    size_t copied = 0;
+    int rc = NG_OK;
+    notes_buf_init(&out, SQL_BYTES_MAX);
+    for (size_t at = notes_find(text, ng_str_of("{{"), 0); rc == NG_OK && at != SIZE_MAX;
+         at = notes_find(text, ng_str_of("{{"), copied)) {
+        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
+        if (close == SIZE_MAX) {
+            break;
+        }
+        notes_buf_add(&out, notes_str(text.data + copied, at - copied));
+        rc = expand_one(view, &out, notes_trim(notes_str(text.data + at + 2, close - at - 2)),
+                        mode, mode == IN_SQL && in_quotes(notes_str(text.data, at)));
+        copied = close + 2;
+    }
+    notes_buf_add(&out, notes_str(text.data + copied, text.len - copied));
+    if (rc == NG_OK) {
+        *ret = notes_arena_copy(view->arena, notes_buf_str(&out));
+        rc = out.rc == NG_OK && ret->data != NULL ? NG_OK : notes_fail_memory(view->call);
+    }
+    notes_buf_done(&out);
+    return rc;
+}
+
+int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
+                      struct ng_str *ret)
+{
+    return expand(view, text, params ? WITH_PARAMS : TIMES_ONLY, ret);
+}
+
+/* ---- a statement */
+
+/* A list as a JSON array, for `IN (SELECT value FROM json_each(:name))`. */
+static struct ng_str list_json(struct notes_view *view, struct ng_str list)
+{
+    struct notes_buf json;
+    struct ng_str item;
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '[');
+    while (notes_view_next(&list, &item)) {
+        notes_json_text(&json, item);
+    }
+    notes_json_end(&json, ']');
+    struct ng_str copy = notes_arena_copy(view->arena, notes_buf_str(&json));
+    notes_buf_done(&json);
+    return copy;
+}
+
+static int run_sql(struct notes_view *view, struct ng_str sql)
+{
+    struct notes_sql_param params[NOTES_VIEW_PARAMS_MAX];
+    struct notes_sql statement = {.timeout_ms = view->self->query_timeout_ms,
+                                  .load = view->self->sql_load,
+                                  .params = params,
+                                  .param_count = view->count};
+    for (size_t i = 0; i < view->count; i++) {
+        params[i] = (struct notes_sql_param){.name = view->names[i], .text = view->values[i]};
+        params[i].is_number = notes_is(view->types[i], "number");
+        if (notes_is(view->types[i], "list") && params[i].text.data != NULL) {
+            params[i].text = list_json(view, params[i].text);
+        }
+    }
+    int rc = expand(view, sql, IN_SQL, &statement.text);
+    return rc == NG_OK
+               ? notes_sql_run(view->call, view->db, &statement, view->answer, &view->total)
+               : rc;
+}
+
+/* ---- filters */
+
+/* One query as it is put together. */
+struct query {
+    struct notes_view *view;
+    struct notes_buf sql;
+    struct notes_filter *filters[FILTERS_MAX];
+    size_t filter_count;
+    struct ng_str keys[KEYS_MAX]; /* of front matter, in the order of their parameters */
+    size_t key_count;
+    size_t keys_before; /* those that come before the filters' parameters */
+};
+
+static int compile(struct query *query, struct notes_buf *json)
+{
+    const struct ng_value *filters = NULL;
+    struct notes_view *view = query->view;
+    if (query->filter_count == FILTERS_MAX) {
+        return notes_view_fail(view, "it has too many filters", notes_str(NULL, 0));
+    }
+    if (json->rc != NG_OK) {
+        return notes_fail_memory(view->call);
+    }
+    int rc = view->call->host->json_parse(view->call, notes_buf_str(json), &filters);
+    struct notes_filter *filter = NULL;
+    rc = rc == NG_OK ? notes_filter_compile(view->call, filters, NOTES_ECONFIG, &filter) : rc;
+    if (rc == NG_OK) {
+        query->filters[query->filter_count++] = filter;
+    }
+    return rc;
+}
+
+/* The parameter of type list that a condition names; view->count: none. */
+static size_t list_param(const struct notes_view *view, struct ng_str condition)
+{
+    for (size_t at = notes_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
+         at = notes_find(condition, ng_str_of("{{"), at + 2)) {
+        size_t close = notes_find(condition, ng_str_of("}}"), at);
+        struct ng_str name =
+            close == SIZE_MAX ? notes_str("", 0)
+                              : notes_trim(notes_str(condition.data + at + 2, close - at - 2));
+        for (size_t i = 0; i < view->count; i++) {
+            if (notes_equal(view->names[i], name) && notes_is(view->types[i], "list")) {
+                return i;
+            }
+        }
+    }
+    return view->count;
+}
+
+/* A condition may only have variables in its value, and a value never begins the operator. */
+static int expand_condition(struct notes_view *view, struct ng_str condition,
+                            struct notes_buf *json)
+{
+    size_t at = 0;
+    while (at < condition.len && memchr("=!<>~{", condition.data[at], 6) == NULL) {
+        at++;
+    }
+    while (at < condition.len && memchr("=!<>~", condition.data[at], 5) != NULL) {
+        at++;
+    }
+    struct ng_str value = notes_str(condition.data + at, condition.len - at);
+    bool early = at == 0 || memchr("=!<>~", condition.data[at - 1], 5) == NULL;
+    struct ng_str expanded;
+    if (early && notes_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
+        return notes_view_fail(view, "variables stand behind the operator", condition);
+    }
+    int rc = notes_view_expand(view, value, true, &expanded);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct notes_buf whole;
+    notes_buf_init(&whole, SQL_BYTES_MAX);
+    notes_buf_add(&whole, notes_str(condition.data, at));
+    notes_buf_add_c(&whole, notes_begins(value, "{{") ? " " : "");
+    notes_buf_add(&whole, expanded);
+    notes_json_text(json, notes_buf_str(&whole));
+    notes_buf_done(&whole);
+    return NG_OK;
+}
+
+/* Every element of a list parameter makes a condition of its own. */
+static int add_conditions(struct notes_view *view, struct ng_str condition,
+                          struct notes_buf *json)
+{
+    size_t i = list_param(view, condition);
+    if (i == view->count) {
+        return expand_condition(view, condition, json);
+    }
+    struct ng_str all = view->values[i];
+    struct ng_str rest = all;
+    struct ng_str item;
+    int rc = NG_OK;
+    while (rc == NG_OK && notes_view_next(&rest, &item)) {
+        view->values[i] = item;
+        rc = expand_condition(view, condition, json);
+    }
+    view->values[i] = all;
+    return rc;
+}
+
+/* An `and` with a list parameter: one of its values. */
+static int add_alternatives(struct query *query, struct ng_str condition)
+{
+    struct notes_buf json;
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "or");
+    notes_json_begin(&json, '[');
+    int rc = add_conditions(query->view, condition, &json);
+    notes_json_end(&json, ']');
+    notes_json_end(&json, '}');
+    rc = rc == NG_OK ? compile(query, &json) : rc;
+    notes_buf_done(&json);
+    return rc;
+}
+
+static int add_list(struct query *query, const struct ng_value *filters, const char *name,
+                    struct notes_buf *json)
+{
+    struct notes_view *view = query->view;
+    const struct ng_host *host = view->call->host;
+    const struct ng_value *list = host->json_get(filters, name);
+    int rc = NG_OK;
+    if (list == NULL) {
+        return NG_OK;
+    }
+    notes_json_name_c(json, name);
+    notes_json_begin(json, '[');
+    for (const struct ng_value *item = host->json_first(list); rc == NG_OK && item != NULL;
+         item = host->json_next(item)) {
+        struct ng_str condition = host->json_text(item);
+        if (host->json_type(item) != NG_TYPE_STRING) {
+            rc = notes_view_fail(view, "its filters are lists of texts", ng_str_of(name));
+        } else if (strcmp(name, "and") == 0 && list_param(view, condition) < view->count) {
+            rc = add_alternatives(query, condition);
+        } else {
+            rc = add_conditions(view, condition, json);
+        }
+    }
+    notes_json_end(json, ']');
+    return rc;
+}
+
+static int add_filters(struct query *query, const struct ng_value *filters)
+{
+    static const char *const names[] = {"and", "or", "not"};
+    struct notes_buf json;
+    int rc = NG_OK;
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '{');
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(names); i++) {
+        rc = add_list(query, filters, names[i], &json);
+    }
+    notes_json_end(&json, '}');
+    rc = rc == NG_OK ? compile(query, &json) : rc;
+    notes_buf_done(&json);
+    return rc;
+}
+
+/* ---- order and group */
+
+static int add_key(struct query *query, const char *before, struct ng_str key,
+                   const char *behind)
+{
+    if (query->key_count == KEYS_MAX) {
+        return notes_view_fail(query->view, "it sorts by too many fields", notes_str(NULL, 0));
+    }
+    notes_buf_add_c(&query->sql, before);
+    notes_buf_add_c(&query->sql, "? ORDER BY f.rowid LIMIT 1)");
+    notes_buf_add_c(&query->sql, behind);
+    query->keys[query->key_count++] = key;
+    return NG_OK;
+}
+
+#define FIELD_TEXT "(SELECT f.text FROM fields f WHERE f.note = n.id AND f.key = "
+#define FIELD_NUMBER "(SELECT f.number FROM fields f WHERE f.note = n.id AND f.key = "
+#define FIELD_JSON                                                                             \
+    "(SELECT CASE WHEN f.number IS NULL THEN json_quote(f.text) ELSE f.text END"               \
+    " FROM fields f WHERE f.note = n.id AND f.key = "
+
+/* Numbers before words, what is missing last; then the value. */
+static int order_by_field(struct query *query, struct ng_str key, const char *direction)
+{
+    int rc = add_key(query, FIELD_TEXT, key, " IS NULL, ");
+    rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, " IS NULL, ") : rc;
+    rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, direction) : rc;
+    notes_buf_add_c(&query->sql, ", ");
+    rc = rc == NG_OK ? add_key(query, FIELD_TEXT, key, direction) : rc;
+    notes_buf_add_c(&query->sql, ", ");
+    return rc;
+}
+
+static const char *column_of(struct ng_str field)
+{
+    static const char *const columns[][2] = {
+        {"title", "ifnull(n.title_fold, n.path_fold)"},
+        {"path", "n.path"},
+        {"created", "n.created"},
+        {"modified", "n.modified"},
+        {"size", "n.size"},
+        {"words", "n.words"},
+    };
+    for (size_t i = 0; i < NG_COUNT(columns); i++) {
+        if (notes_is(field, columns[i][0])) {
+            return columns[i][1];
+        }
+    }
+    return NULL;
+}
+
+/* "title", "-data.rank": one field of an order. */
+static int order_by(struct query *query, struct ng_str field)
+{
+    bool down = notes_begins(field, "-");
+    struct ng_str name = down ? notes_str(field.data + 1, field.len - 1) : field;
+    const char *direction = down ? " DESC" : " ASC";
+    const char *column = column_of(name);
+    if (column != NULL) {
+        notes_buf_add_c(&query->sql, column);
+        notes_buf_add_c(&query->sql, direction);
+        notes_buf_add_c(&query->sql, ", ");
+        return NG_OK;
+    }
+    if (notes_begins(name, "data.") && name.len > 5) {
+        return order_by_field(query, notes_str(name.data + 5, name.len - 5), direction);
+    }
+    return notes_view_fail(
+        query->view,
+        "it sorts or groups by title, path, created, modified, size, words or "
+        "data.KEY only",
+        field);
+}
+
+static int order_all(struct query *query, const struct ng_value *sort, struct ng_str group)
+{
+    const struct ng_host *host = query->view->call->host;
+    int rc = NG_OK;
+    notes_buf_add_c(&query->sql, " ORDER BY ");
+    if (group.data != NULL) {
+        rc = order_by(query, group);
+    }
+    if (rc == NG_OK && host->json_type(sort) == NG_TYPE_STRING) {
+        rc = order_by(query, host->json_text(sort));
+    }
+    for (const struct ng_value *item = host->json_first(sort); rc == NG_OK && item != NULL;
+         item = host->json_next(item)) {
+        rc = order_by(query, host->json_text(item));
+    }
+    notes_buf_add_c(&query->sql, "n.path");
+    return rc;
+}
+
+static int select_group(struct query *query, struct ng_str group)
+{
+    notes_buf_add_c(&query->sql, "SELECT n.id");
+    if (group.data == NULL) {
+        return NG_OK;
+    }
+    notes_buf_add_c(&query->sql, ", ");
+    const char *column = column_of(group);
+    if (column != NULL) {
+        notes_buf_add_c(&query->sql, "json_quote(");
+        notes_buf_add_c(&query->sql, notes_is(group, "title") ? "n.title" : column);
+        notes_buf_add_char(&query->sql, ')');
+        return NG_OK;
+    }
+    if (!notes_begins(group, "data.")) {
+        return notes_view_fail(query->view, "it groups by a field such as data.status", group);
+    }
+    return add_key(query, FIELD_JSON, notes_str(group.data + 5, group.len - 5), "");
+}
+
+/* ---- the whole */
+
+static int bind_all(struct query *query, sqlite3_stmt *statement)
+{
+    int next = 1;
+    bool ok = true;
+    for (size_t i = 0; i < query->key_count; i++) {
+        if (i == query->keys_before) {
+            for (size_t k = 0; ok && k < query->filter_count; k++) {
+                ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
+            }
+        }
+        struct ng_str key = query->keys[i];
+        ok = ok && sqlite3_bind_text(statement, next++, key.data, (int)key.len,
+                                     SQLITE_STATIC) == SQLITE_OK;
+    }
+    for (size_t k = 0; ok && query->key_count == query->keys_before && k < query->filter_count;
+         k++) {
+        ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
+    }
+    return ok ? NG_OK : NG_EINTERNAL;
+}
+
+static int build(struct query *query, const struct ng_value *definition)
+{
+    const struct ng_host *host = query->view->call->host;
+    struct ng_str group = host->json_text(host->json_get(definition, "group"));
+    const struct ng_value *limit = host->json_get(definition, "limit");
+    int64_t most = 0;
+    int rc = add_filters(query, host->json_get(definition, "filters"));
+    rc = rc == NG_OK ? select_group(query, group) : rc;
+    query->keys_before = query->key_count;
+    notes_buf_add_c(&query->sql, " FROM notes n WHERE 1");
+    for (size_t i = 0; i < query->filter_count; i++) {
+        notes_buf_add_c(&query->sql, " AND (");
+        notes_buf_add(&query->sql, query->filters[i]->sql);
+        notes_buf_add_char(&query->sql, ')');
+    }
+    rc = rc == NG_OK ? order_all(query, host->json_get(definition, "sort"), group) : rc;
+    if (rc == NG_OK && limit != NULL) {
+        if (host->json_integer(limit, &most) != NG_OK || most < 1) {
+            return notes_view_fail(query->view, "its limit is a number from 1",
+                                   notes_str(NULL, 0));
+        }
+        notes_buf_printf(&query->sql, " LIMIT %lld", (long long)most);
+    }
+    notes_buf_add_char(&query->sql, '\0');
+    return rc == NG_OK && query->sql.rc != NG_OK ? notes_fail_memory(query->view->call) : rc;
+}
+
+static int run_filters(struct notes_view *view, const struct ng_value *definition)
+{
+    struct query query = {.view = view};
+    notes_buf_init(&query.sql, SQL_BYTES_MAX);
+    int rc = build(&query, definition);
+    if (rc == NG_OK && notes_filter_functions(view->db) != SQLITE_OK) {
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
+    }
+    sqlite3_stmt *statement = rc == NG_OK ? notes_view_prepare(view, query.sql.data) : NULL;
+    if (rc == NG_OK && statement == NULL) {
+        rc = NG_EINTERNAL;
+    }
+    if (rc == NG_OK && bind_all(&query, statement) != NG_OK) {
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
+        (void)sqlite3_finalize(statement);
+        statement = NULL;
+    }
+    if (statement != NULL) {
+        rc = notes_view_add_all(view, statement);
+    }
+    notes_buf_done(&query.sql);
+    return rc;
+}
+
+int notes_view_run_query(struct notes_view *view)
+{
+    const struct ng_host *host = view->call->host;
+    const struct ng_value *sql = host->json_get(view->definition, "sql");
+    const struct ng_value *query = host->json_get(view->definition, "query");
+    if (host->json_type(sql) == NG_TYPE_STRING) {
+        return run_sql(view, host->json_text(sql));
+    }
+    if (host->json_type(query) == NG_TYPE_OBJECT) {
+        return run_filters(view, query);
+    }
+    return notes_view_fail(view, "it has neither `query` (an object) nor `sql` (a text)",
+                           notes_str(NULL, 0));
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* create.c - the tool that makes a note, and never over another. */
+#include "create.h"
+#include "write.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "answer/answer.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+#define REPLY_BYTES_MAX 65536
+
+const char notes_create_summary[] =
+    "Create a new Markdown note (a .md file) in an OpenNotes notebook, for "
+    "knowledge that people read and edit too.\n\n"
+    "Required: 'title' - becomes the note's title in frontmatter\n\n"
+    "Optional:\n"
+    "- 'path': Directory within notebook (e.g., 'tasks/' creates in tasks folder), or the file "
+    "itself where it ends in '.md'\n"
+    "- 'template': Use a predefined template (e.g., 'meeting', 'task')\n"
+    "- 'content': Initial markdown body; with a template it comes behind it\n"
+    "- 'data': Additional frontmatter fields (e.g., {\"tag\": \"meeting\", \"priority\": "
+    "\"high\"})\n\n"
+    "Returns the created note path. Fails with NOTE_EXISTS where there is one already.";
+
+const char notes_create_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"title\"],"
+    "\"properties\":{"
+    "\"title\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
+    "\"description\":\"Note title (required)\"},"
+    "\"path\":{\"type\":\"string\","
+    "\"description\":\"Directory path within notebook (default: root)\"},"
+    "\"template\":{\"type\":\"string\","
+    "\"description\":\"Template name to use (must exist in notebook)\"},"
+    "\"content\":{\"type\":\"string\","
+    "\"description\":\"Initial markdown content (after frontmatter)\"},"
+    "\"data\":{\"type\":\"object\",\"maxProperties\":200,\"additionalProperties\":{"
+    "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},"
+    "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]},"
+    "\"description\":\"Frontmatter fields as key-value pairs\"}," NOTES_PARAM_NOTEBOOK "}}";
+
+const char notes_create_result[] =
+    "{\"type\":\"object\",\"required\":[\"created\",\"notebook\"],\"properties\":{"
+    "\"created\":{\"type\":\"object\",\"required\":[\"path\",\"absolutePath\",\"title\"],"
+    "\"properties\":{\"path\":{\"type\":\"string\"},\"absolutePath\":{\"type\":\"string\"},"
+    "\"title\":{\"type\":\"string\"}}},"
+    "\"notebook\":" NOTES_SCHEMA_NOTEBOOK "}}";
+
+/* In call memory: what the file service's function needs after the tool returned. */
+struct create_job {
+    const struct notes_notebook *notebook;
+    struct ng_str path, absolute, title, bytes;
+};
+
+static int fail_exists(struct ng_call *call, struct ng_str path)
+{
+    (void)ng_fail(call, NOTES_EEXISTS, "Note already exists: %.*s", (int)path.len, path.data);
+    call->host->hint(call, "Change it with the tool that edits notes, or choose another title "
+                           "or path.");
+    struct ng_writer *details = call->host->details(call);
+    if (details != NULL) {
+        call->host->json_object(details);
+        call->host->json_name(details, "path");
+        call->host->json_string(details, path);
+        call->host->json_end(details);
+    }
+    return NOTES_EEXISTS;
+}
+
+static int create_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    const struct create_job *job = user;
+    int rc = notes_write_inside(job->notebook, call, present, job->path);
+    if (rc == NG_OK && present->type != NG_FILE_NONE) {
+        rc = fail_exists(call, job->path);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->draft_text(next, &job->bytes, 1);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct notes_buf json;
+    notes_buf_init(&json, REPLY_BYTES_MAX);
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "created");
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "path");
+    notes_json_text(&json, job->path);
+    notes_json_name_c(&json, "absolutePath");
+    notes_json_text(&json, job->absolute);
+    notes_json_name_c(&json, "title");
+    notes_json_text(&json, job->title);
+    notes_json_end(&json, '}');
+    notes_notebook_write(job->notebook, &json);
+    notes_json_end(&json, '}');
+    rc = notes_answer_reply(call, &json);
+    notes_buf_done(&json);
+    return rc;
+}
+
+/* ---- where it will be */
+
+/* A name for a title that has no letters: the time, and a number that no other has. */
+static struct ng_str name_by_time(struct ng_call *call)
+{
+    char now[NOTES_TIME_SIZE];
+    uint32_t number = 0;
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+        return notes_str(NULL, 0);
+    }
+    notes_time_write_local(call->host->now_ms(), now);
+    return call->host->format(call, "%.4s%.2s%.2s-%.2s%.2s%.2s-%08x", now, now + 5, now + 8,
+                              now + 11, now + 14, now + 17, number);
+}
+
+/* The folder that `path` names, without slashes around it; absent: the root. */
+static struct ng_str folder_of(struct ng_str path)
+{
+    while (path.len > 0 && path.data[path.len - 1] == '/') {
+        path.len--;
+    }
+    return notes_is(path, ".") ? notes_str("", 0) : path;
+}
+
+static int note_path(struct ng_call *call, struct notes_arena *arena, struct ng_str title,
+                     struct ng_str *ret_path)
+{
+    struct ng_str given = ng_arg_text(call, "path");
+    if (notes_ends(given, ".md")) {
+        return notes_write_path(call, given, ret_path);
+    }
+    if (notes_begins(given, "/")) {
+        return notes_write_path(call, given, ret_path); /* says what is wrong with it */
+    }
+    struct ng_str slug = notes_slug(arena, title);
+    if (slug.data == NULL) {
+        return notes_fail_memory(call);
+    }
+    if (slug.len == 0) {
+        slug = name_by_time(call);
+        if (slug.data == NULL) {
+            return ng_fail(call, NG_EINTERNAL, "No memory, or no random number, for a name.");
+        }
+    }
+    struct ng_str folder = folder_of(given);
+    struct ng_str parts[] = {folder, ng_str_of(folder.len > 0 ? "/" : ""), slug,
+                             ng_str_of(".md")};
+    size_t len = 0;
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        len += parts[i].len;
+    }
+    char *path = ng_alloc(call, len + 1);
+    if (path == NULL) {
+        return notes_fail_memory(call);
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        memcpy(path + at, parts[i].data != NULL ? parts[i].data : "", parts[i].len);
+        at += parts[i].len;
+    }
+    return notes_write_path(call, notes_str(path, len), ret_path);
+}
+
+/* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
+ * where they differ. False: no note in it tells. */
+static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct ng_str path,
+                           size_t len, struct ng_str *ret_file)
+{
+    size_t slashes = 0;
+    size_t end = 0;
+    for (size_t i = 0; i < len; i++) {
+        slashes += path.data[i] == '/' ? 1 : 0;
+    }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_bind_text(statement, 1, path.data, (int)len, SQLITE_STATIC);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        return false;
+    }
+    struct ng_str file = notes_column_text(statement, 0);
+    while (end < file.len && slashes > 0) {
+        slashes -= file.data[end++] == '/' ? 1 : 0;
+    }
+    *ret_file = call->host->format(call, "%.*s%.*s", (int)end, file.data, (int)(path.len - len),
+                                   path.data + len);
+    return slashes == 0 && ret_file->data != NULL;
+}
+
+/* A folder of the path may be there in another form of Unicode: it is the same folder. */
+static int find_folder(const struct notes_notebook *notebook, struct ng_call *call, sqlite3 *db,
+                       struct ng_str path, struct ng_str *ret_file)
+{
+    sqlite3_stmt *statement = NULL;
+    *ret_file = path;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT file FROM notes WHERE file IS NOT NULL"
+                           " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
+                           -1, &statement, NULL) != SQLITE_OK) {
+        return notes_index_fail(notebook->index, call, db);
+    }
+    bool found = false;
+    for (size_t len = path.len; len > 0 && !found; len--) {
+        found =
+            path.data[len - 1] == '/' && folder_on_disk(call, statement, path, len, ret_file);
+    }
+    (void)sqlite3_finalize(statement);
+    *ret_file = found ? *ret_file : path;
+    return NG_OK;
+}
+
+/* There may be a note of this name in another form of Unicode: it is the same note. (One of
+ * this very name is the file service's to find: it knows the repeat of a call.) *ret_file: the
+ * path with its folders as they are on disk. */
+static int check_free(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str path, struct ng_str *ret_file)
+{
+    sqlite3 *db = NULL;
+    struct ng_str file = {NULL, 0};
+    *ret_file = path;
+    int rc = notes_index_is_plain(path) ? NG_OK : notes_index_begin(notebook->index, call, &db);
+    if (rc != NG_OK || db == NULL) {
+        return rc;
+    }
+    rc = notes_index_file(notebook->index, call, db, path, &file);
+    if (rc == NG_OK && file.data != NULL) {
+        rc = fail_exists(call, path);
+    }
+    rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
+    notes_index_end(notebook->index, db);
+    return rc;
+}
+
+/* ---- */
+
+static int create_note(struct notes_notebook *notebook, struct ng_call *call,
+                       struct notes_arena *arena)
+{
+    const struct ng_value *data = ng_arg(call, "data");
+    struct ng_str title = notes_trim(ng_arg_text(call, "title"));
+    struct create_job *job = ng_alloc(call, sizeof(*job));
+    struct notes_value *fields = notes_arena_alloc(arena, sizeof(*fields));
+    if (job == NULL || fields == NULL) {
+        return notes_fail_memory(call);
+    }
+    fields->type = NOTES_MAP;
+    if (title.len == 0) {
+        return ng_fail(call, NG_EINVAL, "`title` is empty; give the note a title.");
+    }
+    if (memchr(title.data, '\0', title.len) != NULL) {
+        return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
+    }
+    if (data != NULL) {
+        fields = notes_value_from(arena, call, data);
+    }
+    if (fields == NULL) {
+        return notes_fail_memory(call);
+    }
+    struct notes_new_note note = {
+        .title = title,
+        .template_name = ng_arg_text(call, "template"),
+        .content = ng_arg_text(call, "content"),
+        .data = fields,
+        .now_ms = call->host->now_ms(),
+    };
+    note.day_ms = note.now_ms;
+    job->notebook = notebook;
+    int rc = note_path(call, arena, title, &note.path);
+    job->path = note.path;
+    struct ng_str file;
+    rc = rc == NG_OK ? check_free(notebook, call, note.path, &file) : rc;
+    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &job->absolute) : rc;
+    rc = rc == NG_OK ? notes_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
+    if (rc == NG_OK && memchr(job->bytes.data, '\0', job->bytes.len) != NULL) {
+        rc = ng_fail(call, NG_EINVAL,
+                     "`content`, `data` or the template hold NUL characters; notes are text.");
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    job->title = call->host->format(call, "%.*s", (int)title.len, title.data);
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = job->absolute,
+        .fn = create_fn,
+        .user = job,
+        .parents = true,
+        .collection = NOTES_COLLECTION,
+        .exists_code = NOTES_EEXISTS,
+    };
+    return call->host->file_edit(call, &edit);
+}
+
+int notes_create_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
+    (void)args;
+    int rc = notes_notebook_pick(self, call, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_arena_init(&arena, NOTES_COMPOSE_MAX);
+    rc = create_note(notebook, call, &arena);
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
+    return rc;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* create_compose.c - what a new note is made of: data, content, template and group, the first
+ * of them before the others. */
+#include <string.h>
+
+#include "create.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+/* The layers of one note, parsed. */
+struct layers {
+    const struct notes_notebook *notebook;
+    struct ng_call *call;
+    struct notes_arena *arena;
+    const struct notes_new_note *note;
+    struct notes_value *groups;
+    struct ng_str template_name;
+    const struct notes_value *template_frontmatter, *content_frontmatter;
+    struct ng_str template_body, content_body;
+};
+
+/* ---- groups of .opennotes.json */
+
+static bool group_matches(struct layers *layers, const struct ng_value *group)
+{
+    const struct ng_host *host = layers->call->host;
+    const struct ng_value *globs = host->json_get(group, "globs");
+    if (host->json_type(globs) == NG_TYPE_STRING) {
+        return notes_glob(notes_nfc(layers->arena, host->json_text(globs)), layers->note->path);
+    }
+    for (const struct ng_value *glob = host->json_first(globs); glob != NULL;
+         glob = host->json_next(glob)) {
+        struct ng_str pattern = notes_nfc(layers->arena, host->json_text(glob));
+        if (pattern.data != NULL && notes_glob(pattern, layers->note->path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where several groups match, the first of them says it. */
+static int read_groups(struct layers *layers)
+{
+    const struct ng_host *host = layers->call->host;
+    const struct ng_value *config = layers->notebook->config;
+    const struct ng_value *groups = config != NULL ? host->json_get(config, "groups") : NULL;
+    layers->groups = notes_arena_alloc(layers->arena, sizeof(*layers->groups));
+    if (layers->groups == NULL) {
+        return notes_fail_memory(layers->call);
+    }
+    layers->groups->type = NOTES_MAP;
+    for (const struct ng_value *group = host->json_first(groups); group != NULL;
+         group = host->json_next(group)) {
+        if (!group_matches(layers, group)) {
+            continue;
+        }
+        const struct ng_value *metadata = host->json_get(group, "metadata");
+        struct notes_value *map = host->json_type(metadata) == NG_TYPE_OBJECT
+                                      ? notes_value_from(layers->arena, layers->call, metadata)
+                                      : layers->groups;
+        layers->groups =
+            map != NULL ? notes_value_merge(layers->arena, layers->groups, map) : NULL;
+        if (layers->groups == NULL) {
+            return notes_fail_memory(layers->call);
+        }
+        struct ng_str name = host->json_text(host->json_get(group, "template"));
+        if (layers->template_name.data == NULL && name.len > 0) {
+            layers->template_name = name;
+        }
+    }
+    return NG_OK;
+}
+
+/* ---- template and content */
+
+/* Splits a text into its front matter and the rest. */
+static int split_frontmatter(struct layers *layers, struct ng_str text,
+                             const struct notes_value **ret, struct ng_str *ret_body,
+                             struct ng_str *ret_error)
+{
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(text, &frontmatter);
+    *ret_body = notes_str(text.data + frontmatter.body, text.len - frontmatter.body);
+    struct ng_str yaml =
+        notes_str(text.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+    int rc = notes_frontmatter_parse(layers->arena, yaml, 2, ret, ret_error);
+    if (rc == NG_OK && frontmatter.there && (*ret)->first == NULL && notes_trim(yaml).len > 0) {
+        /* Nothing but comments: headings between two rules, and no front matter. */
+        *ret_body = notes_str(text.data + frontmatter.bom, text.len - frontmatter.bom);
+    }
+    return rc == NG_EINTERNAL ? notes_fail_memory(layers->call) : rc;
+}
+
+static int read_template(struct layers *layers, const struct notes_vars *vars)
+{
+    struct ng_str text = notes_str("", 0);
+    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str name = layers->template_name;
+    int rc = NG_OK;
+    if (name.data != NULL) {
+        rc = notes_template_text(layers->notebook, layers->call, name, &text);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct notes_buf filled;
+    notes_buf_init(&filled, NOTES_COMPOSE_MAX);
+    text = notes_utf8_clean(layers->arena, text);
+    if (text.data != NULL) {
+        notes_template_fill(&filled, text, vars);
+        text = filled.rc == NG_OK ? notes_arena_copy(layers->arena, notes_buf_str(&filled))
+                                  : notes_str(NULL, 0);
+    }
+    notes_buf_done(&filled);
+    if (text.data == NULL) {
+        return notes_fail_memory(layers->call);
+    }
+    rc = split_frontmatter(layers, text, &layers->template_frontmatter, &layers->template_body,
+                           &error);
+    if (rc == NG_EINVAL) {
+        return ng_fail(layers->call, NOTES_ECONFIG,
+                       "The front matter of the template '%.*s' does not parse: %.*s",
+                       (int)name.len, name.data, (int)error.len, error.data);
+    }
+    return rc;
+}
+
+static int read_content(struct layers *layers)
+{
+    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str content = layers->note->content;
+    int rc = split_frontmatter(layers, content.data != NULL ? content : notes_str("", 0),
+                               &layers->content_frontmatter, &layers->content_body, &error);
+    if (rc == NG_EINVAL) {
+        (void)ng_fail(layers->call, NG_EINVAL,
+                      "`content` begins with front matter that does not parse: %.*s",
+                      (int)error.len, error.data);
+        layers->call->host->hint(layers->call,
+                                 "Give front matter as `data`, or correct the YAML between the "
+                                 "two lines of `---`.");
+    }
+    return rc;
+}
+
+/* ---- putting it together */
+
+static bool has_created(const struct notes_value *map)
+{
+    return notes_value_get(map, ng_str_of("created")) != NULL ||
+           notes_value_get(map, ng_str_of("created_at")) != NULL ||
+           notes_value_get(map, ng_str_of("date")) != NULL;
+}
+
+static bool put_text(struct notes_arena *arena, struct notes_value *map, const char *key,
+                     struct ng_str text)
+{
+    struct notes_value value = {.type = NOTES_STRING, .text = notes_arena_copy(arena, text)};
+    return value.text.data != NULL && notes_value_put(arena, map, ng_str_of(key), &value);
+}
+
+/* Title and time first, then what the layers say. NULL: no memory. */
+static const struct notes_value *merge_layers(const struct layers *layers,
+                                              struct ng_str *ret_title)
+{
+    struct notes_arena *arena = layers->arena;
+    char now[NOTES_TIME_SIZE];
+    struct notes_value *map =
+        notes_value_merge(arena, layers->note->data, layers->content_frontmatter);
+    map = map != NULL ? notes_value_merge(arena, map, layers->template_frontmatter) : NULL;
+    map = map != NULL ? notes_value_merge(arena, map, layers->groups) : NULL;
+    struct notes_value *first = notes_arena_alloc(arena, sizeof(*first));
+    if (map == NULL || first == NULL) {
+        return NULL;
+    }
+    first->type = NOTES_MAP;
+    /* The argument is the title, unless `data` has one as well. */
+    const struct notes_value *title = notes_value_get(layers->note->data, ng_str_of("title"));
+    bool given =
+        title != NULL && title->type == NOTES_STRING && notes_trim(title->text).len > 0;
+    *ret_title = given ? title->text : layers->note->title;
+    notes_time_write_local(layers->note->now_ms, now);
+    bool ok = put_text(arena, first, "title", *ret_title) &&
+              (has_created(map) || put_text(arena, first, "created", ng_str_of(now)));
+    return ok ? notes_value_merge(arena, first, map) : NULL;
+}
+
+static void end_line(struct notes_buf *out)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '\n') {
+        notes_buf_add_char(out, '\n');
+    }
+}
+
+static void write_note(struct notes_buf *out, const struct layers *layers,
+                       const struct notes_value *frontmatter, struct ng_str title)
+{
+    struct notes_yaml yaml = {.out = out, .newline = "\n"};
+    notes_buf_add_c(out, "---\n");
+    notes_yaml_block(&yaml, frontmatter, 0);
+    notes_buf_add_c(out, "---\n");
+    notes_buf_add(out, layers->template_body);
+    end_line(out);
+    notes_buf_add(out, layers->content_body);
+    end_line(out);
+    if (layers->template_name.data == NULL && layers->note->content.data == NULL) {
+        notes_buf_add_c(out, "# ");
+        notes_buf_add(out, title);
+        notes_buf_add_char(out, '\n');
+    }
+}
+
+/* What was written says the same when it is read. */
+static int check_note(struct layers *layers, const struct notes_value *frontmatter,
+                      struct ng_str bytes)
+{
+    struct ng_str error = notes_str(NULL, 0);
+    const struct notes_value *back = NULL;
+    struct notes_frontmatter place;
+    notes_frontmatter_find(bytes, &place);
+    int rc = notes_frontmatter_parse(layers->arena,
+                                     notes_str(bytes.data + place.yaml, place.end - place.yaml),
+                                     2, &back, &error);
+    if (rc == NG_EINTERNAL) {
+        return notes_fail_memory(layers->call);
+    }
+    if (rc != NG_OK || !notes_value_equal(frontmatter, back)) {
+        return ng_fail(layers->call, NG_EINVAL,
+                       "`data` cannot be written as front matter: %.*s", (int)error.len,
+                       error.data != NULL ? error.data : "");
+    }
+    return NG_OK;
+}
+
+int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
+                  struct notes_arena *arena, const struct notes_new_note *note,
+                  struct ng_str *ret_bytes, struct ng_str *ret_title)
+{
+    struct layers layers = {
+        .notebook = notebook,
+        .call = call,
+        .arena = arena,
+        .note = note,
+        .template_name = note->template_name,
+    };
+    struct notes_vars vars = {
+        .title = note->title,
+        .slug = notes_slug(arena, note->title),
+        .now_ms = note->day_ms,
+        .data = note->data,
+    };
+    int rc = read_groups(&layers);
+    rc = rc == NG_OK ? read_template(&layers, &vars) : rc;
+    rc = rc == NG_OK ? read_content(&layers) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct notes_value *frontmatter = merge_layers(&layers, ret_title);
+    if (frontmatter == NULL) {
+        return notes_fail_memory(call);
+    }
+    struct notes_buf out;
+    notes_buf_init(&out, NOTES_COMPOSE_MAX);
+    write_note(&out, &layers, frontmatter, *ret_title);
+    char *bytes = out.rc == NG_OK ? ng_alloc(call, out.len + 1) : NULL;
+    if (bytes != NULL) {
+        memcpy(bytes, out.data, out.len);
+        *ret_bytes = notes_str(bytes, out.len);
+        rc = check_note(&layers, frontmatter, *ret_bytes);
+    } else {
+        rc = notes_fail_memory(call);
+    }
+    notes_buf_done(&out);
+    return rc;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* create_path.c - where notes may be written: below the notebook's folder, whatever the path
+ * and the links on its way say. */
+#include <string.h>
+
+#include "create.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+#define NAME_BYTES_MAX 255 /* of one folder or file, as file systems have it */
+#define PATH_BYTES_MAX 4000
+#define SHOWN_BYTES 200
+
+static int fail_path(struct ng_call *call, struct ng_str path, const char *why)
+{
+    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
+    return ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': %s", (int)shown.len,
+                   shown.data != NULL ? shown.data : "", why);
+}
+
+/* What is wrong with a name of a folder or file; NULL: nothing. */
+static const char *name_fault(struct ng_str name)
+{
+    if (name.data[0] == '.') {
+        return "names that begin with a dot are hidden, and no notes.";
+    }
+    if (name.len > NAME_BYTES_MAX) {
+        return "a name in it is longer than 255 bytes.";
+    }
+    char last = name.data[name.len - 1];
+    if (last == '.' || last == ' ' || name.data[0] == ' ') {
+        return "a name in it begins or ends in a blank, or ends in a dot.";
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (c < 0x20 || c == 0x7f || c == '\\') {
+            return "a name in it holds a control character or a backslash.";
+        }
+    }
+    return NULL;
+}
+
+int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+{
+    int rc = notes_index_path(call, given, ret_path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str path = *ret_path;
+    if (path.len > PATH_BYTES_MAX) {
+        return fail_path(call, path, "it is longer than 4000 bytes.");
+    }
+    for (size_t at = 0; at < path.len;) {
+        const char *slash = memchr(path.data + at, '/', path.len - at);
+        size_t len = slash != NULL ? (size_t)(slash - path.data) - at : path.len - at;
+        const char *fault = len == 0 ? NULL : name_fault(notes_str(path.data + at, len));
+        if (fault != NULL) {
+            return fail_path(call, path, fault);
+        }
+        at += len + 1;
+    }
+    if (!notes_ends(path, ".md")) {
+        return fail_path(call, path, "notes end in '.md'.");
+    }
+    return NG_OK;
+}
+
+static int fail_outside(struct ng_call *call, struct ng_str path)
+{
+    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
+    (void)ng_fail(call, NG_ETRAVERSAL, "Path traversal blocked: %.*s", (int)shown.len,
+                  shown.data);
+    call->host->hint(call, "A link on this path leaves the notebook. Use paths relative to "
+                           "notebook that stay inside.");
+    return NG_ETRAVERSAL;
+}
+
+/* Is `real` below the folder? */
+static bool is_below(struct ng_str folder, struct ng_str real)
+{
+    bool root = notes_is(folder, "/");
+    return real.len > folder.len && memcmp(real.data, folder.data, folder.len) == 0 &&
+           (root || real.data[folder.len] == '/');
+}
+
+int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
+                       const struct ng_file *present, struct ng_str path)
+{
+    return is_below(notebook->path, present->real) ? NG_OK : fail_outside(call, path);
+}
+
+/* The nearest part of `file` that is there, above a note that is not: a folder, or the note can
+ * never be. `absolute` ends with `file`. */
+static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng_str file)
+{
+    size_t base = absolute.len - file.len;
+    for (size_t len = file.len; len > 0; len--) {
+        struct ng_file found = {.size = sizeof(found)};
+        if (file.data[len - 1] != '/') {
+            continue;
+        }
+        int rc = call->host->file_stat(call, notes_str(absolute.data, base + len - 1), &found);
+        if (rc != NG_OK || found.type == NG_FILE_DIRECTORY) {
+            return rc;
+        }
+        if (found.type != NG_FILE_NONE) {
+            return fail_path(call, file, "a part of it is a file, not a folder.");
+        }
+    }
+    return NG_OK;
+}
+
+int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str file, struct ng_str *ret_absolute)
+{
+    struct ng_file found = {.size = sizeof(found)};
+    size_t size = notebook->path.len + file.len + 2;
+    char *absolute = ng_alloc(call, size);
+    if (absolute == NULL) {
+        return notes_fail_memory(call);
+    }
+    size_t len = notebook->path.len;
+    memcpy(absolute, notebook->path.data, len);
+    if (len > 1) {
+        absolute[len++] = '/';
+    }
+    memcpy(absolute + len, file.data, file.len);
+    len += file.len;
+    absolute[len] = '\0';
+    *ret_absolute = notes_str(absolute, len);
+    int rc = call->host->file_stat(call, *ret_absolute, &found);
+    if (rc == NG_EOUTSIDE) {
+        return fail_outside(call, file);
+    }
+    rc = rc == NG_OK ? notes_write_inside(notebook, call, &found, file) : rc;
+    return rc == NG_OK && found.type == NG_FILE_NONE ? check_parents(call, *ret_absolute, file)
+                                                     : rc;
+}

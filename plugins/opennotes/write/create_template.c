@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* create_template.c - templates: texts in .opennotes.json or files of the notebook, with
+ * variables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "create.h"
+#include "index/index.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+#define DISTANCE_MAX 3
+#define LIST_SEPARATOR ", "
+
+/* ---- finding one */
+
+static const struct ng_value *find_template(const struct notes_notebook *notebook,
+                                            struct ng_call *call, struct ng_str name,
+                                            struct ng_str *ret_nearest)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *all =
+        notebook->config != NULL ? host->json_get(notebook->config, "templates") : NULL;
+    size_t best = DISTANCE_MAX + 1;
+    *ret_nearest = notes_str(NULL, 0);
+    for (const struct ng_value *item = host->json_first(all); item != NULL;
+         item = host->json_next(item)) {
+        struct ng_str key = host->json_key(item);
+        if (notes_equal(key, name)) {
+            return item;
+        }
+        size_t distance = notes_distance(key, name, DISTANCE_MAX);
+        if (distance < best) {
+            best = distance;
+            *ret_nearest = key;
+        }
+    }
+    return NULL;
+}
+
+bool notes_template_known(const struct notes_notebook *notebook, struct ng_call *call,
+                          struct ng_str name)
+{
+    struct ng_str nearest;
+    return find_template(notebook, call, name, &nearest) != NULL;
+}
+
+static int fail_template(struct ng_call *call, struct ng_str name, struct ng_str nearest)
+{
+    (void)ng_fail(call, NOTES_ETEMPLATE, "Template not found: %.*s", (int)name.len, name.data);
+    if (nearest.data != NULL) {
+        call->host->hint(call, "Did you mean '%.*s'?", (int)nearest.len, nearest.data);
+    } else {
+        call->host->hint(call, "Check notebook .opennotes.json for templates");
+    }
+    return NOTES_ETEMPLATE;
+}
+
+/* The malloc'd bytes in call memory. */
+static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_text)
+{
+    char *copy = ng_alloc(call, bytes.len + 1);
+    if (copy != NULL && bytes.len > 0) {
+        memcpy(copy, bytes.data, bytes.len);
+    }
+    *ret_text = notes_str(copy, copy != NULL ? bytes.len : 0);
+    free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
+    return copy != NULL ? NG_OK : notes_fail_memory(call);
+}
+
+int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,
+                        struct ng_str name, struct ng_str *ret_text)
+{
+    struct ng_str nearest;
+    const struct ng_value *found = find_template(notebook, call, name, &nearest);
+    if (found == NULL) {
+        return fail_template(call, name, nearest);
+    }
+    struct ng_str text = call->host->json_text(found);
+    if (call->host->json_type(found) != NG_TYPE_STRING) {
+        return ng_fail(call, NOTES_ECONFIG,
+                       "The template '%.*s' in .opennotes.json is no text: write the template "
+                       "itself, or the path of a file in the notebook.",
+                       (int)name.len, name.data);
+    }
+    bool path = notes_ends(text, ".md") && memchr(text.data, '\n', text.len) == NULL &&
+                notes_find(text, ng_str_of("{{"), 0) == SIZE_MAX;
+    *ret_text = text;
+    if (!path) {
+        return NG_OK;
+    }
+    struct ng_str file;
+    struct ng_str bytes = notes_str(NULL, 0);
+    int rc = notes_index_path(call, text, &file);
+    if (rc == NG_OK) {
+        rc = notes_index_read(notebook->index, call, file, &bytes);
+    }
+    if (rc == NG_OK) {
+        rc = keep(call, bytes, ret_text);
+    }
+    if (rc == NOTES_ENOTE) {
+        (void)ng_fail(call, NOTES_ETEMPLATE,
+                      "Template not found: %.*s is the file %.*s, which is not in the notebook",
+                      (int)name.len, name.data, (int)text.len, text.data);
+        return NOTES_ETEMPLATE;
+    }
+    return rc;
+}
+
+/* ---- filling one in */
+
+static void set_text(struct notes_value *value, struct ng_str text)
+{
+    *value = (struct notes_value){.type = NOTES_STRING, .text = text};
+}
+
+/* What a name stands for. False: nothing. `scratch` holds texts that are made for it. */
+static bool lookup(const struct notes_vars *vars, struct ng_str name,
+                   char scratch[NOTES_TIME_SIZE], struct notes_value *ret_value)
+{
+    const struct notes_value *field = notes_value_get(vars->data, name);
+    if (field != NULL) {
+        *ret_value = *field;
+        return true;
+    }
+    notes_time_write_local(vars->now_ms, scratch);
+    if (notes_is(name, "title")) {
+        set_text(ret_value, vars->title);
+    } else if (notes_is(name, "slug")) {
+        set_text(ret_value, vars->slug);
+    } else if (notes_is(name, "date")) {
+        set_text(ret_value, notes_str(scratch, 10));
+    } else if (notes_is(name, "time")) {
+        set_text(ret_value, notes_str(scratch + 11, 5));
+    } else if (notes_is(name, "year")) {
+        set_text(ret_value, notes_str(scratch, 4));
+    } else if (notes_is(name, "month")) {
+        set_text(ret_value, notes_str(scratch + 5, 2));
+    } else if (notes_is(name, "day")) {
+        set_text(ret_value, notes_str(scratch + 8, 2));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void write_plain(struct notes_buf *out, const struct notes_value *value)
+{
+    if (value->type == NOTES_LIST) {
+        for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
+            notes_buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
+            write_plain(out, item);
+        }
+    } else if (value->type == NOTES_STRING) {
+        notes_buf_add(out, value->text);
+    } else if (value->type != NOTES_NULL) {
+        struct notes_yaml yaml = {.out = out, .newline = "\n"};
+        notes_yaml_flow(&yaml, value, false);
+    }
+}
+
+struct spot {
+    char before, after; /* next to it on its line, blanks left out; '\n': the line's end */
+    bool tight_before, tight_after;
+};
+
+static struct spot look_around(struct ng_str text, size_t from, size_t to)
+{
+    struct spot spot = {'\n', '\n', true, true};
+    while (from > 0 && text.data[from - 1] == ' ') {
+        from--;
+        spot.tight_before = false;
+    }
+    while (to < text.len && text.data[to] == ' ') {
+        to++;
+        spot.tight_after = false;
+    }
+    spot.before = from > 0 ? text.data[from - 1] : '\n';
+    spot.after = to < text.len && text.data[to] != '\r' ? text.data[to] : '\n';
+    return spot;
+}
+
+/* In front matter a value must stay one value, whatever is in it. */
+static void write_frontmatter(struct notes_buf *out, struct spot spot,
+                              const struct notes_value *value)
+{
+    struct notes_yaml yaml = {.out = out, .newline = "\n"};
+    bool in_flow = spot.before == '[' || spot.before == ',' || spot.after == ',' ||
+                   spot.after == ']' || spot.after == '}';
+    bool begins = ((spot.before == ':' || spot.before == '-') && !spot.tight_before) ||
+                  spot.before == '[' || spot.before == ',';
+    bool ends = spot.after == '\n' || spot.after == ',' || spot.after == ']' ||
+                spot.after == '}' || (spot.after == '#' && !spot.tight_after);
+    if (begins && ends) {
+        notes_yaml_flow(&yaml, value, in_flow);
+        return;
+    }
+    struct notes_buf plain;
+    notes_buf_init(&plain, out->max);
+    write_plain(&plain, value);
+    struct ng_str text = notes_buf_str(&plain);
+    if (spot.before == '"' && spot.tight_before) {
+        /* As a JSON string, without its quotes. */
+        struct notes_buf quoted;
+        notes_buf_init(&quoted, out->max);
+        notes_json_text(&quoted, text);
+        struct ng_str inner = notes_buf_str(&quoted);
+        notes_buf_add(out, notes_str(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
+        notes_buf_done(&quoted);
+    } else {
+        notes_buf_add(out, text);
+    }
+    notes_buf_done(&plain);
+}
+
+void notes_template_fill(struct notes_buf *out, struct ng_str text,
+                         const struct notes_vars *vars)
+{
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(text, &frontmatter);
+    size_t copied = 0;
+    for (size_t at = notes_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
+        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
+        if (close == SIZE_MAX) {
+            break;
+        }
+        char scratch[NOTES_TIME_SIZE];
+        struct notes_value value;
+        struct ng_str name = notes_trim(notes_str(text.data + at + 2, close - at - 2));
+        if (lookup(vars, name, scratch, &value)) {
+            notes_buf_add(out, notes_str(text.data + copied, at - copied));
+            copied = close + 2;
+            if (frontmatter.there && at < frontmatter.end) {
+                write_frontmatter(out, look_around(text, at, copied), &value);
+            } else {
+                write_plain(out, &value);
+            }
+            at = notes_find(text, ng_str_of("{{"), copied);
+        } else {
+            at = notes_find(text, ng_str_of("{{"), at + 2);
+        }
+    }
+    notes_buf_add(out, notes_str(text.data + copied, text.len - copied));
+}

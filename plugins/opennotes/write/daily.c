@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* daily.c - the tool for the note of a day: made where it is missing, added to where it is
+ * there. */
+#include <string.h>
+
+#include "answer/answer.h"
+#include "edit.h"
+#include "index/index.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+#include "write.h"
+
+#define TEMPLATE "daily"
+#define NOON_MS ((int64_t)12 * 3600 * 1000)
+#define PATH_BYTES_MAX 4096
+
+const char notes_daily_summary[] =
+    "Get the Markdown note of a day in an OpenNotes notebook, for a journal or to-do list: "
+    "made "
+    "where it is missing (from the template 'daily', if there is one), and returned.\n\n"
+    "- 'date': the day, YYYY-MM-DD (default: today)\n"
+    "- 'content': markdown that becomes the note's last lines";
+
+const char notes_daily_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    "\"date\":{\"type\":\"string\",\"description\":\"Day, YYYY-MM-DD (default: today)\"},"
+    "\"content\":{\"type\":\"string\","
+    "\"description\":\"Markdown to append\"}," NOTES_PARAM_NOTEBOOK "}}";
+
+const char notes_daily_result[] =
+    "{\"type\":\"object\",\"required\":[\"note\",\"created\",\"notebook\"],\"properties\":{"
+    "\"note\":{\"type\":\"object\",\"required\":[\"path\",\"content\",\"revision\"],"
+    "\"properties\":{\"path\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
+    "\"content\":{\"type\":\"string\"},\"frontmatter\":{\"type\":\"object\"},"
+    "\"frontmatterError\":{\"type\":\"string\"},\"wordCount\":{\"type\":\"integer\"},"
+    "\"size\":{\"type\":\"integer\"},\"revision\":{\"type\":\"string\"},"
+    "\"truncated\":{\"type\":\"boolean\"}}},"
+    "\"created\":{\"type\":\"boolean\",\"description\":\"The note was made by this call\"},"
+    "\"notebook\":" NOTES_SCHEMA_NOTEBOOK ",\"_guidance\":{\"type\":\"string\"}}}";
+
+/* In call memory. */
+struct daily_job {
+    const struct opennotes *self;
+    const struct notes_notebook *notebook;
+    struct ng_str path, content;
+    struct ng_str fresh; /* the note as it is made where there is none */
+};
+
+/* ---- the answer */
+
+static void write_note(struct notes_answer *answer, const struct daily_job *job,
+                       const struct notes_note *note, struct ng_str bytes, const char *revision)
+{
+    struct notes_buf *json = &answer->json;
+    notes_json_name_c(json, "note");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "path");
+    notes_json_text(json, job->path);
+    notes_json_name_c(json, "title");
+    notes_json_text(json, notes_note_title(note, job->path));
+    struct notes_buf *frontmatter = notes_answer_item(answer);
+    notes_value_json(frontmatter, note->frontmatter);
+    if (frontmatter->rc == NG_EINTERNAL) {
+        json->rc = NG_EINTERNAL;
+    }
+    bool whole = frontmatter->rc == NG_OK && frontmatter->len < notes_answer_room(answer) / 2;
+    if (whole) {
+        notes_json_name_c(json, "frontmatter");
+        notes_json_raw(json, notes_buf_str(frontmatter));
+    }
+    if (note->frontmatter_error.data != NULL) {
+        notes_json_name_c(json, "frontmatterError");
+        notes_json_text(json, note->frontmatter_error);
+    }
+    notes_json_name_c(json, "wordCount");
+    notes_json_int(json, (int64_t)note->words);
+    notes_json_name_c(json, "size");
+    notes_json_int(json, (int64_t)bytes.len);
+    notes_json_name_c(json, "revision");
+    notes_json_text(json, ng_str_of(revision));
+    struct ng_str content =
+        notes_json_cut(note->body, notes_answer_room(answer), answer->lines_max);
+    notes_json_name_c(json, "content");
+    notes_json_text(json, content);
+    whole = whole && content.len == note->body.len;
+    if (!whole) {
+        notes_json_name_c(json, "truncated");
+        notes_json_bool(json, true);
+    }
+    notes_json_end(json, '}');
+    if (!whole) {
+        notes_json_name_c(json, "_guidance");
+        notes_json_text(json,
+                        ng_str_of("The note is longer than one answer. Get it by its path "
+                                  "to read on."));
+    }
+}
+
+static int reply(struct ng_call *call, const struct daily_job *job, struct notes_arena *arena,
+                 struct ng_str bytes, bool created)
+{
+    struct notes_budget budget = {(size_t)job->self->max_bytes, (size_t)job->self->max_lines};
+    struct notes_answer answer;
+    struct notes_note note;
+    char revision[NOTES_REVISION_SIZE];
+    if (notes_note_parse(arena, bytes, &note) != NG_OK ||
+        notes_revision(bytes, -1, revision) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    notes_answer_begin(&answer, call, &budget, 1, 0);
+    notes_json_name_c(&answer.json, "created");
+    notes_json_bool(&answer.json, created);
+    notes_notebook_write(job->notebook, &answer.json);
+    write_note(&answer, job, &note, bytes, revision);
+    return notes_answer_end_plain(&answer);
+}
+
+/* ---- */
+
+static int append(struct ng_call *call, struct notes_arena *arena, const struct daily_job *job,
+                  struct ng_str *text)
+{
+    struct notes_change change = {.level = 0};
+    int rc = notes_text_append(arena, *text, job->content, &change);
+    if (rc != NG_OK) {
+        return rc == NG_ETOOLARGE
+                   ? ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
+                             (int)job->path.len, job->path.data)
+                   : notes_fail_memory(call);
+    }
+    *text = change.made;
+    return notes_edit_check(call, arena, job->path, &change);
+}
+
+static int daily_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                    void *user)
+{
+    const struct daily_job *job = user;
+    struct notes_arena arena;
+    bool there = present->type == NG_FILE_REGULAR;
+    int rc = notes_write_inside(job->notebook, call, present, job->path);
+    if (rc == NG_OK && present->type != NG_FILE_NONE && !there) {
+        rc = ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': it is no regular file.",
+                     (int)job->path.len, job->path.data);
+    }
+    struct ng_str old = there && present->data.data != NULL ? present->data : notes_str("", 0);
+    struct ng_str made = there ? old : job->fresh;
+    rc = rc == NG_OK && job->content.len > 0 ? notes_edit_text(call, job->path, old) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_arena_init(&arena, 0);
+    if (job->content.len > 0) {
+        rc = append(call, &arena, job, &made);
+    }
+    if (rc == NG_OK) {
+        rc = there ? notes_edit_draft(call, next, old, made)
+                   : call->host->draft_text(next, &made, 1);
+    }
+    rc = rc == NG_OK ? reply(call, job, &arena, made, !there) : rc;
+    notes_arena_done(&arena);
+    return rc;
+}
+
+/* Noon of the day, so that no zone's changes of the clock make it another. */
+static int day_of(struct ng_call *call, char day[NOTES_DAY_SIZE], int64_t *ret_ms)
+{
+    struct ng_str given = ng_arg_text(call, "date");
+    if (given.data == NULL) {
+        *ret_ms = call->host->now_ms();
+        notes_day_write(*ret_ms, day);
+        return NG_OK;
+    }
+    if (!notes_day_valid(given) || !notes_time_parse(given, ret_ms)) {
+        return ng_fail(call, NG_EINVAL, "`date` is '%.*s'; write a day as YYYY-MM-DD.",
+                       (int)notes_utf8_cut(given, 40).len, given.data);
+    }
+    *ret_ms += NOON_MS;
+    memcpy(day, given.data, given.len);
+    day[given.len] = '\0';
+    return NG_OK;
+}
+
+static int daily_path(const struct opennotes *self, struct ng_call *call, int64_t day_ms,
+                      struct ng_str day, struct ng_str *ret_path)
+{
+    struct notes_buf path;
+    struct notes_vars vars = {.title = day, .slug = day, .now_ms = day_ms};
+    notes_buf_init(&path, PATH_BYTES_MAX);
+    notes_template_fill(&path, ng_str_of(self->daily_path), &vars);
+    struct ng_str made = notes_buf_str(&path);
+    int rc =
+        path.rc == NG_OK ? notes_write_path(call, made, ret_path) : notes_fail_memory(call);
+    if (rc == NG_OK && ret_path->data >= made.data && ret_path->data <= made.data + made.len) {
+        /* It may be a part of what was given. */
+        *ret_path = call->host->format(call, "%.*s", (int)ret_path->len, ret_path->data);
+    }
+    notes_buf_done(&path);
+    return rc;
+}
+
+/* The note of that day may be there in another form of Unicode: the file as it is on disk. */
+static int daily_file(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str path, struct ng_str *ret_file)
+{
+    sqlite3 *db = NULL;
+    struct ng_str file = {NULL, 0};
+    *ret_file = path;
+    int rc = notes_index_is_plain(path) ? NG_OK : notes_index_begin(notebook->index, call, &db);
+    if (rc != NG_OK || db == NULL) {
+        return rc;
+    }
+    rc = notes_index_file(notebook->index, call, db, path, &file);
+    *ret_file = file.data != NULL ? file : path;
+    notes_index_end(notebook->index, db);
+    return rc;
+}
+
+static int daily_note(const struct opennotes *self, struct notes_notebook *notebook,
+                      struct ng_call *call, struct notes_arena *arena)
+{
+    struct daily_job *job = ng_alloc(call, sizeof(*job));
+    struct notes_value *none = notes_arena_alloc(arena, sizeof(*none));
+    char day[NOTES_DAY_SIZE];
+    int64_t day_ms = 0;
+    struct ng_str file;
+    struct ng_str absolute;
+    struct ng_str title;
+    if (job == NULL || none == NULL) {
+        return notes_fail_memory(call);
+    }
+    none->type = NOTES_MAP;
+    *job = (struct daily_job){.self = self, .notebook = notebook};
+    job->content = ng_arg_text(call, "content");
+    int rc = day_of(call, day, &day_ms);
+    rc = rc == NG_OK ? daily_path(self, call, day_ms, ng_str_of(day), &job->path) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    bool has = notes_template_known(notebook, call, ng_str_of(TEMPLATE));
+    struct notes_new_note note = {
+        .path = job->path,
+        .title = ng_str_of(day),
+        .template_name = has ? ng_str_of(TEMPLATE) : notes_str(NULL, 0),
+        .data = none,
+        .now_ms = call->host->now_ms(),
+        .day_ms = day_ms,
+    };
+    rc = daily_file(notebook, call, job->path, &file);
+    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
+    rc = rc == NG_OK ? notes_compose(notebook, call, arena, &note, &job->fresh, &title) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = absolute,
+        .fn = daily_fn,
+        .user = job,
+        .parents = true,
+        .max_bytes = NOTES_NOTE_EDIT_MAX,
+        .collection = NOTES_COLLECTION,
+    };
+    return call->host->file_edit(call, &edit);
+}
+
+int notes_daily_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
+    (void)args;
+    int rc = notes_notebook_pick(self, call, &notebook);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_arena_init(&arena, NOTES_COMPOSE_MAX);
+    rc = daily_note(self, notebook, call, &arena);
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
+    return rc;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* edit.c - the tool that changes a note in one place and leaves the rest byte for byte. */
+#include "edit.h"
+#include "write.h"
+
+#include <string.h>
+
+#include "index/index.h"
+#include "note/revision.h"
+#include "notebook/notebook.h"
+#include "text/codes.h"
+
+const char notes_edit_summary[] =
+    "Change a Markdown note of an OpenNotes notebook without sending it whole, to correct or "
+    "extend it.\n\n"
+    "operation:\n"
+    "- 'append': 'content' becomes the note's last lines\n"
+    "- 'prepend': 'content' becomes its first lines, behind the frontmatter\n"
+    "- 'replace_section': 'content' replaces what is below the heading 'section', up to the "
+    "next heading of the same or a higher level; the heading stays. Headings in list items and "
+    "quotes cannot be used\n"
+    "- 'set': sets the frontmatter fields in 'data' and keeps the layout of all others; null "
+    "removes a field\n\n"
+    "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
+    "note was changed meanwhile. Returns the note's new revision.";
+
+const char notes_edit_params[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\",\"operation\"],"
+    "\"properties\":{"
+    "\"path\":{\"type\":\"string\","
+    "\"description\":\"Path to the note file (relative to notebook root)\"},"
+    "\"operation\":{\"type\":\"string\",\"description\":\"What to do with the note\","
+    "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"set\"]},"
+    "\"content\":{\"type\":\"string\","
+    "\"description\":\"Markdown, for append, prepend and replace_section\"},"
+    "\"section\":{\"type\":\"string\","
+    "\"description\":\"Heading (or its anchor), for replace_section\"},"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
+    "\"description\":\"Frontmatter fields, for set; null removes one\"},"
+    "\"expectedRevision\":{\"type\":\"string\","
+    "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
+
+const char notes_edit_result[] =
+    "{\"type\":\"object\",\"required\":[\"path\",\"revision\"],\"properties\":{"
+    "\"path\":{\"type\":\"string\"},\"revision\":{\"type\":\"string\"}}}";
+
+enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, SET };
+
+/* In call memory. Arguments are lent for the call, which lives longer than the tool's run. */
+struct edit_job {
+    const struct notes_notebook *notebook;
+    struct ng_str path;
+    enum operation operation;
+    struct ng_str content, section;
+    const struct ng_value *data;
+};
+
+int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
+                     struct ng_str made)
+{
+    size_t head = 0;
+    size_t least = old.len < made.len ? old.len : made.len;
+    while (head < least && old.data[head] == made.data[head]) {
+        head++;
+    }
+    size_t tail = 0;
+    while (tail < least - head &&
+           old.data[old.len - 1 - tail] == made.data[made.len - 1 - tail]) {
+        tail++;
+    }
+    if (old.len == made.len && head == old.len) {
+        return NG_OK;
+    }
+    return call->host->draft_splice(next, head, old.len - head - tail,
+                                    notes_str(made.data + head, made.len - head - tail));
+}
+
+static int set_fields(struct ng_call *call, struct notes_arena *arena,
+                      const struct edit_job *job, struct ng_str bytes,
+                      struct notes_change *change)
+{
+    struct ng_str error = notes_str(NULL, 0);
+    struct notes_frontmatter frontmatter;
+    const struct notes_value *set = notes_value_from(arena, call, job->data);
+    if (set == NULL) {
+        return notes_fail_memory(call);
+    }
+    notes_frontmatter_find(bytes, &frontmatter);
+    *change = (struct notes_change){.old = bytes, .made = bytes, .to = frontmatter.body};
+    int rc = notes_frontmatter_set(arena, bytes, set, &change->made, &error);
+    if (rc == NG_EINVAL) {
+        return ng_fail(call, NG_EFAILED, "The note %.*s is unchanged: %.*s", (int)job->path.len,
+                       job->path.data, (int)error.len, error.data);
+    }
+    return rc;
+}
+
+static int make(struct ng_call *call, struct notes_arena *arena, const struct edit_job *job,
+                struct ng_str bytes, struct notes_change *change)
+{
+    switch (job->operation) {
+    case APPEND:
+        return notes_text_append(arena, bytes, job->content, change);
+    case PREPEND:
+        return notes_text_prepend(arena, bytes, job->content, change);
+    case REPLACE_SECTION:
+        return notes_text_section(call, arena, bytes, job->section, job->content, change);
+    case SET:
+        break;
+    }
+    return set_fields(call, arena, job, bytes, change);
+}
+
+static int reply(struct ng_call *call, struct ng_str path, struct ng_str made)
+{
+    char revision[NOTES_REVISION_SIZE];
+    if (notes_revision(made, -1, revision) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->reply_json(call);
+    if (writer == NULL) {
+        return notes_fail_memory(call);
+    }
+    host->json_object(writer);
+    host->json_name(writer, "path");
+    host->json_string(writer, path);
+    host->json_name(writer, "revision");
+    host->json_string(writer, ng_str_of(revision));
+    host->json_end(writer);
+    return NG_OK;
+}
+
+static int edit_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                   void *user)
+{
+    const struct edit_job *job = user;
+    struct notes_arena arena;
+    struct notes_change change = {.level = 0};
+    int rc = notes_write_inside(job->notebook, call, present, job->path);
+    if (rc == NG_OK && present->type != NG_FILE_REGULAR) {
+        rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
+                     job->path.data);
+    }
+    struct ng_str bytes = present->data.data != NULL ? present->data : notes_str("", 0);
+    rc = rc == NG_OK ? notes_edit_text(call, job->path, bytes) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    notes_arena_init(&arena, 0);
+    rc = make(call, &arena, job, bytes, &change);
+    if (rc == NG_EINTERNAL) {
+        rc = notes_fail_memory(call);
+    } else if (rc == NG_ETOOLARGE) {
+        rc = ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
+                     (int)job->path.len, job->path.data);
+    }
+    if (rc == NG_OK) {
+        rc = notes_edit_check(call, &arena, job->path, &change);
+    }
+    if (rc == NG_OK) {
+        rc = notes_edit_draft(call, next, bytes, change.made);
+    }
+    if (rc == NG_OK) {
+        rc = reply(call, job->path, change.made);
+    }
+    notes_arena_done(&arena);
+    return rc;
+}
+
+/* What the operation needs must be there, and nothing that it would ignore. */
+static int check_args(struct ng_call *call, struct edit_job *job)
+{
+    static const char *const names[] = {"append", "prepend", "replace_section", "set"};
+    struct ng_str operation = ng_arg_text(call, "operation");
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        job->operation = notes_is(operation, names[i]) ? (enum operation)i : job->operation;
+    }
+    const char *name = names[job->operation];
+    bool is_set = job->operation == SET;
+    bool is_section = job->operation == REPLACE_SECTION;
+    if (ng_has_arg(call, "data") != is_set) {
+        return ng_fail(call, NG_EINVAL,
+                       is_set ? "`data` is missing: operation '%s' sets the fields in it."
+                              : "`data` has no meaning for operation '%s'; use 'set' for it.",
+                       name);
+    }
+    if (ng_has_arg(call, "content") == is_set) {
+        return ng_fail(call, NG_EINVAL,
+                       is_set ? "`content` has no meaning for operation '%s'."
+                              : "`content` is missing: operation '%s' writes it.",
+                       name);
+    }
+    if (ng_has_arg(call, "section") != is_section) {
+        return ng_fail(call, NG_EINVAL,
+                       is_section ? "`section` is missing: operation '%s' wants a heading."
+                                  : "`section` has no meaning for operation '%s'.",
+                       name);
+    }
+    job->content = ng_arg_text(call, "content");
+    job->section = ng_arg_text(call, "section");
+    job->data = ng_arg(call, "data");
+    if (job->content.len > 0 && memchr(job->content.data, '\0', job->content.len) != NULL) {
+        return ng_fail(call, NG_EINVAL, "`content` holds NUL characters; notes are text.");
+    }
+    return NG_OK;
+}
+
+static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
+{
+    struct edit_job *job = ng_alloc(call, sizeof(*job));
+    sqlite3 *db = NULL;
+    int64_t id = 0;
+    struct ng_str file = {NULL, 0};
+    struct ng_str absolute;
+    struct ng_str path = ng_arg_text(call, "path");
+    struct notes_stat stat;
+    if (job == NULL) {
+        return notes_fail_memory(call);
+    }
+    *job = (struct edit_job){.notebook = notebook};
+    int rc = check_args(call, job);
+    rc = rc == NG_OK
+             ? notes_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
+             : rc;
+    if (rc == NG_OK && file.data == NULL) {
+        rc = notes_index_begin(notebook->index, call, &db);
+        rc = rc == NG_OK
+                 ? notes_index_find(notebook->index, call, db, path, &id, &job->path, &file)
+                 : rc;
+        notes_index_end(notebook->index, db);
+    }
+    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = absolute,
+        .fn = edit_fn,
+        .user = job,
+        .expected_revision = ng_arg_text(call, "expectedRevision"),
+        .max_bytes = NOTES_NOTE_EDIT_MAX,
+        .collection = NOTES_COLLECTION,
+    };
+    return call->host->file_edit(call, &edit);
+}
+
+int notes_edit_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct notes_notebook *notebook = NULL;
+    (void)args;
+    int rc = notes_notebook_pick(self, call, &notebook);
+    if (rc == NG_OK) {
+        rc = edit_note(notebook, call);
+        notes_notebook_done(notebook);
+    }
+    return rc;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* edit_check.c - what an edit must not do, looked for in its outcome: touch bytes or headings
+ * that are not its own, or take with it what only its reader of Markdown takes for a text. */
+#include <string.h>
+
+#include "edit.h"
+#include "markdown/outline.h"
+#include "text/codes.h"
+
+#define FENCE_MIN 3
+#define INDENT_MAX 3 /* blanks before a heading or a fence */
+
+int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes)
+{
+    const char *fault = NULL;
+    if (notes_begins(bytes, "\xff\xfe") || notes_begins(bytes, "\xfe\xff")) {
+        fault = "it is UTF-16 text, not UTF-8";
+    } else if (bytes.len > 0 && memchr(bytes.data, '\0', bytes.len) != NULL) {
+        fault = "it holds NUL bytes, so it is binary or not UTF-8 text";
+    } else if (!notes_utf8_valid(bytes)) {
+        fault = "it holds bytes that are not UTF-8 text";
+    }
+    return fault == NULL ? NG_OK
+                         : ng_fail(call, NOTES_ENOTTEXT,
+                                   "The note %.*s cannot be edited: %s. Only UTF-8 text is "
+                                   "edited, so that nothing in it is destroyed.",
+                                   (int)path.len, path.data, fault);
+}
+
+/* ---- headings outside */
+
+static int fail_heading(struct ng_call *call, struct ng_str path,
+                        const struct notes_outline_heading *item, bool lost)
+{
+    (void)ng_fail(call, NG_EFAILED,
+                  lost ? "The note %.*s is unchanged: with this content '%.*s' (line %u of its "
+                         "content) would be a heading no longer, or another one."
+                       : "The note %.*s is unchanged: this content would make '%.*s' (line %u "
+                         "of its content) a heading.",
+                  (int)path.len, path.data, (int)notes_utf8_cut(item->text, 200).len,
+                  item->text.data, (unsigned)item->line);
+    call->host->hint(call,
+                     "End what `content` opens (``` or ~~~, <!--, HTML), and put an empty "
+                     "line before a line of '=' or '-'.");
+    return NG_EFAILED;
+}
+
+static bool is_same(const struct notes_outline_heading *a,
+                    const struct notes_outline_heading *b)
+{
+    return a->level == b->level && a->nested == b->nested && notes_equal(a->text, b->text) &&
+           a->last_line - a->line == b->last_line - b->line;
+}
+
+static size_t body_of(struct ng_str bytes, struct ng_str *ret_body)
+{
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    *ret_body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    return frontmatter.body;
+}
+
+/* Headings that begin before `at` and behind `to`, both offsets of the file. */
+static void count_outside(const struct notes_outline *outline, size_t body, size_t at,
+                          size_t to, size_t *ret_before, size_t *ret_behind)
+{
+    *ret_before = *ret_behind = 0;
+    for (size_t i = 0; i < outline->count; i++) {
+        *ret_before += body + outline->items[i].at < at;
+        *ret_behind += body + outline->items[i].at >= to;
+    }
+}
+
+static int compare(struct ng_call *call, struct ng_str path, const struct notes_outline *old,
+                   const struct notes_outline *made, const size_t counts[4])
+{
+    size_t before = counts[0];
+    size_t behind = counts[1];
+    for (size_t i = 0; i < before; i++) {
+        if (i >= counts[2] || !is_same(&old->items[i], &made->items[i])) {
+            return fail_heading(call, path, &old->items[i], true);
+        }
+    }
+    if (counts[2] > before) {
+        return fail_heading(call, path, &made->items[before], false);
+    }
+    for (size_t i = 1; i <= behind; i++) {
+        const struct notes_outline_heading *item = &old->items[old->count - i];
+        if (i > counts[3] || !is_same(item, &made->items[made->count - i])) {
+            return fail_heading(call, path, item, true);
+        }
+    }
+    return counts[3] > behind
+               ? fail_heading(call, path, &made->items[made->count - counts[3]], false)
+               : NG_OK;
+}
+
+/* ---- lines that look like headings */
+
+static size_t count_of(struct ng_str line, size_t at, char c)
+{
+    size_t end = at;
+    while (end < line.len && line.data[end] == c) {
+        end++;
+    }
+    return end - at;
+}
+
+/* The level of "## text"; 0: the line is none. */
+static size_t level_of(struct ng_str line)
+{
+    size_t at = count_of(line, 0, ' ');
+    size_t level = at <= INDENT_MAX ? count_of(line, at, '#') : 0;
+    size_t behind = at + level;
+    bool ends = behind >= line.len || line.data[behind] == ' ' || line.data[behind] == '\t' ||
+                line.data[behind] == '\r';
+    return level <= 6 && ends ? level : 0;
+}
+
+/* Is a line the beginning, or the end, of a fenced code? */
+static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
+{
+    size_t at = count_of(line, 0, ' ');
+    char c = at < line.len && at <= INDENT_MAX ? line.data[at] : '\0';
+    size_t len = c == '`' || c == '~' ? count_of(line, at, c) : 0;
+    struct ng_str rest = notes_str(line.data + at + len, line.len - at - len);
+    if (*fence == '\0' && len >= FENCE_MIN &&
+        (c == '~' || rest.len == 0 || memchr(rest.data, '`', rest.len) == NULL)) {
+        *fence = c;
+        *fence_len = len;
+    } else if (*fence != '\0' && c == *fence && len >= *fence_len &&
+               notes_trim(rest).len == 0) {
+        *fence = '\0';
+    }
+}
+
+/* The offset of a line from `at` to `to` that would end the section, were it a heading, which
+ * the reader of Markdown takes for none; SIZE_MAX: there is none. Code between fences does not
+ * count, but where the last fence is never closed. */
+static size_t find_hidden(const struct notes_change *change,
+                          const struct notes_outline *outline, size_t body)
+{
+    char fence = '\0';
+    size_t fence_len = 0;
+    size_t in_fence = SIZE_MAX;
+    size_t item = 0;
+    for (size_t at = change->at; at < change->to;) {
+        const char *lf = memchr(change->old.data + at, '\n', change->to - at);
+        size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->to;
+        struct ng_str line = notes_str(change->old.data + at, end - at);
+        size_t level = level_of(line);
+        while (item < outline->count && body + outline->items[item].at < at) {
+            item++;
+        }
+        bool known = item < outline->count && body + outline->items[item].at == at;
+        if (level > 0 && level <= change->level && !known) {
+            if (fence == '\0') {
+                return at;
+            }
+            in_fence = in_fence == SIZE_MAX ? at : in_fence;
+        }
+        look_at_fence(line, &fence, &fence_len);
+        in_fence = fence == '\0' ? SIZE_MAX : in_fence;
+        at = end + 1;
+    }
+    return in_fence;
+}
+
+static int fail_hidden(struct ng_call *call, struct ng_str path,
+                       const struct notes_change *change, size_t at)
+{
+    const char *lf = memchr(change->old.data + at, '\n', change->old.len - at);
+    size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->old.len;
+    struct ng_str line = notes_utf8_cut(notes_str(change->old.data + at, end - at), 200);
+    (void)ng_fail(call, NG_EFAILED,
+                  "The note %.*s is unchanged: its line '%.*s' looks like the heading of the "
+                  "next section, but stands in HTML or in code that is not ended, so that it "
+                  "would be replaced, too.",
+                  (int)path.len, path.data, (int)notes_trim(line).len, notes_trim(line).data);
+    call->host->hint(call,
+                     "End the code or HTML before it, or change the text with a tool that "
+                     "edits files by their text.");
+    return NG_EFAILED;
+}
+
+/* ---- */
+
+static bool keeps_bytes(const struct notes_change *change)
+{
+    size_t tail = change->old.len - change->to;
+    return change->made.len >= change->at + tail &&
+           memcmp(change->old.data, change->made.data, change->at) == 0 &&
+           memcmp(change->old.data + change->to, change->made.data + change->made.len - tail,
+                  tail) == 0;
+}
+
+int notes_edit_check(struct ng_call *call, struct notes_arena *arena, struct ng_str path,
+                     const struct notes_change *change)
+{
+    struct notes_outline old;
+    struct notes_outline made;
+    struct ng_str bodies[2];
+    size_t counts[4]; /* headings before and behind the place: the old ones, those made */
+    if (!keeps_bytes(change)) {
+        return ng_fail(call, NG_EFAILED,
+                       "The note %.*s is unchanged: the edit would have changed more than its "
+                       "place. Please report this.",
+                       (int)path.len, path.data);
+    }
+    size_t old_body = body_of(change->old, &bodies[0]);
+    size_t made_body = body_of(change->made, &bodies[1]);
+    if (notes_outline_read(arena, bodies[0], &old) != NG_OK ||
+        notes_outline_read(arena, bodies[1], &made) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    size_t hidden = change->level > 0 ? find_hidden(change, &old, old_body) : SIZE_MAX;
+    if (hidden != SIZE_MAX) {
+        return fail_hidden(call, path, change, hidden);
+    }
+    if (change->level == 0 && !(old.whole && made.whole)) {
+        return NG_OK; /* where its Markdown ends to be read says nothing of its headings */
+    }
+    size_t tail = change->old.len - change->to;
+    count_outside(&old, old_body, change->at, change->to, &counts[0], &counts[1]);
+    count_outside(&made, made_body, change->at, change->made.len - tail, &counts[2],
+                  &counts[3]);
+    return compare(call, path, &old, &made, counts);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* edit_text.c - edits of a note's text by its bytes: behind it, before it, a section of it. All
+ * else stays as it is. */
+#include <string.h>
+
+#include "edit.h"
+#include "markdown/outline.h"
+
+/* ---- pieces */
+
+static bool uses_crlf(struct ng_str bytes)
+{
+    const char *end = bytes.len > 0 ? memchr(bytes.data, '\n', bytes.len) : NULL;
+    return end != NULL && end > bytes.data && end[-1] == '\r';
+}
+
+/* Adds a text with the file's line ends and one at its end. */
+static void add_lines(struct notes_buf *out, struct ng_str text, bool crlf)
+{
+    for (size_t at = 0; at < text.len;) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+        size_t len = stop - at;
+        len -= len > 0 && end != NULL && text.data[stop - 1] == '\r' ? 1 : 0;
+        notes_buf_add(out, notes_str(text.data + at, len));
+        notes_buf_add_c(out, crlf ? "\r\n" : "\n");
+        at = stop + 1;
+    }
+}
+
+/* `content` as lines of its own at `at`, in place of what is up to `to`. */
+static int put_lines(struct notes_arena *arena, struct ng_str bytes, size_t at, size_t to,
+                     struct ng_str content, struct notes_change *change)
+{
+    struct notes_buf out;
+    bool crlf = uses_crlf(bytes);
+    notes_buf_init(&out, NOTES_COMPOSE_MAX);
+    notes_buf_add(&out, notes_str(bytes.data, at));
+    if (at > 0 && bytes.data[at - 1] != '\n' && content.len > 0 &&
+        !(at == 3 && notes_begins(bytes, "\xef\xbb\xbf"))) {
+        notes_buf_add_c(&out, crlf ? "\r\n" : "\n");
+    }
+    add_lines(&out, content, crlf);
+    notes_buf_add(&out, notes_str(bytes.data + to, bytes.len - to));
+    int rc = out.rc;
+    if (rc == NG_OK) {
+        change->old = bytes;
+        change->at = at;
+        change->to = to;
+        change->made = notes_arena_copy(arena, notes_buf_str(&out));
+        rc = change->made.data != NULL ? NG_OK : NG_EINTERNAL;
+    }
+    notes_buf_done(&out);
+    return rc;
+}
+
+int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                      struct notes_change *change)
+{
+    return put_lines(arena, bytes, bytes.len, bytes.len, content, change);
+}
+
+int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                       struct notes_change *change)
+{
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    return put_lines(arena, bytes, frontmatter.body, frontmatter.body, content, change);
+}
+
+/* ---- sections */
+
+/* Where the line behind the one at `at` begins. */
+static size_t next_line(struct ng_str bytes, size_t at)
+{
+    const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
+    return end != NULL ? (size_t)(end - bytes.data) + 1 : bytes.len;
+}
+
+static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
+                          size_t matches)
+{
+    (void)ng_fail(call, NG_EINVAL, "The note has the heading '%.*s' %zu times.",
+                  (int)item->text.len, item->text.data, matches);
+    call->host->hint(call,
+                     "Name the first by its anchor: '#%.*s'; the next has '-1' behind it.",
+                     (int)item->slug.len, item->slug.data);
+    return NG_EINVAL;
+}
+
+/* A section within a list item or a quote ends with it, and its lines bear its marks. */
+static int fail_nested(struct ng_call *call, const struct notes_outline_heading *item)
+{
+    (void)ng_fail(
+        call, NG_EFAILED,
+        "The note is unchanged: the heading '%.*s' (line %u of its content) stands in "
+        "a list item, a quote or a footnote; only sections of headings that stand by "
+        "themselves are replaced.",
+        (int)item->text.len, item->text.data, (unsigned)item->line);
+    call->host->hint(call, "Replace the section around it, or change its lines with a tool "
+                           "that edits files by their text.");
+    return NG_EFAILED;
+}
+
+static int find_section(struct ng_call *call, const struct notes_outline *outline,
+                        struct ng_str section, size_t *ret_found)
+{
+    size_t matches = 0;
+    if (!notes_outline_find(outline, section, ret_found, &matches)) {
+        return notes_fail_memory(call);
+    }
+    if (!outline->whole) {
+        return ng_fail(call, NG_EFAILED,
+                       "The note is unchanged: its Markdown is nested too deep or has too many "
+                       "parts to be read to its end, so that it is not known where a section "
+                       "ends.");
+    }
+    if (matches > 1) {
+        return fail_ambiguous(call, &outline->items[*ret_found], matches);
+    }
+    if (matches == 0) {
+        return notes_outline_fail(call, outline, section);
+    }
+    const struct notes_outline_heading *item = &outline->items[*ret_found];
+    return item->nested ? fail_nested(call, item) : NG_OK;
+}
+
+/* Behind the empty lines that begin at `at`. */
+static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
+{
+    while (at < end) {
+        size_t next = next_line(bytes, at);
+        if (notes_trim(notes_str(bytes.data + at, next - at)).len > 0) {
+            break;
+        }
+        at = next;
+    }
+    return at < end ? at : end;
+}
+
+/* Where the empty lines begin that end at `end`. */
+static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
+{
+    size_t last = from;
+    for (size_t at = from; at < end;) {
+        size_t next = next_line(bytes, at);
+        last = notes_trim(notes_str(bytes.data + at, next - at)).len > 0 ? next : last;
+        at = next;
+    }
+    return last;
+}
+
+int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct ng_str bytes,
+                       struct ng_str section, struct ng_str content,
+                       struct notes_change *change)
+{
+    struct notes_outline outline;
+    struct notes_frontmatter frontmatter;
+    size_t found = 0;
+    notes_frontmatter_find(bytes, &frontmatter);
+    struct ng_str body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    if (notes_outline_read(arena, body, &outline) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    int rc = find_section(call, &outline, section, &found);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct notes_outline_heading *next = notes_outline_next(&outline, found);
+    size_t end = next != NULL ? frontmatter.body + next->at : bytes.len;
+    size_t start = frontmatter.body + outline.items[found].end;
+    start = start < end ? start : end;
+    /* The empty lines around the old text stay around the new one. */
+    size_t from = skip_blank(bytes, start, end);
+    size_t to = from < end ? before_blank(bytes, from, end) : end;
+    if (from == end && end < bytes.len && from > start) {
+        to = from = next_line(bytes, start);
+    }
+    if (content.len > 0 && (content.data[0] == '\n' || content.data[0] == '\r')) {
+        from = start;
+    }
+    change->level = outline.items[found].level;
+    return put_lines(arena, bytes, from, to < from ? from : to, content, change);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_rig.c - what test_files*.c share; the header says what it is for.
+ */
+#include "test_files_rig.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/files/files_state.h"
+#include "core/store/idempotency.h"
+
+const char *const sets[] = {"plugins=file_editor", NULL};
+
+int setup(void **state)
+{
+    struct harness *harness = calloc(1, sizeof(*harness));
+    assert_non_null(harness);
+    harness_open(harness, sets);
+    *state = harness;
+    return 0;
+}
+
+int teardown(void **state)
+{
+    harness_close(*state);
+    free(*state);
+    return 0;
+}
+
+/* ---- helpers */
+
+struct ng_str in_root(struct harness *harness, char *path, const char *name)
+{
+    (void)snprintf(path, PATH_SIZE, "%s/files/%s", harness->dir, name);
+    return ng_str_of(path);
+}
+
+void put(struct harness *harness, const char *name, const char *text)
+{
+    char path[PATH_SIZE];
+    (void)in_root(harness, path, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    (void)close(fd);
+}
+
+char *get(struct harness *harness, const char *name)
+{
+    char path[PATH_SIZE];
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    (void)in_root(harness, path, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        free(text);
+        return NULL;
+    }
+    assert_true(read(fd, text, (1 << 20) - 1) >= 0);
+    (void)close(fd);
+    return text;
+}
+
+void has(struct harness *harness, const char *name, const char *text)
+{
+    char *there = get(harness, name);
+    assert_non_null(there);
+    assert_string_equal(there, text);
+    free(there);
+}
+
+size_t count_temps(struct harness *harness)
+{
+    char path[PATH_SIZE];
+    size_t count = 0;
+    (void)in_root(harness, path, "");
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        count += strncmp(entry->d_name, FILES_TEMP_PREFIX, strlen(FILES_TEMP_PREFIX)) == 0;
+    }
+    (void)closedir(dir);
+    return count;
+}
+
+static int count_row(void *user, const struct ng_doc *row)
+{
+    (void)row;
+    ++*(size_t *)user;
+    return 0;
+}
+
+size_t count_intents(struct harness *harness)
+{
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    size_t count = 0;
+    uint64_t total = 0;
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(FILES_INTENTS),
+        .space = ng_str_of(FILES_INTENT_SPACE),
+        .limit = 1000,
+    };
+    assert_int_equal(
+        store_query(harness->gateway->store, call, &query, count_row, &count, &total), NG_OK);
+    call_unref(call);
+    return count;
+}
+
+struct answer edit(struct harness *harness, const char *args, const char *name)
+{
+    char text[4096];
+    (void)snprintf(text, sizeof(text), "{\"path\":\"%s/files/%s\",%s}", harness->dir, name,
+                   args);
+    return harness_call(harness, "fileEditor", text);
+}
+
+void edit_fails(struct harness *harness, const char *args, const char *name, const char *code,
+                const char *part)
+{
+    struct answer answer = edit(harness, args, name);
+    assert_string_equal(answer.code, code);
+    if (strstr(answer.message, part) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", part, answer.message);
+    }
+    answer_free(&answer);
+}
+
+void edit_works(struct harness *harness, const char *args, const char *name)
+{
+    struct answer answer = edit(harness, args, name);
+    if (answer.rc != NG_OK) {
+        fail_msg("%s: %s %s", args, answer.code, answer.message);
+    }
+    answer_free(&answer);
+}
+
+struct call *keyed_call(struct harness *harness)
+{
+    struct json_error error;
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    call->idempotency_key = ng_str_of("k");
+    assert_int_equal(
+        json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
+        NG_OK);
+    assert_int_equal(idempotency_begin(call), IDEMPOTENCY_RUN);
+    return call;
+}
+
+/* ---- other processes */
+
+void close_gateway(struct harness *harness)
+{
+    assert_true(gateway_drain(harness->gateway, 10000));
+    gateway_close(harness->gateway);
+    harness->gateway = NULL;
+}
+
+void open_gateway(struct harness *harness)
+{
+    char data_dir[300];
+    struct buf error;
+    struct config *config = NULL;
+    (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", harness->dir);
+    const char *own[] = {sets[0], data_dir};
+    struct config_input input = {.no_file = true, .sets = own, .set_count = 2};
+    buf_init(&error, 65536);
+    if (config_load(&input, &config, &error) != NG_OK ||
+        gateway_open(config, GATEWAY_FULL, 5000, &harness->gateway, &error) != NG_OK) {
+        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
+        abort();
+    }
+    buf_done(&error);
+}
+
+void pause_us(long us)
+{
+    struct timespec time = {0, us * 1000};
+    (void)nanosleep(&time, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* test_files_shared.c - two gateways with one database and one root: what one left unfinished
+ * is not forgotten when the other one has gone on with the file.
+ */
+#include "test_files_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/str.h"
+#include "core/cluster/cluster.h"
+#include "core/files/files_state.h"
+#include "core/store/idempotency.h"
+#include "hub.h"
+
+struct pair {
+    struct harness first, second;
+    char root[PATH_SIZE];
+};
+
+static int setup_pair(void **state)
+{
+    static const char *const first[] = {"plugins=file_editor", "documents=" HUB_MODULE, NULL};
+    struct pair *pair = calloc(1, sizeof(*pair));
+    assert_non_null(pair);
+    hub_reset();
+    harness_open(&pair->first, first);
+    (void)snprintf(pair->root, sizeof(pair->root), "roots=%s/files", pair->first.dir);
+    const char *const second[] = {first[0], first[1], pair->root, NULL};
+    harness_open(&pair->second, second);
+    *state = pair;
+    return 0;
+}
+
+static int teardown_pair(void **state)
+{
+    struct pair *pair = *state;
+    hub_reset();
+    harness_close(&pair->second);
+    harness_close(&pair->first);
+    free(pair);
+    return 0;
+}
+
+static void end_keyed_call(struct call *call)
+{
+    idempotency_end(call);
+    call_unref(call);
+}
+
+/* The intent of a removal that could not be completed: its file is gone. */
+static void leave_removal(struct harness *harness, struct ng_str path, const char *text)
+{
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    struct call *call = keyed_call(harness);
+    assert_int_equal(cluster_announce(harness->gateway->cluster, call), NG_OK);
+    assert_int_equal(files_record_init(call, &record, FILE_CHANGE_DELETE), NG_OK);
+    record.real = path;
+    record.space = ng_str_of("shared");
+    files_hash(ng_str_of(text), record.before);
+    record.undo.kind = NG_UNDO_EDIT;
+    record.undo.op = record.op;
+    record.undo.inserted = ng_str_of("");
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, changes, count), NG_OK);
+    end_keyed_call(call);
+}
+
+static void call_at(struct harness *gateway, const char *args)
+{
+    struct answer answer = harness_call(gateway, "fileEditor", args);
+    if (answer.rc != NG_OK) {
+        fail_msg("%s: %s %s", args, answer.code, answer.message);
+    }
+    answer_free(&answer);
+}
+
+static void move_at(struct pair *pair, struct harness *gateway, const char *from,
+                    const char *to)
+{
+    char args[3 * PATH_SIZE];
+    const char *dir = pair->first.dir;
+    (void)snprintf(args, sizeof(args),
+                   "{\"command\":\"move\",\"path\":\"%s/files/%s\","
+                   "\"destination\":\"%s/files/%s\"}",
+                   dir, from, dir, to);
+    call_at(gateway, args);
+}
+
+/* The removal that leave_removal() left, once more. */
+static void repeat_is_answered(struct harness *harness, struct ng_str path)
+{
+    bool answered = false;
+    struct call *repeat = keyed_call(harness);
+    assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &path, 1, &answered),
+                     NG_OK);
+    assert_true(answered);
+    end_keyed_call(repeat);
+}
+
+/* Else its repeat would remove what was made since. */
+static void test_a_removal_before_a_file_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    struct ng_str name = in_root(&pair->first, path, "f");
+    leave_removal(&pair->first, name, "old");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," CREATE "}", path);
+    call_at(&pair->second, args);
+    repeat_is_answered(&pair->first, name);
+    has(&pair->first, "f", "new");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," UNDO "}", path);
+    call_at(&pair->second, args);
+    assert_null(get(&pair->first, "f"));
+}
+
+/* The same of a file that another gateway moved there ... */
+static void test_a_removal_before_a_move_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    struct ng_str name = in_root(&pair->first, path, "f");
+    leave_removal(&pair->first, name, "old");
+    put(&pair->first, "g", "another");
+    move_at(pair, &pair->second, "g", "f");
+    repeat_is_answered(&pair->first, name);
+    has(&pair->first, "f", "another");
+}
+
+/* ... or moved back. */
+static void test_a_removal_before_a_move_undone_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    put(&pair->first, "g", "another");
+    move_at(pair, &pair->second, "g", "f");
+    struct ng_str former = in_root(&pair->first, path, "g");
+    leave_removal(&pair->first, former, "made there since");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", pair->first.dir);
+    call_at(&pair->second, args);
+    repeat_is_answered(&pair->first, former);
+    has(&pair->first, "g", "another");
+}
+
+/* What the gateway remembers of the history is not what is there by now. */
+static void test_an_undo_of_a_move_made_elsewhere(void **state)
+{
+    struct pair *pair = *state;
+    char args[2 * PATH_SIZE];
+    const char *dir = pair->first.dir;
+    put(&pair->first, "f", "one\n");
+    put(&pair->first, "g", "another");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," APPEND "}", dir);
+    call_at(&pair->second, args);
+    move_at(pair, &pair->first, "f", "h");
+    move_at(pair, &pair->first, "g", "f");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    has(&pair->first, "g", "another");
+    assert_null(get(&pair->first, "f"));
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/h\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/f\"," UNDO "}", dir);
+    call_at(&pair->second, args);
+    has(&pair->first, "f", "one\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_file_made_elsewhere, setup_pair,
+                                        teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_made_elsewhere, setup_pair,
+                                        teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_undone_elsewhere,
+                                        setup_pair, teardown_pair),
+        cmocka_unit_test_setup_teardown(test_an_undo_of_a_move_made_elsewhere, setup_pair,
+                                        teardown_pair),
+    };
+    (void)hub_load();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
