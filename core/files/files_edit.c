@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
 #include "files_state.h"
@@ -14,7 +15,10 @@ static int edit_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->edit.path;
-    int code = op->edit.exists_code != 0 ? op->edit.exists_code : NG_ECONFLICT;
+    int code = NG_ECONFLICT;
+    if (op->edit.exists_code != 0) {
+        code = op->edit.exists_code;
+    }
     return call_fail(op->call, code,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`create`.",
@@ -24,13 +28,19 @@ static int fail_exists(struct file_op *op)
 static int edit_save(struct file_op *op)
 {
     enum file_saved saved = FILE_SAVED;
-    int rc = op->record.kind == FILE_CHANGE_DELETE ? files_remove(op, &op->place, &saved)
-                                                   : files_save(op, &op->place, &saved);
+    int rc;
+    if (op->record.kind == FILE_CHANGE_DELETE) {
+        rc = files_remove(op, &op->place, &saved);
+    } else {
+        rc = files_save(op, &op->place, &saved);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, edit_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, edit_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
 /* What the change is, from what the tool's function left in the draft. */
@@ -44,7 +54,11 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         record->kind = FILE_CHANGE_DELETE;
         record->after[0] = '\0';
     } else {
-        record->kind = there ? FILE_CHANGE_EDIT : FILE_CHANGE_CREATE;
+        if (there) {
+            record->kind = FILE_CHANGE_EDIT;
+        } else {
+            record->kind = FILE_CHANGE_CREATE;
+        }
         op->next = view->text;
         rc = call_count_bytes(call, op->next.len);
         if (rc != NG_OK) {
@@ -56,7 +70,11 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         }
     }
     memset(&record->undo, 0, sizeof(record->undo));
-    record->undo.kind = there ? NG_UNDO_EDIT : NG_UNDO_CREATE;
+    if (there) {
+        record->undo.kind = NG_UNDO_EDIT;
+    } else {
+        record->undo.kind = NG_UNDO_CREATE;
+    }
     record->undo.inserted = ng_str_of("");
     if (rc == NG_OK && record->kind == FILE_CHANGE_EDIT && record->undoable) {
         rc = files_undo_make(call, op->present.data, op->next, &record->undo);
@@ -75,7 +93,12 @@ static int edit_run(struct file_op *op)
 {
     struct call *call = op->call;
     struct draft_view view = {0};
-    struct ng_str data = op->present.data.data != NULL ? op->present.data : ng_str_of("");
+    struct ng_str data;
+    if (op->present.data.data != NULL) {
+        data = op->present.data;
+    } else {
+        data = ng_str_of("");
+    }
     struct ng_draft *draft = store_draft_new(call, ng_str_of("{}"), data);
     if (draft == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
@@ -114,9 +137,10 @@ static int edit_run(struct file_op *op)
             return files_op_intent(op, edit_save);
         }
     }
-    return op->record.before[0] == '\0'
-               ? NG_OK
-               : call->pub.host->revision_text(&call->pub, ng_str_of(op->record.before));
+    if (op->record.before[0] == '\0') {
+        return NG_OK;
+    }
+    return call->pub.host->revision_text(&call->pub, ng_str_of(op->record.before));
 }
 
 static int edit_locked(struct file_op *op)
@@ -156,10 +180,14 @@ static int edit_locked(struct file_op *op)
         }
     }
     op->present.space = record->space;
-    if (rc == NG_OK) {
-        rc = files_op_expect(op, op->edit.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? edit_run(op) : rc;
+    rc = files_op_expect(op, op->edit.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return edit_run(op);
 }
 
 static int edit_begin(struct file_op *op)
@@ -185,10 +213,13 @@ int files_edit(struct files *files, struct call *call, const struct ng_file_edit
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = edit->size < sizeof(op->edit) ? edit->size : sizeof(op->edit);
+    size_t size = size_min(edit->size, sizeof(op->edit));
     memcpy(&op->edit, edit, size);
     op->edit.path = arena_copy(&call->arena, edit->path);
     op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_EDIT);
-    return rc == NG_OK ? files_op_start(op, edit_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, edit_begin);
 }

@@ -49,7 +49,10 @@ int files_fail_os(struct call *call, int error, const char *what, struct ng_str 
             break;
         }
     }
-    const char *name = found->error == 0 ? strerrorname_np(error) : NULL;
+    const char *name = NULL;
+    if (found->error == 0) {
+        name = strerrorname_np(error);
+    }
     return call_fail(call, found->code, "Cannot %s %.*s: %s%s%s%s.", what, (int)path.len,
                      path.data, found->text, name == NULL ? "" : " (", name == NULL ? "" : name,
                      name == NULL ? "" : ")");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* files_history.c - what undo needs: for each of a file's last changes the splice that takes it
  * back, kept in one document per file (members as JSON, removed text beside it). */
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "files_state.h"
@@ -18,7 +19,10 @@ static bool is_middle(char byte)
 static struct ng_str to_hex(struct arena *arena, struct ng_str data)
 {
     static const char digits[] = "0123456789abcdef";
-    char *hex = data.len > SIZE_MAX / 2 - 1 ? NULL : arena_alloc(arena, data.len * 2 + 1);
+    char *hex = NULL;
+    if (data.len <= SIZE_MAX / 2 - 1) {
+        hex = arena_alloc(arena, data.len * 2 + 1);
+    }
     if (hex == NULL) {
         return str_make(NULL, 0);
     }
@@ -33,13 +37,16 @@ static struct ng_str to_hex(struct arena *arena, struct ng_str data)
 
 static int hex_value(char digit)
 {
-    return digit >= '0' && digit <= '9' ? digit - '0' : digit - 'a' + 10;
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    return digit - 'a' + 10;
 }
 
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret)
 {
-    size_t least = before.len < after.len ? before.len : after.len;
+    size_t least = size_min(before.len, after.len);
     size_t head = 0;
     while (head < least && before.data[head] == after.data[head]) {
         head++;
@@ -64,13 +71,21 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
     if (ret->hex) {
         ret->inserted = to_hex(&call->arena, ret->inserted);
     }
-    return ret->inserted.data != NULL ? NG_OK : fail_memory(call);
+    if (ret->inserted.data != NULL) {
+        return NG_OK;
+    }
+    return fail_memory(call);
 }
 
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
                      struct ng_str *ret)
 {
-    size_t insert = undo->hex ? undo->inserted.len / 2 : undo->inserted.len;
+    size_t insert;
+    if (undo->hex) {
+        insert = undo->inserted.len / 2;
+    } else {
+        insert = undo->inserted.len;
+    }
     if (undo->at > now.len || undo->removed > now.len - undo->at ||
         insert > CALL_MEMORY_MAX - 1) {
         return call_fail(call, NG_EINTERNAL, "The undo history does not fit the file.");
@@ -86,9 +101,12 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
         memcpy(data, now.data, at);
     }
     for (size_t i = 0; i < insert; i++) {
-        data[at + i] = undo->hex ? (char)(hex_value(undo->inserted.data[2 * i]) * 16 +
-                                          hex_value(undo->inserted.data[2 * i + 1]))
-                                 : undo->inserted.data[i];
+        if (undo->hex) {
+            data[at + i] = (char)(hex_value(undo->inserted.data[2 * i]) * 16 +
+                                  hex_value(undo->inserted.data[2 * i + 1]));
+        } else {
+            data[at + i] = undo->inserted.data[i];
+        }
     }
     if (now.len - at - removed > 0) {
         memcpy(data + at + insert, now.data + at + removed, now.len - at - removed);
@@ -152,7 +170,11 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     ret->at = (uint64_t)at;
     ret->removed = (uint64_t)removed;
     ret->hex = hex != NULL && hex->type == NG_TYPE_TRUE;
-    ret->former = former != NULL ? former->text : str_make(NULL, 0);
+    if (former != NULL) {
+        ret->former = former->text;
+    } else {
+        ret->former = str_make(NULL, 0);
+    }
     ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
     if (bytes > 0) {
         *text = str_make(text->data + bytes, text->len - (size_t)bytes);
@@ -209,9 +231,17 @@ int files_history_write(struct call *call, const struct file_history *history,
         pieces[i] = history->items[i].inserted;
     }
     (void)buf_add_c(&json, "]}");
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    int rc;
+    if (json.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    } else {
+        rc = fail_memory(call);
+    }
     buf_done(&json);
-    return rc == NG_OK ? store_draft_text(next, pieces, history->count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, pieces, history->count);
 }
 
 void files_history_push(struct file_history *history, const struct file_undo *undo)

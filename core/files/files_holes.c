@@ -42,7 +42,10 @@ static char *absolute_file(struct ng_str path)
 {
     char *whole = files_copy(path);
     char *name = files_copy(path);
-    char *folder = whole != NULL && name != NULL ? realpath(dirname(whole), NULL) : NULL;
+    char *folder = NULL;
+    if (whole != NULL && name != NULL) {
+        folder = realpath(dirname(whole), NULL);
+    }
     char *ret = NULL;
     if (folder != NULL) {
         const char *leaf = basename(name);
@@ -91,14 +94,21 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
     holes->files[1].what = "TLS key";
     const struct ng_str files[FILES_HOLES_FILES] = {own->config_file, own->tls_key};
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
-        holes->files[i].path = files[i].len > 0 ? absolute_file(files[i]) : NULL;
+        if (files[i].len > 0) {
+            holes->files[i].path = absolute_file(files[i]);
+        } else {
+            holes->files[i].path = NULL;
+        }
     }
     if (own->data_dir != NULL) {
         struct stat st;
         holes->data_dir = files_copy(ng_str_of(own->data_dir));
         holes->fd = open(own->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (holes->data_dir == NULL || holes->fd < 0 || fstat(holes->fd, &st) != 0) {
-            int error = holes->data_dir == NULL ? ENOMEM : errno;
+            int error = ENOMEM;
+            if (holes->data_dir != NULL) {
+                error = errno;
+            }
             files_holes_unref(holes);
             return files_fail_os(call, error, "open the data directory",
                                  ng_str_of(own->data_dir));
@@ -125,7 +135,10 @@ static bool tree_has(int parent, const char *folder, struct identity wanted,
                      const struct plugin *plugin, unsigned depth)
 {
     int fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = NULL;
+    if (fd >= 0) {
+        dir = fdopendir(fd);
+    }
     if (dir == NULL) {
         bool busy = fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
         if (fd >= 0) {
@@ -288,7 +301,10 @@ static bool holds_file(const struct file_root *root, const char *path)
     const char *paths[] = {path, real};
     bool holds = false;
     for (size_t i = 0; i < NG_COUNT(paths) && !holds; i++) {
-        char *copy = paths[i] != NULL ? files_copy(ng_str_of(paths[i])) : NULL;
+        char *copy = NULL;
+        if (paths[i] != NULL) {
+            copy = files_copy(ng_str_of(paths[i]));
+        }
         holds = copy != NULL && is_below(AT_FDCWD, dirname(copy), wanted);
         free(copy);
     }

@@ -29,7 +29,10 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     }
     record->op = arena_printf(&call->arena, "%016llx", number);
     record->intents = files_intent_space(call);
-    return record->op.data != NULL && record->intents.data != NULL ? NG_OK : fail_memory(call);
+    if (record->op.data != NULL && record->intents.data != NULL) {
+        return NG_OK;
+    }
+    return fail_memory(call);
 }
 
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
@@ -62,7 +65,9 @@ int files_intent_add_idem(struct call *call, const struct file_record *record, s
     if (record->after[0] != '\0') {
         rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
     }
-    rc = rc == NG_OK ? idem_answer(call, &answer) : rc;
+    if (rc == NG_OK) {
+        rc = idem_answer(call, &answer);
+    }
     if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
         return rc;
     }
@@ -91,20 +96,29 @@ static int print_record(struct call *call, const struct file_record *record, str
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
     int rc = files_intent_add_idem(call, record, out);
-    return rc == NG_OK ? buf_add_char(out, '}') : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return buf_add_char(out, '}');
 }
 
 static struct ng_str member_text(const struct ng_value *root, const char *name)
 {
     const struct ng_value *value = json_get(root, name);
-    return value != NULL && value->type == NG_TYPE_STRING ? value->text : str_make(NULL, 0);
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 /* What does not fit is nothing that was written here. */
 static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
     struct ng_str text = member_text(root, name);
-    size_t len = text.len < size ? text.len : 0;
+    size_t len = 0;
+    if (text.len < size) {
+        len = text.len;
+    }
     if (len > 0) {
         memcpy(ret, text.data, len);
     }
@@ -118,7 +132,10 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     struct json_error error;
     int64_t kind = 0;
     memset(ret, 0, sizeof(*ret));
-    struct ng_str rest = text.data != NULL ? text : ng_str_of("");
+    struct ng_str rest = text;
+    if (text.data == NULL) {
+        rest = ng_str_of("");
+    }
     if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK ||
         json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
         kind > FILE_CHANGE_UNDO_MOVE ||
@@ -179,9 +196,16 @@ static int intent_write(struct call *call, const struct ng_doc *present, struct 
     struct buf json;
     buf_init(&json, FILES_JSON_MAX);
     rc = print_record(call, record, &json);
-    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    if (rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    } else {
+        rc = fail_memory(call);
+    }
     buf_done(&json);
-    return rc == NG_OK ? store_draft_text(next, &record->undo.inserted, 1) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &record->undo.inserted, 1);
 }
 
 static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -220,11 +244,24 @@ static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng
         there.happened || strcmp(there.after, built_on->after) != 0) {
         return NG_OK;
     }
-    struct ng_str text = present->text.data != NULL ? present->text : ng_str_of("");
+    struct ng_str text;
+    if (present->text.data != NULL) {
+        text = present->text;
+    } else {
+        text = ng_str_of("");
+    }
     struct ng_str json = arena_printf(&self->arena, "%.*s,\"happened\":true}",
                                       (int)present->json.len - 1, present->json.data);
-    int rc = json.data == NULL ? fail_memory(self) : store_draft_json(next, json);
-    return rc == NG_OK ? store_draft_text(next, &text, 1) : rc;
+    int rc;
+    if (json.data == NULL) {
+        rc = fail_memory(self);
+    } else {
+        rc = store_draft_json(next, json);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &text, 1);
 }
 
 static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -298,7 +335,10 @@ static int draft_gone(struct call *call, const struct file_record *record,
     }
     struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
                                        (int)record->op.len, record->op.data);
-    return empty.data == NULL ? fail_memory(call) : store_draft_json(next, empty);
+    if (empty.data == NULL) {
+        return fail_memory(call);
+    }
+    return store_draft_json(next, empty);
 }
 
 /* Who sees one end of a move between spaces need not see the other. */
@@ -320,8 +360,11 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         return NG_OK;
     }
     if (record_removes(record)) {
-        return record->happened ? NG_OK /* what was made since is told of already */
-                                : draft_gone(self, record, present, next);
+        if (record->happened) {
+            return NG_OK;
+        }
+        /* what was made since is told of already */
+        return draft_gone(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);
@@ -335,7 +378,12 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         add_member(&data, "from", record->real);
     }
     (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? store_draft_json(next, json) : fail_memory(self);
+    int rc;
+    if (data.rc == NG_OK) {
+        rc = store_draft_json(next, json);
+    } else {
+        rc = fail_memory(self);
+    }
     if (rc == NG_OK) {
         store_draft_event(next, buf_str(&data));
     }
@@ -357,7 +405,12 @@ static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     (void)buf_add_c(&data, "{\"to\":");
     (void)buf_add_json(&data, record->to);
     (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : fail_memory(self);
+    int rc;
+    if (data.rc == NG_OK) {
+        rc = draft_gone(self, record, present, next);
+    } else {
+        rc = fail_memory(self);
+    }
     if (rc == NG_OK && within_space(record)) {
         store_draft_event(next, buf_str(&data));
     }
@@ -412,9 +465,10 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         history.count = 0;
         break;
     }
-    return history.count == 0 && before == 0
-               ? NG_OK
-               : files_history_write(call_of(call), &history, next);
+    if (history.count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call_of(call), &history, next);
 }
 
 /* The history leaves with the file ... */
@@ -446,9 +500,10 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     } else {
         pop(&history, record);
     }
-    return history.count == 0 && before == 0
-               ? NG_OK
-               : files_history_write(call_of(call), &history, next);
+    if (history.count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call_of(call), &history, next);
 }
 
 static const char *event_action(const struct file_record *record)
@@ -456,18 +511,37 @@ static const char *event_action(const struct file_record *record)
     if (record->action.len > 0) {
         return record->action.data;
     }
-    return record_moves(record)                 ? "moved"
-           : record_removes(record)             ? "deleted"
-           : record->kind == FILE_CHANGE_CREATE ? "created"
-                                                : "updated";
+    if (record_moves(record)) {
+        return "moved";
+    }
+    if (record_removes(record)) {
+        return "deleted";
+    }
+    if (record->kind == FILE_CHANGE_CREATE) {
+        return "created";
+    }
+    return "updated";
 }
 
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes)
 {
-    const char *events = record->collection.len > 0 ? record->collection.data : FILES_EVENTS;
+    const char *events = FILES_EVENTS;
+    if (record->collection.len > 0) {
+        events = record->collection.data;
+    }
     bool moves = record_moves(record);
-    struct ng_str space = moves ? record->to_space : record->space;
-    struct ng_str now = moves ? record->to : record->real;
+    struct ng_str space;
+    if (moves) {
+        space = record->to_space;
+    } else {
+        space = record->space;
+    }
+    struct ng_str now;
+    if (moves) {
+        now = record->to;
+    } else {
+        now = record->real;
+    }
     size_t count = 0;
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);

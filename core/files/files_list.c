@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -103,10 +104,13 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
         files_is_hole(listing->place->roots->holes, call_plugin(call), dir, leaf, &st)) {
         return NG_OK; /* gone meanwhile, or nothing that is shown */
     }
-    struct ng_str name = folder->name.len > 0
-                             ? arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len,
-                                            folder->name.data, leaf)
-                             : arena_copy(&call->arena, ng_str_of(leaf));
+    struct ng_str name;
+    if (folder->name.len > 0) {
+        name = arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len, folder->name.data,
+                            leaf);
+    } else {
+        name = arena_copy(&call->arena, ng_str_of(leaf));
+    }
     if (name.data == NULL || listing->count >= listing->max) {
         return call_fail(call, NG_ETOOLARGE,
                          "The folder %.*s holds more than %u entries. List a folder in it.",
@@ -124,13 +128,20 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
         .bytes = (uint64_t)st.st_size,
         .modified_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
     };
-    entry.type = entry.link            ? link_type(listing, name)
-                 : folder_entry        ? NG_FILE_DIRECTORY
-                 : S_ISREG(st.st_mode) ? NG_FILE_REGULAR
-                                       : NG_FILE_OTHER;
+    if (entry.link) {
+        entry.type = link_type(listing, name);
+    } else if (folder_entry) {
+        entry.type = NG_FILE_DIRECTORY;
+    } else if (S_ISREG(st.st_mode)) {
+        entry.type = NG_FILE_REGULAR;
+    } else {
+        entry.type = NG_FILE_OTHER;
+    }
     listing->stopped = listing->entry(listing->user, &entry) != 0;
-    return folder_entry && folder->depth > 1 ? add_folder(listing, name, folder->depth - 1)
-                                             : NG_OK;
+    if (folder_entry && folder->depth > 1) {
+        return add_folder(listing, name, folder->depth - 1);
+    }
+    return NG_OK;
 }
 
 static bool is_skipped(const struct listing *listing, const char *leaf)
@@ -216,7 +227,10 @@ static void names_add(struct names *names, const char *leaf)
 static bool is_before(const char *leaf, struct ng_str from)
 {
     size_t len = strlen(leaf);
-    int order = from.len == 0 ? 1 : memcmp(leaf, from.data, len < from.len ? len : from.len);
+    int order = 1;
+    if (from.len != 0) {
+        order = memcmp(leaf, from.data, size_min(len, from.len));
+    }
     return order < 0 || (order == 0 && len < from.len);
 }
 
@@ -230,7 +244,11 @@ static int list_names(struct listing *listing, const struct folder *folder, DIR 
             !is_before(found->d_name, listing->list->from)) {
             names_add(names, found->d_name);
         }
-        rc = files_cancelled(listing->call) ? files_check_cancelled(listing->call) : NG_OK;
+        if (files_cancelled(listing->call)) {
+            rc = files_check_cancelled(listing->call);
+        } else {
+            rc = NG_OK;
+        }
     }
     qsort(names->items, names->count, sizeof(*names->items), compare_names);
     for (size_t i = 0; i < names->count && rc == NG_OK && !listing->stopped; i++) {
@@ -262,18 +280,27 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
     struct call *call = listing->call;
     int fd = files_open_beneath(top, folder->name.len > 0 ? folder->name.data : ".",
                                 O_RDONLY | O_DIRECTORY);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *stream = NULL;
+    if (fd >= 0) {
+        stream = fdopendir(fd);
+    }
     if (stream == NULL) {
         int error = errno;
         if (fd >= 0) {
             (void)close(fd);
         }
         /* Folders inside that cannot be read are left out. */
-        return folder->name.len > 0 ? NG_OK
-                                    : files_fail_os(call, error, "list", listing->list->path);
+        if (folder->name.len > 0) {
+            return NG_OK;
+        }
+        return files_fail_os(call, error, "list", listing->list->path);
     }
-    int rc = listing->sorted ? list_sorted(listing, folder, stream)
-                             : list_stream(listing, folder, stream);
+    int rc;
+    if (listing->sorted) {
+        rc = list_sorted(listing, folder, stream);
+    } else {
+        rc = list_stream(listing, folder, stream);
+    }
     (void)closedir(stream);
     return rc;
 }
@@ -286,7 +313,10 @@ static int list_all(struct listing *listing)
         return files_fail_os(listing->call, errno, "list", listing->list->path);
     }
     listing->last = &listing->first;
-    uint32_t depth = listing->list->depth > 0 && !listing->sorted ? listing->list->depth : 1;
+    uint32_t depth = 1;
+    if (listing->list->depth > 0 && !listing->sorted) {
+        depth = listing->list->depth;
+    }
     int rc = add_folder(listing, ng_str_of(""), depth);
     for (const struct folder *folder = listing->first;
          rc == NG_OK && folder != NULL && !listing->stopped; folder = folder->next) {

@@ -50,7 +50,11 @@ int files_lock(struct files *files, struct ng_str real, struct file_waiter *wait
     (void)pthread_mutex_lock(&files->locks_lock);
     struct file_lock **at = lock_find(files, real);
     if (*at == NULL) {
-        rc = lock_add(at, real) != NULL ? NG_OK : NG_EINTERNAL;
+        if (lock_add(at, real) != NULL) {
+            rc = NG_OK;
+        } else {
+            rc = NG_EINTERNAL;
+        }
     } else if ((*at)->waiting >= FILES_WAITERS_MAX) {
         rc = NG_EBUSY;
     } else {
@@ -83,7 +87,9 @@ void files_unlock(struct files *files, struct ng_str real)
         /* The lock passes on without being free in between. */
         next = lock->first;
         lock->first = next->next;
-        lock->last = lock->first == NULL ? &lock->first : lock->last;
+        if (lock->first == NULL) {
+            lock->last = &lock->first;
+        }
         lock->waiting--;
     } else if (lock != NULL) {
         *at = lock->next;
@@ -104,9 +110,10 @@ int files_flock(struct call *call, struct ng_str path, int fd)
         }
         if (errno != EWOULDBLOCK) {
             /* A file system without locks: one gateway uses it, whose own list is enough. */
-            return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL
-                       ? NG_OK
-                       : files_fail_os(call, errno, "lock", path);
+            if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
+                return NG_OK;
+            }
+            return files_fail_os(call, errno, "lock", path);
         }
         int rc = files_check_cancelled(call);
         if (rc != NG_OK) {

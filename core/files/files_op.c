@@ -48,7 +48,11 @@ static int op_drive(struct file_op *op)
         rc = files_replay_end(op->files, op->call, op->lock_names, op->lock_count, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
+        if (op->in_place) {
+            rc = op_leave(op, rc);
+        } else {
+            rc = op_abandon(op, rc);
+        }
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -105,9 +109,10 @@ static int op_hold(struct file_op *op)
     if (op->deferred == NULL) {
         op->deferred = op->call->pub.host->defer(&op->call->pub);
     }
-    return op->deferred != NULL
-               ? NG_OK
-               : call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->deferred != NULL) {
+        return NG_OK;
+    }
+    return call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
 /* ---- locks */
@@ -116,7 +121,10 @@ static int op_got_lock(struct file_op *op)
 {
     op->locks_held++;
     int rc = files_check_cancelled(op->call);
-    return rc == NG_OK ? files_op_lock(op) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_lock(op);
 }
 
 int files_op_lock(struct file_op *op)
@@ -149,7 +157,10 @@ int files_op_lock(struct file_op *op)
     op->step = op->locked;
     int rc =
         files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
-    return rc != NG_OK || answered ? rc : op->locked(op);
+    if (rc != NG_OK || answered) {
+        return rc;
+    }
+    return op->locked(op);
 }
 
 int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
@@ -212,18 +223,22 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
         if (rc == NG_OK) {
             op->present.bytes = op->present.data.len;
             files_hash(op->present.data, op->record.before);
-            rc = op->record.before[0] != '\0'
-                     ? NG_OK
-                     : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+            if (op->record.before[0] != '\0') {
+                rc = NG_OK;
+            } else {
+                rc = call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+            }
         }
     } else if (rc == NG_OK) {
         rc = files_hash_fd(call, op->place.path, op->fd, op->record.before);
     }
     if (rc == NG_OK) {
         op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
-        rc = op->present.revision.data != NULL
-                 ? NG_OK
-                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+        if (op->present.revision.data != NULL) {
+            rc = NG_OK;
+        } else {
+            rc = call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+        }
     }
     return rc;
 }
@@ -256,7 +271,10 @@ static int op_recover_stale(struct file_op *op)
     if (rc == NG_OK && op->call->idem != NULL) {
         rc = files_replay_answer(op->call, &answered);
     }
-    return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
+    if (rc != NG_OK || answered) {
+        return rc;
+    }
+    return files_op_again(op, op->locked);
 }
 
 static int op_after_intent(struct file_op *op)
@@ -282,7 +300,10 @@ static int op_after_intent(struct file_op *op)
             op->call->work = before;
         }
     }
-    return rc != NG_OK || answered ? rc : op->save(op);
+    if (rc != NG_OK || answered) {
+        return rc;
+    }
+    return op->save(op);
 }
 
 int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
@@ -350,7 +371,10 @@ static int op_abandon(struct file_op *op, int rc)
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
     /* Where it cannot be dropped now, the next change of the file or the next start does. */
-    return write_rc == NG_OK ? FILES_WAITING : op_abandoned(op);
+    if (write_rc == NG_OK) {
+        return FILES_WAITING;
+    }
+    return op_abandoned(op);
 }
 
 /* ---- completion */
@@ -397,13 +421,21 @@ static int op_record(struct file_op *op, const char *revision)
     }
     int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
-    return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_change(op->files->store, call, op->changes, count);
 }
 
 /* Was it saved where its path leads? A root's folder may have been replaced meanwhile. */
 static bool op_is_in_place(const struct file_op *op)
 {
-    const struct file_root *root = op->target.roots != NULL ? op->target.root : op->place.root;
+    const struct file_root *root;
+    if (op->target.roots != NULL) {
+        root = op->target.root;
+    } else {
+        root = op->place.root;
+    }
     return root == NULL || files_root_is_current(root);
 }
 
@@ -423,7 +455,11 @@ int files_op_complete(struct file_op *op, const char *revision)
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
         struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
-        call->work = op->record.sealed != NULL ? op->kept : before;
+        if (op->record.sealed != NULL) {
+            call->work = op->kept;
+        } else {
+            call->work = before;
+        }
         rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {

@@ -52,8 +52,11 @@ static size_t pack_whole_characters(const char *bytes, size_t len)
     size_t cut = len;
     for (int i = 0; i < PACK_UTF8_MAX && cut > 0; i++) {
         if (((unsigned char)bytes[cut - 1] & 0xc0) != 0x80) {
-            cut -= ((unsigned char)bytes[cut - 1] & 0x80) != 0 ? 1 : 0;
-            return cut > 0 ? cut : len;
+            cut -= ((unsigned char)bytes[cut - 1] & 0x80) != 0;
+            if (cut > 0) {
+                return cut;
+            }
+            return len;
         }
         cut--;
     }
@@ -65,7 +68,10 @@ static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_re
 {
     uint64_t at = 0;
     while (at < size) {
-        size_t most = size - at < PACK_PIECE_BYTES ? (size_t)(size - at) : PACK_PIECE_BYTES;
+        size_t most = PACK_PIECE_BYTES;
+        if (size - at < PACK_PIECE_BYTES) {
+            most = (size_t)(size - at);
+        }
         ssize_t got = pread(fd, pack->piece, most, (off_t)at);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -77,7 +83,9 @@ static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_re
             break;
         }
         size_t len = (size_t)got;
-        len = at + len < size ? pack_whole_characters(pack->piece, len) : len;
+        if (at + len < size) {
+            len = pack_whole_characters(pack->piece, len);
+        }
         const struct packed_file piece = {.kind = PACKED_PIECE, .bytes = {pack->piece, len}};
         int rc = pack->fn(pack->user, &piece);
         if (rc != NG_OK) {
@@ -99,7 +107,10 @@ static int pack_file(struct pack *pack, int fd, const struct stat *before)
                                       .mode = before->st_mode & 0777U,
                                       .modified_ms = pack_ms(before->st_mtim)};
     int rc = pack->fn(pack->user, &begin);
-    rc = rc == NG_OK ? pack_bytes(pack, fd, (uint64_t)before->st_size, &size) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = pack_bytes(pack, fd, (uint64_t)before->st_size, &size);
     if (rc != NG_OK) {
         return rc;
     }
@@ -157,7 +168,10 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
                                        .path = buf_str(&pack->path),
                                        .mode = info.st_mode & 0777U};
     int rc = pack->fn(pack->user, &folder);
-    return rc == NG_OK ? pack_folder(pack, fd, depth + 1) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return pack_folder(pack, fd, depth + 1);
 }
 
 static int pack_entry(struct pack *pack, int dir, const char *name, unsigned depth)
@@ -198,7 +212,10 @@ static int pack_folder(struct pack *pack, int fd, unsigned depth)
 {
     int rc = NG_OK;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = own < 0 ? NULL : fdopendir(own);
+    DIR *stream = NULL;
+    if (own >= 0) {
+        stream = fdopendir(own);
+    }
     if (stream == NULL) {
         if (own >= 0) {
             (void)close(own);
@@ -209,8 +226,11 @@ static int pack_folder(struct pack *pack, int fd, unsigned depth)
         errno = 0;
         const struct dirent *entry = readdir(stream);
         if (entry == NULL) {
-            rc = errno == 0 ? NG_OK
-                            : files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+            if (errno == 0) {
+                rc = NG_OK;
+            } else {
+                rc = files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+            }
             break;
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
@@ -270,10 +290,12 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
             i++;
             continue;
         }
-        rc = ++tries > PACK_ROOT_TRIES
-                 ? call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
-                             root->path)
-                 : files_roots_again(files, call, roots, root);
+        if (++tries > PACK_ROOT_TRIES) {
+            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+                           root->path);
+        } else {
+            rc = files_roots_again(files, call, roots, root);
+        }
         files_roots_unref(roots);
         roots = files_roots_ref(files);
         i = 0;
@@ -300,8 +322,12 @@ int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *
     struct file_roots *roots = NULL;
     int rc = pack_current_roots(files, call, &roots);
     pack.roots = roots;
-    rc = rc == NG_OK ? pack_roots(&pack, true) : rc;
-    rc = rc == NG_OK ? pack_roots(&pack, false) : rc;
+    if (rc == NG_OK) {
+        rc = pack_roots(&pack, true);
+    }
+    if (rc == NG_OK) {
+        rc = pack_roots(&pack, false);
+    }
     files_roots_unref(roots);
     buf_done(&pack.path);
     free(pack.piece);

@@ -146,7 +146,10 @@ static struct ng_str walk_part(struct walk *walk)
     while (rest.len > 0 && rest.data[0] == '/') {
         rest = str_make(rest.data + 1, rest.len - 1);
     }
-    const char *slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
+    const char *slash = NULL;
+    if (rest.len > 0) {
+        slash = memchr(rest.data, '/', rest.len);
+    }
     struct ng_str part = {rest.data, slash != NULL ? (size_t)(slash - rest.data) : rest.len};
     walk->rest = str_make(rest.data + part.len, rest.len - part.len);
     while (walk->rest.len > 0 && walk->rest.data[0] == '/') {
@@ -167,14 +170,24 @@ static int walk_up(struct walk *walk)
         struct ng_str path =
             arena_printf(arena, "%.*s/%.*s", (int)(real.len > 0 ? real.len - 1 : 0), real.data,
                          (int)walk->rest.len, walk->rest.data);
-        return path.data == NULL ? fail_memory(walk->call) : walk_from_root(walk, path);
+        if (path.data == NULL) {
+            return fail_memory(walk->call);
+        }
+        return walk_from_root(walk, path);
     }
     size_t len = walk->at.len;
     while (len > 0 && walk->at.data[len - 1] != '/') {
         len--;
     }
-    walk->at.len = len > 0 ? len - 1 : 0;
-    const char *path = walk->at.len > 0 ? buf_cstr(&walk->at) : ".";
+    if (len > 0) {
+        walk->at.len = len - 1;
+    } else {
+        walk->at.len = 0;
+    }
+    const char *path = ".";
+    if (walk->at.len > 0) {
+        path = buf_cstr(&walk->at);
+    }
     int dir = files_open_beneath(walk->root->fd, path, O_PATH | O_DIRECTORY);
     if (dir < 0) {
         return files_fail_os(walk->call, errno, "open", walk->place->path);
@@ -232,9 +245,12 @@ static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
             cut--;
         }
         struct ng_str leaf = {deeper.data + cut, deeper.len - cut};
-        place->missing = cut > 1 ? arena_printf(arena, "%.*s/%.*s", (int)name.len, name.data,
-                                                (int)(cut - 1), deeper.data)
-                                 : arena_copy(arena, name);
+        if (cut > 1) {
+            place->missing = arena_printf(arena, "%.*s/%.*s", (int)name.len, name.data,
+                                          (int)(cut - 1), deeper.data);
+        } else {
+            place->missing = arena_copy(arena, name);
+        }
         name = leaf;
     }
     place->name = arena_copy(arena, name.len > 0 ? name : ng_str_of("."));
@@ -306,7 +322,10 @@ static int walk_guard(struct walk *walk, struct ng_str part)
         open = may_see(walk, &roots->items[i]) &&
                path_below(ng_str_of(roots->items[i].real), real.data, &rest);
     }
-    return open ? NG_OK : fail_outside(walk->call, walk->place);
+    if (open) {
+        return NG_OK;
+    }
+    return fail_outside(walk->call, walk->place);
 }
 
 /* One part. *ret_done: the place is known. */
@@ -345,7 +364,11 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         place->exists = last;
         place->below_file = !last;
         place->st = st;
-        rc = last ? walk_end(walk, name, str_make(NULL, 0)) : walk_missing(walk, name);
+        if (last) {
+            rc = walk_end(walk, name, str_make(NULL, 0));
+        } else {
+            rc = walk_missing(walk, name);
+        }
     } else {
         (void)close(walk->dir);
         walk->dir = fd;
@@ -431,7 +454,9 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
         rc = files_roots_again(files, call, ret->roots, stale);
         files_place_done(ret);
         stale = NULL;
-        rc = rc == NG_OK ? resolve_once(files, call, any, ret, &stale) : rc;
+        if (rc == NG_OK) {
+            rc = resolve_once(files, call, any, ret, &stale);
+        }
     }
     if (stale != NULL) {
         rc = call_fail(call, NG_EUNAVAILABLE,
@@ -474,9 +499,13 @@ enum ng_file_type files_place_type(const struct file_place *place)
     if (!place->exists) {
         return NG_FILE_NONE;
     }
-    return S_ISREG(place->st.st_mode)   ? NG_FILE_REGULAR
-           : S_ISDIR(place->st.st_mode) ? NG_FILE_DIRECTORY
-                                        : NG_FILE_OTHER;
+    if (S_ISREG(place->st.st_mode)) {
+        return NG_FILE_REGULAR;
+    }
+    if (S_ISDIR(place->st.st_mode)) {
+        return NG_FILE_DIRECTORY;
+    }
+    return NG_FILE_OTHER;
 }
 
 int files_sync_folder(int dir, int file)
@@ -484,13 +513,20 @@ int files_sync_folder(int dir, int file)
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         /* A folder that may be written but not read: the whole disk then. */
-        return file >= 0 ? syncfs(file) : -1;
+        if (file < 0) {
+            return -1;
+        }
+        return syncfs(file);
     }
     int rc = fsync(fd);
     int error = errno;
     (void)close(fd);
     errno = error;
-    return rc == 0 || error == EINVAL ? 0 : -1; /* EINVAL: it has no such thing */
+    /* EINVAL: it has no such thing */
+    if (rc == 0 || error == EINVAL) {
+        return 0;
+    }
+    return -1;
 }
 
 static int make_one_parent(struct call *call, struct file_place *place, const char *name)
@@ -524,10 +560,20 @@ int files_make_parents(struct call *call, struct file_place *place)
     int rc = NG_OK;
     while (rest.len > 0 && rc == NG_OK) {
         const char *slash = memchr(rest.data, '/', rest.len);
-        size_t len = slash != NULL ? (size_t)(slash - rest.data) : rest.len;
+        size_t len = rest.len;
+        if (slash != NULL) {
+            len = (size_t)(slash - rest.data);
+        }
         struct ng_str name = arena_copy(&call->arena, str_make(rest.data, len));
-        rc = name.data == NULL ? fail_memory(call) : make_one_parent(call, place, name.data);
-        size_t skip = slash != NULL ? len + 1 : len;
+        if (name.data == NULL) {
+            rc = fail_memory(call);
+        } else {
+            rc = make_one_parent(call, place, name.data);
+        }
+        size_t skip = len;
+        if (slash != NULL) {
+            skip = len + 1;
+        }
         rest = str_make(rest.data + skip, rest.len - skip);
         if (rc == NG_OK) {
             place->missing = rest;

@@ -142,7 +142,10 @@ int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_
     struct ng_str path = ng_str_of(name);
     int fd = files_open_beneath(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        return errno == ENOENT ? NG_OK : files_fail_os(call, errno, "read", path);
+        if (errno == ENOENT) {
+            return NG_OK;
+        }
+        return files_fail_os(call, errno, "read", path);
     }
     struct stat st;
     int rc = NG_OK;
@@ -200,11 +203,17 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     if (max_bytes > 0 && (uint64_t)room > max_bytes) {
         return files_fail_size(call, (uint64_t)room, max_bytes);
     }
-    int rc = room < CALL_MEMORY_MAX ? call_count_bytes(call, room) : NG_OK;
+    int rc = NG_OK;
+    if (room < CALL_MEMORY_MAX) {
+        rc = call_count_bytes(call, room);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    char *data = room >= CALL_MEMORY_MAX ? NULL : arena_alloc(&call->arena, room + 1);
+    char *data = NULL;
+    if (room < CALL_MEMORY_MAX) {
+        data = arena_alloc(&call->arena, room + 1);
+    }
     if (data == NULL) {
         return call_fail(call, NG_ETOOLARGE,
                          "The file %.*s (%zu bytes) is too large to be read whole.",
@@ -288,9 +297,10 @@ static int set_revision(struct call *call, const char *hash, struct ng_file *fil
         return NG_OK;
     }
     file->revision = arena_copy(&call->arena, ng_str_of(hash));
-    return file->revision.data != NULL
-               ? NG_OK
-               : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    if (file->revision.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
 }
 
 int files_read(struct files *files, struct call *call, struct ng_str path, uint64_t max_bytes,
@@ -316,10 +326,12 @@ int files_read(struct files *files, struct call *call, struct ng_str path, uint6
         char hash[FILES_HASH_SIZE];
         files_hash(file.data, hash);
         file.bytes = file.data.len;
-        rc = hash[0] != '\0'
-                 ? set_revision(call, hash, &file)
-                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.",
-                             (int)path.len, path.data);
+        if (hash[0] != '\0') {
+            rc = set_revision(call, hash, &file);
+        } else {
+            rc = call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.",
+                           (int)path.len, path.data);
+        }
     }
     if (rc == NG_OK) {
         *ret_file = file;
@@ -353,7 +365,9 @@ int files_stream(struct files *files, struct call *call, struct ng_str path, ng_
         rc = hash_stream(call, path, fd, &hashing, hash);
     }
     if (rc == NG_OK) {
-        file.bytes = hashing.stopped ? file.bytes : hashing.bytes;
+        if (!hashing.stopped) {
+            file.bytes = hashing.bytes;
+        }
         rc = set_revision(call, hash, &file);
     }
     if (rc == NG_OK) {

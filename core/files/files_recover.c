@@ -100,9 +100,11 @@ static int recover_one_place(struct files *files, struct call *call,
     if (rc == NG_OK) {
         bool removes =
             record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
-        *ret_done = removes
-                        ? !recovery.place.exists
-                        : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        if (removes) {
+            *ret_done = !recovery.place.exists;
+        } else {
+            *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        }
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
         } else if (*ret_done && !record->happened) {
@@ -200,14 +202,21 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         return rc;
     }
     record.intents = space;
-    rc = record.to.len > 0 ? recover_move(files, call, &record, &done)
-                           : recover_one_place(files, call, &record, &done);
+    if (record.to.len > 0) {
+        rc = recover_move(files, call, &record, &done);
+    } else {
+        rc = recover_one_place(files, call, &record, &done);
+    }
     if (rc != NG_OK) {
         hide_other_end(call, &record, rc);
         return rc;
     }
-    size_t count =
-        done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
+    size_t count;
+    if (done) {
+        count = files_completion_changes(&record, changes);
+    } else {
+        count = files_intent_drop(&record, changes);
+    }
     rc = recover_write(files, call, changes, count,
                        done && record.has_answer ? &record.answer : NULL);
     if (rc == NG_OK) {
@@ -331,9 +340,11 @@ int files_recover_all(struct files *files, struct call *call)
         uint64_t total = 0;
         int rc = store_query(files->store, call, &query, collect, &collecting, &total);
         if (rc != NG_OK || collecting.failed) {
-            return rc != NG_OK ? rc
-                               : call_fail(call, NG_EINTERNAL,
-                                           "Out of memory while settling unfinished saves.");
+            if (rc != NG_OK) {
+                return rc;
+            }
+            return call_fail(call, NG_EINTERNAL,
+                             "Out of memory while settling unfinished saves.");
         }
     } while (collecting.count - before == RECOVER_PAGE);
     for (const struct intent *intent = collecting.first; intent != NULL;

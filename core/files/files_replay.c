@@ -24,9 +24,10 @@ static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str 
     struct arena *arena = &replay->call->arena;
     replay->json = arena_copy(arena, json);
     replay->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
-    return replay->json.data != NULL && replay->text.data != NULL
-               ? NG_OK
-               : call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (replay->json.data != NULL && replay->text.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
 /* ---- this gateway's */
@@ -38,9 +39,10 @@ static int replay_look(struct ng_call *call, const struct ng_doc *present,
     (void)call;
     (void)next;
     replay->json = str_make(NULL, 0);
-    return present->revision == 0 || present->deleted
-               ? NG_OK
-               : replay_keep(replay, present->json, present->text);
+    if (present->revision == 0 || present->deleted) {
+        return NG_OK;
+    }
+    return replay_keep(replay, present->json, present->text);
 }
 
 /* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
@@ -122,7 +124,10 @@ static int replay_find(struct files *files, struct call *call, struct ng_str rea
 {
     *ret = (struct replay){.call = call};
     int rc = replay_query(files, call, real, replay_row, ret);
-    return rc != NG_OK ? rc : ret->rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ret->rc;
 }
 
 struct building {
@@ -164,9 +169,10 @@ int files_replay_built_on(struct files *files, struct call *call, struct file_re
         return NG_OK;
     }
     int rc = replay_query(files, call, record->real, building_row, &from);
-    return rc != NG_OK || record->to.len == 0
-               ? rc
-               : replay_query(files, call, record->to, building_row, &to);
+    if (rc != NG_OK || record->to.len == 0) {
+        return rc;
+    }
+    return replay_query(files, call, record->to, building_row, &to);
 }
 
 static int replay_busy(struct call *call, struct ng_str real)
@@ -208,7 +214,10 @@ int files_replay_answer(struct call *call, bool *ret_answered)
     int rc = idem_adopt(call);
     *ret_answered = rc == NG_OK;
     call->idem_stored = call->idem_stored || *ret_answered;
-    return rc == NG_ENOTFOUND ? NG_OK : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
@@ -228,7 +237,10 @@ int files_replay_recover(struct files *files, struct call *call, const struct ng
         }
     }
     /* Also where nothing is left: another call may have settled it while this one waited. */
-    return rc != NG_OK || !found ? rc : files_replay_answer(call, ret_answered);
+    if (rc != NG_OK || !found) {
+        return rc;
+    }
+    return files_replay_answer(call, ret_answered);
 }
 
 /* Is another gateway at this very call? Then it is the other's. */
@@ -254,7 +266,10 @@ int files_replay_check(struct files *files, struct call *call, const struct ng_s
         return NG_OK;
     }
     int rc = replay_elsewhere(files, call, names, count);
-    return rc != NG_OK ? rc : files_replay_answer(call, ret_answered);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_replay_answer(call, ret_answered);
 }
 
 int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,

@@ -48,7 +48,10 @@ void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_st
 /* What the path leads to, as it is now. */
 static int files_open_folder(struct call *call, struct file_root *root)
 {
-    const char *doing = root->owner != NULL ? "open the folder" : "open the root";
+    const char *doing = "open the root";
+    if (root->owner != NULL) {
+        doing = "open the folder";
+    }
     struct stat st;
     root->real = realpath(root->path, NULL);
     if (root->real != NULL) {
@@ -62,7 +65,10 @@ static int files_open_folder(struct call *call, struct file_root *root)
                              root->path);
         }
         int rc = files_fail_os(call, error, doing, ng_str_of(root->path));
-        return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
+        if (error == ENOENT || error == ENOTDIR) {
+            return NG_ENOTFOUND;
+        }
+        return rc;
     }
     root->dev = st.st_dev;
     root->ino = st.st_ino;
@@ -92,7 +98,10 @@ int files_open_root(struct call *call, const struct file_holes *holes, struct ng
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     int rc = files_open_folder(call, root);
-    return rc == NG_OK ? files_check_root(call, holes, root) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_check_root(call, holes, root);
 }
 
 int files_absolute_root(struct call *call, struct file_root *root)
@@ -147,8 +156,10 @@ static int files_keep_root(struct call *call, const struct file_root *old,
     if (root->path == NULL || root->real == NULL || root->space == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
-    return root->fd >= 0 ? NG_OK
-                         : files_fail_os(call, errno, "open the root", ng_str_of(old->path));
+    if (root->fd >= 0) {
+        return NG_OK;
+    }
+    return files_fail_os(call, errno, "open the root", ng_str_of(old->path));
 }
 
 static int files_root_again(struct call *call, const struct file_holes *holes,
@@ -174,13 +185,19 @@ int files_roots_again(struct files *files, struct call *call, struct file_roots 
                       const struct file_root *stale)
 {
     struct file_roots *fresh = files_roots_new(call, old->count, old->holes);
-    int rc = fresh != NULL ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (fresh != NULL) {
+        rc = NG_OK;
+    }
     for (size_t i = 0; i < old->count && rc == NG_OK; i++) {
         struct file_root *root = &fresh->items[i];
         root->fd = -1;
         fresh->count = i + 1;
-        rc = &old->items[i] == stale ? files_root_again(call, old->holes, stale, root)
-                                     : files_keep_root(call, &old->items[i], root);
+        if (&old->items[i] == stale) {
+            rc = files_root_again(call, old->holes, stale, root);
+        } else {
+            rc = files_keep_root(call, &old->items[i], root);
+        }
     }
     if (rc == NG_OK) {
         files_roots_publish(files, old, fresh);

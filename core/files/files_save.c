@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -48,10 +49,16 @@ static int write_all(struct call *call, struct ng_str path, int fd, struct ng_st
 static int write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
                        off_t end, char *block)
 {
-    int rc = lseek(to, at, SEEK_SET) < 0 ? files_fail_os(call, errno, "save", path) : NG_OK;
+    int rc = NG_OK;
+    if (lseek(to, at, SEEK_SET) < 0) {
+        rc = files_fail_os(call, errno, "save", path);
+    }
     ssize_t got = 1;
     while (rc == NG_OK && at < end && got != 0) {
-        size_t room = end - at < (off_t)FILES_BLOCK ? (size_t)(end - at) : FILES_BLOCK;
+        size_t room = FILES_BLOCK;
+        if (end - at < (off_t)FILES_BLOCK) {
+            room = (size_t)(end - at);
+        }
         got = pread(from, block, room, at);
         if (got > 0) {
             at += got;
@@ -75,16 +82,21 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
     if (block == NULL) {
         return fail_memory(call);
     }
-    int rc = fstat(from, &st) != 0 ? files_fail_os(call, errno, "read", path) : NG_OK;
+    int rc = NG_OK;
+    if (fstat(from, &st) != 0) {
+        rc = files_fail_os(call, errno, "read", path);
+    }
     off_t at = 0;
     while (rc == NG_OK && at < st.st_size) {
         off_t data = lseek(from, at, SEEK_DATA);
         if (data < 0 && errno == ENXIO) {
             break; /* nothing but a hole is left */
         }
-        data = data < at ? at : data; /* a file system that does not tell: all is data */
+        data = i64_max(data, at); /* a file system that does not tell: all is data */
         off_t end = lseek(from, data, SEEK_HOLE);
-        end = end <= data || end > st.st_size ? st.st_size : end;
+        if (end <= data || end > st.st_size) {
+            end = st.st_size;
+        }
         rc = write_range(call, path, from, to, data, end, block);
         at = end;
     }
@@ -101,8 +113,16 @@ static int keep_attributes(struct call *call, struct ng_str path, int from, int 
 {
     char *names = alloc_bytes(FILES_XATTRS_MAX);
     char *value = alloc_bytes(FILES_XATTR_VALUE_MAX);
-    int rc = names != NULL && value != NULL ? NG_OK : fail_memory(call);
-    ssize_t len = rc == NG_OK ? flistxattr(from, names, FILES_XATTRS_MAX) : 0;
+    int rc;
+    if (names != NULL && value != NULL) {
+        rc = NG_OK;
+    } else {
+        rc = fail_memory(call);
+    }
+    ssize_t len = 0;
+    if (rc == NG_OK) {
+        len = flistxattr(from, names, FILES_XATTRS_MAX);
+    }
     ssize_t at = 0;
     while (rc == NG_OK && at < len) {
         const char *name = names + at;
@@ -140,7 +160,10 @@ static int keep_owner_and_mode(struct file_op *op, struct ng_str path, int fd)
                          (int)path.len, path.data, (unsigned)from.st_uid,
                          (unsigned)from.st_gid);
     }
-    int rc = op->keep_owner ? keep_attributes(call, path, op->fd, fd) : NG_OK;
+    int rc = NG_OK;
+    if (op->keep_owner) {
+        rc = keep_attributes(call, path, op->fd, fd);
+    }
     /* Under another owner, "runs as its owner" would mean another user. */
     mode_t mode = from.st_mode & (op->keep_owner ? 07777U : 0777U);
     if (rc == NG_OK && fchmod(fd, mode) != 0) {
@@ -167,8 +190,12 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
         return files_fail_os(call, errno, "save", place->path);
     }
     (void)flock(op->temp, LOCK_EX | LOCK_NB); /* other gateways wait from the exchange on */
-    int rc = op->copy ? write_copy(call, place->path, op->fd, op->temp)
-                      : write_all(call, place->path, op->temp, op->next);
+    int rc;
+    if (op->copy) {
+        rc = write_copy(call, place->path, op->fd, op->temp);
+    } else {
+        rc = write_all(call, place->path, op->temp, op->next);
+    }
     if (rc == NG_OK) {
         rc = keep_owner_and_mode(op, place->path, op->temp);
     }
@@ -254,7 +281,10 @@ static struct ng_str content_before(const struct file_op *op)
 
 static struct ng_str content_after(const struct file_op *op)
 {
-    return op->copy ? str_make(NULL, 0) : op->next;
+    if (!op->copy) {
+        return op->next;
+    }
+    return str_make(NULL, 0);
 }
 
 /* ---- in place of a file */
@@ -281,11 +311,12 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
         if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
             /* Ours was removed or renamed: theirs gets its name back. */
             bool gone = errno == ENOENT;
-            return gone && (renameat2(place->dir, temp, place->dir, place->name.data,
-                                      RENAME_NOREPLACE) == 0 ||
-                            errno == EEXIST)
-                       ? NG_OK
-                       : files_fail_os(op->call, errno, "save", place->path);
+            if (gone && (renameat2(place->dir, temp, place->dir, place->name.data,
+                                   RENAME_NOREPLACE) == 0 ||
+                         errno == EEXIST)) {
+                return NG_OK;
+            }
+            return files_fail_os(op->call, errno, "save", place->path);
         }
         if (identify(place->dir, temp, &out) && same_identity(out, expected) &&
             (out.ino != ours.st_ino || out.dev != ours.st_dev ||
@@ -331,9 +362,10 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
             *ret = FILE_AGAIN; /* the file is gone */
             return NG_OK;
         }
-        return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP
-                   ? replace_compared(op, place, temp)
-                   : files_fail_os(op->call, errno, "save", place->path);
+        if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
+            return replace_compared(op, place, temp);
+        }
+        return files_fail_os(op->call, errno, "save", place->path);
     }
     if (is_unchanged(op, place->dir, temp, op->fd, content_before(op), op->record.before)) {
         return NG_OK;
@@ -418,8 +450,11 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
         return rc;
     }
     op->in_place = true;
-    rc = place->exists ? replace(op, place, complete.data, ret)
-                       : put_new(op, place, complete.data, ret);
+    if (place->exists) {
+        rc = replace(op, place, complete.data, ret);
+    } else {
+        rc = put_new(op, place, complete.data, ret);
+    }
     op->in_place = rc != NG_OK || *ret == FILE_SAVED;
     drop_temp(op, place, complete.data, rc);
     if (rc == NG_OK && *ret == FILE_SAVED && files_sync_folder(place->dir, op->temp) != 0) {

@@ -2,6 +2,7 @@
 /* files_transfer.c - copies and moves inside the roots, never over another file. */
 #include <errno.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -11,7 +12,10 @@ static int transfer_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->transfer.to;
-    int code = op->transfer.exists_code != 0 ? op->transfer.exists_code : NG_ECONFLICT;
+    int code = NG_ECONFLICT;
+    if (op->transfer.exists_code != 0) {
+        code = op->transfer.exists_code;
+    }
     return call_fail(op->call, code,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`%s`.",
@@ -44,10 +48,15 @@ static int transfer_reply(struct file_op *op)
     struct ng_file now = op->present;
     now.path = op->transfer.to;
     now.real = op->target.real;
-    now.space = op->transfer.keep ? op->record.space : op->record.to_space;
-    return op->transfer.replied == NULL
-               ? NG_OK
-               : op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
+    if (op->transfer.keep) {
+        now.space = op->record.space;
+    } else {
+        now.space = op->record.to_space;
+    }
+    if (op->transfer.replied == NULL) {
+        return NG_OK;
+    }
+    return op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
 }
 
 static int transfer_save(struct file_op *op)
@@ -56,12 +65,19 @@ static int transfer_save(struct file_op *op)
     op->copy = op->transfer.keep;
     op->keep_mode = true;
     op->keep_owner = !op->transfer.keep;
-    int rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
+    int rc;
+    if (op->transfer.keep) {
+        rc = files_save(op, &op->target, &saved);
+    } else {
+        rc = files_rename(op, &saved);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, transfer_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, transfer_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
 static int transfer_plan(struct file_op *op)
@@ -115,16 +131,22 @@ static int transfer_locked(struct file_op *op)
     if (rc == NG_OK && again) {
         return files_op_again(op, transfer_locked);
     }
-    if (rc == NG_OK) {
-        rc = files_op_expect(op, op->transfer.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = transfer_plan(op);
+    rc = files_op_expect(op, op->transfer.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = transfer_reply(op);
+    rc = transfer_plan(op);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? files_op_intent(op, transfer_save) : rc;
+    rc = transfer_reply(op);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_intent(op, transfer_save);
 }
 
 /* With the lock, and nothing of an earlier try left: it stays refused. */
@@ -135,7 +157,10 @@ static int transfer_refused(struct file_op *op)
     int rc = transfer_resolve(op, &from, &to);
     files_place_done(&from);
     files_place_done(&to);
-    return rc == NG_OK ? files_op_restart(op, transfer_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_restart(op, transfer_begin);
 }
 
 static int transfer_begin(struct file_op *op)
@@ -143,7 +168,10 @@ static int transfer_begin(struct file_op *op)
     struct file_place from = {.dir = -1};
     struct file_place to = {.dir = -1};
     int rc = transfer_resolve(op, &from, &to);
-    struct ng_str changed = op->transfer.keep ? to.real : from.real;
+    struct ng_str changed = from.real;
+    if (op->transfer.keep) {
+        changed = to.real;
+    }
     if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
         /* An earlier try of this call may have moved it. */
         op->lock_names[0] = changed;
@@ -152,14 +180,25 @@ static int transfer_begin(struct file_op *op)
         rc = NG_OK;
     } else if (rc == NG_OK) {
         bool sorted = str_compare(from.real, to.real) < 0;
-        op->lock_names[0] = sorted ? from.real : to.real;
-        op->lock_names[1] = sorted ? to.real : from.real;
+        if (sorted) {
+            op->lock_names[0] = from.real;
+        } else {
+            op->lock_names[0] = to.real;
+        }
+        if (sorted) {
+            op->lock_names[1] = to.real;
+        } else {
+            op->lock_names[1] = from.real;
+        }
         op->lock_count = 2;
         op->locked = transfer_locked;
     }
     files_place_done(&from);
     files_place_done(&to);
-    return rc == NG_OK ? files_op_lock(op) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_lock(op);
 }
 
 int files_transfer(struct files *files, struct call *call,
@@ -172,11 +211,14 @@ int files_transfer(struct files *files, struct call *call,
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = transfer->size < sizeof(op->transfer) ? transfer->size : sizeof(op->transfer);
+    size_t size = size_min(transfer->size, sizeof(op->transfer));
     memcpy(&op->transfer, transfer, size);
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_MOVE);
-    return rc == NG_OK ? files_op_start(op, transfer_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, transfer_begin);
 }

@@ -3,6 +3,7 @@
  * step that commits the intent, so that no other change comes between. */
 #include <errno.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -15,7 +16,10 @@ static int undo_locked(struct file_op *op);
 
 static int fail_no_history(struct file_op *op)
 {
-    int code = op->undo.no_history_code != 0 ? op->undo.no_history_code : NG_EFAILED;
+    int code = NG_EFAILED;
+    if (op->undo.no_history_code != 0) {
+        code = op->undo.no_history_code;
+    }
     return call_fail(op->call, code, "No edit history found for %.*s.", (int)op->undo.path.len,
                      op->undo.path.data);
 }
@@ -109,7 +113,11 @@ static int undo_peek(struct call *call, struct file_record *record,
         if (record->after[0] == '\0') {
             return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
         }
-        rc = strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+        if (strcmp(record->after, last->before) == 0) {
+            rc = undo_reply(op);
+        } else {
+            rc = fail_changed(op);
+        }
     }
     return rc;
 }
@@ -132,8 +140,10 @@ static int undo_save(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, undo_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, undo_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
 /* The former path of a move. A caller that may not see it is not told of it either. */
@@ -169,9 +179,10 @@ static int undo_target(struct file_op *op)
     }
     op->record.to = op->target.real;
     op->record.to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
-    return op->record.to_space.data != NULL
-               ? NG_OK
-               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->record.to_space.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
 static int undo_locked(struct file_op *op)
@@ -214,9 +225,10 @@ static int undo_locked(struct file_op *op)
     op->keep_owner = true;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
-    return op->record.space.data != NULL
-               ? files_op_intent(op, undo_save)
-               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->record.space.data != NULL) {
+        return files_op_intent(op, undo_save);
+    }
+    return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
 }
 
 static int undo_begin(struct file_op *op)
@@ -249,8 +261,16 @@ static int undo_begin(struct file_op *op)
     op->lock_count = 1;
     if (op->undo_former.len > 0 && !str_equal(op->undo_former, real)) {
         bool sorted = str_compare(real, op->undo_former) < 0;
-        op->lock_names[0] = sorted ? real : op->undo_former;
-        op->lock_names[1] = sorted ? op->undo_former : real;
+        if (sorted) {
+            op->lock_names[0] = real;
+        } else {
+            op->lock_names[0] = op->undo_former;
+        }
+        if (sorted) {
+            op->lock_names[1] = op->undo_former;
+        } else {
+            op->lock_names[1] = real;
+        }
         op->lock_count = 2;
     }
     return files_op_lock(op);
@@ -265,10 +285,13 @@ int files_undo(struct files *files, struct call *call, const struct ng_file_undo
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = undo->size < sizeof(op->undo) ? undo->size : sizeof(op->undo);
+    size_t size = size_min(undo->size, sizeof(op->undo));
     memcpy(&op->undo, undo, size);
     op->undo.path = arena_copy(&call->arena, undo->path);
     op->undo.expected_revision = arena_copy(&call->arena, undo->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_UNDO_EDIT);
-    return rc == NG_OK ? files_op_start(op, undo_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, undo_begin);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_pack.h"
 #include "files_state.h"
@@ -209,7 +210,7 @@ static size_t unpack_find_root(const struct unpack *unpack, const struct packed_
         }
     }
     for (size_t i = 0; i < unpack->mapped_count; i++) {
-        before += str_equal(unpack->spaces[i], file->space) ? 1 : 0;
+        before += str_equal(unpack->spaces[i], file->space);
     }
     for (size_t i = 0; i < unpack->root_count; i++) {
         if (str_equal(unpack->roots[i].space, file->space) && before-- == 0) {
@@ -288,10 +289,18 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     struct stat info;
     int root = unpack->roots[unpack->root].fd;
     int there = files_open_beneath(root, buf_cstr(&unpack->path), O_PATH | O_CLOEXEC);
-    int number = there < 0 ? errno : ENOTDIR;
+    int number = ENOTDIR;
+    if (there < 0) {
+        number = errno;
+    }
     bool folder = there >= 0 && fstat(there, &info) == 0 && S_ISDIR(info.st_mode);
-    int noted = folder ? unpack_note_device(unpack, there) : 0;
-    number = noted != 0 ? errno : number;
+    int noted = 0;
+    if (folder) {
+        noted = unpack_note_device(unpack, there);
+    }
+    if (noted != 0) {
+        number = errno;
+    }
     unpack_close(&there);
     if (noted != 0) {
         return unpack_fail(unpack, error, "cannot be opened", number);
@@ -299,15 +308,21 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     if (folder || (!unpack->write && number == ENOENT)) {
         return NG_OK;
     }
-    int dir = unpack->write && number == ENOENT ? unpack_parent(unpack) : -1;
+    int dir = -1;
+    if (unpack->write && number == ENOENT) {
+        dir = unpack_parent(unpack);
+    }
     if (dir < 0) {
         return unpack_fail(unpack, error, "cannot be a folder", ENOTDIR);
     }
     /* Its owner may write into it, whatever it was: files are to come. */
-    int rc = mkdirat(dir, unpack->name.data, S_IRWXU) == 0 &&
-                     fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) == 0
-                 ? NG_OK
-                 : unpack_fail(unpack, error, "cannot be made", errno);
+    int rc;
+    if (mkdirat(dir, unpack->name.data, S_IRWXU) == 0 &&
+        fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) == 0) {
+        rc = NG_OK;
+    } else {
+        rc = unpack_fail(unpack, error, "cannot be made", errno);
+    }
     unpack_close(&dir);
     return rc;
 }
@@ -323,7 +338,10 @@ static int unpack_create(struct unpack *unpack, struct buf *error)
                    number, FILES_TEMP_WRITING);
     unpack->fd = openat(unpack->dir, unpack->temporary,
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return unpack->fd < 0 ? unpack_fail(unpack, error, "cannot be made", errno) : NG_OK;
+    if (unpack->fd >= 0) {
+        return NG_OK;
+    }
+    return unpack_fail(unpack, error, "cannot be made", errno);
 }
 
 static int unpack_open(struct unpack *unpack, const struct packed_file *file, struct buf *error)
@@ -335,7 +353,10 @@ static int unpack_open(struct unpack *unpack, const struct packed_file *file, st
     unpack->there = files_open_beneath(unpack->roots[unpack->root].fd, buf_cstr(&unpack->path),
                                        O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (unpack->there < 0 && errno == ENOENT) {
-        return unpack->write ? unpack_create(unpack, error) : NG_OK;
+        if (!unpack->write) {
+            return NG_OK;
+        }
+        return unpack_create(unpack, error);
     }
     if (unpack->there < 0) {
         return unpack_fail(unpack, error, "cannot be compared with the backup's", errno);
@@ -357,7 +378,7 @@ static int unpack_compare(struct unpack *unpack, struct ng_str bytes, struct buf
 {
     char block[UNPACK_COMPARED];
     while (bytes.len > 0) {
-        size_t most = bytes.len < sizeof(block) ? bytes.len : sizeof(block);
+        size_t most = size_min(bytes.len, sizeof(block));
         ssize_t got = pread(unpack->there, block, most, (off_t)unpack->at);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -396,7 +417,9 @@ static int unpack_name(struct unpack *unpack)
                        RENAME_NOREPLACE);
     if (rc != 0 && errno == EINVAL) {
         rc = linkat(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data, 0);
-        rc = rc == 0 ? unlinkat(unpack->dir, unpack->temporary, 0) : rc;
+        if (rc == 0) {
+            rc = unlinkat(unpack->dir, unpack->temporary, 0);
+        }
     }
     return rc;
 }
@@ -405,9 +428,10 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
 {
     struct stat info;
     if (unpack->there >= 0) {
-        return fstat(unpack->there, &info) == 0 && (uint64_t)info.st_size == unpack->at
-                   ? NG_OK
-                   : unpack_differs(unpack, error);
+        if (fstat(unpack->there, &info) == 0 && (uint64_t)info.st_size == unpack->at) {
+            return NG_OK;
+        }
+        return unpack_differs(unpack, error);
     }
     if (unpack->fd < 0) {
         return NG_OK;
@@ -432,11 +456,17 @@ int unpack_file(struct unpack *unpack, const struct packed_file *file, struct bu
         return unpack_take_root(unpack, file, error);
     case PACKED_FOLDER:
         rc = unpack_place(unpack, file, error);
-        return rc == NG_OK ? unpack_folder(unpack, file, error) : rc;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return unpack_folder(unpack, file, error);
     case PACKED_FILE:
         unpack_leave(unpack);
         rc = unpack_place(unpack, file, error);
-        return rc == NG_OK ? unpack_open(unpack, file, error) : rc;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return unpack_open(unpack, file, error);
     case PACKED_PIECE:
         return unpack_bytes(unpack, file->bytes, error);
     case PACKED_FILE_END:
