@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_edit.c - the edit of one file: the tool's function makes the next content from the
- * present one, and is asked again where another program saved meanwhile. */
+/* files_edit.c - edits one file: the tool's function makes the next content from the present
+ * one, and is called again if another program saved the file meanwhile. */
 #include <errno.h>
 #include <time.h>
 
@@ -15,11 +15,8 @@ static int edit_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->edit.path;
-    int code = NG_ECONFLICT;
-    if (op->edit.exists_code != 0) {
-        code = op->edit.exists_code;
-    }
-    return call_fail(op->call, code,
+    int code = op->edit.exists_code;
+    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`create`.",
                      (int)path.len, path.data);
@@ -43,60 +40,55 @@ static int edit_save(struct file_op *op)
     return files_op_complete(op, op->record.after);
 }
 
-/* What the change is, from what the tool's function left in the draft. */
+/* Fills the record from the draft of the tool's function. */
 static int edit_plan(struct file_op *op, const struct draft_view *view)
 {
     struct call *call = op->call;
     struct file_record *record = &op->record;
-    bool there = op->present.type == NG_FILE_REGULAR;
-    int rc = NG_OK;
+    memset(&record->undo, 0, sizeof(record->undo));
+    record->kind = FILE_CHANGE_EDIT;
+    record->undo.kind = NG_UNDO_EDIT;
+    record->undo.inserted = ng_str_of("");
+    record->after[0] = '\0';
+    if (op->present.type != NG_FILE_REGULAR) {
+        record->kind = FILE_CHANGE_CREATE;
+        record->undo.kind = NG_UNDO_CREATE;
+    }
     if (view->deleted) {
         record->kind = FILE_CHANGE_DELETE;
-        record->after[0] = '\0';
     } else {
-        if (there) {
-            record->kind = FILE_CHANGE_EDIT;
-        } else {
-            record->kind = FILE_CHANGE_CREATE;
-        }
         op->next = view->text;
-        rc = call_count_bytes(call, op->next.len);
+        int rc = call_count_bytes(call, op->next.len);
         if (rc != NG_OK) {
             return rc;
         }
         files_hash(op->next, record->after);
         if (record->after[0] == '\0') {
-            rc = call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+            return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
         }
     }
-    memset(&record->undo, 0, sizeof(record->undo));
-    if (there) {
-        record->undo.kind = NG_UNDO_EDIT;
-    } else {
-        record->undo.kind = NG_UNDO_CREATE;
-    }
-    record->undo.inserted = ng_str_of("");
-    if (rc == NG_OK && record->kind == FILE_CHANGE_EDIT && record->undoable) {
-        rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+    if (record->kind == FILE_CHANGE_EDIT && record->undoable) {
+        int rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+        if (rc != NG_OK) {
+            return rc;
+        }
         if (record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {
-            record->undoable = false; /* what is left in the history no longer fits the file */
+            record->undoable = false; /* and older undo steps no longer apply to the file */
             record->undo.inserted = ng_str_of("");
         }
     }
     record->undo.op = record->op;
     memcpy(record->undo.before, record->before, sizeof(record->before));
     memcpy(record->undo.after, record->after, sizeof(record->after));
-    return rc;
+    return NG_OK;
 }
 
 static int edit_run(struct file_op *op)
 {
     struct call *call = op->call;
     struct draft_view view = {0};
-    struct ng_str data;
-    if (op->present.data.data != NULL) {
-        data = op->present.data;
-    } else {
+    struct ng_str data = op->present.data;
+    if (data.data == NULL) {
         data = ng_str_of("");
     }
     struct ng_draft *draft = store_draft_new(call, ng_str_of("{}"), data);
@@ -176,7 +168,7 @@ static int edit_locked(struct file_op *op)
             return files_op_again(op, edit_locked);
         }
         if (rc == NG_ENOTFOUND && !op->place.exists) {
-            return files_op_again(op, edit_locked); /* removed a moment ago */
+            return files_op_again(op, edit_locked); /* removed since it was resolved */
         }
     }
     op->present.space = record->space;

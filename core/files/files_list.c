@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_list.c - what is in a folder, level by level, with two descriptors at a time. Links are
- * shown, never entered. */
+/* files_list.c - lists a folder level by level, with two descriptors at a time. Links are
+ * listed but never followed into. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 #include "core/base/str.h"
 #include "files_state.h"
 
-/* A folder still to be read. */
+/* A folder that waits to be read. */
 struct folder {
     struct ng_str name; /* below the listed folder; "" = itself */
-    uint32_t depth;     /* levels left, its own entries included */
+    uint32_t depth;     /* remaining levels, including its own entries */
     struct folder *next;
 };
 
@@ -31,8 +31,8 @@ struct listing {
     bool sorted, stopped;
 };
 
-/* The first names of a folder: a heap, the last of them on top, so that a page of a large
- * folder costs its names and nothing else. */
+/* The first `max` names of a folder: a heap with the last of them on top. A page of a large
+ * folder needs memory for its own names only. */
 struct names {
     char (*items)[NAME_MAX + 1];
     size_t count, max;
@@ -48,7 +48,7 @@ static bool is_temp(struct ng_str name)
             memcmp(name.data + name.len - ending, FILES_TEMP_COMPLETE, ending) == 0);
 }
 
-/* What a link points to, as this caller may know it. */
+/* The type of the link's target, if the caller has access to it. */
 static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
 {
     struct call *call = listing->call;
@@ -61,11 +61,11 @@ static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
         type = files_place_type(&place);
         files_place_done(&place);
     }
-    call->work = before; /* where it leads is no failure of this call */
+    call->work = before; /* a link that cannot be resolved is no failure of the listing */
     return type;
 }
 
-/* Is the folder a root that this caller may not see? */
+/* True if the folder is a root without access for this caller. */
 static bool is_closed(const struct listing *listing, struct ng_str name)
 {
     const struct file_roots *roots = listing->place->roots;
@@ -102,15 +102,11 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
     struct stat st;
     if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         files_is_hole(listing->place->roots->holes, call_plugin(call), dir, leaf, &st)) {
-        return NG_OK; /* gone meanwhile, or nothing that is shown */
+        return NG_OK; /* removed meanwhile, or hidden */
     }
-    struct ng_str name;
-    if (folder->name.len > 0) {
-        name = arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len, folder->name.data,
-                            leaf);
-    } else {
-        name = arena_copy(&call->arena, ng_str_of(leaf));
-    }
+    const char *separator = folder->name.len > 0 ? "/" : "";
+    struct ng_str name = arena_printf(&call->arena, "%.*s%s%s", (int)folder->name.len,
+                                      folder->name.data, separator, leaf);
     if (name.data == NULL || listing->count >= listing->max) {
         return call_fail(call, NG_ETOOLARGE,
                          "The folder %.*s holds more than %u entries. List a folder in it.",
@@ -159,7 +155,7 @@ static int list_stream(struct listing *listing, const struct folder *folder, DIR
             continue;
         }
         rc = list_entry(listing, folder, dirfd(stream), found->d_name);
-        if (rc == NG_OK && files_cancelled(listing->call)) {
+        if (rc == NG_OK) {
             rc = files_check_cancelled(listing->call);
         }
     }
@@ -227,10 +223,10 @@ static void names_add(struct names *names, const char *leaf)
 static bool is_before(const char *leaf, struct ng_str from)
 {
     size_t len = strlen(leaf);
-    int order = 1;
-    if (from.len != 0) {
-        order = memcmp(leaf, from.data, size_min(len, from.len));
+    if (from.len == 0) {
+        return false;
     }
+    int order = memcmp(leaf, from.data, size_min(len, from.len));
     return order < 0 || (order == 0 && len < from.len);
 }
 
@@ -244,11 +240,7 @@ static int list_names(struct listing *listing, const struct folder *folder, DIR 
             !is_before(found->d_name, listing->list->from)) {
             names_add(names, found->d_name);
         }
-        if (files_cancelled(listing->call)) {
-            rc = files_check_cancelled(listing->call);
-        } else {
-            rc = NG_OK;
-        }
+        rc = files_check_cancelled(listing->call);
     }
     qsort(names->items, names->count, sizeof(*names->items), compare_names);
     for (size_t i = 0; i < names->count && rc == NG_OK && !listing->stopped; i++) {
@@ -289,18 +281,14 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
         if (fd >= 0) {
             (void)close(fd);
         }
-        /* Folders inside that cannot be read are left out. */
+        /* Unreadable folders inside are skipped. */
         if (folder->name.len > 0) {
             return NG_OK;
         }
         return files_fail_os(call, error, "list", listing->list->path);
     }
-    int rc;
-    if (listing->sorted) {
-        rc = list_sorted(listing, folder, stream);
-    } else {
-        rc = list_stream(listing, folder, stream);
-    }
+    int rc = listing->sorted ? list_sorted(listing, folder, stream)
+                             : list_stream(listing, folder, stream);
     (void)closedir(stream);
     return rc;
 }
@@ -346,10 +334,11 @@ int files_list(struct files *files, struct call *call, const struct ng_file_list
             .entry = entry,
             .user = user,
             .sorted = list->size >= sizeof(*list) && list->sorted,
-            .max = list->max_entries > 0 && list->max_entries < NG_FILE_ENTRIES_MAX
-                       ? list->max_entries
-                       : NG_FILE_ENTRIES_MAX,
+            .max = NG_FILE_ENTRIES_MAX,
         };
+        if (list->max_entries > 0) {
+            listing.max = u32_min(list->max_entries, NG_FILE_ENTRIES_MAX);
+        }
         rc = list_all(&listing);
     } else if (place.exists) {
         rc = call_fail(call, NG_EFAILED, "The path %.*s is not a folder.", (int)list->path.len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_transfer.c - copies and moves inside the roots, never over another file. */
+/* files_transfer.c - copies and moves inside the roots; never replaces a file. */
 #include <errno.h>
 
 #include "core/base/minmax.h"
@@ -12,17 +12,14 @@ static int transfer_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->transfer.to;
-    int code = NG_ECONFLICT;
-    if (op->transfer.exists_code != 0) {
-        code = op->transfer.exists_code;
-    }
-    return call_fail(op->call, code,
+    int code = op->transfer.exists_code;
+    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`%s`.",
                      (int)path.len, path.data, op->transfer.keep ? "copy" : "move");
 }
 
-/* Both ends as they are now. */
+/* Resolves source and destination. */
 static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
 {
     struct call *call = op->call;
@@ -48,11 +45,7 @@ static int transfer_reply(struct file_op *op)
     struct ng_file now = op->present;
     now.path = op->transfer.to;
     now.real = op->target.real;
-    if (op->transfer.keep) {
-        now.space = op->record.space;
-    } else {
-        now.space = op->record.to_space;
-    }
+    now.space = op->transfer.keep ? op->record.space : op->record.to_space;
     if (op->transfer.replied == NULL) {
         return NG_OK;
     }
@@ -65,12 +58,7 @@ static int transfer_save(struct file_op *op)
     op->copy = op->transfer.keep;
     op->keep_mode = true;
     op->keep_owner = !op->transfer.keep;
-    int rc;
-    if (op->transfer.keep) {
-        rc = files_save(op, &op->target, &saved);
-    } else {
-        rc = files_rename(op, &saved);
-    }
+    int rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
     if (rc != NG_OK) {
         return rc;
     }
@@ -120,11 +108,9 @@ static int transfer_locked(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str from = op->place.real;
-    struct ng_str to = op->target.real;
-    bool sorted = str_compare(from, to) < 0;
-    if (!str_equal(sorted ? from : to, op->lock_names[0]) ||
-        !str_equal(sorted ? to : from, op->lock_names[1])) {
+    struct ng_str names[2];
+    files_op_sort(op->place.real, op->target.real, names);
+    if (!str_equal(names[0], op->lock_names[0]) || !str_equal(names[1], op->lock_names[1])) {
         return files_op_restart(op, transfer_begin);
     }
     rc = files_op_read(op, false, 0, &again);
@@ -135,21 +121,16 @@ static int transfer_locked(struct file_op *op)
         return rc;
     }
     rc = files_op_expect(op, op->transfer.expected_revision);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = transfer_plan(op);
     }
-    rc = transfer_plan(op);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = transfer_reply(op);
     }
-    rc = transfer_reply(op);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return files_op_intent(op, transfer_save);
+    return rc != NG_OK ? rc : files_op_intent(op, transfer_save);
 }
 
-/* With the lock, and nothing of an earlier try left: it stays refused. */
+/* Checks again with the lock held: no earlier attempt has explained the failure. */
 static int transfer_refused(struct file_op *op)
 {
     struct file_place from = {.dir = -1};
@@ -173,32 +154,19 @@ static int transfer_begin(struct file_op *op)
         changed = to.real;
     }
     if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
-        /* An earlier try of this call may have moved it. */
+        /* An earlier attempt of this call may have moved it. */
         op->lock_names[0] = changed;
         op->lock_count = 1;
         op->locked = transfer_refused;
         rc = NG_OK;
     } else if (rc == NG_OK) {
-        bool sorted = str_compare(from.real, to.real) < 0;
-        if (sorted) {
-            op->lock_names[0] = from.real;
-        } else {
-            op->lock_names[0] = to.real;
-        }
-        if (sorted) {
-            op->lock_names[1] = to.real;
-        } else {
-            op->lock_names[1] = from.real;
-        }
+        files_op_sort(from.real, to.real, op->lock_names);
         op->lock_count = 2;
         op->locked = transfer_locked;
     }
     files_place_done(&from);
     files_place_done(&to);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return files_op_lock(op);
+    return rc != NG_OK ? rc : files_op_lock(op);
 }
 
 int files_transfer(struct files *files, struct call *call,
