@@ -139,7 +139,7 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-/* In the newer era a request is taken back by closing its stream. True: done. */
+/* In the stateless version a request is taken back by closing its stream. True: done. */
 static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;
@@ -219,7 +219,7 @@ static void relay_lines(struct relay *relay, struct buf *input)
 static void relay_read(struct relay *relay, int stop_fd)
 {
     struct buf input;
-    buf_init(&input, TARGET_ANSWER_MAX);
+    buf_init(&input, ATTACH_ANSWER_MAX);
     while (!atomic_load(&relay->stop) && !relay->oom) {
         struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_fd, POLLIN, 0}};
         if (poll(fds, 2, -1) < 0) {
@@ -281,20 +281,20 @@ static void relay_end(struct relay *relay)
     }
 }
 
-int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, int stop_fd)
+int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, int stop_fd)
 {
     struct relay *relay = alloc_zeroed(1, sizeof(*relay));
     if (relay == NULL) {
         command_error("out of memory");
-        target_done(target);
+        attach_done(attach);
         return COMMAND_FAILED;
     }
-    if (target_caller_headers(line, &relay->base) != NG_OK) {
+    if (attach_caller_headers(line, &relay->base) != NG_OK) {
         free(relay);
-        target_done(target);
+        attach_done(attach);
         return COMMAND_USAGE;
     }
-    relay->target = target;
+    relay->attach = attach;
     relay->out_fd = out_fd;
     (void)pthread_mutex_init(&relay->lock, NULL);
     (void)pthread_mutex_init(&relay->opening, NULL);
@@ -303,7 +303,7 @@ int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, 
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&relay->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    buf_init(&relay->initialize, TARGET_ANSWER_MAX);
+    buf_init(&relay->initialize, ATTACH_ANSWER_MAX);
     relay_read(relay, stop_fd);
     relay_end(relay);
     relay_session_done(relay);
@@ -315,7 +315,7 @@ int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, 
     if (oom) {
         command_error(
             "no more was read: a message of the client is too large, or memory is out");
-        target_done(target);
+        attach_done(attach);
         return COMMAND_FAILED;
     }
     return COMMAND_OK;

@@ -3,10 +3,10 @@
 #ifndef NOTEGATE_API_MCP_RELAY_H
 #define NOTEGATE_API_MCP_RELAY_H
 
-#include "target.h"
+#include "attach.h"
 
 /* Answers go to out_fd. Until the end of input, or until stop_fd (-1: none) is readable. enum
  * command_exit. */
-int mcp_relay_run(struct command_line *line, struct target *target, int out_fd, int stop_fd);
+int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, int stop_fd);
 
 #endif

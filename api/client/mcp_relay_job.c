@@ -223,7 +223,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     struct relay *relay = job->relay;
     struct job_headers texts;
     struct client_request request = relay->base;
-    request.socket_path = relay->target->socket_path;
+    request.socket_path = relay->attach->socket_path;
     request.method = method;
     request.path = "/mcp";
     if (strcmp(method, "POST") == 0) {
@@ -235,7 +235,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.stop = job->is_own ? &relay->stop : &job->stop;
     job->is_stream = false;
     job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
-    return relay->target->client->send(&request, ret_status, error, error_size);
+    return relay->attach->client->send(&request, ret_status, error, error_size);
 }
 
 /* As the gateway wants it, where it said so. */
@@ -310,7 +310,7 @@ bool relay_job_try(struct relay_job *job)
 void relay_job_refuse(struct relay_job *job, const char *sentence)
 {
     struct buf line;
-    buf_init(&line, TARGET_ANSWER_MAX);
+    buf_init(&line, ATTACH_ANSWER_MAX);
     if (job->message.id.len == 0) { /* of a batch */
         buf_add_c(&job->message.id, "null");
     }
@@ -374,7 +374,7 @@ void relay_job_post(struct relay_job *job)
     if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {
         bool refused = outcome == CLIENT_OK && status >= 400;
         struct buf line;
-        buf_init(&line, TARGET_ANSWER_MAX);
+        buf_init(&line, ATTACH_ANSWER_MAX);
         relay_message_error(&job->message, refused ? status : 0,
                             refused                ? buf_str(&job->answer)
                             : outcome == CLIENT_OK ? ng_str_of("the gateway ended the stream "
@@ -402,7 +402,8 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
     return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
 }
 
-/* The gateway's own messages in the older era: one long GET, begun again whenever it ends. */
+/* The gateway's own messages in the handshake versions: one long GET, begun again whenever it
+ * ends. */
 void relay_job_listen(struct relay_job *job)
 {
     char error[RELAY_ERROR_MAX];
@@ -441,9 +442,9 @@ struct relay_job *relay_job_new(struct relay *relay)
     if (job != NULL) {
         job->relay = relay;
         atomic_init(&job->stop, false);
-        buf_init(&job->body, TARGET_ANSWER_MAX);
-        buf_init(&job->answer, TARGET_ANSWER_MAX);
-        relay_events_init(&job->events, TARGET_ANSWER_MAX);
+        buf_init(&job->body, ATTACH_ANSWER_MAX);
+        buf_init(&job->answer, ATTACH_ANSWER_MAX);
+        relay_events_init(&job->events, ATTACH_ANSWER_MAX);
     }
     return job;
 }

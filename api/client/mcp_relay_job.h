@@ -26,7 +26,7 @@ struct relay_job;
 struct relay_setting;
 
 struct relay {
-    struct target *target;
+    struct attach *attach;
     int out_fd;
     struct client_request base; /* the caller's headers */
     pthread_mutex_t lock;       /* the members below, and stdout */
@@ -37,7 +37,7 @@ struct relay {
     pthread_t last;         /* the thread that ended last, to be joined */
     bool has_last;
     char session[RELAY_HEADER_MAX];
-    char version[RELAY_HEADER_MAX];                  /* of the older era, once agreed on */
+    char version[RELAY_HEADER_MAX]; /* of the handshake versions, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
     bool ended;  /* nothing comes from the client any more */
     bool oom;    /* the reading thread's: no memory for what the client says */

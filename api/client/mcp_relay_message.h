@@ -10,7 +10,7 @@
 
 struct relay_message {
     char method[RELAY_HEADER_MAX];  /* "": none, or too long for one */
-    char version[RELAY_HEADER_MAX]; /* in _meta: the newer era; else "" */
+    char version[RELAY_HEADER_MAX]; /* in _meta: the stateless version; else "" */
     char name[RELAY_NAME_MAX];      /* for Mcp-Name, encoded where it must be */
     struct buf id;                  /* JSON of the id; "" = no request */
     struct buf answers; /* JSON of the id where it is a response of the client; or "" */

@@ -113,7 +113,7 @@ static bool open_again(struct relay *relay)
 {
     struct buf text;
     size_t done = 0;
-    buf_init(&text, TARGET_ANSWER_MAX);
+    buf_init(&text, ATTACH_ANSWER_MAX);
     (void)pthread_mutex_lock(&relay->lock);
     (void)buf_add_str(&text, buf_str(&relay->initialize));
     (void)pthread_mutex_unlock(&relay->lock);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/reload.h"
 #include "command_options.h"
 #include "core/base/edit_distance.h"
@@ -470,7 +470,7 @@ static int command_check_caller(const struct command_line *line)
         !call_name_valid(ng_str_of(line->space + (line->space[0] == '~')))) {
         return command_usage(line, "--space is \"%s\", it must be %s", line->space, names);
     }
-    if (!target_parse_mode(line->mode, &mode)) {
+    if (!attach_parse_mode(line->mode, &mode)) {
         return command_usage(line, "--mode is \"%s\", it must be ask, edit or agent",
                              line->mode);
     }
@@ -559,10 +559,11 @@ void command_line_done(struct command_line *line)
 
 struct ng_str command_call_message(const struct call *call)
 {
-    if (call->result.message.len > 0) {
-        return call->result.message;
+    if (call->final.message.len > 0) {
+        return call->final.message;
     }
-    return call->work.message.len > 0 ? call->work.message : ng_str_of("it does not say why");
+    return call->staged.message.len > 0 ? call->staged.message
+                                        : ng_str_of("it does not say why");
 }
 
 int command_config(struct command_line *line, struct config **ret)

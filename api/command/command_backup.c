@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/backup_check.h"
 #include "commands.h"
 #include "core/archive/archive.h"
@@ -21,7 +21,7 @@
 
 struct backup {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     const char *path;
     bool to_stdout;                /* FILE is `-` */
     struct private_file temporary; /* else */
@@ -68,12 +68,12 @@ static int backup_take(void *user, int status, const char *data, size_t len)
 
 static int backup_here(struct backup *backup)
 {
-    struct call *call = call_new(backup->target.gateway);
+    struct call *call = call_new(backup->attach.gateway);
     if (call == NULL) {
         command_error("out of memory");
         return NG_EINTERNAL;
     }
-    struct gateway *gateway = backup->target.gateway;
+    struct gateway *gateway = backup->attach.gateway;
     int rc = archive_write_store(gateway->store, backup->line->files ? gateway->files : NULL,
                                  call, backup_put, backup, &backup->counts);
     if (rc != NG_OK && backup->failed_errno == 0) {
@@ -89,7 +89,7 @@ static int backup_there(struct backup *backup)
     char error[512];
     int status = 0;
     struct client_request request = {
-        .socket_path = backup->target.socket_path,
+        .socket_path = backup->attach.socket_path,
         .method = "POST",
         .path = backup->line->files ? "/v1/admin/backup?files=true" : "/v1/admin/backup",
         .body = {"", 0},
@@ -97,7 +97,7 @@ static int backup_there(struct backup *backup)
         .user = backup,
     };
     enum client_outcome outcome =
-        backup->target.client->send(&request, &status, error, sizeof(error));
+        backup->attach.client->send(&request, &status, error, sizeof(error));
     if (backup->failed_errno != 0) {
         return NG_EFULL;
     }
@@ -106,8 +106,8 @@ static int backup_there(struct backup *backup)
         return NG_EUNAVAILABLE;
     }
     if (status != 200) {
-        struct target_answer answer = {status, backup->refusal};
-        target_print_error(&answer);
+        struct attach_answer answer = {status, backup->refusal};
+        attach_print_error(&answer);
         return NG_EFAILED;
     }
     return NG_OK;
@@ -208,7 +208,7 @@ static int backup_open_file(struct backup *backup)
 static int backup_copy(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    int rc = backup->target.gateway != NULL ? backup_here(backup) : backup_there(backup);
+    int rc = backup->attach.gateway != NULL ? backup_here(backup) : backup_there(backup);
     if (rc != NG_OK && backup->failed_errno != 0) {
         command_error("%s cannot be written: %s",
                       backup->to_stdout ? "the standard output" : backup->temporary.path,
@@ -328,14 +328,14 @@ int command_backup(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&backup.refusal, BACKUP_ERROR_MAX);
-    int rc = target_open(line, &backup.target);
+    int rc = attach_open(line, &backup.attach);
     if (rc == COMMAND_OK) {
-        if (realpath(backup.target.data_dir, backup.data_dir) == NULL) {
+        if (realpath(backup.attach.data_dir, backup.data_dir) == NULL) {
             backup.data_dir[0] = '\0';
         }
         int done = backup.to_stdout ? backup_to_stdout(&backup) : backup_to_file(&backup);
         rc = done == NG_OK ? COMMAND_OK : COMMAND_FAILED;
-        target_done(&backup.target);
+        attach_done(&backup.attach);
     }
     if (rc == COMMAND_OK) {
         backup_report(&backup);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "command_answer.h"
 #include "command_args.h"
 #include "command_wait.h"
@@ -22,7 +22,7 @@
 /* What a call is about. */
 struct call_job {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     const char *tool;
     struct buf args;
 };
@@ -114,7 +114,7 @@ static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
 
 static int call_here(struct call_job *job)
 {
-    struct gateway *gateway = job->target.gateway;
+    struct gateway *gateway = job->attach.gateway;
     const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
     int rc = COMMAND_OK;
     if (call_has_pairs(job->line)) {
@@ -130,14 +130,14 @@ static int call_here(struct call_job *job)
     }
     call->tool_name = ng_str_of(job->tool);
     call->args_text = tool == NULL ? ng_str_of("{}") : buf_str(&job->args);
-    if (target_set_caller(job->line, call) == NG_OK) {
+    if (attach_set_caller(job->line, call) == NG_OK) {
         struct command_wait wait;
         command_wait_begin(&wait, call);
         command_wait_end(&wait, dispatch(call));
     } else {
-        call->result = call->work;
-        call->result.code = error_name(NULL, call->work.rc);
-        call->result.status = error_status(NULL, call->work.rc);
+        call->final = call->staged;
+        call->final.code = error_name(NULL, call->staged.rc);
+        call->final.status = error_status(NULL, call->staged.rc);
     }
     rc = command_answer_print_call(call, job->line->json);
     call_unref(call);
@@ -170,15 +170,15 @@ static struct ng_str call_path(struct command_line *line, const char *tool)
  * help. */
 static int call_type_there(struct call_job *job, struct ng_str path)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct arena arena;
     struct json_error error;
     const struct ng_value *tool = NULL;
     struct client_request request = {.method = "GET", .path = path.data};
     int rc = COMMAND_FAILED;
-    arena_init(&arena, TARGET_ANSWER_MAX);
-    if (target_caller_headers(job->line, &request) != NG_OK ||
-        target_request(&job->target, &request, &answer) != NG_OK) {
+    arena_init(&arena, ATTACH_ANSWER_MAX);
+    if (attach_caller_headers(job->line, &request) != NG_OK ||
+        attach_request(&job->attach, &request, &answer) != NG_OK) {
         arena_done(&arena);
         return rc;
     }
@@ -193,14 +193,14 @@ static int call_type_there(struct call_job *job, struct ng_str path)
     } else {
         rc = call_take_pairs(job, json_get(tool, "inputSchema"));
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     arena_done(&arena);
     return rc;
 }
 
 static int call_there(struct call_job *job)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct ng_str path = call_path(job->line, job->tool);
     struct client_request request = {.method = "POST", .path = path.data};
     if (path.data == NULL) {
@@ -215,14 +215,14 @@ static int call_there(struct call_job *job)
     }
     request.headers[request.header_count++] = "Content-Type: application/json";
     request.body = buf_str(&job->args);
-    if (target_caller_headers(job->line, &request) != NG_OK) {
+    if (attach_caller_headers(job->line, &request) != NG_OK) {
         return COMMAND_USAGE;
     }
     int rc = COMMAND_FAILED;
-    if (target_request(&job->target, &request, &answer) == NG_OK) {
+    if (attach_request(&job->attach, &request, &answer) == NG_OK) {
         rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     return rc;
 }
 
@@ -232,10 +232,10 @@ int command_call(struct command_line *line)
     buf_init(&job.args, CALL_ARGS_MAX);
     int rc = call_has_pairs(line) ? COMMAND_OK : call_take_json(&job);
     if (rc == COMMAND_OK) {
-        rc = target_open(line, &job.target);
+        rc = attach_open(line, &job.attach);
         if (rc == COMMAND_OK) {
-            rc = job.target.gateway != NULL ? call_here(&job) : call_there(&job);
-            target_done(&job.target);
+            rc = job.attach.gateway != NULL ? call_here(&job) : call_there(&job);
+            attach_done(&job.attach);
         }
     }
     buf_done(&job.args);

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
-#include "api/http/faces.h"
+#include "api/client/attach.h"
+#include "api/http/http_transport.h"
 #include "api/listen/http_tls.h"
 #include "command_user.h"
 #include "commands.h"
@@ -31,7 +31,7 @@
 
 struct check {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     struct gateway *described; /* with modules and configuration only */
     bool running;              /* a gateway serves the data directory */
     bool failed;
@@ -253,7 +253,7 @@ static void check_data_dir(struct check *check)
 {
     struct stat info;
     struct buf error;
-    const char *dir = check->target.data_dir;
+    const char *dir = check->attach.data_dir;
     bool there = stat(dir, &info) == 0;
     bool others = there && info.st_uid != geteuid();
     buf_init(&error, CHECK_ERROR_MAX);
@@ -274,7 +274,7 @@ static void check_data_dir(struct check *check)
 /* As the gateway that serves lists them. */
 static void check_served_runners(struct check *check)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct client_request request = {.method = "GET", .path = "/v1/keys?all=true"};
     struct arena arena;
     struct buf text;
@@ -283,12 +283,12 @@ static void check_served_runners(struct check *check)
     arena_init(&arena, CHECK_KEYS_MAX);
     buf_init(&text, CHECK_ERROR_MAX);
     bool told =
-        target_request(&check->target, &request, &answer) == NG_OK && answer.status == 200 &&
+        attach_request(&check->attach, &request, &answer) == NG_OK && answer.status == 200 &&
         json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
         keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
     check_line(check, told, "run code", "%s",
                told ? buf_cstr(&text) : "the gateway does not tell its keys");
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     buf_done(&text);
     arena_done(&arena);
 }
@@ -327,7 +327,7 @@ static int try_to_write(const char *dir)
 static void check_space(struct check *check)
 {
     char reason[CHECK_REASON_MAX];
-    const char *dir = check->target.data_dir;
+    const char *dir = check->attach.data_dir;
     struct disk_room room;
     struct buf text;
     if (access(dir, F_OK) != 0) {
@@ -372,9 +372,9 @@ static void check_values(struct check *check, const struct config *config)
 
 static void check_running(struct check *check)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct client_request request = {.method = "GET", .path = "/readyz"};
-    if (target_request(&check->target, &request, &answer) != NG_OK) {
+    if (attach_request(&check->attach, &request, &answer) != NG_OK) {
         check_line(check, false, "gateway", "it has the data directory but does not answer");
     } else {
         struct ng_str body = buf_str(&answer.body);
@@ -384,7 +384,7 @@ static void check_running(struct check *check)
         check_line(check, answer.status == 200, "gateway", "serving; %.*s", (int)body.len,
                    body.data);
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
 }
 
 /* Is it apart from what belongs to the gateway itself? What is not there yet is told of below.
@@ -392,7 +392,7 @@ static void check_running(struct check *check)
 static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
 {
     const struct files_own own = {
-        .data_dir = check->target.data_dir,
+        .data_dir = check->attach.data_dir,
         .config_file = ng_str_of(config_file(gateway->config)),
         .tls_key = config_text(gateway->config, "tls.key"),
     };
@@ -473,11 +473,11 @@ static void check_open(struct check *check)
     struct buf error;
     buf_init(&error, CHECK_ERROR_MAX);
     int rc =
-        gateway_open(check->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
+        gateway_open(check->attach.config, GATEWAY_FULL, COMMAND_WAIT_MS, &gateway, &error);
     if (rc != NG_OK) {
         check_line(check, false, "gateway", "%s", buf_cstr(&error));
     } else {
-        check->target.config = NULL;
+        check->attach.config = NULL;
         check_line(check, true, "gateway", "it starts");
         check_listen(check, gateway); /* a public address needs a key */
         check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
@@ -504,7 +504,7 @@ static void check_all(struct check *check)
         check->failed = true;
         return;
     }
-    if (target_find(check->line, &check->target, &check->running) != COMMAND_OK) {
+    if (attach_find(check->line, &check->attach, &check->running) != COMMAND_OK) {
         check->failed = true;
         gateway_close(check->described);
         return;
@@ -512,7 +512,7 @@ static void check_all(struct check *check)
     check_data_dir(check);
     check_space(check);
     if (!check->running) {
-        (void)target_check_owner(&check->target); /* tells how it is run as the right user */
+        (void)attach_check_owner(&check->attach); /* tells how it is run as the right user */
     }
     if (check->running || config_is_set(check->described->config, "roots")) {
         check_roots(check, check->described);
@@ -535,7 +535,7 @@ static void check_all(struct check *check)
     } else if (opens) {
         check_open(check);
     }
-    target_done(&check->target);
+    attach_done(&check->attach);
 }
 
 int command_check(struct command_line *line)

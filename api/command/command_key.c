@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "api/auth/key_ops.h"
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/listen/http_listen.h"
 #include "command_wait.h"
 #include "commands.h"
@@ -25,19 +25,19 @@
 
 struct key_command {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     struct arena arena;
 };
 
 /* ---- one operation, whoever has the data ---- */
 
 static int key_here(struct key_command *command, const struct key_job *wanted,
-                    struct ng_str body, struct target_answer *ret)
+                    struct ng_str body, struct attach_answer *ret)
 {
     struct command_wait wait;
-    struct call *call = call_new(command->target.gateway);
+    struct call *call = call_new(command->attach.gateway);
     memset(ret, 0, sizeof(*ret));
-    buf_init(&ret->body, TARGET_ANSWER_MAX);
+    buf_init(&ret->body, ATTACH_ANSWER_MAX);
     if (call == NULL) {
         command_error("out of memory");
         return NG_EINTERNAL;
@@ -47,7 +47,7 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     call->args_text = arena_copy(&call->arena, body);
     call->knows_user = true;
     call->user = getuid();
-    struct gateway *gateway = command->target.gateway;
+    struct gateway *gateway = command->attach.gateway;
     gateway->is_public = http_listen_is_public(config_text(gateway->config, "listen"));
     if (job == NULL || call->args_text.data == NULL) {
         command_error("out of memory");
@@ -57,10 +57,10 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     *job = *wanted; /* its texts are the command's */
     command_wait_begin(&wait, call);
     command_wait_end(&wait, dispatch_step(call, key_ops_step, job));
-    ret->status = call->result.status;
-    if (call->result.rc == NG_OK) {
+    ret->status = call->final.status;
+    if (call->final.rc == NG_OK) {
         ret->status = 200;
-        (void)buf_add_str(&ret->body, call->result.text);
+        (void)buf_add_str(&ret->body, call->final.text);
     } else {
         (void)call_print_error(call, &ret->body);
     }
@@ -73,7 +73,7 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
 }
 
 static int key_there(struct key_command *command, const struct key_job *job, struct ng_str body,
-                     struct target_answer *ret)
+                     struct attach_answer *ret)
 {
     struct client_request request = {
         .method = job->op == KEY_OP_ADD      ? "POST"
@@ -95,7 +95,7 @@ static int key_there(struct key_command *command, const struct key_job *job, str
         request.headers[request.header_count++] = "Content-Type: application/json";
         request.body = body;
     }
-    return target_request(&command->target, &request, ret);
+    return attach_request(&command->attach, &request, ret);
 }
 
 /* COMMAND_OK: *ret is the answer, parsed into the command's arena, and its text. Else the
@@ -103,14 +103,14 @@ static int key_there(struct key_command *command, const struct key_job *job, str
 static int key_do(struct key_command *command, const struct key_job *job, struct ng_str body,
                   const struct ng_value **ret, struct ng_str *ret_text)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct json_error error;
     struct arena *arena = &command->arena;
-    int rc = command->target.gateway != NULL ? key_here(command, job, body, &answer)
+    int rc = command->attach.gateway != NULL ? key_here(command, job, body, &answer)
                                              : key_there(command, job, body, &answer);
     int exit = COMMAND_FAILED;
     if (rc == NG_OK && answer.status >= STATUS_ERRORS) {
-        target_print_error(&answer);
+        attach_print_error(&answer);
         exit = answer.status == STATUS_BAD_REQUEST ? COMMAND_USAGE : COMMAND_FAILED;
     } else if (rc == NG_OK) {
         *ret_text = arena_copy(arena, buf_str(&answer.body));
@@ -124,7 +124,7 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
                                     : "the answer about the keys cannot be read");
         }
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     return exit;
 }
 
@@ -416,7 +416,7 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
 {
     struct buf answers;
     int rc = COMMAND_OK;
-    buf_init(&answers, TARGET_ANSWER_MAX);
+    buf_init(&answers, ATTACH_ANSWER_MAX);
     (void)buf_add_c(&answers, "{\"revoked\":[");
     for (size_t i = 0; i < count && rc == COMMAND_OK; i++) {
         struct key_job job = {
@@ -542,13 +542,13 @@ int command_key(struct command_line *line)
     int rc = key_check(line, verb);
     if (rc == COMMAND_OK) {
         line->needs_data = !verb->adds;
-        rc = target_open(line, &command.target);
+        rc = attach_open(line, &command.attach);
     }
     if (rc == COMMAND_OK) {
         arena_init(&command.arena, KEY_ARENA_MAX);
         rc = verb->run(&command);
         arena_done(&command.arena);
-        target_done(&command.target);
+        attach_done(&command.attach);
     }
     return rc;
 }

@@ -7,8 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "api/client/attach.h"
 #include "api/client/mcp_relay.h"
-#include "api/client/target.h"
 #include "api/tasks/mcp_tasks.h"
 #include "api/transport/mcp_stdio.h"
 #include "commands.h"
@@ -27,7 +27,7 @@ static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
     ret->client = ng_str_of(CLIENT_NAME); /* until its own client says its name */
     ret->role = NG_ROLE_ADMIN;
     ret->all_spaces = true;                          /* the owner, as on the Unix socket */
-    (void)target_parse_mode(line->mode, &ret->mode); /* the command line was checked */
+    (void)attach_parse_mode(line->mode, &ret->mode); /* the command line was checked */
 }
 
 /* A descriptor that becomes readable with SIGTERM or SIGINT: they end it as the end of input
@@ -74,37 +74,37 @@ static int mcp_take_stdout(void)
 int command_mcp(struct command_line *line)
 {
     struct auth_caller caller;
-    struct target target;
+    struct attach attach;
     mcp_caller(line, &caller);
     int out_fd = mcp_take_stdout();
     if (out_fd < 0) {
         return COMMAND_FAILED;
     }
     int stop_fd = mcp_stop_fd();
-    int rc = target_open(line, &target);
+    int rc = attach_open(line, &attach);
     /* The client need not read what is logged. */
     (void)log_queue_start();
-    if (rc == COMMAND_OK && target.gateway != NULL &&
-        mcp_open_tasks(target.gateway) != COMMAND_OK) {
-        target_done(&target);
+    if (rc == COMMAND_OK && attach.gateway != NULL &&
+        mcp_open_tasks(attach.gateway) != COMMAND_OK) {
+        attach_done(&attach);
         rc = COMMAND_FAILED;
     }
-    if (rc == COMMAND_OK && target.gateway != NULL) {
-        struct mcp_stdio stdio = {target.gateway, STDIN_FILENO, out_fd, stop_fd, &caller};
+    if (rc == COMMAND_OK && attach.gateway != NULL) {
+        struct mcp_stdio stdio = {attach.gateway, STDIN_FILENO, out_fd, stop_fd, &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");
-            mcp_tasks_stop(target.gateway, true);
-            target_done(&target);
+            mcp_tasks_stop(attach.gateway, true);
+            attach_done(&attach);
         }
     } else if (rc == COMMAND_OK) {
-        rc = mcp_relay_run(line, &target, out_fd, stop_fd);
+        rc = mcp_relay_run(line, &attach, out_fd, stop_fd);
     }
     if (rc == COMMAND_OK) {
-        if (target.gateway != NULL) {
-            mcp_tasks_stop(target.gateway, true); /* who could ask after them has left */
+        if (attach.gateway != NULL) {
+            mcp_tasks_stop(attach.gateway, true); /* who could ask after them has left */
         }
-        target_done(&target);
+        attach_done(&attach);
     }
     if (stop_fd >= 0) {
         (void)close(stop_fd);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "commands.h"
 #include "core/archive/archive.h"
 #include "core/base/str.h"
@@ -18,7 +18,7 @@
 
 struct restore_job {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     int fd;
     struct gateway *gateway; /* described only */
     const struct ng_documents *backend;
@@ -139,11 +139,11 @@ static int restore_run(struct restore_job *job)
 {
     struct buf error;
     buf_init(&error, RESTORE_ERROR_MAX);
-    int rc = gateway_open(job->target.config, GATEWAY_DESCRIBE, 0, &job->gateway, &error);
+    int rc = gateway_open(job->attach.config, GATEWAY_DESCRIBE, 0, &job->gateway, &error);
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
     } else {
-        job->target.config = NULL;
+        job->attach.config = NULL;
         job->backend = restore_backend(job->gateway);
         if (str_is(config_text(job->gateway->config, "documents"), "memory")) {
             command_error("documents are kept in memory here: a restore would be lost at once; "
@@ -164,10 +164,10 @@ static void restore_refuse(const struct restore_job *job)
     struct buf error;
     int fd = -1;
     buf_init(&error, RESTORE_ERROR_MAX);
-    if (gateway_lock_data_dir(job->target.data_dir, 0, &fd, &error) == NG_OK) {
+    if (gateway_lock_data_dir(job->attach.data_dir, 0, &fd, &error) == NG_OK) {
         (void)close(fd);
         buf_printf(&error, "a gateway was serving %s just now; try again",
-                   job->target.data_dir);
+                   job->attach.data_dir);
     }
     command_error("%s", buf_cstr(&error));
     buf_done(&error);
@@ -194,17 +194,17 @@ int command_restore(struct command_line *line)
                       strerror_r(errno, reason, sizeof(reason)));
         return COMMAND_FAILED;
     }
-    int rc = target_find(line, &job.target, &running);
+    int rc = attach_find(line, &job.attach, &running);
     if (rc == COMMAND_OK) {
         if (running) {
             restore_refuse(&job);
             rc = COMMAND_FAILED;
-        } else if (target_check_owner(&job.target) != COMMAND_OK) {
+        } else if (attach_check_owner(&job.attach) != COMMAND_OK) {
             rc = COMMAND_FAILED;
         } else {
             rc = restore_run(&job) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         }
-        target_done(&job.target);
+        attach_done(&job.attach);
     }
     if (rc == COMMAND_OK) {
         restore_report(&job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* command_serve.c - notegate serve: starts the gateway and its HTTP face, waits for signals,
- * stops. */
+/* command_serve.c - notegate serve: starts the gateway and its HTTP transport, waits for
+ * signals, stops. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 
 #include "api/base/orphans.h"
 #include "api/base/own_files.h"
-#include "api/client/target.h"
-#include "api/http/faces.h"
+#include "api/client/attach.h"
+#include "api/http/http_transport.h"
 #include "api/ops/reload.h"
 #include "command_user.h"
 #include "commands.h"
@@ -141,7 +141,7 @@ static void serve_stop(struct serve *serve)
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
     reload_end(serve->reload);
     http_server_stop(serve->server, wait_ms);
-    /* Not while a call runs that its face no longer waits for: the watch ends the process
+    /* Not while a call runs that its transport no longer waits for: the watch ends the process
      * then. */
     while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
     }
@@ -301,15 +301,15 @@ static int serve_keep_input(struct command_line *line, struct config_input *inpu
 }
 
 /* The rights of the user it is to run as, and a data directory that no other user gets into. */
-static int serve_settle(struct serve *serve, const struct target *target)
+static int serve_settle(struct serve *serve, const struct attach *attach)
 {
     struct buf error;
-    int rc = command_user_become(target->config, target->data_dir, &serve->dropped);
+    int rc = command_user_become(attach->config, attach->data_dir, &serve->dropped);
     if (rc != COMMAND_OK) {
         return rc;
     }
     buf_init(&error, SERVE_ERROR_MAX);
-    rc = gateway_check_data_dir(target->data_dir, &error);
+    rc = gateway_check_data_dir(attach->data_dir, &error);
     if (rc != NG_OK) {
         command_error("the data directory %s", buf_cstr(&error));
     }
@@ -359,7 +359,7 @@ int command_serve(struct command_line *line)
                   .sets = line->sets,
                   .set_count = line->set_count},
     };
-    struct target target;
+    struct attach attach;
     struct buf error;
     bool running = false;
     /* Before any thread is there: they all inherit it, so that only this thread sees them. */
@@ -367,24 +367,24 @@ int command_serve(struct command_line *line)
     (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
     /* A program that loses its parents stays below us, where it is known for one of ours. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (target_find(line, &target, &running) != COMMAND_OK) {
+    if (attach_find(line, &attach, &running) != COMMAND_OK) {
         return COMMAND_FAILED;
     }
-    if (serve_keep_input(line, &serve.input, target.config) != COMMAND_OK ||
-        serve_settle(&serve, &target) != COMMAND_OK) {
-        target_done(&target);
+    if (serve_keep_input(line, &serve.input, attach.config) != COMMAND_OK ||
+        serve_settle(&serve, &attach) != COMMAND_OK) {
+        attach_done(&attach);
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
     /* From here on nobody waits for who reads stderr. */
     (void)log_queue_start();
     /* Another gateway will not go away by itself; another command will. */
-    int rc = serve_start(&serve, &target.config, running ? 0 : COMMAND_WAIT_MS, &error);
+    int rc = serve_start(&serve, &attach.config, running ? 0 : COMMAND_WAIT_MS, &error);
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
     }
     buf_done(&error);
-    target_done(&target);
+    attach_done(&attach);
     if (rc != NG_OK) {
         reload_free(serve.reload);
         log_queue_stop();

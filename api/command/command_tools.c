@@ -3,7 +3,7 @@
  * the vendors' formats, one tool with its arguments. */
 #include <unistd.h>
 
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/definitions/tool_formats.h"
 #include "command_tool_text.h"
 #include "commands.h"
@@ -14,7 +14,7 @@
 
 struct tools {
     struct command_line *line;
-    struct target target;
+    struct attach attach;
     struct gateway *gateway; /* this process' own; NULL: one runs */
     const char *name;        /* of one tool, or NULL */
     enum tool_format format;
@@ -23,21 +23,21 @@ struct tools {
 
 static int tools_from_gateway(struct tools *tools)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct ng_str path =
         arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", tools->name ? "/" : "",
                      tools->name ? tools->name : "",
                      tools->line->format == NULL ? "mcp" : tools->line->format);
     struct client_request request = {.method = "GET",
                                      .path = path.data == NULL ? "/v1/tools" : path.data};
-    int rc = target_request(&tools->target, &request, &answer);
+    int rc = attach_request(&tools->attach, &request, &answer);
     if (rc == NG_OK && answer.status != 200) {
-        target_print_error(&answer);
+        attach_print_error(&answer);
         rc = NG_EFAILED;
     } else if (rc == NG_OK) {
         rc = buf_add_str(&tools->out, buf_str(&answer.body));
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     return rc;
 }
 
@@ -51,13 +51,13 @@ static int tools_open(struct tools *tools)
     struct buf error;
     int rc = NG_EFAILED;
     buf_init(&error, TOOLS_ERROR_MAX);
-    if (target_is_own(&tools->target)) {
-        rc = gateway_open(tools->target.config, GATEWAY_FULL, COMMAND_WAIT_MS, &tools->gateway,
+    if (attach_is_own(&tools->attach)) {
+        rc = gateway_open(tools->attach.config, GATEWAY_FULL, COMMAND_WAIT_MS, &tools->gateway,
                           &error);
         if (rc != NG_OK) {
-            config_free(tools->target.config); /* it knows the modules' keys by now */
-            tools->target.config = NULL;
-            if (command_config(tools->line, &tools->target.config) != COMMAND_OK) {
+            config_free(tools->attach.config); /* it knows the modules' keys by now */
+            tools->attach.config = NULL;
+            if (command_config(tools->line, &tools->attach.config) != COMMAND_OK) {
                 buf_done(&error);
                 return rc;
             }
@@ -65,10 +65,10 @@ static int tools_open(struct tools *tools)
     }
     if (rc != NG_OK) {
         buf_clear(&error);
-        rc = gateway_open(tools->target.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
+        rc = gateway_open(tools->attach.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
     }
     if (rc == NG_OK) {
-        tools->target.config = NULL;
+        tools->attach.config = NULL;
     } else {
         command_error("%s", buf_cstr(&error));
     }
@@ -79,7 +79,7 @@ static int tools_open(struct tools *tools)
 static int tools_print_own(struct tools *tools)
 {
     struct call *call = call_new(tools->gateway);
-    int rc = call == NULL ? NG_EINTERNAL : target_set_caller(tools->line, call);
+    int rc = call == NULL ? NG_EINTERNAL : attach_set_caller(tools->line, call);
     if (rc == NG_OK && tools->name == NULL) {
         rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
     } else if (rc == NG_OK) {
@@ -112,12 +112,12 @@ static int tools_describe(struct tools *tools)
     int rc = NG_OK;
     buf_init(&error, TOOLS_ERROR_MAX);
     if (tools->gateway == NULL) {
-        rc = gateway_open(tools->target.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
+        rc = gateway_open(tools->attach.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
     }
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
     } else {
-        tools->target.config = NULL;
+        tools->attach.config = NULL;
     }
     buf_done(&error);
     return rc;
@@ -128,7 +128,7 @@ static int tools_print_text(struct tools *tools)
     struct arena arena;
     struct json_error error;
     const struct ng_value *value = NULL;
-    arena_init(&arena, TARGET_ANSWER_MAX);
+    arena_init(&arena, ATTACH_ANSWER_MAX);
     int rc =
         json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK
             ? NG_OK
@@ -150,7 +150,7 @@ static int tools_print_text(struct tools *tools)
 static int tools_print(struct tools *tools, bool text)
 {
     bool running = false;
-    if (target_find(tools->line, &tools->target, &running) != COMMAND_OK) {
+    if (attach_find(tools->line, &tools->attach, &running) != COMMAND_OK) {
         return COMMAND_FAILED;
     }
     buf_init(&tools->out, TOOL_FORMATS_MAX);
@@ -166,7 +166,7 @@ static int tools_print(struct tools *tools, bool text)
     }
     gateway_close(tools->gateway);
     buf_done(&tools->out);
-    target_done(&tools->target);
+    attach_done(&tools->attach);
     return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 

@@ -2,19 +2,19 @@
 /* command_verify.c - notegate verify: the integrity of the data, here or in the running
  * gateway.
  */
-#include "api/client/target.h"
+#include "api/client/attach.h"
 #include "api/ops/verify.h"
 #include "commands.h"
 #include "core/base/str.h"
 
-static int verify_here(struct target *target, struct buf *out)
+static int verify_here(struct attach *attach, struct buf *out)
 {
-    struct call *call = call_new(target->gateway);
+    struct call *call = call_new(attach->gateway);
     if (call == NULL) {
         command_error("out of memory");
         return NG_EINTERNAL;
     }
-    int rc = verify_print(target->gateway, call, out);
+    int rc = verify_print(attach->gateway, call, out);
     if (rc != NG_OK || out->rc != NG_OK) {
         struct ng_str why = command_call_message(call);
         command_error("the data could not be verified: %.*s", (int)why.len, why.data);
@@ -24,14 +24,14 @@ static int verify_here(struct target *target, struct buf *out)
     return rc;
 }
 
-static int verify_there(struct target *target, struct buf *out)
+static int verify_there(struct attach *attach, struct buf *out)
 {
-    struct target_answer answer;
+    struct attach_answer answer;
     struct client_request request = {
         .method = "POST", .path = "/v1/admin/verify", .body = {"", 0}};
-    int rc = target_request(target, &request, &answer);
+    int rc = attach_request(attach, &request, &answer);
     if (rc == NG_OK && answer.status != 200) {
-        target_print_error(&answer);
+        attach_print_error(&answer);
         rc = NG_EFAILED;
     } else if (rc == NG_OK) {
         rc = buf_add_str(out, buf_str(&answer.body));
@@ -39,7 +39,7 @@ static int verify_there(struct target *target, struct buf *out)
             command_error("out of memory for the report of the gateway");
         }
     }
-    target_answer_done(&answer);
+    attach_answer_done(&answer);
     return rc;
 }
 
@@ -77,7 +77,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
     const struct ng_value *value = NULL;
     int64_t count = -1;
     int64_t shown = 0;
-    arena_init(&arena, TARGET_ANSWER_MAX);
+    arena_init(&arena, ATTACH_ANSWER_MAX);
     if (json_parse(&arena, buf_str(report), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK ||
         json_get(value, "count") == NULL ||
         json_integer(json_get(value, "count"), &count) != NG_OK) {
@@ -109,17 +109,17 @@ static int verify_show(const struct command_line *line, const struct buf *report
 
 int command_verify(struct command_line *line)
 {
-    struct target target;
+    struct attach attach;
     struct buf report;
-    int rc = target_open(line, &target);
+    int rc = attach_open(line, &attach);
     if (rc != COMMAND_OK) {
         return rc;
     }
-    buf_init(&report, TARGET_ANSWER_MAX);
+    buf_init(&report, ATTACH_ANSWER_MAX);
     int done =
-        target.gateway != NULL ? verify_here(&target, &report) : verify_there(&target, &report);
+        attach.gateway != NULL ? verify_here(&attach, &report) : verify_there(&attach, &report);
     rc = done == NG_OK ? verify_show(line, &report) : COMMAND_FAILED;
     buf_done(&report);
-    target_done(&target);
+    attach_done(&attach);
     return rc;
 }

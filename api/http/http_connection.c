@@ -88,7 +88,7 @@ void http_connection_unref(struct http_connection *connection)
         return;
     }
     struct http_server *server = connection->server;
-    http_watch_forget(&server->watch, connection);
+    http_monitor_forget(&server->monitor, connection);
     connection->request.abandoned = false;
     http_request_end(&connection->request);
     buf_done(&connection->request.reply.body);

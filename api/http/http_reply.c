@@ -10,9 +10,9 @@
 #include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
-/* Longest message of an error object the face makes itself. */
+/* Longest message of an error object the transport makes itself. */
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
 #define STREAM_TYPE "text/event-stream"
@@ -91,8 +91,8 @@ int http_reply_call_error(struct http_request *request, const struct call *call)
 {
     http_reply_clear(request);
     (void)call_print_error(call, &request->reply.body);
-    set_status(&request->reply, call->result.status, call->result.retry_after_s);
-    return call->result.rc;
+    set_status(&request->reply, call->final.status, call->final.retry_after_s);
+    return call->final.rc;
 }
 
 void http_reply_etag(struct http_request *request)

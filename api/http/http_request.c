@@ -14,7 +14,7 @@
 #include "core/keys/keys.h"
 #include "http_reply.h"
 #include "http_server.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Of a wrong value that a sentence shows. */
 #define SHOWN_MAX 80
@@ -239,7 +239,7 @@ static void count_connection(struct http_request *request)
     struct http_connection *connection = request->connection;
     int rc = NG_OK;
     if (request->caller.key != NULL && !connection->auth.is_socket) {
-        rc = http_watch_agent(&request->server->watch, connection, request->caller.agent);
+        rc = http_monitor_agent(&request->server->monitor, connection, request->caller.agent);
     }
     if (rc == NG_OK) {
         atomic_store_explicit(&connection->trusted, true, memory_order_relaxed);
@@ -383,8 +383,8 @@ struct call *http_request_call(struct http_request *request)
     call->done_user = request;
     int rc = auth_apply(&request->caller, call);
     if (rc != NG_OK) {
-        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->work.message.len,
-                               call->work.message.data);
+        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->staged.message.len,
+                               call->staged.message.data);
         call_unref(call);
         return NULL;
     }

@@ -4,7 +4,7 @@
  *
  * Memory is the connection's and is used again by its next request. Threads: everything belongs
  * to the daemon's event loop, except `stage` (see http_request_done), `phase` and `since_ms`,
- * and what is said to be under the watch's lock.
+ * and what is said to be under the monitor's lock.
  */
 #ifndef NOTEGATE_API_HTTP_REQUEST_H
 #define NOTEGATE_API_HTTP_REQUEST_H
@@ -17,7 +17,7 @@
 #include "api/transport/mcp_http.h"
 #include "http_access.h"
 #include "http_body.h"
-#include "http_watch.h"
+#include "http_monitor.h"
 
 struct MHD_Connection;
 struct http_server;
@@ -56,7 +56,7 @@ enum http_stage {
     HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
 };
 
-/* What a connection is at, for the watch. */
+/* What a connection is at, for the monitor. */
 enum http_phase {
     HTTP_PHASE_WAITING = 0, /* between requests */
     HTTP_PHASE_HEAD,        /* the request line is in */
@@ -101,8 +101,8 @@ struct http_request {
 };
 
 struct http_connection {
-    struct http_connection *prev, *next; /* the watch's list, under its lock */
-    unsigned turn;                       /* the watch's: when it is looked at */
+    struct http_connection *prev, *next; /* the monitor's list, under its lock */
+    unsigned turn;                       /* the monitor's: when it is looked at */
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;
@@ -111,13 +111,13 @@ struct http_connection {
     atomic_bool asked;          /* a request line came */
     atomic_bool trusted;        /* one of its requests was let in */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
-    struct http_stream *stream; /* under the watch's lock: what is streamed, a reference */
-    struct http_wait waits;     /* under the watch's lock: with a reference of the call */
-    long long head_since_ms;    /* the watch's: bytes of a request line came, it is not whole */
-    bool half_closed, left;     /* the watch's */
-    bool is_behind;             /* the watch's: closed, but what it began still runs */
-    /* The agent of the last key that came on it, for which it counts; written under the watch's
-     * lock. "": none. */
+    struct http_stream *stream; /* under the monitor's lock: what is streamed, a reference */
+    struct http_wait waits;     /* under the monitor's lock: with a reference of the call */
+    long long head_since_ms; /* the monitor's: bytes of a request line came, it is not whole */
+    bool half_closed, left;  /* the monitor's */
+    bool is_behind;          /* the monitor's: closed, but what it began still runs */
+    /* The agent of the last key that came on it, for which it counts; written under the
+     * monitor's lock. "": none. */
     char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     struct auth_connection auth;

@@ -20,7 +20,7 @@
 #include "core/base/str.h"
 #include "http_reply.h"
 #include "http_request.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* Header lines, and what libmicrohttpd keeps of a request, per connection. */
 #define CONNECTION_MEMORY ((size_t)16 * 1024)
@@ -90,7 +90,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
             connection = http_connection_new(server, mhd, info->connect_fd, is_socket);
         }
         if (connection != NULL) {
-            http_watch_add(&server->watch, connection);
+            http_monitor_add(&server->monitor, connection);
         }
         *socket_context = connection;
         return;
@@ -100,7 +100,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     atomic_fetch_sub(&server->connections, 1);
     (void)metrics_use(server->gateway->metrics, METRICS_CONNECTIONS, -1);
     if (connection != NULL) {
-        http_watch_remove(&server->watch, connection);
+        http_monitor_remove(&server->monitor, connection);
         http_connection_unref(connection);
     }
 }
@@ -144,11 +144,11 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         int phase = atomic_load(&connection->phase);
         if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
-            request->abandoned = http_watch_resume(&connection->server->watch, connection);
+            request->abandoned = http_monitor_resume(&connection->server->monitor, connection);
         } else if (phase == HTTP_PHASE_STREAMING) {
             /* Only this thread sets and clears `stream`. */
             request->sent = http_stream_bytes(connection->stream);
-            http_watch_unstream(&connection->server->watch, connection);
+            http_monitor_unstream(&connection->server->monitor, connection);
         }
         http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
         http_request_end(request);
@@ -160,7 +160,7 @@ static enum MHD_Result send_reply(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     if (request->reply.stream != NULL) {
-        http_watch_stream(&connection->server->watch, connection, request->reply.stream);
+        http_monitor_stream(&connection->server->monitor, connection, request->reply.stream);
         http_connection_phase(connection, HTTP_PHASE_STREAMING);
     } else {
         http_connection_phase(connection, HTTP_PHASE_SENDING);
@@ -188,7 +188,7 @@ static void suspend(struct http_request *request)
         wait.left = request->mcp.left;
         wait.user = request->mcp.left_user;
     }
-    http_watch_suspend(&connection->server->watch, connection, &wait);
+    http_monitor_suspend(&connection->server->monitor, connection, &wait);
     http_connection_phase(connection, HTTP_PHASE_WORKING);
     MHD_suspend_connection(connection->mhd);
     int running = HTTP_RUNNING;
@@ -209,7 +209,7 @@ static enum MHD_Result work(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     if (atomic_load_explicit(&connection->phase, memory_order_relaxed) == HTTP_PHASE_WORKING) {
-        request->abandoned = http_watch_resume(&connection->server->watch, connection);
+        request->abandoned = http_monitor_resume(&connection->server->monitor, connection);
         http_request_finish(request);
         return send_reply(request);
     }
@@ -414,7 +414,7 @@ static int start_parts(struct http_server *server, struct buf *error)
     }
     rc = mcp_http_new(server->gateway, &server->mcp);
     if (rc == NG_OK) {
-        rc = http_watch_start(&server->watch);
+        rc = http_monitor_start(&server->monitor);
     }
     if (rc != NG_OK) {
         (void)buf_add_c(error, "cannot start the HTTP server: out of memory or threads");
@@ -494,7 +494,7 @@ static bool wait_idle(struct http_server *server, long long wait_ms)
 {
     static const struct timespec step = {.tv_nsec = STOP_STEP_NS};
     long long until = http_now_ms() + wait_ms;
-    while (http_watch_busy(&server->watch) > 0) {
+    while (http_monitor_busy(&server->monitor) > 0) {
         if (http_now_ms() >= until) {
             return false;
         }
@@ -550,20 +550,20 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
         }
         mcp_tasks_stop(server->gateway, true);
         atomic_store(&server->gateway->cancelling, true);
-        http_watch_cancel_all(&server->watch);
+        http_monitor_cancel_all(&server->monitor);
         mcp_http_cancel_all(server->mcp);
         (void)wait_idle(server, STOP_CANCEL_MS);
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);
-        http_watch_each(&server->watch, abandon);
-        http_watch_end_streams(&server->watch);
+        http_monitor_each(&server->monitor, abandon);
+        http_monitor_end_streams(&server->monitor);
         (void)wait_idle(server, STOP_SEND_MS);
     }
     end_daemon(server->tcp, server->tcp_fd);
     end_daemon(server->local, server->local_fd);
     wait_released(server);
     if (server->watching) {
-        http_watch_stop(&server->watch);
+        http_monitor_stop(&server->monitor);
     }
     mcp_http_free(server->mcp);
     auth_free(server->auth);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_server.h - the HTTP face as its own files see it; others include faces.h. */
+/* http_server.h - the HTTP transport as its own files see it; others include http_transport.h.
+ */
 #ifndef NOTEGATE_API_HTTP_SERVER_H
 #define NOTEGATE_API_HTTP_SERVER_H
 
@@ -7,8 +8,8 @@
 #include "api/auth/auth_started.h"
 #include "api/listen/http_check.h"
 #include "api/transport/mcp_http.h"
-#include "faces.h"
-#include "http_watch.h"
+#include "http_monitor.h"
+#include "http_transport.h"
 
 struct MHD_Daemon;
 struct http_request;
@@ -32,7 +33,7 @@ struct http_server {
     char address[HTTP_ADDRESS_MAX];
     struct MHD_Daemon *tcp, *local;
     int tcp_fd, local_fd; /* until a daemon owns them; -1 */
-    struct http_watch watch;
+    struct http_monitor monitor;
     bool watching;
     atomic_int connections;
     atomic_int held;      /* connections' memory that calls or libmicrohttpd still use */

@@ -12,20 +12,20 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/keys/keys.h"
 #include "http_request.h"
-#include "http_stream_face.h"
+#include "http_stream_transport.h"
 
 /* What libmicrohttpd asks for at a time where it sends without chunks (HTTP/1.0). */
 #define BLOCK_BYTES ((size_t)1024)
 #define COMMENT ":\n\n"
 
 /*
- * Three parties: the event loop, which reads; whoever wakes; the watch. `lock` guards what they
- * share and is held over suspending and resuming, so that a connection is resumed only if it is
- * suspended, and never after it has ended: a suspended one does not end by itself. Nothing of
- * the source's is called under it.
+ * Three parties: the event loop, which reads; whoever wakes; the monitor. `lock` guards what
+ * they share and is held over suspending and resuming, so that a connection is resumed only if
+ * it is suspended, and never after it has ended: a suspended one does not end by itself.
+ * Nothing of the source's is called under it.
  */
 struct http_stream {
     atomic_int refs;
@@ -256,7 +256,7 @@ uint64_t http_stream_bytes(const struct http_stream *stream)
     return stream->bytes;
 }
 
-/* ---- the watch ---- */
+/* ---- the monitor ---- */
 
 void http_stream_cut(struct http_stream *stream)
 {
@@ -298,7 +298,7 @@ bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_k
 
 int http_stream_take(struct gateway *gateway, struct ng_str agent)
 {
-    int rc = places_take(gateway->streams, agent, gateway->limits.streams);
+    int rc = quota_acquire(gateway->streams, agent, gateway->limits.streams);
     if (rc == NG_OK) {
         (void)metrics_use(gateway->metrics, METRICS_STREAMS, 1);
     }
@@ -307,6 +307,6 @@ int http_stream_take(struct gateway *gateway, struct ng_str agent)
 
 void http_stream_give(struct gateway *gateway, struct ng_str agent)
 {
-    places_give(gateway->streams, agent);
+    quota_release(gateway->streams, agent);
     (void)metrics_use(gateway->metrics, METRICS_STREAMS, -1);
 }

@@ -3,8 +3,9 @@
  * http_stream.h - answers whose end is not known when they begin: server-sent events, a backup.
  *
  * A route (or MCP) makes a stream over a source of its own and gives it to the reply; the HTTP
- * face sends headers, asks the source for bytes whenever the client takes some, and sleeps when
- * there are none, until it is woken. An idle stream costs a suspended connection and no buffer.
+ * transport sends headers, asks the source for bytes whenever the client takes some, and sleeps
+ * when there are none, until it is woken. An idle stream costs a suspended connection and no
+ * buffer.
  */
 #ifndef NOTEGATE_API_HTTP_STREAM_H
 #define NOTEGATE_API_HTTP_STREAM_H

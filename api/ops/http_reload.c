@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_reload.c - what of the HTTP face follows the configuration while it runs: whom it
+/* http_reload.c - what of the HTTP transport follows the configuration while it runs: whom it
  * answers to, its certificate, how long sessions last. */
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "api/http/faces.h"
+#include "api/http/http_transport.h"
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -215,7 +215,7 @@ static int reload_roots(struct gateway *gateway, const struct config *config, st
     }
     int rc = gateway_set_files(gateway, call, config);
     if (rc != NG_OK) {
-        struct ng_str why = call->work.message;
+        struct ng_str why = call->staged.message;
         buf_printf(error, "roots: %.*s", (int)why.len, why.data);
     }
     call_unref(call);

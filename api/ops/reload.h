@@ -46,7 +46,7 @@ int reload_print(const struct reload_report *report, struct buf *out);
 int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret);
 /* Nobody may ask any more. NULL is a no-op. */
 void reload_free(struct reload *reload);
-/* The face whose certificate, names and sessions follow the configuration. */
+/* The transport whose certificate, names and sessions follow the configuration. */
 void reload_attach(struct reload *reload, struct http_server *server);
 /*
  * Reads the configuration again, takes over what can be, writes each change to the log and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* openapi.h - the OpenAPI 3.1 description of the REST face, made from the registry. */
+/* openapi.h - the OpenAPI 3.1 description of the REST transport, made from the registry. */
 #ifndef NOTEGATE_API_OPENAPI_H
 #define NOTEGATE_API_OPENAPI_H
 

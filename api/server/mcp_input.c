@@ -37,7 +37,7 @@ static bool is_object(const struct ng_value *value)
     return value != NULL && value->type == NG_TYPE_OBJECT;
 }
 
-unsigned mcp_asks_of(const struct ng_value *capabilities)
+unsigned mcp_client_request_kinds(const struct ng_value *capabilities)
 {
     const struct ng_value *elicitation = json_get(capabilities, "elicitation");
     unsigned asks = 0;
@@ -145,8 +145,8 @@ static int print_state(struct mcp_exchange *exchange, struct buf *out)
     int rc = text.rc == NG_OK ? make_binding(exchange, &binding) : text.rc;
     buf_add_c(out, ",\"requestState\":\"");
     if (rc == NG_OK) {
-        rc = mcp_seal_close(mcp_asks_seal(exchange->job->asks), &binding, clock_unix_ms(),
-                            buf_str(&text), out);
+        rc = mcp_seal_close(mcp_client_requests_seal(exchange->job->client_requests), &binding,
+                            clock_unix_ms(), buf_str(&text), out);
     }
     buf_add_char(out, '"');
     buf_done(&text);
@@ -268,8 +268,8 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
         return refuse(exchange, "requestState", "must be the string that the gateway gave");
     }
     if (make_binding(exchange, &binding) != NG_OK ||
-        mcp_seal_open(mcp_asks_seal(exchange->job->asks), &binding, clock_unix_ms(),
-                      sealed->text, &call->arena, &text, &why) != NG_OK) {
+        mcp_seal_open(mcp_client_requests_seal(exchange->job->client_requests), &binding,
+                      clock_unix_ms(), sealed->text, &call->arena, &text, &why) != NG_OK) {
         return refuse(exchange, "requestState", why);
     }
     if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, &fault) != NG_OK) {
@@ -287,21 +287,21 @@ static bool may_ask(struct ng_str method)
            str_is(method, "resources/read");
 }
 
-bool mcp_ask_begin(struct mcp_exchange *exchange)
+bool mcp_client_request_begin(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
     const struct mcp_job *job = exchange->job;
     const struct ng_value *params = exchange->message.params;
-    if (!may_ask(exchange->message.method) || job->asks == NULL) {
+    if (!may_ask(exchange->message.method) || job->client_requests == NULL) {
         return true;
     }
     if (!mcp_is_stateless(exchange->terms.version)) {
-        if (job->session != NULL && job->face->ask != NULL) {
+        if (job->session != NULL && job->transport->ask != NULL) {
             call->client_asks = atomic_load(&job->session->client_asks);
         }
         return true;
     }
-    call->client_asks = mcp_asks_of(exchange->terms.capabilities);
+    call->client_asks = mcp_client_request_kinds(exchange->terms.capabilities);
     const struct ng_value *answers = json_get(params, "inputResponses");
     const struct ng_value *sealed = json_get(params, "requestState");
     const struct ng_value *earlier = NULL;

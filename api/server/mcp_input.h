@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_input.h - questions to a client in MCP's words, and the newer era's way of asking: the
- * result says what input is required, and a sealed state carries what was answered before. */
+/* mcp_input.h - questions to a client in MCP's words, and the stateless version's way of
+ * asking: the result says what input is required, and a sealed state carries what was answered
+ * before. */
 #ifndef NOTEGATE_API_MCP_INPUT_H
 #define NOTEGATE_API_MCP_INPUT_H
 
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 /* "elicitation/create" and so on. */
 const char *mcp_input_method(enum ng_ask_kind kind);
 /* "method":...,"params":... of a question, without braces. */
 void mcp_input_print(struct buf *out, const struct ask *ask);
-/* Answers with resultType "input_required". As mcp_ask(). */
+/* Answers with resultType "input_required". As mcp_client_request(). */
 int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered);
-/* mcp_ask.c */
-const struct mcp_seal *mcp_asks_seal(const struct mcp_asks *asks);
+/* mcp_client_request.c */
+const struct mcp_seal *mcp_client_requests_seal(const struct mcp_client_requests *requests);
 
 #endif

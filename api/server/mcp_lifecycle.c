@@ -7,12 +7,12 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 /* What discovery says holds until the gateway is another one. */
 #define MCP_DISCOVER_TTL_MS 3600000
 
-/* What both eras have; extensions, where there are some, are further members. */
+/* What all versions have; extensions, where there are some, are further members. */
 #define MCP_CAPABILITIES                                                                       \
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
@@ -72,7 +72,7 @@ static void remember_client(struct mcp_exchange *exchange)
     (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
     (void)pthread_mutex_unlock(&session->lock);
     bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
-    atomic_store(&session->client_asks, mcp_asks_of(capabilities));
+    atomic_store(&session->client_asks, mcp_client_request_kinds(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
 }
 

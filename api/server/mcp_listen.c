@@ -4,14 +4,14 @@
 #include "api/http/http_stream.h"
 #include "api/tasks/mcp_listen_tasks.h"
 #include "core/base/str.h"
-#include "mcp_watch.h"
+#include "mcp_notifier.h"
 
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 
 /* Memory of the job's call. */
 struct listening {
     struct mcp_exchange *exchange;
-    struct mcp_watch *watch;
+    struct mcp_notifier *notifier;
     struct mcp_listen_tasks *tasks; /* or NULL */
     struct ng_str meta;             /* of every message */
     struct buf ack;
@@ -33,7 +33,7 @@ static void send_to_client(void *user, struct ng_str message)
 {
     struct listening *listening = user;
     struct mcp_job *job = listening->exchange->job;
-    job->face->notify(job, message);
+    job->transport->notify(job, message);
 }
 
 static void free_ack(void *object)
@@ -42,7 +42,7 @@ static void free_ack(void *object)
     buf_done(&listening->ack);
 }
 
-/* The watch keeps the call, whose memory this is: nothing is touched afterwards. */
+/* The notifier keeps the call, whose memory this is: nothing is touched afterwards. */
 static void let_go(struct listening *listening)
 {
     struct call *call = listening->exchange->job->call;
@@ -50,16 +50,16 @@ static void let_go(struct listening *listening)
         listening->placed = false;
         http_stream_give(call->gateway, call->caller.agent);
     }
-    struct mcp_watch *watch = listening->watch;
-    listening->watch = NULL;
-    mcp_watch_unref(watch);
+    struct mcp_notifier *notifier = listening->notifier;
+    listening->notifier = NULL;
+    mcp_notifier_unref(notifier);
 }
 
 /* The client left or cancelled, or the gateway stops, which alone is worth an answer. */
 static void listen_over(struct mcp_exchange *exchange)
 {
     struct listening *listening = exchange->wait_user;
-    mcp_watch_close(listening->watch);
+    mcp_notifier_close(listening->notifier);
     mcp_listen_tasks_end(listening->tasks);
     if (atomic_load(&exchange->job->gateway->stopping)) {
         struct buf *out = mcp_answer_open(exchange);
@@ -112,7 +112,7 @@ static int add_resource(struct listening *listening, struct ng_writer *writer,
         (source.desc->kind != NULL && !mcp_space_visible(call, uri.space))) {
         return NG_OK;
     }
-    rc = mcp_watch_add(listening->watch, &source, &uri, text);
+    rc = mcp_notifier_add(listening->notifier, &source, &uri, text);
     if (rc == NG_OK) {
         json_string(writer, text);
     }
@@ -143,8 +143,8 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
     }
     json_end(writer);
     if (rc == NG_EBUSY) {
-        exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
-        return refuse(exchange, 503, 503, MCP_WATCH_NO_ROOM);
+        exchange->job->retry_after_s = MCP_NOTIFIER_RETRY_S;
+        return refuse(exchange, 503, 503, MCP_NOTIFIER_NO_ROOM);
     }
     if (rc == NG_ETOOLARGE) {
         return refuse(exchange, 200, MCP_INVALID_PARAMS,
@@ -154,7 +154,7 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
            refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
 }
 
-/* The watch and the acknowledgement: what is honoured of what was asked. */
+/* The notifier and the acknowledgement: what is honoured of what was asked. */
 static bool prepare(struct listening *listening, const struct ng_value *asked, unsigned lists)
 {
     struct mcp_exchange *exchange = listening->exchange;
@@ -172,8 +172,8 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     if (listening->meta.data == NULL) {
         return refuse(exchange, 200, MCP_INVALID_REQUEST, "`id` is too long");
     }
-    if (mcp_watch_new(exchange->call, lists, listening->meta, send_to_client, listening,
-                      &listening->watch) != NG_OK) {
+    if (mcp_notifier_new(exchange->call, lists, listening->meta, send_to_client, listening,
+                         &listening->notifier) != NG_OK) {
         return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
     }
     buf_printf(&listening->ack,
@@ -201,9 +201,9 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
 static bool take_place(struct listening *listening)
 {
     struct mcp_exchange *exchange = listening->exchange;
-    const struct mcp_face *face = exchange->job->face;
+    const struct mcp_transport *transport = exchange->job->transport;
     struct call *call = exchange->job->call;
-    if (!face->is_http) {
+    if (!transport->is_http) {
         return true; /* its one connection is its place */
     }
     int rc = http_stream_take(call->gateway, call->caller.agent);
@@ -214,24 +214,24 @@ static bool take_place(struct listening *listening)
                   "them; close streams that are not needed");
 }
 
-/* Once it waits the exchange may end at any moment; the watch keeps its memory. */
+/* Once it waits the exchange may end at any moment; the notifier keeps its memory. */
 static void begin(struct mcp_exchange *exchange, struct listening *listening)
 {
-    struct mcp_watch *watch = listening->watch;
-    mcp_watch_ref(watch);
+    struct mcp_notifier *notifier = listening->notifier;
+    mcp_notifier_ref(notifier);
     mcp_wait(exchange, listen_over, listening);
     struct mcp_job *job = exchange->job;
-    if (mcp_watch_open(watch, buf_str(&listening->ack)) == NG_OK &&
-        (job->face->streams == NULL || job->face->streams(job))) {
+    if (mcp_notifier_open(notifier, buf_str(&listening->ack)) == NG_OK &&
+        (job->transport->streams == NULL || job->transport->streams(job))) {
         mcp_listen_tasks_acknowledged(listening->tasks);
     } else if (mcp_wait_over(exchange)) {
-        mcp_watch_close(watch);
+        mcp_notifier_close(notifier);
         mcp_listen_tasks_end(listening->tasks);
         (void)refuse(exchange, 503, 503, "the changes cannot be read just now; try again");
         let_go(listening);
         mcp_exchange_finish(exchange);
     }
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(notifier);
 }
 
 int mcp_subscriptions_listen(struct mcp_exchange *exchange)
@@ -244,8 +244,8 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
                      "`params.notifications` must be an object that says what to listen to");
         return NG_OK;
     }
-    bool reads = job->face->notify != NULL &&
-                 (job->face->can_notify == NULL || job->face->can_notify(job));
+    bool reads = job->transport->notify != NULL &&
+                 (job->transport->can_notify == NULL || job->transport->can_notify(job));
     if (job->is_batch || !reads) {
         (void)refuse(exchange, 406, MCP_INVALID_REQUEST,
                      "subscriptions/listen is answered by an event stream: Accept must take "

@@ -4,18 +4,19 @@
 #include <stddef.h>
 
 #include "core/keys/keys.h"
-#include "mcp_ask.h"
+#include "mcp_client_request.h"
 
 #include "core/base/str.h"
 #include "core/call/pool.h"
 #include "mcp_server.h"
 
-static void land(struct mcp_exchange *exchange)
+static void inflight_remove(struct mcp_exchange *exchange)
 {
-    if (exchange->departed) {
+    if (exchange->is_inflight) {
         exchange->taken_back =
-            mcp_session_land(exchange->job->session, &exchange->flight) || exchange->taken_back;
-        exchange->departed = false;
+            mcp_session_inflight_remove(exchange->job->session, &exchange->inflight) ||
+            exchange->taken_back;
+        exchange->is_inflight = false;
     }
 }
 
@@ -24,12 +25,12 @@ static bool is_unwanted(const struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     return exchange->taken_back &&
-           (job->face->owes_answer == NULL || !job->face->owes_answer(job));
+           (job->transport->owes_answer == NULL || !job->transport->owes_answer(job));
 }
 
 static void answer_run(struct mcp_exchange *exchange)
 {
-    land(exchange);
+    inflight_remove(exchange);
     if (!is_unwanted(exchange)) {
         exchange->run->answer(exchange);
     }
@@ -41,17 +42,18 @@ static int end_run(struct mcp_exchange *exchange)
     bool stateless = mcp_is_stateless(exchange->terms.version);
     bool answered = false;
     atomic_store(&exchange->answered, true);
-    if (exchange->call->result.rc != NG_EINPUT) {
+    if (exchange->call->final.rc != NG_EINPUT) {
         answer_run(exchange);
         return NG_OK;
     }
     if (stateless) {
-        land(exchange); /* else it stays there: it can be taken back while it waits */
+        inflight_remove(
+            exchange); /* else it stays there: it can be taken back while it waits */
     }
     if (stateless && is_unwanted(exchange)) {
         return NG_OK;
     }
-    if (mcp_ask(exchange, &answered) == NG_PENDING) {
+    if (mcp_client_request(exchange, &answered) == NG_PENDING) {
         return NG_PENDING;
     }
     if (!answered) {
@@ -77,7 +79,7 @@ static void call_done(struct call *call, void *user)
 static void notify(struct mcp_exchange *exchange, struct buf *text)
 {
     if (text->rc == NG_OK && !atomic_load(&exchange->answered)) {
-        exchange->job->face->notify(exchange->job, buf_str(text));
+        exchange->job->transport->notify(exchange->job, buf_str(text));
     }
     buf_done(text);
 }
@@ -156,17 +158,17 @@ static void call_detach_client(struct call *call, int64_t retry_ms, void *user)
     struct mcp_exchange *exchange = user;
     (void)call;
     if (!atomic_load(&exchange->answered)) {
-        exchange->job->face->detach_client(exchange->job, retry_ms);
+        exchange->job->transport->detach_client(exchange->job, retry_ms);
     }
 }
 
 static void listen_to_call(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    if (exchange->job->face->detach_client != NULL) {
+    if (exchange->job->transport->detach_client != NULL) {
         call->on_detach_client = call_detach_client;
     }
-    if (exchange->job->face->notify == NULL) {
+    if (exchange->job->transport->notify == NULL) {
         return;
     }
     const struct ng_value *token = json_get(exchange->message.meta, "progressToken");
@@ -192,7 +194,7 @@ static void wait_is_over(struct task *task)
 {
     struct mcp_exchange *exchange =
         (struct mcp_exchange *)(void *)((char *)task - offsetof(struct mcp_exchange, task));
-    land(exchange);
+    inflight_remove(exchange);
     exchange->over(exchange);
 }
 
@@ -211,14 +213,14 @@ static void call_cancelled(struct call *call, void *user)
     mcp_wait_wake(user);
 }
 
-static void depart(struct mcp_exchange *exchange)
+static void inflight_add(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    if (job->session != NULL && !exchange->departed) {
-        exchange->flight.id = exchange->message.id;
-        exchange->flight.call = exchange->call;
-        exchange->departed = true;
-        mcp_session_depart(job->session, &exchange->flight);
+    if (job->session != NULL && !exchange->is_inflight) {
+        exchange->inflight.id = exchange->message.id;
+        exchange->inflight.call = exchange->call;
+        exchange->is_inflight = true;
+        mcp_session_inflight_add(job->session, &exchange->inflight);
     }
 }
 
@@ -232,8 +234,8 @@ static void watch_call(struct mcp_exchange *exchange)
 static void tell_started(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    if (job->face->started != NULL && !job->is_batch) {
-        job->face->started(job, exchange->call);
+    if (job->transport->started != NULL && !job->is_batch) {
+        job->transport->started(job, exchange->call);
     }
 }
 
@@ -250,7 +252,7 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
         tell_started(exchange);
     }
     call_ref(call); /* the exchange lies in its memory, or in what it keeps */
-    depart(exchange);
+    inflight_add(exchange);
     if (session != NULL) {
         (void)atomic_fetch_add(&session->refs, 1);
     }
@@ -268,7 +270,7 @@ bool mcp_wait_over(struct mcp_exchange *exchange)
     if (!atomic_compare_exchange_strong(&exchange->waits, &waits, MCP_WAITS_OVER)) {
         return false;
     }
-    land(exchange);
+    inflight_remove(exchange);
     return true;
 }
 
@@ -284,7 +286,7 @@ static int begin(struct mcp_exchange *exchange)
     atomic_store(&exchange->answered, false);
     watch_call(exchange);
     listen_to_call(exchange);
-    depart(exchange);
+    inflight_add(exchange);
     if (exchange->run->start(exchange) == NG_PENDING) {
         return NG_PENDING; /* it may be answered already: nothing here is ours any more */
     }
@@ -296,7 +298,7 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
     exchange->run = run;
     exchange->progressed = false;
     exchange->call->on_loop = exchange->job->on_loop;
-    if (!mcp_ask_begin(exchange)) {
+    if (!mcp_client_request_begin(exchange)) {
         return NG_OK;
     }
     tell_started(exchange);
@@ -359,7 +361,7 @@ void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers
 
 void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence)
 {
-    struct result *result = &exchange->call->result;
+    struct result *result = &exchange->call->final;
     memset(result, 0, sizeof(*result));
     result->rc = rc;
     result->code = error_name(NULL, rc);

@@ -14,29 +14,36 @@
 
 /* Asked for most often first. */
 static const struct mcp_method mcp_methods[] = {
-    {"tools/call", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_tools_call},
-    {"tools/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tools_list},
-    {"resources/read", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+    {"tools/call", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
+     mcp_tools_call},
+    {"tools/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
+     mcp_tools_list},
+    {"resources/read", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
      mcp_resources_read},
-    {"resources/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL,
+    {"resources/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
      mcp_resources_list},
-    {"resources/templates/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE,
+    {"resources/templates/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
      mcp_templates_list},
-    {"prompts/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_prompts_get},
-    {"prompts/list", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_prompts_list},
-    {"completion/complete", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_CALL, mcp_complete},
-    {"resources/subscribe", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_resources_subscribe},
-    {"resources/unsubscribe", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_resources_unsubscribe},
-    {"subscriptions/listen", MCP_ERA_STATELESS, MCP_COST_COUNTS, mcp_subscriptions_listen},
-    {"server/discover", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_discover},
-    {"initialize", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_initialize},
-    {"ping", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_ping},
-    {"logging/setLevel", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_set_level},
-    {"tasks/get", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_get},
-    {"tasks/update", MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_update},
-    {"tasks/cancel", MCP_ERA_HANDSHAKE | MCP_ERA_STATELESS, MCP_COST_FREE, mcp_tasks_cancel},
-    {"tasks/result", MCP_ERA_HANDSHAKE, MCP_COST_FREE, mcp_tasks_result},
-    {"tasks/list", MCP_ERA_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
+    {"prompts/get", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
+     mcp_prompts_get},
+    {"prompts/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
+     mcp_prompts_list},
+    {"completion/complete", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
+     mcp_complete},
+    {"resources/subscribe", MCP_VERSIONS_HANDSHAKE, MCP_COST_COUNTS, mcp_resources_subscribe},
+    {"resources/unsubscribe", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_resources_unsubscribe},
+    {"subscriptions/listen", MCP_VERSIONS_STATELESS, MCP_COST_COUNTS, mcp_subscriptions_listen},
+    {"server/discover", MCP_VERSIONS_STATELESS, MCP_COST_FREE, mcp_discover},
+    {"initialize", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_initialize},
+    {"ping", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_ping},
+    {"logging/setLevel", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_set_level},
+    {"tasks/get", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
+     mcp_tasks_get},
+    {"tasks/update", MCP_VERSIONS_STATELESS, MCP_COST_FREE, mcp_tasks_update},
+    {"tasks/cancel", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
+     mcp_tasks_cancel},
+    {"tasks/result", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_tasks_result},
+    {"tasks/list", MCP_VERSIONS_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
 };
 
 static const struct ng_str no_text = {NULL, 0};
@@ -179,7 +186,7 @@ static void run_notification(struct mcp_exchange *exchange)
         }
     }
     if (session != NULL && str_is(message->method, "notifications/initialized")) {
-        mcp_session_hears(exchange);
+        mcp_session_subscribed(exchange);
     }
 }
 
@@ -194,9 +201,9 @@ static int run_request(struct mcp_exchange *exchange)
         return NG_OK;
     }
     bool stateless = mcp_is_stateless(exchange->terms.version);
-    unsigned era = stateless ? MCP_ERA_STATELESS : MCP_ERA_HANDSHAKE;
+    unsigned version = stateless ? MCP_VERSIONS_STATELESS : MCP_VERSIONS_HANDSHAKE;
     const struct mcp_method *method = find_method(message->method);
-    if (method == NULL || (method->eras & era) == 0) {
+    if (method == NULL || (method->versions & version) == 0) {
         struct ng_str sentence = arena_printf(
             &exchange->job->call->arena, "this gateway has no method \"%.*s\" in MCP %s",
             (int)(message->method.len > MCP_SENTENCE_MAX ? MCP_SENTENCE_MAX
@@ -326,7 +333,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
 {
     struct mcp_job *job = exchange->job;
     const char *error = "";
-    exchange->departed = false;
+    exchange->is_inflight = false;
     exchange->progress_token = NULL;
     exchange->run = NULL;
     exchange->rounds = 0;
@@ -340,7 +347,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     enum mcp_version agreed = job->session == NULL
                                   ? MCP_VERSION_NONE
                                   : (enum mcp_version)atomic_load(&job->session->version);
-    bool fits = mcp_era_decide(&exchange->message, job->headers, agreed, &exchange->terms);
+    bool fits = mcp_version_decide(&exchange->message, job->headers, agreed, &exchange->terms);
     if (fits && exchange->message.kind == MCP_RESPONSE) {
         fits = !mcp_is_stateless(exchange->terms.version);
         if (!fits) {
@@ -352,7 +359,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         }
     }
     if (!fits) {
-        if (exchange->message.kind == MCP_REQUEST || job->face->is_http) {
+        if (exchange->message.kind == MCP_REQUEST || job->transport->is_http) {
             answer_refusal(exchange);
         }
         return NG_OK;
@@ -445,8 +452,8 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     atomic_store(&job->left, batch->count + 1);
     job->call->on_user = job;
     job->call->on_cancel = batch_cancelled;
-    if (job->face->started != NULL) {
-        job->face->started(job, job->call);
+    if (job->transport->started != NULL) {
+        job->transport->started(job, job->call);
     }
     size_t done = 1;
     size_t i = 0;
@@ -536,7 +543,7 @@ static void run_on_worker(struct task *task)
 static int run_later(struct mcp_job *job)
 {
     struct call *call = job->call;
-    if (job->face->keep(job) != NG_OK) {
+    if (job->transport->keep(job) != NG_OK) {
         return refuse_no_memory(job);
     }
     job->task.run = run_on_worker;
@@ -563,7 +570,7 @@ int mcp_job_run(struct mcp_job *job)
     job->has_items = false;
     atomic_init(&job->left, 1);
     bool later =
-        job->on_loop && job->face->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
+        job->on_loop && job->transport->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;
     if (!mcp_rate_before_parse(job)) {
         return NG_OK;
     }

@@ -3,25 +3,25 @@
  * mcp_server.h - MCP above the transports: a text comes in, its messages go through the method
  * table, the answers are printed into one buffer.
  *
- * A face (HTTP, stdio) makes a call, embeds a struct mcp_job in memory that lives until the
- * answer, and runs it. A job is one message or a batch; each message is an exchange.
+ * A transport (HTTP, stdio) makes a call, embeds a struct mcp_job in memory that lives until
+ * the answer, and runs it. A job is one message or a batch; each message is an exchange.
  */
 #ifndef NOTEGATE_API_MCP_SERVER_H
 #define NOTEGATE_API_MCP_SERVER_H
 
 #include "api/auth/auth.h"
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "api/session/mcp_session.h"
 
-struct mcp_asks;
+struct mcp_client_requests;
 struct mcp_job;
 struct mcp_exchange;
 struct mcp_run;
 
-/* What a face can do beyond answering; members may be NULL. */
-struct mcp_face {
-    /* What is lent while mcp_job_run() runs is to stay until the answer. NULL: the face runs
-     * its jobs on no event loop. */
+/* What a transport can do beyond answering; members may be NULL. */
+struct mcp_transport {
+    /* What is lent while mcp_job_run() runs is to stay until the answer. NULL: the transport
+     * runs its jobs on no event loop. */
     int (*keep)(struct mcp_job *job);
     /* A tool is about to run as `call`. For cancelling it when the client leaves. */
     void (*started)(struct mcp_job *job, struct call *call);
@@ -51,8 +51,8 @@ struct mcp_exchange {
     struct mcp_message message;
     struct mcp_terms terms;
     struct call *call; /* runs the message; the job's own for one that is alone */
-    struct mcp_flight flight;
-    bool departed; /* the flight is in the session */
+    struct mcp_inflight inflight;
+    bool is_inflight; /* the inflight is in the session */
     const struct ng_value *progress_token;
     enum mcp_log_level log_level;
     atomic_bool answered;      /* nothing more may be said about it */
@@ -69,21 +69,23 @@ struct mcp_exchange {
 };
 
 struct mcp_job {
-    /* Filled by the face. */
+    /* Filled by the transport. */
     struct gateway *gateway;
-    struct mcp_asks *asks; /* or NULL: nobody is asked anything */
-    const struct mcp_face *face;
+    struct mcp_client_requests *client_requests; /* or NULL: nobody is asked anything */
+    const struct mcp_transport *transport;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
-    struct call *call; /* owns the parsed text; its caller is set; the face's reference */
+    struct call *call; /* owns the parsed text; its caller is set; the transport's reference */
     struct mcp_session *session;       /* or NULL; lent until the answer */
     const struct mcp_headers *headers; /* or NULL; lent while mcp_job_run() runs */
     struct ng_str text;                /* lent while mcp_job_run() runs */
     struct ng_str idempotency_key;     /* or absent; lent until the answer */
     bool on_loop;
-    bool is_full; /* the face has as much under way as it takes: requests are answered BUSY */
+    bool is_full; /* the transport has as much under way as it takes: requests are answered BUSY
+                   */
     struct buf *out; /* answers; empty when nothing is to be said (notifications) */
     void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
-    /* Opens a session at initialize, and keeps it; NULL: the face keeps none per client. */
+    /* Opens a session at initialize, and keeps it; NULL: the transport keeps none per client.
+     */
     int (*open_session)(struct mcp_job *job, enum mcp_version version);
 
     /* Results. */
@@ -94,7 +96,7 @@ struct mcp_job {
     struct task task; /* a large text is parsed on a worker */
     bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
     bool is_due;      /* let in as an answer of the client: counts unless it is one */
-    size_t out_start; /* the face may have written before it */
+    size_t out_start; /* the transport may have written before it */
     struct mcp_exchange one;
     struct mcp_exchange *many; /* a batch */
     size_t count;
@@ -145,7 +147,7 @@ enum mcp_cost {
 /* A method: NG_OK with an answer printed, or NG_PENDING. */
 struct mcp_method {
     const char *name;
-    unsigned eras; /* enum mcp_era */
+    unsigned versions; /* enum mcp_version_set */
     enum mcp_cost cost;
     int (*handle)(struct mcp_exchange *exchange);
 };
@@ -158,7 +160,7 @@ struct mcp_run {
      * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
      * is called again, with another call. */
     int (*start)(struct mcp_exchange *exchange);
-    /* Prints the answer to exchange->call->result. */
+    /* Prints the answer to exchange->call->final. */
     void (*answer)(struct mcp_exchange *exchange);
 };
 /* NG_OK: answered; NG_PENDING. */
@@ -167,12 +169,12 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
 /*
  * A request that stays open and runs no code meanwhile (subscriptions/listen): its handler
  * calls mcp_wait() and returns NG_PENDING. What is to be said goes out by
- * job->face->notify(job, message) (any thread, until the exchange is finished; over HTTP the
- * first message makes the answer an event stream). over() comes at most once, on a thread of
- * its own (no lock held), when the client cancelled the request or left, or the gateway stops;
- * who ends the waiting himself calls mcp_wait_over(), and only if that says true it is his.
- * Either way the winner, nobody else, answers (mcp_answer_open ...; over() may also leave the
- * answer out) and calls mcp_exchange_finish().
+ * job->transport->notify(job, message) (any thread, until the exchange is finished; over HTTP
+ * the first message makes the answer an event stream). over() comes at most once, on a thread
+ * of its own (no lock held), when the client cancelled the request or left, or the gateway
+ * stops; who ends the waiting himself calls mcp_wait_over(), and only if that says true it is
+ * his. Either way the winner, nobody else, answers (mcp_answer_open ...; over() may also leave
+ * the answer out) and calls mcp_exchange_finish().
  */
 void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
               void *user);
@@ -223,9 +225,10 @@ int mcp_complete(struct mcp_exchange *exchange);
 /* mcp_subscribe.c */
 int mcp_resources_subscribe(struct mcp_exchange *exchange);
 int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
-/* A client of the handshake era is ready to hear: its session is told of changes from now on.
+/* A client of the handshake versions is ready to hear: its session is told of changes from now
+ * on.
  */
-void mcp_session_hears(struct mcp_exchange *exchange);
+void mcp_session_subscribed(struct mcp_exchange *exchange);
 /* mcp_listen.c */
 int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_subscribe.c - what a session of the handshake era hears: lists that changed, from
+/* mcp_subscribe.c - what a session of the handshake versions hears: lists that changed, from
  * notifications/initialized on, and the resources it subscribes to. */
 #include <stdlib.h>
 
 #include "core/base/str.h"
-#include "mcp_watch.h"
+#include "mcp_notifier.h"
 
 /* The notifications of a session. Memory of its own, until the session ends. */
-struct hearing {
+struct subscriber {
     struct mcp_session_end end; /* first */
     struct mcp_session *session;
-    struct mcp_watch *watch;
+    struct mcp_notifier *notifier;
 };
 
 static const struct ng_str no_text = {NULL, 0};
 
 static void send_to_session(void *user, struct ng_str message)
 {
-    struct hearing *hearing = user;
-    mcp_session_notify(hearing->session, message);
+    struct subscriber *subscriber = user;
+    mcp_session_notify(subscriber->session, message);
 }
 
-static void hearing_free(struct hearing *hearing)
+static void hearing_free(struct subscriber *subscriber)
 {
-    mcp_watch_unref(hearing->watch);
-    mcp_session_unref(hearing->session);
-    free(hearing);
+    mcp_notifier_unref(subscriber->notifier);
+    mcp_session_unref(subscriber->session);
+    free(subscriber);
 }
 
 static void session_ended(struct mcp_session *session, void *user)
 {
-    struct hearing *hearing = user;
-    mcp_watch_close(hearing->watch);
+    struct subscriber *subscriber = user;
+    mcp_notifier_close(subscriber->notifier);
     (void)pthread_mutex_lock(&session->lock);
-    struct mcp_watch *watch = session->watch;
-    session->watch = NULL;
+    struct mcp_notifier *notifier = session->notifier;
+    session->notifier = NULL;
     (void)pthread_mutex_unlock(&session->lock);
-    mcp_watch_unref(watch);
-    hearing_free(hearing);
+    mcp_notifier_unref(notifier);
+    hearing_free(subscriber);
 }
 
 /* Who is told: the caller of this message. A call of its own, with a reference. */
@@ -52,71 +52,71 @@ static struct call *who_asks(struct mcp_exchange *exchange)
     return who;
 }
 
-static struct hearing *hearing_new(struct mcp_exchange *exchange)
+static struct subscriber *hearing_new(struct mcp_exchange *exchange)
 {
-    struct hearing *hearing = alloc_zeroed(1, sizeof(*hearing));
-    struct call *who = hearing == NULL ? NULL : who_asks(exchange);
+    struct subscriber *subscriber = alloc_zeroed(1, sizeof(*subscriber));
+    struct call *who = subscriber == NULL ? NULL : who_asks(exchange);
     unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
-    if (who == NULL || mcp_watch_new(who, lists, no_text, send_to_session, hearing,
-                                     &hearing->watch) != NG_OK) {
+    if (who == NULL || mcp_notifier_new(who, lists, no_text, send_to_session, subscriber,
+                                        &subscriber->notifier) != NG_OK) {
         call_unref(who);
-        free(hearing);
+        free(subscriber);
         return NULL;
     }
-    call_unref(who); /* the watch keeps it */
-    hearing->session = exchange->job->session;
-    (void)atomic_fetch_add(&hearing->session->refs, 1);
-    hearing->end.ended = session_ended;
-    hearing->end.user = hearing;
-    return hearing;
+    call_unref(who); /* the notifier keeps it */
+    subscriber->session = exchange->job->session;
+    (void)atomic_fetch_add(&subscriber->session->refs, 1);
+    subscriber->end.ended = session_ended;
+    subscriber->end.user = subscriber;
+    return subscriber;
 }
 
-/* The session's watch, with a reference for the caller; made if it has none. NULL: out of
+/* The session's notifier, with a reference for the caller; made if it has none. NULL: out of
  * memory, or the session has ended. */
-static struct mcp_watch *watch_of(struct mcp_exchange *exchange)
+static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
 {
     struct mcp_session *session = exchange->job->session;
-    struct hearing *made = NULL;
-    struct mcp_watch *watch = NULL;
+    struct subscriber *made = NULL;
+    struct mcp_notifier *notifier = NULL;
     (void)pthread_mutex_lock(&session->lock);
-    watch = session->watch;
-    if (watch != NULL) {
-        mcp_watch_ref(watch);
+    notifier = session->notifier;
+    if (notifier != NULL) {
+        mcp_notifier_ref(notifier);
     }
     (void)pthread_mutex_unlock(&session->lock);
-    if (watch != NULL) {
-        return watch;
+    if (notifier != NULL) {
+        return notifier;
     }
     made = hearing_new(exchange);
     if (made == NULL) {
         return NULL;
     }
     (void)pthread_mutex_lock(&session->lock);
-    bool first = session->watch == NULL && !session->ended;
+    bool first = session->notifier == NULL && !session->ended;
     if (first) {
-        session->watch = made->watch;
-        mcp_watch_ref(made->watch); /* the session's */
+        session->notifier = made->notifier;
+        mcp_notifier_ref(made->notifier); /* the session's */
     }
-    watch = session->watch;
-    if (watch != NULL) {
-        mcp_watch_ref(watch);
+    notifier = session->notifier;
+    if (notifier != NULL) {
+        mcp_notifier_ref(notifier);
     }
     (void)pthread_mutex_unlock(&session->lock);
     if (!first) {
         hearing_free(made);
-        return watch;
+        return notifier;
     }
     /* Opened before the session's end can close it. */
-    (void)mcp_watch_open(made->watch, no_text);
+    (void)mcp_notifier_open(made->notifier, no_text);
     if (!mcp_session_on_end(session, &made->end)) {
         session_ended(session, made);
     }
-    return watch;
+    return notifier;
 }
 
-void mcp_session_hears(struct mcp_exchange *exchange)
+void mcp_session_subscribed(struct mcp_exchange *exchange)
 {
-    mcp_watch_unref(watch_of(exchange));
+    mcp_notifier_unref(notifier_of(exchange));
 }
 
 /* ---- resources/subscribe, resources/unsubscribe ---- */
@@ -171,22 +171,22 @@ static int subscription(struct mcp_exchange *exchange, bool on)
     if (!resolve(exchange, text, &source, &uri)) {
         return NG_OK;
     }
-    struct mcp_watch *watch = watch_of(exchange);
-    int rc = watch == NULL ? NG_EINTERNAL : NG_OK;
+    struct mcp_notifier *notifier = notifier_of(exchange);
+    int rc = notifier == NULL ? NG_EINTERNAL : NG_OK;
     if (rc == NG_OK && on) {
-        rc = mcp_watch_add(watch, &source, &uri, text);
+        rc = mcp_notifier_add(notifier, &source, &uri, text);
     } else if (rc == NG_OK) {
-        (void)mcp_watch_remove(watch, &source, &uri);
+        (void)mcp_notifier_remove(notifier, &source, &uri);
     }
-    mcp_watch_unref(watch);
+    mcp_notifier_unref(notifier);
     if (rc == NG_OK) {
         return answer_done(exchange);
     }
     if (rc == NG_EBUSY) {
         if (!exchange->job->is_batch) {
-            exchange->job->retry_after_s = MCP_WATCH_RETRY_S;
+            exchange->job->retry_after_s = MCP_NOTIFIER_RETRY_S;
         }
-        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_WATCH_NO_ROOM), no_text);
+        mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_NOTIFIER_NO_ROOM), no_text);
     } else if (rc == NG_ETOOLARGE) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
                          ng_str_of("this session subscribes to as many resources as it may "

@@ -49,33 +49,33 @@ void mcp_session_unref(struct mcp_session *session)
     free(session);
 }
 
-void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight)
+void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *inflight)
 {
-    flight->cancelled = false;
-    flight->told = false;
-    flight->prev = NULL;
+    inflight->cancelled = false;
+    inflight->notified = false;
+    inflight->prev = NULL;
     (void)pthread_mutex_lock(&session->lock);
-    flight->next = session->flights;
-    if (flight->next != NULL) {
-        flight->next->prev = flight;
+    inflight->next = session->inflight;
+    if (inflight->next != NULL) {
+        inflight->next->prev = inflight;
     }
-    session->flights = flight;
+    session->inflight = inflight;
     (void)pthread_mutex_unlock(&session->lock);
     (void)atomic_fetch_add(&session->busy, 1);
 }
 
-bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
+bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_inflight *inflight)
 {
     (void)pthread_mutex_lock(&session->lock);
-    if (flight->next != NULL) {
-        flight->next->prev = flight->prev;
+    if (inflight->next != NULL) {
+        inflight->next->prev = inflight->prev;
     }
-    if (flight->prev != NULL) {
-        flight->prev->next = flight->next;
+    if (inflight->prev != NULL) {
+        inflight->prev->next = inflight->next;
     } else {
-        session->flights = flight->next;
+        session->inflight = inflight->next;
     }
-    bool cancelled = flight->cancelled;
+    bool cancelled = inflight->cancelled;
     (void)pthread_mutex_unlock(&session->lock);
     (void)atomic_fetch_sub(&session->busy, 1);
     return cancelled;
@@ -83,15 +83,15 @@ bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight)
 
 /* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
  * once, which takes the lock again. */
-static struct call *take_flight(struct mcp_session *session, const struct ng_value *id)
+static struct call *inflight_take(struct mcp_session *session, const struct ng_value *id)
 {
     struct call *call = NULL;
     (void)pthread_mutex_lock(&session->lock);
-    for (struct mcp_flight *flight = session->flights; flight != NULL && call == NULL;
-         flight = flight->next) {
-        if (!flight->cancelled && (id == NULL || mcp_id_equal(flight->id, id))) {
-            flight->cancelled = true;
-            call = flight->call;
+    for (struct mcp_inflight *inflight = session->inflight; inflight != NULL && call == NULL;
+         inflight = inflight->next) {
+        if (!inflight->cancelled && (id == NULL || mcp_id_equal(inflight->id, id))) {
+            inflight->cancelled = true;
+            call = inflight->call;
             call_ref(call);
         }
     }
@@ -101,11 +101,11 @@ static struct call *take_flight(struct mcp_session *session, const struct ng_val
 
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id)
 {
-    struct call *call = take_flight(session, id);
+    struct call *call = inflight_take(session, id);
     while (call != NULL) {
         call_cancel(call);
         call_unref(call);
-        call = id == NULL ? take_flight(session, id) : NULL;
+        call = id == NULL ? inflight_take(session, id) : NULL;
     }
 }
 
@@ -147,13 +147,13 @@ static struct call *take_waiting(struct mcp_session *session)
 {
     struct call *call = NULL;
     (void)pthread_mutex_lock(&session->lock);
-    struct mcp_flight *flight = session->flights;
-    while (flight != NULL && flight->told) {
-        flight = flight->next;
+    struct mcp_inflight *inflight = session->inflight;
+    while (inflight != NULL && inflight->notified) {
+        inflight = inflight->next;
     }
-    if (flight != NULL) {
-        flight->told = true;
-        call = flight->call;
+    if (inflight != NULL) {
+        inflight->notified = true;
+        call = inflight->call;
         call_ref(call);
     }
     (void)pthread_mutex_unlock(&session->lock);

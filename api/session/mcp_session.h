@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_session.h - sessions of the handshake era: unguessable, bound to the caller that opened
- * them, bounded in number, gone after a time of silence. A stdio connection has one of its own,
- * outside of the table. All functions may be called from any thread.
+ * mcp_session.h - sessions of the handshake versions: unguessable, bound to the caller that
+ * opened them, bounded in number, gone after a time of silence. A stdio connection has one of
+ * its own, outside of the table. All functions may be called from any thread.
  */
 #ifndef NOTEGATE_API_MCP_SESSION_H
 #define NOTEGATE_API_MCP_SESSION_H
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "core/call/call.h"
 #include "core/dispatch/audit.h"
 #include "mcp_stream.h"
@@ -43,7 +43,7 @@ struct mcp_share {
     size_t sessions; /* under the table's lock */
     struct mcp_kept kept;
 };
-struct mcp_watch;
+struct mcp_notifier;
 
 /* Something the gateway asked this client. Memory of who asked; in the session's list until it
  * is answered or withdrawn. */
@@ -68,11 +68,11 @@ struct mcp_session_end {
 };
 
 /* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
-struct mcp_flight {
+struct mcp_inflight {
     const struct ng_value *id;
     struct call *call;
-    bool cancelled, told;
-    struct mcp_flight *prev, *next;
+    bool cancelled, notified;
+    struct mcp_inflight *prev, *next;
 };
 
 struct mcp_session {
@@ -84,10 +84,10 @@ struct mcp_session {
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
     atomic_uint client_asks, client_abilities;
     char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
-    pthread_mutex_t lock;              /* of the flights and the lists below */
-    struct mcp_flight *flights;
+    pthread_mutex_t lock;              /* of the inflight and the lists below */
+    struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
-    struct mcp_watch *watch; /* what it wants to hear of (mcp_subscribe.c), a reference */
+    struct mcp_notifier *notifier; /* what it wants to hear of (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
     size_t question_count;
@@ -133,9 +133,9 @@ struct mcp_session *mcp_session_new(void);
 void mcp_session_unref(struct mcp_session *session); /* NULL is a no-op */
 void mcp_share_unref(struct mcp_share *share);       /* NULL is a no-op */
 
-void mcp_session_depart(struct mcp_session *session, struct mcp_flight *flight);
+void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *inflight);
 /* True: it was cancelled by the client meanwhile. */
-bool mcp_session_land(struct mcp_session *session, struct mcp_flight *flight);
+bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_inflight *inflight);
 /* Cancels the call with this id; an unknown one is ignored. id NULL: all of them. */
 void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
 

@@ -78,8 +78,8 @@ struct mcp_stream_reader {
     struct ng_str agent; /* and given back when the connection goes */
     atomic_int *open;    /* counted while it reads; or NULL */
 };
-/* A connection reads from here on; the one before, if any, ends. The HTTP face's reference.
- * NULL: out of memory (what `reader` holds stays the caller's). */
+/* A connection reads from here on; the one before, if any, ends. The HTTP transport's
+ * reference. NULL: out of memory (what `reader` holds stays the caller's). */
 struct http_stream *mcp_stream_attach(struct mcp_stream *stream,
                                       const struct mcp_stream_reader *reader);
 

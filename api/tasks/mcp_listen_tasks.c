@@ -15,7 +15,7 @@
 struct mcp_listen_tasks {
     struct mcp_exchange *exchange;
     struct mcp_tasks *tasks;
-    struct mcp_task_watch *watch;
+    struct mcp_task_subscription *subscription;
     struct ng_str meta;
     pthread_mutex_t lock;
     bool is_acknowledged, is_over;
@@ -35,7 +35,7 @@ static void send_message(struct mcp_listen_tasks *listen, struct buf *text)
 {
     struct mcp_job *job = listen->exchange->job;
     if (text->rc == NG_OK) {
-        job->face->notify(job, buf_str(text));
+        job->transport->notify(job, buf_str(text));
     }
     buf_done(text);
 }
@@ -121,7 +121,8 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
     int rc = call_pin(exchange->job->call, release, listen);
     if (rc == NG_OK) {
         listen->is_over = false;
-        rc = mcp_tasks_watch(tasks, owner, texts, ids->count, changed, listen, &listen->watch);
+        rc = mcp_tasks_subscribe(tasks, owner, texts, ids->count, changed, listen,
+                                 &listen->subscription);
     }
     if (rc != NG_OK) {
         return refuse(exchange, rc == NG_EBUSY ? 503 : 500,
@@ -131,8 +132,8 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
     }
     json_name(acknowledgement, "taskIds");
     json_array(acknowledgement);
-    for (size_t i = 0; i < mcp_tasks_watched(listen->watch); i++) {
-        json_cstring(acknowledgement, mcp_tasks_watched_id(listen->watch, i));
+    for (size_t i = 0; i < mcp_tasks_subscribed(listen->subscription); i++) {
+        json_cstring(acknowledgement, mcp_tasks_subscribed_id(listen->subscription, i));
     }
     json_end(acknowledgement);
     *ret = listen;
@@ -159,13 +160,13 @@ void mcp_listen_tasks_end(struct mcp_listen_tasks *listen)
         return;
     }
     (void)pthread_mutex_lock(&listen->lock);
-    struct mcp_task_watch *watch = listen->watch;
-    listen->watch = NULL;
+    struct mcp_task_subscription *subscription = listen->subscription;
+    listen->subscription = NULL;
     listen->is_over = true;
     for (size_t i = 0; i < listen->count; i++) {
         buf_done(&listen->pending[i]);
     }
     listen->count = 0;
     (void)pthread_mutex_unlock(&listen->lock);
-    mcp_tasks_unwatch(listen->tasks, watch);
+    mcp_tasks_unsubscribe(listen->tasks, subscription);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_request.h - requests about tasks: what mcp_tasks.c and mcp_tasks_older.c share. */
+/* mcp_task_request.h - requests about tasks: what mcp_tasks.c and mcp_tasks_handshake.c share.
+ */
 #ifndef NOTEGATE_API_MCP_TASK_REQUEST_H
 #define NOTEGATE_API_MCP_TASK_REQUEST_H
 
@@ -36,7 +37,7 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange);
 struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
 /* Answers that came for the task; if they are all, its tool runs again. On workers. */
 int mcp_task_request_apply(struct mcp_task_request *request, struct call *call);
-/* What the client of a session of the older era can be asked. */
+/* What the client of a session of the handshake versions can be asked. */
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange);
 /* True: the step failed, and that is answered. */
 bool mcp_task_request_failed(struct mcp_exchange *exchange);

@@ -18,12 +18,12 @@ struct mcp_task_waiter {
     struct mcp_task_waiter *next;
 };
 
-struct mcp_task_watch {
+struct mcp_task_subscription {
     char (*ids)[MCP_TASK_ID_LEN + 1];
     size_t count;
     mcp_task_changed_fn *changed;
     void *user;
-    struct mcp_task_watch *prev, *next;
+    struct mcp_task_subscription *prev, *next;
 };
 
 struct mcp_tasks {
@@ -33,18 +33,18 @@ struct mcp_tasks {
     struct mcp_task_entry *newest;
     size_t count;
     bool is_stopping;
-    pthread_mutex_t watch_lock; /* never taken inside `lock` */
-    struct mcp_task_watch *watches;
-    size_t watch_count;
+    pthread_mutex_t subscription_lock; /* never taken inside `lock` */
+    struct mcp_task_subscription *subscriptions;
+    size_t subscription_count;
     /* Shared documents, the thread of cluster.h: when it looked last. */
     int64_t looked_ns, looked_ms;
 };
 
-/* mcp_task_look.c: with shared documents, what other gateways run. A task that is stored gets
+/* mcp_task_remote.c: with shared documents, what other gateways run. A task that is stored gets
  * its entry, if it has none. On workers. */
-void mcp_task_find_elsewhere(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
-int mcp_tasks_look(void *self, struct call *call);
-/* mcp_task_open.c: the task's gateway died while its tool ran. */
+void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
+int mcp_tasks_poll_remote(void *self, struct call *call);
+/* mcp_task_lifecycle.c: the task's gateway died while its tool ran. */
 void mcp_task_fail_died(struct mcp_task *task);
 
 /* With the lock held: whoever asks. */

@@ -126,83 +126,84 @@ size_t mcp_tasks_waiting(struct mcp_tasks *tasks)
 
 /* ---- watching ---- */
 
-int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, mcp_task_changed_fn *changed, void *user,
-                    struct mcp_task_watch **ret)
+int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
+                        size_t count, mcp_task_changed_fn *changed, void *user,
+                        struct mcp_task_subscription **ret)
 {
-    struct mcp_task_watch *watch = alloc_zeroed(1, sizeof(*watch));
+    struct mcp_task_subscription *subscription = alloc_zeroed(1, sizeof(*subscription));
     size_t most = count < MCP_TASK_WATCHED_MAX ? count : MCP_TASK_WATCHED_MAX;
-    if (watch != NULL) {
-        watch->ids = alloc_zeroed(most == 0 ? 1 : most, sizeof(*watch->ids));
+    if (subscription != NULL) {
+        subscription->ids = alloc_zeroed(most == 0 ? 1 : most, sizeof(*subscription->ids));
     }
-    if (watch == NULL || watch->ids == NULL) {
-        free(watch);
+    if (subscription == NULL || subscription->ids == NULL) {
+        free(subscription);
         return NG_EINTERNAL;
     }
-    watch->changed = changed;
-    watch->user = user;
+    subscription->changed = changed;
+    subscription->user = user;
     mcp_tasks_lock(tasks);
-    for (size_t i = 0; i < count && watch->count < most; i++) {
+    for (size_t i = 0; i < count && subscription->count < most; i++) {
         const struct mcp_task_entry *entry = mcp_tasks_find(tasks, ids[i], owner);
         if (entry != NULL) {
-            memcpy(watch->ids[watch->count++], entry->id, sizeof(entry->id));
+            memcpy(subscription->ids[subscription->count++], entry->id, sizeof(entry->id));
         }
     }
     mcp_tasks_unlock(tasks);
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    bool fits = tasks->watch_count < MCP_TASK_WATCHES_MAX;
+    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    bool fits = tasks->subscription_count < MCP_TASK_SUBSCRIPTIONS_MAX;
     if (fits) {
-        tasks->watch_count++;
-        watch->next = tasks->watches;
-        if (watch->next != NULL) {
-            watch->next->prev = watch;
+        tasks->subscription_count++;
+        subscription->next = tasks->subscriptions;
+        if (subscription->next != NULL) {
+            subscription->next->prev = subscription;
         }
-        tasks->watches = watch;
+        tasks->subscriptions = subscription;
     }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
+    (void)pthread_mutex_unlock(&tasks->subscription_lock);
     if (!fits) {
-        free(watch->ids);
-        free(watch);
+        free(subscription->ids);
+        free(subscription);
         return NG_EBUSY;
     }
-    *ret = watch;
+    *ret = subscription;
     return NG_OK;
 }
 
-void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch)
+void mcp_tasks_unsubscribe(struct mcp_tasks *tasks, struct mcp_task_subscription *subscription)
 {
-    if (watch == NULL) {
+    if (subscription == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    tasks->watch_count--;
-    if (watch->next != NULL) {
-        watch->next->prev = watch->prev;
+    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    tasks->subscription_count--;
+    if (subscription->next != NULL) {
+        subscription->next->prev = subscription->prev;
     }
-    if (watch->prev != NULL) {
-        watch->prev->next = watch->next;
+    if (subscription->prev != NULL) {
+        subscription->prev->next = subscription->next;
     } else {
-        tasks->watches = watch->next;
+        tasks->subscriptions = subscription->next;
     }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
-    free(watch->ids);
-    free(watch);
+    (void)pthread_mutex_unlock(&tasks->subscription_lock);
+    free(subscription->ids);
+    free(subscription);
 }
 
-size_t mcp_tasks_watched(const struct mcp_task_watch *watch)
+size_t mcp_tasks_subscribed(const struct mcp_task_subscription *subscription)
 {
-    return watch->count;
+    return subscription->count;
 }
 
-const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index)
+const char *mcp_tasks_subscribed_id(const struct mcp_task_subscription *subscription,
+                                    size_t index)
 {
-    return watch->ids[index];
+    return subscription->ids[index];
 }
 
-static bool watches(const struct mcp_task_watch *watch, const char *id)
+static bool has_task(const struct mcp_task_subscription *subscription, const char *id)
 {
-    for (size_t i = 0; i < watch->count; i++) {
-        if (strcmp(watch->ids[i], id) == 0) {
+    for (size_t i = 0; i < subscription->count; i++) {
+        if (strcmp(subscription->ids[i], id) == 0) {
             return true;
         }
     }
@@ -222,27 +223,28 @@ static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owne
     if (mcp_task_view(tasks, call, ng_str_of(id), ng_str_of(owner), &task) == NG_OK) {
         mcp_task_print(&text, &task, true, true);
     }
-    for (const struct mcp_task_watch *watch = tasks->watches;
-         watch != NULL && text.rc == NG_OK && text.len > 0; watch = watch->next) {
-        if (watches(watch, id)) {
-            watch->changed(watch->user, buf_str(&text));
+    for (const struct mcp_task_subscription *subscription = tasks->subscriptions;
+         subscription != NULL && text.rc == NG_OK && text.len > 0;
+         subscription = subscription->next) {
+        if (has_task(subscription, id)) {
+            subscription->changed(subscription->user, buf_str(&text));
         }
     }
     buf_done(&text);
     call_unref(call);
 }
 
-static void tell_watches(struct mcp_tasks *tasks, const char *id, const char *owner)
+static void notify_subscribers(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
-    (void)pthread_mutex_lock(&tasks->watch_lock);
-    const struct mcp_task_watch *watch = tasks->watches;
-    while (watch != NULL && !watches(watch, id)) {
-        watch = watch->next;
+    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    const struct mcp_task_subscription *subscription = tasks->subscriptions;
+    while (subscription != NULL && !has_task(subscription, id)) {
+        subscription = subscription->next;
     }
-    if (watch != NULL) {
+    if (subscription != NULL) {
         tell_state(tasks, id, owner);
     }
-    (void)pthread_mutex_unlock(&tasks->watch_lock);
+    (void)pthread_mutex_unlock(&tasks->subscription_lock);
 }
 
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
@@ -284,7 +286,7 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
     mcp_tasks_unlock(tasks);
     free(gone);
     if (changes) {
-        tell_watches(tasks, name, owner);
+        notify_subscribers(tasks, name, owner);
     }
     mcp_task_wake(waiters);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_tasks.c - the methods of tasks in both eras, and which calls of tools become tasks. */
+/* mcp_tasks.c - the methods of tasks in all versions, and which calls of tools become tasks. */
 #include <stdio.h>
 #include <time.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "mcp_task_request.h"
@@ -32,7 +32,7 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
 {
     enum mcp_task_status status = task->status;
     if (!is_stateless && status == MCP_TASK_COMPLETED && task->is_error) {
-        status = MCP_TASK_FAILED; /* the older era does not tell them apart */
+        status = MCP_TASK_FAILED; /* the handshake versions does not tell them apart */
     }
     buf_add_c(out, "\"taskId\":");
     buf_add_json(out, task->id);
@@ -97,13 +97,13 @@ static bool take_stateless(struct mcp_exchange *exchange, uint32_t flags,
             return false;
         }
         *ret_rc = NG_OK;
-        if (!mcp_ask_begin(exchange)) {
+        if (!mcp_client_request_begin(exchange)) {
             return true; /* refused, and answered */
         }
         order->answers = exchange->call->ask_answers;
         order->state = exchange->call->ask_state_in;
     }
-    order->can_ask = mcp_asks_of(exchange->terms.capabilities);
+    order->can_ask = mcp_client_request_kinds(exchange->terms.capabilities);
     *ret_rc = mcp_task_start(exchange, order);
     return true;
 }
@@ -227,7 +227,7 @@ struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange)
 
 bool mcp_task_request_failed(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     if (result->rc == NG_OK) {
         return false;
     }
@@ -270,7 +270,7 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
     struct mcp_task_entry entry;
     bool is_known = look(tasks, id, owner, &entry);
     if (!is_known) {
-        mcp_task_find_elsewhere(tasks, call, id);
+        mcp_task_remote_find(tasks, call, id);
         is_known = look(tasks, id, owner, &entry);
     }
     if (!is_known) {

@@ -39,7 +39,7 @@
 /* Tasks in one page of tasks/list. */
 #define MCP_TASKS_PAGE 50
 /* Watchers of all streams, and tasks of one. */
-#define MCP_TASK_WATCHES_MAX 4096
+#define MCP_TASK_SUBSCRIPTIONS_MAX 4096
 #define MCP_TASK_WATCHED_MAX 64
 
 /* Longest id of a gateway (cluster.h). */
@@ -181,7 +181,7 @@ size_t mcp_tasks_waiting(struct mcp_tasks *tasks);
 
 /* ---- watching (subscriptions/listen) ---- */
 
-struct mcp_task_watch;
+struct mcp_task_subscription;
 
 /*
  * A task changed its status, and the change is on disk: changed(user, task), on a worker, with
@@ -189,14 +189,15 @@ struct mcp_task_watch;
  * back. Those of the ids that are the owner's are watched.
  */
 typedef void mcp_task_changed_fn(void *user, struct ng_str task);
-int mcp_tasks_watch(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
-                    size_t count, mcp_task_changed_fn *changed, void *user,
-                    struct mcp_task_watch **ret);
+int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const struct ng_str *ids,
+                        size_t count, mcp_task_changed_fn *changed, void *user,
+                        struct mcp_task_subscription **ret);
 /* How many are watched, and the id of one of them. */
-size_t mcp_tasks_watched(const struct mcp_task_watch *watch);
-const char *mcp_tasks_watched_id(const struct mcp_task_watch *watch, size_t index);
+size_t mcp_tasks_subscribed(const struct mcp_task_subscription *subscription);
+const char *mcp_tasks_subscribed_id(const struct mcp_task_subscription *subscription,
+                                    size_t index);
 /* changed() is not called any more when it returns. NULL is a no-op. */
-void mcp_tasks_unwatch(struct mcp_tasks *tasks, struct mcp_task_watch *watch);
+void mcp_tasks_unsubscribe(struct mcp_tasks *tasks, struct mcp_task_subscription *subscription);
 
 /* ---- runs (mcp_task_run.c) ---- */
 
@@ -244,8 +245,8 @@ int mcp_tasks_list(struct mcp_exchange *exchange);
 /* A task as its owner sees it now, in the memory of `call`. NG_ENOTFOUND. On workers. */
 int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                   struct ng_str owner, struct mcp_task *ret);
-/* The members of a task, as its era writes them (without braces); whole: with its outcome and
- * questions. With "stateless" and "whole" they are the params of notifications/tasks. */
+/* The members of a task, as its version writes them (without braces); whole: with its outcome
+ * and questions. With "stateless" and "whole" they are the params of notifications/tasks. */
 void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_stateless,
                     bool whole);
 

@@ -10,7 +10,7 @@
 
 static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
 {
-    const struct http_request *http = request->face;
+    const struct http_request *http = request->transport;
     return ng_str_of(MHD_lookup_connection_value(http->connection->mhd, MHD_HEADER_KIND, name));
 }
 
@@ -33,7 +33,7 @@ static void all_headers(const struct mcp_http_request *request,
                         void (*each)(void *user, struct ng_str name, struct ng_str value),
                         void *user)
 {
-    const struct http_request *http = request->face;
+    const struct http_request *http = request->transport;
     struct each context = {each, user};
     (void)MHD_get_connection_values_n(http->connection->mhd, MHD_HEADER_KIND, each_header,
                                       &context);
@@ -41,7 +41,7 @@ static void all_headers(const struct mcp_http_request *request,
 
 static int keep_body(const struct mcp_http_request *request, struct call *call)
 {
-    return http_request_keep_body(request->face, call);
+    return http_request_keep_body(request->transport, call);
 }
 
 static void mcp_done(struct mcp_http_response *response, void *user)
@@ -78,7 +78,7 @@ int mcp_route(struct http_request *request)
         .caller = &request->caller,
         .is_local = request->connection->auth.is_socket,
         .on_loop = true,
-        .face = request,
+        .transport = request,
     };
     memset(&request->mcp, 0, sizeof(request->mcp));
     buf_init(&request->mcp.body, request->reply.body.max);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "api/server/mcp_watch.h"
+#include "api/server/mcp_notifier.h"
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
@@ -35,11 +35,11 @@ int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
     int rc =
         mcp_sessions_new(config_int(gateway->config, "mcp.session_timeout"), &mcp->sessions);
     if (rc == NG_OK) {
-        rc = mcp_asks_new(gateway, sweep, mcp, &mcp->asks);
+        rc = mcp_client_requests_new(gateway, sweep, mcp, &mcp->client_requests);
     }
     if (rc == NG_OK) {
-        rc = mcp_watches_open(gateway);
-        mcp->watches = rc == NG_OK;
+        rc = mcp_notifiers_open(gateway);
+        mcp->notifiers = rc == NG_OK;
     }
     if (rc != NG_OK) {
         mcp_http_free(mcp);
@@ -59,7 +59,7 @@ void mcp_http_cancel_all(struct mcp_http *mcp)
 void mcp_http_age(struct mcp_http *mcp, int64_t ms)
 {
     mcp_sessions_age(mcp->sessions, ms);
-    mcp_asks_age(mcp->asks, ms);
+    mcp_client_requests_age(mcp->client_requests, ms);
 }
 
 size_t mcp_http_sessions(struct mcp_http *mcp)
@@ -80,10 +80,10 @@ void mcp_http_free(struct mcp_http *mcp)
         (void)pthread_cond_wait(&mcp->idle, &mcp->lock);
     }
     (void)pthread_mutex_unlock(&mcp->lock);
-    mcp_asks_free(mcp->asks);
+    mcp_client_requests_free(mcp->client_requests);
     mcp_sessions_free(mcp->sessions);
-    if (mcp->watches) {
-        mcp_watches_close(mcp->gateway);
+    if (mcp->notifiers) {
+        mcp_notifiers_close(mcp->gateway);
     }
     (void)pthread_cond_destroy(&mcp->idle);
     (void)pthread_mutex_destroy(&mcp->lock);

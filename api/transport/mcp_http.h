@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_http.h - the seam between the HTTP face and MCP: /mcp requests in, whole answers out.
+ * mcp_http.h - the seam between the HTTP transport and MCP: /mcp requests in, whole answers
+ * out.
  *
- * The HTTP face has already done: smuggling checks, Host and Origin, authentication, the body
- * whole and within limits.body. MCP does the rest: method, Accept, Content-Type, eras, headers,
- * sessions, JSON-RPC.
+ * The HTTP transport has already done: smuggling checks, Host and Origin, authentication, the
+ * body whole and within limits.body. MCP does the rest: method, Accept, Content-Type, versions,
+ * headers, sessions, JSON-RPC.
  */
 #ifndef NOTEGATE_API_MCP_HTTP_H
 #define NOTEGATE_API_MCP_HTTP_H
@@ -48,8 +49,8 @@ struct mcp_http_request {
     /* Came by the gateway's own socket: nothing stands between that could have decided by
      * headers, so Mcp-Param-... need not repeat arguments. */
     bool is_local;
-    bool on_loop; /* copy into call->on_loop: nothing here may block */
-    void *face;   /* the HTTP face's own */
+    bool on_loop;    /* copy into call->on_loop: nothing here may block */
+    void *transport; /* the HTTP transport's own */
 };
 
 enum mcp_http_kind {
@@ -58,24 +59,25 @@ enum mcp_http_kind {
 };
 
 /*
- * The answer; zeroed and body initialised (with its maximum) by the HTTP face, filled by MCP,
- * freed by the HTTP face.
+ * The answer; zeroed and body initialised (with its maximum) by the HTTP transport, filled by
+ * MCP, freed by the HTTP transport.
  */
 struct mcp_http_response {
     enum mcp_http_kind kind;
     int status;                 /* 200, 202 (no body), 400, 404, 405, 406, 415, 429, 503 ... */
     const char *content_type;   /* static; NULL: application/json */
     struct buf body;            /* sent as it is; its memory is taken */
-    struct http_stream *stream; /* MCP_HTTP_STREAM: the reference passes to the face */
+    struct http_stream *stream; /* MCP_HTTP_STREAM: the reference passes to the transport */
     char session_id[MCP_HTTP_SESSION_MAX]; /* Mcp-Session-Id of the answer; "": none */
     const char *allow;                     /* with 405: "POST"; static, or NULL */
     int retry_after_s;                     /* 0: none */
-    /* The call this request runs, if it is one: set (with call_ref for the face, who unrefs it)
-     * before dispatch(). When the client leaves, the face does call_cancel() on it; done() must
-     * still be called. */
+    /* The call this request runs, if it is one: set (with call_ref for the transport, who
+     * unrefs it) before dispatch(). When the client leaves, the transport does call_cancel() on
+     * it; done() must still be called. */
     struct call *call;
-    /* With `call`: it goes on when the client leaves. The face calls left(left_user) instead of
-     * call_cancel(), and may close the connection; the response stays until done(). */
+    /* With `call`: it goes on when the client leaves. The transport calls left(left_user)
+     * instead of call_cancel(), and may close the connection; the response stays until done().
+     */
     void (*left)(void *user);
     void *left_user;
     bool
@@ -85,13 +87,13 @@ struct mcp_http_response {
 /* Once, on any thread, possibly before mcp_http_handle() returned. */
 typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
 
-/* One per gateway; made when the HTTP face starts, freed when it has stopped (no request is
- * under way any more; waits for calls whose client went away and may come back). */
+/* One per gateway; made when the HTTP transport starts, freed when it has stopped (no request
+ * is under way any more; waits for calls whose client went away and may come back). */
 int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
 /* Open sessions. */
 size_t mcp_http_sessions(struct mcp_http *mcp);
-/* The face stops: sessions end, what they run and wait for is cancelled. */
+/* The transport stops: sessions end, what they run and wait for is cancelled. */
 void mcp_http_cancel_all(struct mcp_http *mcp);
 /* Tests: time passes. */
 void mcp_http_age(struct mcp_http *mcp, int64_t ms);
@@ -105,8 +107,8 @@ void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user);
 
-/* The JSON-RPC error (id null) for what the HTTP face refuses at /mcp before mcp_http_handle():
- * UNAUTHENTICATED, TOO_LARGE, BUSY. hint may be absent. */
+/* The JSON-RPC error (id null) for what the HTTP transport refuses at /mcp before
+ * mcp_http_handle(): UNAUTHENTICATED, TOO_LARGE, BUSY. hint may be absent. */
 int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, struct buf *out);
 
 #endif

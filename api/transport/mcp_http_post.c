@@ -30,14 +30,14 @@ struct mcp_http_job {
     struct mcp_headers headers;
     const struct mcp_http_request *request; /* lent while mcp_http_handle() runs; then NULL */
     struct kept_header *kept;
-    struct mcp_http_response *response; /* the face's again once done() was called */
+    struct mcp_http_response *response; /* the transport's again once done() was called */
     mcp_http_done_fn *done;
     void *user;
     char owner[MCP_SESSION_OWNER_MAX];
     struct key *key; /* lent: the call has it */
     struct buf out;
     bool takes_json, takes_events; /* Accept */
-    bool has_session;              /* of the handshake era: leaving is not cancelling */
+    bool has_session;              /* of the handshake versions: leaving is not cancelling */
     pthread_mutex_t lock;          /* of the members below */
     enum http_phase phase;
     struct mcp_stream *stream;
@@ -181,7 +181,7 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
     struct ng_str owner = mcp_http_owner(job->caller, http->owner);
     int rc = mcp_sessions_open(http->mcp->sessions, owner, http->key, version, &session);
     if (rc == NG_OK) {
-        mcp_asks_start(http->mcp->asks);
+        mcp_client_requests_start(http->mcp->client_requests);
         (void)snprintf(http->response->session_id, sizeof(http->response->session_id), "%s",
                        session->id);
         mcp_session_unref(job->session);
@@ -275,7 +275,7 @@ static int keep(struct mcp_job *job)
     return arena->oom || job->caller == NULL ? NG_EINTERNAL : request->keep(request, job->call);
 }
 
-static const struct mcp_face http_face = {
+static const struct mcp_transport http_transport = {
     .keep = keep,
     .started = started,
     .notify = notify,
@@ -395,8 +395,8 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     http->headers.other = request->is_local ? NULL : find_header;
     http->request = request;
     job->gateway = mcp->gateway;
-    job->asks = mcp->asks;
-    job->face = &http_face;
+    job->client_requests = mcp->client_requests;
+    job->transport = &http_transport;
     job->caller = request->caller;
     job->headers = &http->headers;
     job->text = request->body;
@@ -467,7 +467,7 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     struct call *call = http->job.call;
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
-        mcp_http_print_refusal(NG_EINVAL, call->work.message, no_text, &response->body);
+        mcp_http_print_refusal(NG_EINVAL, call->staged.message, no_text, &response->body);
         call_unref(call);
         return NG_OK;
     }
@@ -492,7 +492,8 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
         buf_add_c(&http->out, event_begin);
     }
     if (mcp_job_run(&http->job) == NG_PENDING) {
-        mcp_http_count_job(mcp, true); /* the face waits for this thread, then for the count */
+        mcp_http_count_job(mcp,
+                           true); /* the transport waits for this thread, then for the count */
         return NG_PENDING;
     }
     bool was_done = complete(http);

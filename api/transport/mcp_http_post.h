@@ -5,14 +5,14 @@
 
 #include <pthread.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "mcp_http.h"
 
 struct mcp_http {
     struct gateway *gateway;
-    bool watches; /* the gateway's list of them is open */
+    bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
-    struct mcp_asks *asks;
+    struct mcp_client_requests *client_requests;
     pthread_mutex_t lock;
     pthread_cond_t idle;
     int jobs; /* that ended pending, also those whose client went away; less than none while one

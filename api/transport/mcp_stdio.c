@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/server/mcp_ask.h"
-#include "api/server/mcp_watch.h"
+#include "api/server/mcp_client_request.h"
+#include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -43,7 +43,7 @@ struct stdio_state {
     bool closing; /* nothing more will be queued */
     bool broken;  /* nobody reads */
     size_t limit; /* limits.buffered */
-    struct mcp_asks *asks;
+    struct mcp_client_requests *client_requests;
 };
 
 /* Memory of its call. */
@@ -60,7 +60,7 @@ static void state_unref(void *object)
 {
     struct stdio_state *state = object;
     if (atomic_fetch_sub(&state->refs, 1) == 1) {
-        mcp_asks_free(state->asks);
+        mcp_client_requests_free(state->client_requests);
         (void)pthread_cond_destroy(&state->changed);
         (void)pthread_mutex_destroy(&state->lock);
         free(state);
@@ -208,8 +208,8 @@ static struct stdio_state *state_new(const struct mcp_stdio *config)
     (void)pthread_condattr_destroy(&monotonic);
     state->limit = config->gateway->limits.buffered;
     state->session = mcp_session_new();
-    if (state->session == NULL ||
-        mcp_asks_new(config->gateway, NULL, NULL, &state->asks) != NG_OK) {
+    if (state->session == NULL || mcp_client_requests_new(config->gateway, NULL, NULL,
+                                                          &state->client_requests) != NG_OK) {
         mcp_session_unref(state->session);
         state_unref(state);
         return NULL;
@@ -240,7 +240,7 @@ static void ask(struct mcp_job *job, struct ng_str message)
 
 /* ---- jobs ---- */
 
-static const struct mcp_face stdio_face = {
+static const struct mcp_transport stdio_transport = {
     .notify = notify,
     .ask = ask,
 };
@@ -292,8 +292,8 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     buf_init(&job->out,
              gateway->limits.result * MCP_STDIO_ANSWER_FACTOR + MCP_STDIO_ANSWER_ROOM);
     job->job.gateway = state->config->gateway;
-    job->job.asks = state->asks;
-    job->job.face = &stdio_face;
+    job->job.client_requests = state->client_requests;
+    job->job.transport = &stdio_transport;
     job->job.caller = state->config->caller;
     job->job.call = call;
     job->job.session = state->session;
@@ -526,8 +526,8 @@ static void wait_idle(struct stdio_state *state)
 /* Calls that end later still have the state, and others the session: they come to nothing. */
 static void state_detach(struct stdio_state *state)
 {
-    mcp_asks_free(state->asks);
-    state->asks = NULL;
+    mcp_client_requests_free(state->client_requests);
+    state->client_requests = NULL;
     mcp_session_unref(state->session);
     state->session = NULL;
 }
@@ -543,13 +543,13 @@ int mcp_stdio_run(const struct mcp_stdio *stdio)
         }
         return NG_EINTERNAL;
     }
-    bool watches = mcp_watches_open(stdio->gateway) == NG_OK; /* without: no list_changed */
+    bool notifiers = mcp_notifiers_open(stdio->gateway) == NG_OK; /* without: no list_changed */
     read_all(state);
     mcp_session_hang_up(state->session);
     wait_idle(state);
     (void)pthread_join(writer, NULL);
-    if (watches) {
-        mcp_watches_close(stdio->gateway);
+    if (notifiers) {
+        mcp_notifiers_close(stdio->gateway);
     }
     state_detach(state);
     state_unref(state);

@@ -13,7 +13,7 @@ struct listing_item {
     int64_t modified_ms;
 };
 
-/* A face embeds this first in its own struct. add(): not NG_OK stops the listing. */
+/* A transport embeds this first in its own struct. add(): not NG_OK stops the listing. */
 struct ng_listing {
     int (*add)(struct ng_listing *listing, const struct listing_item *item);
     struct ng_str after; /* the id behind which the listing is wanted; absent: from its start */

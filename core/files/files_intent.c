@@ -4,7 +4,7 @@
  * idempotent: another gateway or recovery may run it a second time for one change. */
 #include "core/base/random.h"
 #include "core/base/str.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "files_state.h"
 
 static int fail_memory(struct call *call)
@@ -47,10 +47,12 @@ static void add_member(struct buf *out, const char *name, struct ng_str value)
     }
 }
 
-int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out)
+int files_intent_add_idempotency(struct call *call, const struct file_record *record,
+                                 struct buf *out)
 {
     struct ng_answer answer;
-    if (call->idem == NULL || call->after_rc < 0) { /* failures are not stored as answers */
+    if (call->idempotency == NULL ||
+        call->after_rc < 0) { /* failures are not stored as answers */
         return NG_OK;
     }
     int rc = NG_OK;
@@ -58,7 +60,7 @@ int files_intent_add_idem(struct call *call, const struct file_record *record, s
         rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
     }
     if (rc == NG_OK) {
-        rc = idem_answer(call, &answer);
+        rc = idempotency_answer(call, &answer);
     }
     if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
         return rc;
@@ -87,7 +89,7 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
-    int rc = files_intent_add_idem(call, record, out);
+    int rc = files_intent_add_idempotency(call, record, out);
     return rc != NG_OK ? rc : buf_add_char(out, '}');
 }
 
@@ -326,7 +328,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     const struct file_record *record = user;
     struct call *self = call_of(call);
     if (record->sealed != NULL) {
-        self->work = *record->sealed; /* a retry by the store has reset it */
+        self->staged = *record->sealed; /* a retry by the store has reset it */
     }
     if (same_op(self, present, record->op)) {
         return NG_OK;

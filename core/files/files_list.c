@@ -52,7 +52,7 @@ static bool is_temp(struct ng_str name)
 static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
 {
     struct call *call = listing->call;
-    struct result before = call->work;
+    struct result before = call->staged;
     struct file_place place;
     enum ng_file_type type = NG_FILE_NONE;
     struct ng_str path = arena_printf(&call->arena, "%.*s/%.*s", (int)listing->place->real.len,
@@ -61,7 +61,7 @@ static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
         type = files_place_type(&place);
         files_place_done(&place);
     }
-    call->work = before; /* a link that cannot be resolved is no failure of the listing */
+    call->staged = before; /* a link that cannot be resolved is no failure of the listing */
     return type;
 }
 

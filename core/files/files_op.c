@@ -283,7 +283,7 @@ static int op_recover_stale(struct file_op *op)
     struct file_record *record = &op->record;
     int rc =
         files_recover(op->files, op->call, record->intents, record->stale, record->stale_text);
-    if (rc == NG_OK && op->call->idem != NULL) {
+    if (rc == NG_OK && op->call->idempotency != NULL) {
         rc = files_replay_answer(op->call, &answered);
     }
     if (rc != NG_OK || answered) {
@@ -309,10 +309,10 @@ static int op_after_intent(struct file_op *op)
     }
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
-        struct result before = op->call->work;
+        struct result before = op->call->staged;
         rc = files_replay_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
         if (rc == NG_OK && !answered) {
-            op->call->work = before;
+            op->call->staged = before;
         }
     }
     return rc != NG_OK || answered ? rc : op->save(op);
@@ -327,7 +327,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     if (rc != NG_OK) {
         return rc;
     }
-    struct result before = op->call->work;
+    struct result before = op->call->staged;
     rc = cluster_announce(op->call->gateway->cluster, op->call);
     if (rc == NG_OK) {
         rc = files_replay_built_on(op->files, op->call, &op->record);
@@ -350,7 +350,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return files_op_restart(op, op->begin);
     }
     if (op->record.stale.data != NULL) {
-        op->call->work = before;
+        op->call->staged = before;
         return op_recover_stale(op);
     }
     return rc;
@@ -358,7 +358,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
 
 static int op_abandoned(struct file_op *op)
 {
-    op->call->work = op->kept;
+    op->call->staged = op->kept;
     return op->kept_rc;
 }
 
@@ -371,12 +371,11 @@ static void op_leave(struct file_op *op)
 }
 
 /* Failed before the save: drops the intent. */
-
 static int op_abandon(struct file_op *op, int rc)
 {
     files_op_enter(op, FILE_OP_ENDING);
     op->kept_rc = rc;
-    op->kept = op->call->work;
+    op->kept = op->call->staged;
     op->step = op_abandoned;
     op->call->arena.failed = false; /* room for the dropping; `kept` has the failure */
     op->call->arena.oom = false;
@@ -398,12 +397,12 @@ static int op_seal(struct file_op *op)
         if (text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
         }
-        call->work.text = text;
-        call->work.is_json = true;
-        call->work.has_text = true;
+        call->staged.text = text;
+        call->staged.is_json = true;
+        call->staged.has_text = true;
         call->reply_open = false;
     }
-    op->kept = call->work;
+    op->kept = call->staged;
     op->record.sealed = &op->kept;
     return NG_OK;
 }
@@ -422,12 +421,11 @@ static void op_ended(void *user, int rc, struct ng_str message)
 static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    call->arena.failed =
-        false; /* an allocation that failed before the save has ended it there */
+    call->arena.failed = false; /* a failure before the save would have ended the op there */
     call->arena.oom = false;
     if (revision[0] != '\0') { /* part of the op, which lives as long as the call */
-        call->work.revision_kind = REVISION_TEXT;
-        call->work.revision_text = ng_str_of(revision);
+        call->staged.revision_kind = REVISION_TEXT;
+        call->staged.revision_text = ng_str_of(revision);
     }
     int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
@@ -452,7 +450,7 @@ int files_op_complete(struct file_op *op, const char *revision)
         files_op_enter(op, FILE_OP_INTENDED);
         return files_op_again(op, op->locked);
     }
-    struct result before = call->work;
+    struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
     (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
@@ -460,11 +458,11 @@ int files_op_complete(struct file_op *op, const char *revision)
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
         struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
-        call->work = op->record.sealed != NULL ? op->kept : before;
+        call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
-        call->work.revision_kind = REVISION_NONE; /* not the one of the event document */
+        call->staged.revision_kind = REVISION_NONE; /* not the one of the event document */
     }
     return rc;
 }

@@ -314,7 +314,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
                        struct file_record *ret);
 /* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
  * retry after a crash gets it. */
-int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out);
+int files_intent_add_idempotency(struct call *call, const struct file_record *record,
+                                 struct buf *out);
 
 /* ---- crash recovery: files_recover.c */
 

@@ -153,7 +153,7 @@ static int transfer_begin(struct file_op *op)
     if (op->transfer.keep) {
         changed = to.real;
     }
-    if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
+    if (rc != NG_OK && op->call->idempotency != NULL && changed.data != NULL) {
         /* An earlier attempt of this call may have moved it. */
         op->lock_names[0] = changed;
         op->lock_count = 1;

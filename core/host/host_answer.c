@@ -34,9 +34,9 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 
 static void host_reply_is(struct call *call, struct ng_str text)
 {
-    call->work.text = text;
-    call->work.has_text = true;
-    call->work.is_json = false;
+    call->staged.text = text;
+    call->staged.has_text = true;
+    call->staged.is_json = false;
     call->reply_open = false;
 }
 
@@ -89,12 +89,12 @@ static struct part *host_add_part(struct call *call, enum part_kind kind)
         return NULL;
     }
     part->kind = kind;
-    if (call->work.last_part == NULL) {
-        call->work.parts = part;
+    if (call->staged.last_part == NULL) {
+        call->staged.parts = part;
     } else {
-        call->work.last_part->next = part;
+        call->staged.last_part->next = part;
     }
-    call->work.last_part = part;
+    call->staged.last_part = part;
     return part;
 }
 
@@ -157,18 +157,18 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
 
 int host_revision_number(struct ng_call *pub, uint64_t revision)
 {
-    struct result *work = &call_of(pub)->work;
-    work->revision_kind = REVISION_NUMBER;
-    work->revision_number = revision;
+    struct result *staged = &call_of(pub)->staged;
+    staged->revision_kind = REVISION_NUMBER;
+    staged->revision_number = revision;
     return NG_OK;
 }
 
 int host_revision_text(struct ng_call *pub, struct ng_str revision)
 {
     struct call *call = call_of(pub);
-    call->work.revision_kind = REVISION_TEXT;
-    call->work.revision_text = arena_copy(&call->arena, revision);
-    if (call->work.revision_text.data != NULL) {
+    call->staged.revision_kind = REVISION_TEXT;
+    call->staged.revision_text = arena_copy(&call->arena, revision);
+    if (call->staged.revision_text.data != NULL) {
         return NG_OK;
     }
     return call_no_memory(call);
@@ -189,9 +189,9 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
     call_fail(call, code, "%s", "");
     struct ng_str copy = arena_copy(&call->arena, message);
     if (copy.data != NULL) {
-        call->work.message = copy;
+        call->staged.message = copy;
     } else {
-        call->work.message = ng_str_of("out of memory while a failure was described");
+        call->staged.message = ng_str_of("out of memory while a failure was described");
     }
     return code;
 }
@@ -232,9 +232,9 @@ int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
 static void host_set_hint(struct call *call, struct ng_str text)
 {
     if (text.len > 0) {
-        call->work.hint = arena_copy(&call->arena, text);
+        call->staged.hint = arena_copy(&call->arena, text);
     } else {
-        call->work.hint = str_make(NULL, 0);
+        call->staged.hint = str_make(NULL, 0);
     }
 }
 

@@ -202,8 +202,8 @@ static int delivery_send_singly(struct journal_front *front, struct call *call,
         if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
             log_write(
                 NG_LOG_ERROR, "journal", "event %.*s is left out, the journal refuses it: %.*s",
-                (int)entry->event_id.len, entry->event_id.data, (int)call->work.message.len,
-                call->work.message.data == NULL ? "" : call->work.message.data);
+                (int)entry->event_id.len, entry->event_id.data, (int)call->staged.message.len,
+                call->staged.message.data == NULL ? "" : call->staged.message.data);
             rc = NG_OK;
         }
         if (rc != NG_OK) {
@@ -394,7 +394,7 @@ static void delivery_failed(struct journal_front *front, const struct call *call
         if (call == NULL) {
             text = ng_str_of("out of memory");
         } else {
-            text = call->work.message;
+            text = call->staged.message;
         }
         log_write(NG_LOG_WARNING, "journal",
                   "events wait, the journal does not take them (%s): %.*s",

@@ -188,9 +188,9 @@ static int check_tool(struct call *call, const struct ng_value *item, struct ng_
         call_fail(call, NG_EINVAL, "no tool is called \"%.*s\"", shown(item->text),
                   item->text.data);
         if (near.data == NULL) {
-            call->work.hint = ng_str_of("`notegate tools` lists the tools.");
+            call->staged.hint = ng_str_of("`notegate tools` lists the tools.");
         } else {
-            call->work.hint =
+            call->staged.hint =
                 arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
         }
         return NG_EINVAL;

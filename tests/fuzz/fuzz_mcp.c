@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/http/http_stream_face.h"
+#include "api/http/http_stream_transport.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
 #include "test_gateway.h"

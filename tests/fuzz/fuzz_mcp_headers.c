@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/protocol/mcp_era.h"
+#include "api/protocol/mcp_version.h"
 #include "core/base/str.h"
 
 #define INPUT_BYTES_MAX 16384
@@ -33,7 +33,7 @@ static void decide(const struct mcp_message *message, const struct mcp_headers *
 {
     for (int session = MCP_VERSION_NONE; session <= MCP_2025_11_25; session++) {
         struct mcp_terms terms;
-        bool fits = mcp_era_decide(message, headers, (enum mcp_version)session, &terms);
+        bool fits = mcp_version_decide(message, headers, (enum mcp_version)session, &terms);
         must(fits == (terms.code == 0));
         must(!fits || terms.version != MCP_VERSION_NONE);
         must(fits || (terms.status >= 200 && terms.status < 600 && terms.message[0] != '\0'));

@@ -43,7 +43,7 @@ static void open_all(void)
     must(gateway != NULL);
     must(sqlite3_open(":memory:", &db) == SQLITE_OK);
     must(sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK);
-    must(on_filter_functions(db) == SQLITE_OK);
+    must(notes_filter_functions(db) == SQLITE_OK);
     (void)atexit(close_all);
 }
 
@@ -63,7 +63,7 @@ static struct ng_str as_json(struct ng_call *call, const uint8_t *data, size_t s
             size_t end = lf != NULL ? (size_t)(lf - data) : size;
             if (line % NG_COUNT(names) == group) {
                 call->host->json_string(writer,
-                                        on_str((const char *)data + begin, end - begin));
+                                        notes_str((const char *)data + begin, end - begin));
             }
             begin = end + 1;
         }
@@ -73,30 +73,30 @@ static struct ng_str as_json(struct ng_call *call, const uint8_t *data, size_t s
     return call->host->json_result(writer);
 }
 
-static void run_filter(const struct on_filter *filter)
+static void run_filter(const struct notes_filter *filter)
 {
-    struct on_buf sql;
+    struct notes_buf sql;
     sqlite3_stmt *statement = NULL;
     const char *rest = NULL;
     int next = 0;
-    on_buf_init(&sql, (size_t)4 * 1024 * 1024);
-    on_buf_add_c(&sql, "SELECT 1 FROM notes n WHERE ");
-    on_buf_add(&sql, filter->sql);
-    on_buf_add_char(&sql, '\0');
+    notes_buf_init(&sql, (size_t)4 * 1024 * 1024);
+    notes_buf_add_c(&sql, "SELECT 1 FROM notes n WHERE ");
+    notes_buf_add(&sql, filter->sql);
+    notes_buf_add_char(&sql, '\0');
     must(sqlite3_prepare_v2(db, sql.data, -1, &statement, &rest) == SQLITE_OK);
     must(*rest == '\0' && sqlite3_stmt_readonly(statement));
     must((size_t)sqlite3_bind_parameter_count(statement) == filter->count);
-    must(on_filter_bind(filter, statement, 1, &next) == SQLITE_OK);
+    must(notes_filter_bind(filter, statement, 1, &next) == SQLITE_OK);
     int rc = sqlite3_step(statement);
     must(rc == SQLITE_ROW || rc == SQLITE_DONE);
     must(sqlite3_finalize(statement) == SQLITE_OK);
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct ng_value *filters = NULL;
-    struct on_filter *filter = NULL;
+    struct notes_filter *filter = NULL;
     if (gateway == NULL) {
         open_all();
     }
@@ -104,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(call != NULL);
     struct ng_str json = as_json(&call->pub, data, size);
     if (json.data != NULL && call->pub.host->json_parse(&call->pub, json, &filters) == NG_OK) {
-        int rc = on_filter_compile(&call->pub, filters, NG_EINVAL, &filter);
-        must(rc == NG_OK || (rc == NG_EINVAL && call->work.message.len > 0));
+        int rc = notes_filter_compile(&call->pub, filters, NG_EINVAL, &filter);
+        must(rc == NG_OK || (rc == NG_EINVAL && call->staged.message.len > 0));
         if (rc == NG_OK) {
             run_filter(filter);
         }

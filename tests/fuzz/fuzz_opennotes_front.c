@@ -20,93 +20,95 @@ static void must(bool holds)
     }
 }
 
-static void check_json(const struct on_value *value)
+static void check_json(const struct notes_value *value)
 {
-    struct on_buf json;
-    on_buf_init(&json, JSON_BYTES_MAX);
-    on_value_json(&json, value);
+    struct notes_buf json;
+    notes_buf_init(&json, JSON_BYTES_MAX);
+    notes_value_json(&json, value);
     must(json.rc == NG_OK);
     struct arena arena;
     const struct ng_value *parsed = NULL;
     struct json_error error;
     arena_init(&arena, 0);
-    must(json_parse(&arena, on_buf_str(&json), DEPTH_MAX, &parsed, &error) == NG_OK);
+    must(json_parse(&arena, notes_buf_str(&json), DEPTH_MAX, &parsed, &error) == NG_OK);
     arena_done(&arena);
-    on_buf_done(&json);
+    notes_buf_done(&json);
 }
 
-static void check_note(struct on_arena *arena, struct ng_str bytes)
+static void check_note(struct notes_arena *arena, struct ng_str bytes)
 {
-    struct on_note note;
-    must(on_note_parse(arena, bytes, &note) == NG_OK);
-    must(on_utf8_valid(note.body));
+    struct notes_note note;
+    must(notes_note_parse(arena, bytes, &note) == NG_OK);
+    must(notes_utf8_valid(note.body));
     must(note.place.body <= bytes.len && note.place.end <= note.place.body);
-    must(note.front != NULL && note.front->type == ON_MAP);
+    must(note.frontmatter != NULL && note.frontmatter->type == NOTES_MAP);
     for (size_t i = 0; i < note.tag_count; i++) {
-        must(note.tags[i].len > 0 && on_utf8_valid(note.tags[i]));
+        must(note.tags[i].len > 0 && notes_utf8_valid(note.tags[i]));
     }
-    check_json(note.front);
+    check_json(note.frontmatter);
 }
 
 /* Written as YAML and read again it is the same. */
-static void check_written(struct on_arena *arena, const struct on_value *map)
+static void check_written(struct notes_arena *arena, const struct notes_value *map)
 {
-    struct on_buf out;
-    struct on_yaml yaml = {.out = &out, .newline = "\n"};
+    struct notes_buf out;
+    struct notes_yaml yaml = {.out = &out, .newline = "\n"};
     struct ng_str error;
-    const struct on_value *back = NULL;
-    on_buf_init(&out, JSON_BYTES_MAX);
-    on_yaml_block(&yaml, map, 0);
+    const struct notes_value *back = NULL;
+    notes_buf_init(&out, JSON_BYTES_MAX);
+    notes_yaml_block(&yaml, map, 0);
     /* Some keys are longer than YAML has them without a '?'. */
-    if (out.len < ON_FRONT_BYTES_MAX &&
-        on_front_parse(arena, on_buf_str(&out), 1, &back, &error) == NG_OK) {
-        must(on_value_equal(map, back));
+    if (out.len < NOTES_FRONTMATTER_BYTES_MAX &&
+        notes_frontmatter_parse(arena, notes_buf_str(&out), 1, &back, &error) == NG_OK) {
+        must(notes_value_equal(map, back));
     }
-    on_buf_done(&out);
+    notes_buf_done(&out);
 }
 
-static void check_set(struct on_arena *arena, struct ng_str bytes, const struct on_value *set)
+static void check_set(struct notes_arena *arena, struct ng_str bytes,
+                      const struct notes_value *set)
 {
     struct ng_str made = {NULL, 0};
     struct ng_str error = {NULL, 0};
-    struct on_note before;
-    struct on_note after;
-    int rc = on_front_set(arena, bytes, set, &made, &error);
+    struct notes_note before;
+    struct notes_note after;
+    int rc = notes_frontmatter_set(arena, bytes, set, &made, &error);
     must(rc == NG_OK || (rc == NG_EINVAL && error.len > 0));
     if (rc != NG_OK) {
         return;
     }
-    must(on_note_parse(arena, bytes, &before) == NG_OK);
-    must(on_note_parse(arena, made, &after) == NG_OK);
-    must(on_equal(before.body, after.body));
-    for (const struct on_value *item = set->first; item != NULL; item = item->next) {
-        const struct on_value *now = on_value_get(after.front, item->key);
-        must(item->type == ON_NULL ? now == NULL || before.front_error.data != NULL
-                                   : on_value_equal(item, now));
+    must(notes_note_parse(arena, bytes, &before) == NG_OK);
+    must(notes_note_parse(arena, made, &after) == NG_OK);
+    must(notes_equal(before.body, after.body));
+    for (const struct notes_value *item = set->first; item != NULL; item = item->next) {
+        const struct notes_value *now = notes_value_get(after.frontmatter, item->key);
+        must(item->type == NOTES_NULL ? now == NULL || before.frontmatter_error.data != NULL
+                                      : notes_value_equal(item, now));
     }
-    for (const struct on_value *item = before.front->first; item != NULL; item = item->next) {
-        must(on_value_get(set, item->key) != NULL ||
-             on_value_equal(item, on_value_get(after.front, item->key)));
+    for (const struct notes_value *item = before.frontmatter->first; item != NULL;
+         item = item->next) {
+        must(notes_value_get(set, item->key) != NULL ||
+             notes_value_equal(item, notes_value_get(after.frontmatter, item->key)));
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct on_arena arena;
-    struct ng_str all = on_str((const char *)data, size);
+    struct notes_arena arena;
+    struct ng_str all = notes_str((const char *)data, size);
     const char *nul = size > 0 ? memchr(data, '\0', size) : NULL;
     size_t len = nul != NULL ? (size_t)(nul - all.data) : size;
-    struct ng_str bytes = nul != NULL ? on_str(nul + 1, size - len - 1) : all;
-    const struct on_value *set = NULL;
+    struct ng_str bytes = nul != NULL ? notes_str(nul + 1, size - len - 1) : all;
+    const struct notes_value *set = NULL;
     struct ng_str error;
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     check_note(&arena, bytes);
-    struct ng_str yaml = on_utf8_clean(&arena, on_str(all.data, len));
-    if (on_front_parse(&arena, yaml, 1, &set, &error) == NG_OK) {
+    struct ng_str yaml = notes_utf8_clean(&arena, notes_str(all.data, len));
+    if (notes_frontmatter_parse(&arena, yaml, 1, &set, &error) == NG_OK) {
         check_json(set);
         check_written(&arena, set);
         check_set(&arena, bytes, set);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return 0;
 }

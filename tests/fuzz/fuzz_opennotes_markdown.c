@@ -23,10 +23,10 @@ static void must(bool holds)
 
 static void check_text(struct ng_str text)
 {
-    must(text.data != NULL && text.len <= ON_MARKDOWN_TEXT_MAX);
+    must(text.data != NULL && text.len <= NOTES_MARKDOWN_TEXT_MAX);
 }
 
-static int take_heading(void *user, const struct on_heading *heading)
+static int take_heading(void *user, const struct notes_heading *heading)
 {
     struct seen *seen = user;
     must(heading->line >= 1 && heading->line <= seen->lines);
@@ -35,25 +35,25 @@ static int take_heading(void *user, const struct on_heading *heading)
     must(heading->level >= 1 && heading->level <= 6);
     check_text(heading->text);
     check_text(heading->slug);
-    must(on_utf8_valid(heading->slug));
+    must(notes_utf8_valid(heading->slug));
     seen->last_heading = heading->line;
     seen->headings++;
     return 0;
 }
 
-static int take_link(void *user, const struct on_link *link)
+static int take_link(void *user, const struct notes_link *link)
 {
     struct seen *seen = user;
     must(link->line >= 1 && link->line <= seen->lines);
-    must(on_link_kind_name(link->kind)[0] != '\0');
-    must(link->kind != ON_LINK_WIKI || (link->target.len > 0 && link->text.len > 0));
+    must(notes_link_kind_name(link->kind)[0] != '\0');
+    must(link->kind != NOTES_LINK_WIKI || (link->target.len > 0 && link->text.len > 0));
     check_text(link->text);
-    must(link->target.len <= ON_MARKDOWN_TEXT_MAX);
+    must(link->target.len <= NOTES_MARKDOWN_TEXT_MAX);
     seen->links++;
     return 0;
 }
 
-static int take_task(void *user, const struct on_task *task)
+static int take_task(void *user, const struct notes_task *task)
 {
     struct seen *seen = user;
     must(task->line >= 1 && task->line <= seen->lines && task->line >= seen->last_task);
@@ -63,31 +63,31 @@ static int take_task(void *user, const struct on_task *task)
     return 0;
 }
 
-static int take_tag(void *user, const struct on_inline_tag *tag)
+static int take_tag(void *user, const struct notes_inline_tag *tag)
 {
     struct seen *seen = user;
     must(tag->line >= 1 && tag->line <= seen->lines);
-    must(tag->name.len > 0 && tag->name.len <= ON_MARKDOWN_TEXT_MAX);
+    must(tag->name.len > 0 && tag->name.len <= NOTES_MARKDOWN_TEXT_MAX);
     must(memchr(tag->name.data, '#', tag->name.len) == NULL);
     return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct on_markdown_events events = {take_heading, take_link, take_task,
-                                                     take_tag};
-    struct on_markdown_stats stats;
-    struct on_arena arena;
-    on_arena_init(&arena, 0);
+    static const struct notes_markdown_events events = {take_heading, take_link, take_task,
+                                                        take_tag};
+    struct notes_markdown_stats stats;
+    struct notes_arena arena;
+    notes_arena_init(&arena, 0);
     struct ng_str text =
-        on_arena_copy(&arena, on_utf8_clean(&arena, on_str((const char *)data, size)));
+        notes_arena_copy(&arena, notes_utf8_clean(&arena, notes_str((const char *)data, size)));
     struct seen seen = {.text = text, .lines = 1};
     for (size_t i = 0; i < text.len; i++) {
         seen.lines += text.data[i] == '\n';
     }
-    must(on_markdown_parse(text, &events, &seen, &stats) == NG_OK);
+    must(notes_markdown_parse(text, &events, &seen, &stats) == NG_OK);
     must(stats.headings == seen.headings && stats.links == seen.links);
     must(stats.words <= text.len && stats.chars <= text.len);
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return 0;
 }

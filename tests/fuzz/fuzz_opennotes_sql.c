@@ -51,28 +51,28 @@ static void open_all(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct on_budget budget = {BUDGET, 2000};
+    static const struct notes_budget budget = {BUDGET, 2000};
     int64_t total = 0;
-    struct on_answer answer;
+    struct notes_answer answer;
     if (gateway == NULL) {
         open_all();
     }
     struct call *call = call_new(gateway);
     must(call != NULL);
-    const struct on_sql sql = {.text = on_str((const char *)data, size),
-                               .timeout_ms = TIMEOUT_MS};
+    const struct notes_sql sql = {.text = notes_str((const char *)data, size),
+                                  .timeout_ms = TIMEOUT_MS};
     int changes = sqlite3_total_changes(db);
-    on_answer_begin(&answer, &call->pub, &budget, 10, 0);
-    on_answer_list(&answer, "results");
-    int rc = on_sql_run(&call->pub, db, &sql, &answer, &total);
-    must(rc == NG_OK || rc == ON_ESQL || rc == NG_EQUERYTIMEOUT || rc == NG_ETRAVERSAL);
+    notes_answer_begin(&answer, &call->pub, &budget, 10, 0);
+    notes_answer_list(&answer, "results");
+    int rc = notes_sql_run(&call->pub, db, &sql, &answer, &total);
+    must(rc == NG_OK || rc == NOTES_ESQL || rc == NG_EQUERYTIMEOUT || rc == NG_ETRAVERSAL);
     if (rc == NG_OK) {
-        must(total >= answer.returned && total <= ON_SQL_ROWS_MAX);
-        on_answer_list_end(&answer);
-        must(on_answer_end(&answer, total) == NG_OK);
+        must(total >= answer.returned && total <= NOTES_SQL_ROWS_MAX);
+        notes_answer_list_end(&answer);
+        must(notes_answer_end(&answer, total) == NG_OK);
     } else {
-        must(call->work.message.len > 0);
-        on_answer_drop(&answer);
+        must(call->staged.message.len > 0);
+        notes_answer_drop(&answer);
     }
     must(sqlite3_total_changes(db) == changes);
     must(sqlite3_next_stmt(db, NULL) == NULL);

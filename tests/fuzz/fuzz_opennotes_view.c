@@ -56,51 +56,51 @@ static void open_all(void)
 static void run_view(struct ng_call *call, const struct ng_value *definition)
 {
     struct opennotes self = {.query_timeout_ms = 1000};
-    struct on_notebook notebook = {
+    struct notes_notebook notebook = {
         .self = &self, .name = ng_str_of("n"), .path = ng_str_of("/n")};
-    const struct on_budget budget = {51200, 2000};
-    struct on_arena arena;
-    struct on_answer answer;
-    struct on_view view = {.self = &self,
-                           .notebook = &notebook,
-                           .call = call,
-                           .db = db,
-                           .arena = &arena,
-                           .answer = &answer,
-                           .name = ng_str_of("v"),
-                           .origin = ON_VIEW_NOTEBOOK,
-                           .definition = definition,
-                           .now_ms = NOW_MS};
-    on_arena_init(&arena, 0);
-    on_answer_begin(&answer, call, &budget, 50, 0);
-    on_answer_list(&answer, "results");
-    int rc = on_view_read_params(&view);
+    const struct notes_budget budget = {51200, 2000};
+    struct notes_arena arena;
+    struct notes_answer answer;
+    struct notes_view view = {.self = &self,
+                              .notebook = &notebook,
+                              .call = call,
+                              .db = db,
+                              .arena = &arena,
+                              .answer = &answer,
+                              .name = ng_str_of("v"),
+                              .origin = NOTES_VIEW_NOTEBOOK,
+                              .definition = definition,
+                              .now_ms = NOW_MS};
+    notes_arena_init(&arena, 0);
+    notes_answer_begin(&answer, call, &budget, 50, 0);
+    notes_answer_list(&answer, "results");
+    int rc = notes_view_read_params(&view);
     if (rc == NG_OK && call->host->json_get(definition, "sql") == NULL) {
-        rc = on_view_run_query(&view);
+        rc = notes_view_run_query(&view);
         /* Refused for what it says, never because the statement that came of it is wrong. */
-        must(rc == NG_OK || rc == ON_ECONFIG || rc == NG_EINVAL);
+        must(rc == NG_OK || rc == NOTES_ECONFIG || rc == NG_EINVAL);
     }
-    on_answer_list_end(&answer);
+    notes_answer_list_end(&answer);
     if (rc == NG_OK) {
-        must(on_answer_end(&answer, view.total) == NG_OK);
+        must(notes_answer_end(&answer, view.total) == NG_OK);
     } else {
-        on_answer_drop(&answer);
+        notes_answer_drop(&answer);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     must(sqlite3_next_stmt(db, NULL) == NULL);
 }
 
 static void fill_template(struct ng_str text)
 {
-    struct on_value data = {.type = ON_MAP};
-    struct on_vars vars = {.title = text, .slug = text, .now_ms = NOW_MS, .data = &data};
-    struct on_buf out;
-    char time[ON_TIME_SIZE];
-    on_buf_init(&out, FILLED_BYTES_MAX);
-    on_template_fill(&out, text, &vars);
-    on_buf_done(&out);
-    (void)on_view_time(text, NOW_MS, time);
-    must(on_glob(text, text) || memchr(text.data, '[', text.len) != NULL ||
+    struct notes_value data = {.type = NOTES_MAP};
+    struct notes_vars vars = {.title = text, .slug = text, .now_ms = NOW_MS, .data = &data};
+    struct notes_buf out;
+    char time[NOTES_TIME_SIZE];
+    notes_buf_init(&out, FILLED_BYTES_MAX);
+    notes_template_fill(&out, text, &vars);
+    notes_buf_done(&out);
+    (void)notes_view_time(text, NOW_MS, time);
+    must(notes_glob(text, text) || memchr(text.data, '[', text.len) != NULL ||
          memchr(text.data, '\\', text.len) != NULL ||
          memchr(text.data, '?', text.len) != NULL || memchr(text.data, '*', text.len) != NULL);
 }
@@ -110,21 +110,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gateway == NULL) {
         open_all();
     }
-    struct ng_str all = on_str((const char *)data, size);
+    struct ng_str all = notes_str((const char *)data, size);
     const char *nul = size > 0 ? memchr(data, '\0', size) : NULL;
     size_t len = nul != NULL ? (size_t)(nul - all.data) : size;
     struct call *call = call_new(gateway);
     const struct ng_value *definition = NULL;
     const struct ng_value *args = NULL;
     must(call != NULL);
-    if (size > 0 && on_utf8_valid(all)) {
+    if (size > 0 && notes_utf8_valid(all)) {
         fill_template(all);
     }
-    bool parsed =
-        call->pub.host->json_parse(&call->pub, on_str(all.data, len), &definition) == NG_OK &&
-        call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
+    bool parsed = call->pub.host->json_parse(&call->pub, notes_str(all.data, len),
+                                             &definition) == NG_OK &&
+                  call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
     if (parsed && nul != NULL) {
-        parsed = call->pub.host->json_parse(&call->pub, on_str(nul + 1, size - len - 1),
+        parsed = call->pub.host->json_parse(&call->pub, notes_str(nul + 1, size - len - 1),
                                             &args) == NG_OK &&
                  call->pub.host->json_type(args) == NG_TYPE_OBJECT;
         call->pub.args = args;

@@ -165,7 +165,7 @@ static struct call *begin_call(void)
 
 static void look_at(struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct arena arena;
     struct json_error error;
     const struct ng_value *value = NULL;
@@ -191,7 +191,7 @@ static void run_tool(struct ng_str line)
     buf_init(&args, LINE_BYTES_MAX);
     struct ng_str name = take_until(&line, ' ');
     put_in(&args, line);
-    /* No face gives out a name that is no UTF-8. */
+    /* No transport gives out a name that is no UTF-8. */
     bool good = name.len > 0 && utf8_valid(name) && args.rc == NG_OK;
     if (good && !str_in_words(name, kernels)) {
         struct call *call = begin_call();

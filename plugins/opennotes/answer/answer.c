@@ -29,57 +29,57 @@ static size_t count_lines(struct ng_str json)
     return lines;
 }
 
-void on_answer_begin(struct on_answer *answer, struct ng_call *call,
-                     const struct on_budget *budget, int64_t limit, int64_t offset)
+void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
+                        const struct notes_budget *budget, int64_t limit, int64_t offset)
 {
-    *answer = (struct on_answer){.call = call, .limit = limit, .offset = offset};
-    answer->bytes_max = budget->max_bytes * ON_ANSWER_PERCENT / 100;
-    answer->lines_max = budget->max_lines * ON_ANSWER_PERCENT / 100;
-    on_buf_init(&answer->json, ANSWER_BYTES_MAX);
-    on_buf_init(&answer->item, ANSWER_BYTES_MAX);
-    on_json_begin(&answer->json, '{');
-    on_answer_reserve(answer, ANSWER_TAIL_BYTES);
+    *answer = (struct notes_answer){.call = call, .limit = limit, .offset = offset};
+    answer->bytes_max = budget->max_bytes * NOTES_ANSWER_PERCENT / 100;
+    answer->lines_max = budget->max_lines * NOTES_ANSWER_PERCENT / 100;
+    notes_buf_init(&answer->json, ANSWER_BYTES_MAX);
+    notes_buf_init(&answer->item, ANSWER_BYTES_MAX);
+    notes_json_begin(&answer->json, '{');
+    notes_answer_reserve(answer, ANSWER_TAIL_BYTES);
 }
 
-void on_answer_reserve(struct on_answer *answer, size_t bytes)
+void notes_answer_reserve(struct notes_answer *answer, size_t bytes)
 {
     answer->bytes_max -= bytes < answer->bytes_max ? bytes : answer->bytes_max;
 }
 
-void on_answer_list(struct on_answer *answer, const char *name)
+void notes_answer_list(struct notes_answer *answer, const char *name)
 {
-    answer->lines = count_lines(on_buf_str(&answer->json));
-    on_json_name_c(&answer->json, name);
-    on_json_begin(&answer->json, '[');
+    answer->lines = count_lines(notes_buf_str(&answer->json));
+    notes_json_name_c(&answer->json, name);
+    notes_json_begin(&answer->json, '[');
 }
 
-bool on_answer_more(const struct on_answer *answer)
+bool notes_answer_more(const struct notes_answer *answer)
 {
     return !answer->full && answer->returned < answer->limit;
 }
 
-struct on_buf *on_answer_item(struct on_answer *answer)
+struct notes_buf *notes_answer_item(struct notes_answer *answer)
 {
-    on_buf_clear(&answer->item);
+    notes_buf_clear(&answer->item);
     return &answer->item;
 }
 
-size_t on_answer_room(const struct on_answer *answer)
+size_t notes_answer_room(const struct notes_answer *answer)
 {
     return answer->json.len < answer->bytes_max ? answer->bytes_max - answer->json.len : 0;
 }
 
-static bool fits(const struct on_answer *answer, const struct on_buf *item)
+static bool fits(const struct notes_answer *answer, const struct notes_buf *item)
 {
-    return item->rc == NG_OK && item->len < on_answer_room(answer) &&
-           answer->lines + count_lines(on_buf_str(item)) <= answer->lines_max;
+    return item->rc == NG_OK && item->len < notes_answer_room(answer) &&
+           answer->lines + count_lines(notes_buf_str(item)) <= answer->lines_max;
 }
 
 /* ---- one item that is larger than a whole answer */
 
 struct cut {
     const struct ng_host *host;
-    struct on_buf *out;
+    struct notes_buf *out;
     size_t text_bytes; /* longest text, as JSON */
     size_t elements;
 };
@@ -91,23 +91,23 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
 {
     size_t left = cut->elements;
     const struct ng_host *host = cut->host;
-    on_json_begin(cut->out, map ? '{' : '[');
+    notes_json_begin(cut->out, map ? '{' : '[');
     for (const struct ng_value *item = host->json_first(value); item != NULL && left > 0;
          item = host->json_next(item), left--) {
-        struct ng_str key = map ? host->json_key(item) : on_str(NULL, 0);
-        if (key.len > CUT_NAME_BYTES || (top && on_is(key, "truncated"))) {
+        struct ng_str key = map ? host->json_key(item) : notes_str(NULL, 0);
+        if (key.len > CUT_NAME_BYTES || (top && notes_is(key, "truncated"))) {
             continue;
         }
         if (map) {
-            on_json_name(cut->out, key);
+            notes_json_name(cut->out, key);
         }
         cut_value(cut, item, false);
     }
     if (top && map) {
-        on_json_name_c(cut->out, "truncated");
-        on_json_bool(cut->out, true);
+        notes_json_name_c(cut->out, "truncated");
+        notes_json_bool(cut->out, true);
     }
-    on_json_end(cut->out, map ? '}' : ']');
+    notes_json_end(cut->out, map ? '}' : ']');
 }
 
 /* The depth of what is cut is that of JSON which the host has parsed: bounded. */
@@ -122,25 +122,26 @@ static void cut_value(const struct cut *cut, const struct ng_value *value, bool 
         cut_elements(cut, value, false, top);
         break;
     case NG_TYPE_STRING:
-        on_json_text(cut->out, on_json_cut(host->json_text(value), cut->text_bytes, SIZE_MAX));
+        notes_json_text(cut->out,
+                        notes_json_cut(host->json_text(value), cut->text_bytes, SIZE_MAX));
         break;
     case NG_TYPE_NUMBER:
-        on_json_raw(cut->out, host->json_text(value));
+        notes_json_raw(cut->out, host->json_text(value));
         break;
     case NG_TYPE_TRUE:
     case NG_TYPE_FALSE:
-        on_json_bool(cut->out, host->json_type(value) == NG_TYPE_TRUE);
+        notes_json_bool(cut->out, host->json_type(value) == NG_TYPE_TRUE);
         break;
     default:
-        on_json_null(cut->out);
+        notes_json_null(cut->out);
         break;
     }
 }
 
-static bool try_cut(struct on_answer *answer, const struct cut *cut,
+static bool try_cut(struct notes_answer *answer, const struct cut *cut,
                     const struct ng_value *value)
 {
-    on_buf_clear(cut->out);
+    notes_buf_clear(cut->out);
     cut_value(cut, value, true);
     if (cut->out->rc == NG_EINTERNAL) {
         answer->json.rc = NG_EINTERNAL;
@@ -150,17 +151,17 @@ static bool try_cut(struct on_answer *answer, const struct cut *cut,
 
 /* Makes the item fit: its longest texts become shorter; where that is not enough, its lists
  * too. */
-static void shrink_item(struct on_answer *answer)
+static void shrink_item(struct notes_answer *answer)
 {
     const struct ng_value *value = NULL;
-    struct on_buf out;
+    struct notes_buf out;
     struct cut cut = {.host = answer->call->host, .out = &out, .elements = SIZE_MAX};
     size_t low = CUT_TEXT_BYTES;
     size_t high = answer->bytes_max;
-    on_buf_init(&out, ANSWER_BYTES_MAX);
+    notes_buf_init(&out, ANSWER_BYTES_MAX);
     bool parsed =
         answer->item.rc == NG_OK &&
-        cut.host->json_parse(answer->call, on_buf_str(&answer->item), &value) == NG_OK;
+        cut.host->json_parse(answer->call, notes_buf_str(&answer->item), &value) == NG_OK;
     cut.text_bytes = low;
     bool fit = parsed && try_cut(answer, &cut, value);
     while (fit && low + 1 < high) {
@@ -177,15 +178,15 @@ static void shrink_item(struct on_answer *answer)
         fit = try_cut(answer, &cut, value);
     }
     if (!fit || !try_cut(answer, &cut, value)) {
-        on_buf_clear(&out);
-        on_buf_add_c(&out, "{\"truncated\":true}");
+        notes_buf_clear(&out);
+        notes_buf_add_c(&out, "{\"truncated\":true}");
     }
-    on_buf_done(&answer->item);
+    notes_buf_done(&answer->item);
     answer->item = out;
     answer->cut = true;
 }
 
-bool on_answer_add(struct on_answer *answer)
+bool notes_answer_add(struct notes_answer *answer)
 {
     if (answer->item.rc == NG_EINTERNAL) {
         answer->json.rc = NG_EINTERNAL; /* it may have held anything */
@@ -198,76 +199,77 @@ bool on_answer_add(struct on_answer *answer)
         }
         shrink_item(answer);
     }
-    struct ng_str item = on_buf_str(&answer->item);
-    on_json_raw(&answer->json, item);
+    struct ng_str item = notes_buf_str(&answer->item);
+    notes_json_raw(&answer->json, item);
     answer->lines += count_lines(item);
     answer->returned++;
     return true;
 }
 
-void on_answer_list_end(struct on_answer *answer)
+void notes_answer_list_end(struct notes_answer *answer)
 {
-    on_json_end(&answer->json, ']');
+    notes_json_end(&answer->json, ']');
 }
 
-void on_answer_drop(struct on_answer *answer)
+void notes_answer_drop(struct notes_answer *answer)
 {
-    on_buf_done(&answer->json);
-    on_buf_done(&answer->item);
+    notes_buf_done(&answer->json);
+    notes_buf_done(&answer->item);
 }
 
-int on_answer_end(struct on_answer *answer, int64_t total)
+int notes_answer_end(struct notes_answer *answer, int64_t total)
 {
-    struct on_buf *json = &answer->json;
+    struct notes_buf *json = &answer->json;
     int64_t next = answer->offset + answer->returned;
     bool more = next < total;
-    on_json_name_c(json, "pagination");
-    on_json_begin(json, '{');
-    on_json_name_c(json, "total");
-    on_json_int(json, total);
-    on_json_name_c(json, "returned");
-    on_json_int(json, answer->returned);
-    on_json_name_c(json, "page");
-    on_json_int(json, answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
-    on_json_name_c(json, "pageSize");
-    on_json_int(json, answer->limit);
-    on_json_name_c(json, "hasMore");
-    on_json_bool(json, more);
+    notes_json_name_c(json, "pagination");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "total");
+    notes_json_int(json, total);
+    notes_json_name_c(json, "returned");
+    notes_json_int(json, answer->returned);
+    notes_json_name_c(json, "page");
+    notes_json_int(json, answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
+    notes_json_name_c(json, "pageSize");
+    notes_json_int(json, answer->limit);
+    notes_json_name_c(json, "hasMore");
+    notes_json_bool(json, more);
     if (more) {
-        on_json_name_c(json, "nextOffset");
-        on_json_int(json, next);
+        notes_json_name_c(json, "nextOffset");
+        notes_json_int(json, next);
     }
-    on_json_end(json, '}');
+    notes_json_end(json, '}');
     if (more) {
-        on_json_name_c(json, "_guidance");
-        on_buf_printf(json, "\"More results available. To fetch next page: { offset: %lld }\"",
-                      (long long)next);
+        notes_json_name_c(json, "_guidance");
+        notes_buf_printf(json,
+                         "\"More results available. To fetch next page: { offset: %lld }\"",
+                         (long long)next);
     }
-    return on_answer_end_plain(answer);
+    return notes_answer_end_plain(answer);
 }
 
-int on_answer_end_plain(struct on_answer *answer)
+int notes_answer_end_plain(struct notes_answer *answer)
 {
-    on_json_end(&answer->json, '}');
-    int rc = on_answer_reply(answer->call, &answer->json);
-    on_answer_drop(answer);
+    notes_json_end(&answer->json, '}');
+    int rc = notes_answer_reply(answer->call, &answer->json);
+    notes_answer_drop(answer);
     return rc;
 }
 
-int on_answer_reply(struct ng_call *call, struct on_buf *json)
+int notes_answer_reply(struct ng_call *call, struct notes_buf *json)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *value = NULL;
     if (json->rc != NG_OK) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
-    int rc = host->json_parse(call, on_buf_str(json), &value);
+    int rc = host->json_parse(call, notes_buf_str(json), &value);
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     host->json_copy(writer, value);
     return NG_OK;
@@ -285,26 +287,26 @@ static size_t json_bytes(struct ng_str text, size_t at, size_t next)
     return c == '"' || c == '\\' ? 2 : next - at;
 }
 
-size_t on_json_size(struct ng_str text)
+size_t notes_json_size(struct ng_str text)
 {
     size_t bytes = 2;
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        (void)on_utf8_next(text, &at);
+        (void)notes_utf8_next(text, &at);
         bytes += json_bytes(text, from, at);
     }
     return bytes;
 }
 
-struct ng_str on_json_cut(struct ng_str text, size_t bytes, size_t lines)
+struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines)
 {
     size_t used = 2;
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        (void)on_utf8_next(text, &at);
+        (void)notes_utf8_next(text, &at);
         used += json_bytes(text, from, at);
         if (used > bytes || (text.data[from] == '\n' && lines-- == 0)) {
-            return on_str(text.data, from);
+            return notes_str(text.data, from);
         }
     }
     return text;

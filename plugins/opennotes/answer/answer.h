@@ -8,9 +8,9 @@
 #include "tool.h"
 
 /* Share of max_bytes and max_lines that the items may take, in percent. */
-#define ON_ANSWER_PERCENT 75
+#define NOTES_ANSWER_PERCENT 75
 
-struct on_budget {
+struct notes_budget {
     size_t max_bytes; /* opennotes.max_bytes */
     size_t max_lines; /* opennotes.max_lines */
 };
@@ -18,22 +18,22 @@ struct on_budget {
 /*
  * One answer: an object whose list is paged.
  *
- *   on_answer_begin(&answer, call, budget, limit, offset)
- *   other members: on_json_name_c(&answer.json, "notebook"), ... (before the list, so that they
- *                  count; what comes behind it is told beforehand with on_answer_reserve)
- *   on_answer_list(&answer, "notes")
- *   while (on_answer_more(&answer) && next row) { write into on_answer_item(&answer);
- *                                                 on_answer_add(&answer); }
- *   on_answer_list_end(&answer)
- *   return on_answer_end(&answer, total)     writes pagination and _guidance, replies
+ *   notes_answer_begin(&answer, call, budget, limit, offset)
+ *   other members: notes_json_name_c(&answer.json, "notebook"), ... (before the list, so that
+ * they count; what comes behind it is told beforehand with notes_answer_reserve)
+ *   notes_answer_list(&answer, "notes")
+ *   while (notes_answer_more(&answer) && next row) { write into notes_answer_item(&answer);
+ *                                                 notes_answer_add(&answer); }
+ *   notes_answer_list_end(&answer)
+ *   return notes_answer_end(&answer, total)     writes pagination and _guidance, replies
  *
  * Rows begin at `offset`; the caller skips those before. Whatever happens in between, end with
- * on_answer_end or on_answer_drop.
+ * notes_answer_end or notes_answer_drop.
  */
-struct on_answer {
+struct notes_answer {
     struct ng_call *call;
-    struct on_buf json; /* the object so far */
-    struct on_buf item; /* the item that is being written */
+    struct notes_buf json; /* the object so far */
+    struct notes_buf item; /* the item that is being written */
     int64_t limit, offset;
     size_t bytes_max, lines_max; /* of what is written */
     size_t lines;                /* line ends in the strings so far */
@@ -42,36 +42,36 @@ struct on_answer {
     bool cut;  /* an item is truncated */
 };
 
-void on_answer_begin(struct on_answer *answer, struct ng_call *call,
-                     const struct on_budget *budget, int64_t limit, int64_t offset);
+void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
+                        const struct notes_budget *budget, int64_t limit, int64_t offset);
 /* Keeps room for members that are written behind the list. */
-void on_answer_reserve(struct on_answer *answer, size_t bytes);
-void on_answer_list(struct on_answer *answer, const char *name);
+void notes_answer_reserve(struct notes_answer *answer, size_t bytes);
+void notes_answer_list(struct notes_answer *answer, const char *name);
 /* Is there room for one more: under the limit and nothing refused so far? */
-bool on_answer_more(const struct on_answer *answer);
+bool notes_answer_more(const struct notes_answer *answer);
 /* An empty buffer for the next item: one JSON value. */
-struct on_buf *on_answer_item(struct on_answer *answer);
+struct notes_buf *notes_answer_item(struct notes_answer *answer);
 /* Adds it. False: it does not fit and was not added; the page ends before it. The first item of
  * a page always gets in: an object over the budget is cut in its longest strings, on a
  * character boundary, and gets `"truncated": true`. */
-bool on_answer_add(struct on_answer *answer);
-void on_answer_list_end(struct on_answer *answer);
+bool notes_answer_add(struct notes_answer *answer);
+void notes_answer_list_end(struct notes_answer *answer);
 /* Bytes that are left of the budget, for a caller that cuts by itself. */
-size_t on_answer_room(const struct on_answer *answer);
+size_t notes_answer_room(const struct notes_answer *answer);
 /* Writes pagination {total, returned, page, pageSize, hasMore, nextOffset?} and `_guidance`,
  * closes the object and replies. */
-int on_answer_end(struct on_answer *answer, int64_t total);
+int notes_answer_end(struct notes_answer *answer, int64_t total);
 /* Closes and replies without pagination. */
-int on_answer_end_plain(struct on_answer *answer);
-void on_answer_drop(struct on_answer *answer);
+int notes_answer_end_plain(struct notes_answer *answer);
+void notes_answer_drop(struct notes_answer *answer);
 
 /* Replies with a JSON object that was written by hand. */
-int on_answer_reply(struct ng_call *call, struct on_buf *json);
+int notes_answer_reply(struct ng_call *call, struct notes_buf *json);
 
 /* Bytes that the text takes as a JSON string, with its quotes. */
-size_t on_json_size(struct ng_str text);
+size_t notes_json_size(struct ng_str text);
 /* The longest beginning, between characters, whose JSON (with its quotes) takes at most `bytes`
  * and which has at most `lines` line ends. */
-struct ng_str on_json_cut(struct ng_str text, size_t bytes, size_t lines);
+struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines);
 
 #endif

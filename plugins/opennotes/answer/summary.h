@@ -7,15 +7,15 @@
 
 #include "text/text.h"
 
-struct on_summary {
+struct notes_summary {
     sqlite3_stmt *note, *tags;
 };
 
-/* An SQLite code. on_summary_done() in either case. */
-int on_summary_open(struct on_summary *summary, sqlite3 *db);
-void on_summary_done(struct on_summary *summary);
+/* An SQLite code. notes_summary_done() in either case. */
+int notes_summary_open(struct notes_summary *summary, sqlite3 *db);
+void notes_summary_done(struct notes_summary *summary);
 /* Writes the members (no braces) of the note with this id. An SQLite code; SQLITE_DONE: there
  * is no such note. */
-int on_summary_write(struct on_summary *summary, int64_t id, struct on_buf *json);
+int notes_summary_write(struct notes_summary *summary, int64_t id, struct notes_buf *json);
 
 #endif

@@ -6,31 +6,32 @@
 #include <notegate/plugin.h>
 
 /* Declares what a tool's file defines: its schemas, its summary, its function. */
-#define ON_TOOL(name)                                                                          \
-    extern const char on_##name##_params[], on_##name##_result[], on_##name##_summary[];       \
-    int on_##name##_run(void *self, struct ng_call *call, struct ng_str args)
+#define NOTES_TOOL(name)                                                                       \
+    extern const char notes_##name##_params[], notes_##name##_result[],                        \
+        notes_##name##_summary[];                                                              \
+    int notes_##name##_run(void *self, struct ng_call *call, struct ng_str args)
 
 /* Results of one page. */
-#define ON_LIMIT_DEFAULT 50
-#define ON_LIMIT_MAX 1000
+#define NOTES_LIMIT_DEFAULT 50
+#define NOTES_LIMIT_MAX 1000
 
 /* Pieces of schemas. */
-#define ON_PARAM_NOTEBOOK                                                                      \
+#define NOTES_PARAM_NOTEBOOK                                                                   \
     "\"notebook\":{\"type\":\"string\",\"description\":\"Path to notebook. Omit to use "       \
     "current "                                                                                 \
     "context.\"}"
-#define ON_PARAM_LIMIT                                                                         \
+#define NOTES_PARAM_LIMIT                                                                      \
     "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"           \
     "\"description\":\"Maximum results to return (default: 50)\"}"
-#define ON_PARAM_OFFSET                                                                        \
+#define NOTES_PARAM_OFFSET                                                                     \
     "\"offset\":{\"type\":\"integer\",\"default\":0,\"minimum\":0,\"maximum\":"                \
     "9007199254740991,"                                                                        \
     "\"description\":\"Offset for pagination (default: 0)\"}"
 
-#define ON_SCHEMA_NOTEBOOK                                                                     \
+#define NOTES_SCHEMA_NOTEBOOK                                                                  \
     "{\"type\":\"object\",\"required\":[\"name\",\"path\"],\"properties\":{"                   \
     "\"name\":{\"type\":\"string\"},\"path\":{\"type\":\"string\"}}}"
-#define ON_SCHEMA_SUMMARY                                                                      \
+#define NOTES_SCHEMA_SUMMARY                                                                   \
     "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{"                            \
     "\"path\":{\"type\":\"string\",\"description\":\"File path relative to notebook\"},"       \
     "\"title\":{\"type\":\"string\",\"description\":\"Note title from frontmatter\"},"         \
@@ -38,7 +39,7 @@
     "\"created\":{\"type\":\"string\",\"format\":\"date-time\"},"                              \
     "\"modified\":{\"type\":\"string\",\"format\":\"date-time\"},"                             \
     "\"frontmatterError\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}"
-#define ON_SCHEMA_PAGINATION                                                                   \
+#define NOTES_SCHEMA_PAGINATION                                                                \
     "{\"type\":\"object\",\"required\":[\"total\",\"returned\",\"page\",\"pageSize\","         \
     "\"hasMore\"],\"properties\":{"                                                            \
     "\"total\":{\"type\":\"integer\",\"description\":\"Total number of results\"},"            \

@@ -19,9 +19,9 @@
 
 struct compiler {
     struct ng_call *call;
-    struct on_arena *arena;
-    struct on_buf sql, shown;
-    struct on_filter *filter;
+    struct notes_arena *arena;
+    struct notes_buf sql, shown;
+    struct notes_filter *filter;
     size_t conditions;
     int code;
 };
@@ -30,7 +30,7 @@ struct compiler {
 
 static void add_text(struct compiler *compiler, struct ng_str text)
 {
-    struct on_filter_value *value = &compiler->filter->values[compiler->filter->count++];
+    struct notes_filter_value *value = &compiler->filter->values[compiler->filter->count++];
     char *copy = text.data != NULL ? ng_alloc(compiler->call, text.len + 1) : NULL;
     if (copy == NULL) {
         compiler->sql.rc = NG_EINTERNAL;
@@ -39,127 +39,127 @@ static void add_text(struct compiler *compiler, struct ng_str text)
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
-    *value = (struct on_filter_value){.text = on_str(copy, text.len)};
+    *value = (struct notes_filter_value){.text = notes_str(copy, text.len)};
 }
 
 static void add_number(struct compiler *compiler, double number)
 {
     compiler->filter->values[compiler->filter->count++] =
-        (struct on_filter_value){.is_number = true, .number = number};
+        (struct notes_filter_value){.is_number = true, .number = number};
 }
 
 static struct ng_str nfc(struct compiler *compiler, struct ng_str text)
 {
-    struct ng_str clean = on_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? on_nfc(compiler->arena, clean) : clean;
+    struct ng_str clean = notes_utf8_clean(compiler->arena, text);
+    return clean.data != NULL ? notes_nfc(compiler->arena, clean) : clean;
 }
 
 static struct ng_str fold(struct compiler *compiler, struct ng_str text)
 {
-    struct ng_str clean = on_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? on_fold(compiler->arena, clean) : clean;
+    struct ng_str clean = notes_utf8_clean(compiler->arena, text);
+    return clean.data != NULL ? notes_fold(compiler->arena, clean) : clean;
 }
 
 /* ---- one condition; != is written as the negation of = around it ---- */
 
-static void add_data(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_data(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    struct on_buf *sql = &compiler->sql;
-    const char *name = on_operator_name(condition->op);
-    on_buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=? AND ");
+    struct notes_buf *sql = &compiler->sql;
+    const char *name = notes_operator_name(condition->op);
+    notes_buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=? AND ");
     add_text(compiler, nfc(compiler, condition->key));
-    if (condition->op == ON_CONTAINS) {
-        on_buf_add_c(sql, "on_contains(f.text,?))");
+    if (condition->op == NOTES_CONTAINS) {
+        notes_buf_add_c(sql, "on_contains(f.text,?))");
         add_text(compiler, fold(compiler, condition->value));
-    } else if (condition->op == ON_EQUAL || condition->op == ON_UNEQUAL) {
-        on_buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
+    } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
+        notes_buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
         add_text(compiler, nfc(compiler, condition->value));
         if (condition->is_number) {
             add_number(compiler, condition->number);
         }
     } else if (condition->is_number) {
-        on_buf_printf(sql, "f.number%s?)", name);
+        notes_buf_printf(sql, "f.number%s?)", name);
         add_number(compiler, condition->number);
     } else {
-        on_buf_printf(sql, "f.number IS NULL AND f.text%s?)", name);
+        notes_buf_printf(sql, "f.number IS NULL AND f.text%s?)", name);
         add_text(compiler, nfc(compiler, condition->value));
     }
 }
 
-static void add_tags(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_tags(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    bool equal = condition->op == ON_EQUAL || condition->op == ON_UNEQUAL;
+    bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
     struct ng_str value = condition->value;
-    if (on_begins(value, "#")) {
-        value = on_str(value.data + 1, value.len - 1);
+    if (notes_begins(value, "#")) {
+        value = notes_str(value.data + 1, value.len - 1);
     }
-    on_buf_add_c(&compiler->sql, "EXISTS(SELECT 1 FROM tags t WHERE t.note=n.id AND ");
-    if (condition->op == ON_CONTAINS) {
-        on_buf_add_c(&compiler->sql, "instr(t.fold,?))");
+    notes_buf_add_c(&compiler->sql, "EXISTS(SELECT 1 FROM tags t WHERE t.note=n.id AND ");
+    if (condition->op == NOTES_CONTAINS) {
+        notes_buf_add_c(&compiler->sql, "instr(t.fold,?))");
     } else {
-        on_buf_printf(&compiler->sql, "t.fold%s?)",
-                      equal ? "=" : on_operator_name(condition->op));
+        notes_buf_printf(&compiler->sql, "t.fold%s?)",
+                         equal ? "=" : notes_operator_name(condition->op));
     }
     add_text(compiler, fold(compiler, value));
 }
 
-static void add_path(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_path(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
-    while (on_begins(value, "./")) {
-        value = on_str(value.data + 2, value.len - 2);
+    while (notes_begins(value, "./")) {
+        value = notes_str(value.data + 2, value.len - 2);
     }
-    if (condition->op == ON_CONTAINS) {
-        on_buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
+    if (condition->op == NOTES_CONTAINS) {
+        notes_buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
         add_text(compiler, fold(compiler, value));
-    } else if (condition->op == ON_EQUAL || condition->op == ON_UNEQUAL) {
-        on_buf_add_c(&compiler->sql, "on_glob(?,n.path)");
+    } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
+        notes_buf_add_c(&compiler->sql, "on_glob(?,n.path)");
         add_text(compiler, nfc(compiler, value));
     } else {
-        on_buf_printf(&compiler->sql, "n.path%s?", on_operator_name(condition->op));
+        notes_buf_printf(&compiler->sql, "n.path%s?", notes_operator_name(condition->op));
         add_text(compiler, nfc(compiler, value));
     }
 }
 
-static void add_title(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_title(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    if (condition->op == ON_CONTAINS) {
-        on_buf_add_c(&compiler->sql, "ifnull(instr(n.title_fold,?)>0,0)");
+    if (condition->op == NOTES_CONTAINS) {
+        notes_buf_add_c(&compiler->sql, "ifnull(instr(n.title_fold,?)>0,0)");
         add_text(compiler, fold(compiler, condition->value));
         return;
     }
-    bool equal = condition->op == ON_EQUAL || condition->op == ON_UNEQUAL;
-    on_buf_printf(&compiler->sql, "ifnull(n.title%s?,0)",
-                  equal ? "=" : on_operator_name(condition->op));
+    bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
+    notes_buf_printf(&compiler->sql, "ifnull(n.title%s?,0)",
+                     equal ? "=" : notes_operator_name(condition->op));
     add_text(compiler, nfc(compiler, condition->value));
 }
 
 /* The notes that a value of links-to or linked-by names: by a part of the path, a glob, else by
  * path, name, title or alias, the best of them. */
-static void add_named(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_named(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
-    while (on_begins(value, "./")) {
-        value = on_str(value.data + 2, value.len - 2);
+    while (notes_begins(value, "./")) {
+        value = notes_str(value.data + 2, value.len - 2);
     }
-    if (condition->op == ON_CONTAINS) {
-        on_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
+    if (condition->op == NOTES_CONTAINS) {
+        notes_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
         add_text(compiler, fold(compiler, value));
         return;
     }
     if (memchr(value.data, '*', value.len) != NULL) {
-        on_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE on_glob(?,path)");
+        notes_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE on_glob(?,path)");
         add_text(compiler, nfc(compiler, value));
         return;
     }
     struct ng_str stem = fold(compiler, value);
-    if (on_ends(stem, ".md")) {
+    if (notes_ends(stem, ".md")) {
         stem.len -= 3;
     }
-    on_buf_add_c(&compiler->sql,
-                 "SELECT note FROM names WHERE key IN(?,?) AND " KIND_RANK(
-                     "kind") "=("
-                             "SELECT min(" KIND_RANK("kind") ") FROM names WHERE key IN(?,?))");
+    notes_buf_add_c(&compiler->sql, "SELECT note FROM names WHERE key IN(?,?) AND " KIND_RANK(
+                                        "kind") "=("
+                                                "SELECT min(" KIND_RANK(
+                                                    "kind") ") FROM names WHERE key IN(?,?))");
     for (int i = 0; i < 2; i++) {
         add_text(compiler, nfc(compiler, value));
         add_text(compiler, stem);
@@ -167,33 +167,34 @@ static void add_named(struct compiler *compiler, const struct on_filter_conditio
 }
 
 /* A link means one note at most, the same as everywhere. */
-static void add_links(struct compiler *compiler, const struct on_filter_condition *condition)
+static void add_links(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    on_buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
+    notes_buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
     add_named(compiler, condition);
-    on_buf_add_c(&compiler->sql,
-                 condition->field == ON_FIELD_LINKS_TO
-                     ? ") SELECT l.note FROM links l WHERE l.key IN(SELECT key FROM names "
-                       "WHERE note IN(SELECT id FROM named)) AND " ON_LINK_TARGET(
-                           "m.id") " IN(SELECT id FROM named)),0)"
-                     : ") SELECT " ON_LINK_TARGET(
-                           "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
+    notes_buf_add_c(
+        &compiler->sql,
+        condition->field == NOTES_FIELD_LINKS_TO
+            ? ") SELECT l.note FROM links l WHERE l.key IN(SELECT key FROM names "
+              "WHERE note IN(SELECT id FROM named)) AND " NOTES_LINK_TARGET(
+                  "m.id") " IN(SELECT id FROM named)),0)"
+            : ") SELECT " NOTES_LINK_TARGET(
+                  "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
 }
 
-static void show(struct compiler *compiler, const struct on_filter_condition *condition)
+static void show(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value =
-        on_utf8_cut(on_utf8_clean(compiler->arena, condition->value), SHOWN_VALUE_MAX);
-    on_buf_add(&compiler->shown, on_utf8_clean(compiler->arena, condition->name));
-    on_buf_printf(&compiler->shown, " %s '", on_operator_name(condition->op));
-    on_buf_add(&compiler->shown, value);
-    on_buf_add_c(&compiler->shown, "'");
+        notes_utf8_cut(notes_utf8_clean(compiler->arena, condition->value), SHOWN_VALUE_MAX);
+    notes_buf_add(&compiler->shown, notes_utf8_clean(compiler->arena, condition->name));
+    notes_buf_printf(&compiler->shown, " %s '", notes_operator_name(condition->op));
+    notes_buf_add(&compiler->shown, value);
+    notes_buf_add_c(&compiler->shown, "'");
 }
 
 static int fail_condition(struct compiler *compiler, struct ng_str text, const char *wrong)
 {
-    struct ng_str clean = on_utf8_clean(compiler->arena, text);
-    struct ng_str cut = on_utf8_cut(clean, SHOWN_VALUE_MAX);
+    struct ng_str clean = notes_utf8_clean(compiler->arena, text);
+    struct ng_str cut = notes_utf8_cut(clean, SHOWN_VALUE_MAX);
     struct ng_call *call = compiler->call;
     call->host->hint(call, "Write conditions as data.status=open, data.priority>=2, "
                            "title~meeting, path=projects/**, links-to=a.md");
@@ -205,29 +206,29 @@ static int fail_condition(struct compiler *compiler, struct ng_str text, const c
 
 static int add_condition(struct compiler *compiler, struct ng_str text)
 {
-    struct on_filter_condition condition;
-    const char *wrong = on_filter_parse(text, &condition);
+    struct notes_filter_condition condition;
+    const char *wrong = notes_filter_parse(text, &condition);
     if (wrong != NULL) {
         return fail_condition(compiler, text, wrong);
     }
-    on_buf_add_c(&compiler->sql, condition.op == ON_UNEQUAL ? "(NOT " : "(");
+    notes_buf_add_c(&compiler->sql, condition.op == NOTES_UNEQUAL ? "(NOT " : "(");
     switch (condition.field) {
-    case ON_FIELD_DATA:
+    case NOTES_FIELD_DATA:
         add_data(compiler, &condition);
         break;
-    case ON_FIELD_TAGS:
+    case NOTES_FIELD_TAGS:
         add_tags(compiler, &condition);
         break;
-    case ON_FIELD_PATH:
+    case NOTES_FIELD_PATH:
         add_path(compiler, &condition);
         break;
-    case ON_FIELD_TITLE:
+    case NOTES_FIELD_TITLE:
         add_title(compiler, &condition);
         break;
     default:
         add_links(compiler, &condition);
     }
-    on_buf_add_c(&compiler->sql, ")");
+    notes_buf_add_c(&compiler->sql, ")");
     show(compiler, &condition);
     return NG_OK;
 }
@@ -257,31 +258,31 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
     if (item == NULL) {
         return NG_OK;
     }
-    struct on_buf *bufs[] = {&compiler->sql, &compiler->shown};
+    struct notes_buf *bufs[] = {&compiler->sql, &compiler->shown};
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        on_buf_add_c(bufs[i], bufs[i]->len > 0 ? " AND " : "");
-        on_buf_add_c(bufs[i], group->before);
-        on_buf_add_c(bufs[i], "(");
+        notes_buf_add_c(bufs[i], bufs[i]->len > 0 ? " AND " : "");
+        notes_buf_add_c(bufs[i], group->before);
+        notes_buf_add_c(bufs[i], "(");
     }
     for (bool first = true; item != NULL; item = host->json_next(item), first = false) {
         if (host->json_type(item) != NG_TYPE_STRING) {
             return ng_fail(compiler->call, compiler->code,
                            "A condition in the filter `%s` is no string.", group->name);
         }
-        if (compiler->conditions++ == ON_FILTER_CONDITIONS_MAX) {
+        if (compiler->conditions++ == NOTES_FILTER_CONDITIONS_MAX) {
             return ng_fail(compiler->call, compiler->code,
                            "The filters have more than %d conditions.",
-                           ON_FILTER_CONDITIONS_MAX);
+                           NOTES_FILTER_CONDITIONS_MAX);
         }
-        on_buf_add_c(&compiler->sql, first ? "" : group->between);
-        on_buf_add_c(&compiler->shown, first ? "" : group->between);
+        notes_buf_add_c(&compiler->sql, first ? "" : group->between);
+        notes_buf_add_c(&compiler->shown, first ? "" : group->between);
         int rc = add_condition(compiler, host->json_text(item));
         if (rc != NG_OK) {
             return rc;
         }
     }
-    on_buf_add_c(&compiler->sql, ")");
-    on_buf_add_c(&compiler->shown, ")");
+    notes_buf_add_c(&compiler->sql, ")");
+    notes_buf_add_c(&compiler->shown, ")");
     return NG_OK;
 }
 
@@ -295,7 +296,7 @@ static int check_members(struct compiler *compiler, const struct ng_value *filte
     }
     for (; member != NULL; member = host->json_next(member)) {
         struct ng_str key = host->json_key(member);
-        if (!on_is(key, "and") && !on_is(key, "or") && !on_is(key, "not")) {
+        if (!notes_is(key, "and") && !notes_is(key, "or") && !notes_is(key, "not")) {
             return ng_fail(compiler->call, compiler->code,
                            "`filters` has the member `%.*s`; it may have and, or, not.",
                            (int)key.len, key.data);
@@ -314,8 +315,8 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
     if (rc != NG_OK || compiler->conditions == 0) {
         return rc;
     }
-    struct ng_str sql = on_buf_str(&compiler->sql);
-    struct ng_str shown = on_buf_str(&compiler->shown);
+    struct ng_str sql = notes_buf_str(&compiler->sql);
+    struct ng_str shown = notes_buf_str(&compiler->shown);
     if (compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK) {
         compiler->filter->sql = call->host->format(call, "%.*s", (int)sql.len, sql.data);
         compiler->filter->shown = call->host->format(call, "%.*s", (int)shown.len, shown.data);
@@ -326,30 +327,31 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
                : ng_fail(call, NG_EINTERNAL, "Out of memory.");
 }
 
-int on_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
-                      struct on_filter **ret_filter)
+int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
+                         struct notes_filter **ret_filter)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     struct compiler compiler = {.call = call, .arena = &arena, .code = code};
-    struct on_filter *filter = ng_alloc(call, sizeof(*filter));
-    size_t values = (size_t)ON_FILTER_CONDITIONS_MAX * VALUES_PER_CONDITION;
-    struct on_filter_value *list = ng_alloc(call, values * sizeof(*list));
+    struct notes_filter *filter = ng_alloc(call, sizeof(*filter));
+    size_t values = (size_t)NOTES_FILTER_CONDITIONS_MAX * VALUES_PER_CONDITION;
+    struct notes_filter_value *list = ng_alloc(call, values * sizeof(*list));
     if (filter == NULL || list == NULL) {
         return ng_fail(call, NG_EINTERNAL, "Out of memory.");
     }
-    *filter = (struct on_filter){.sql = ng_str_of("1"), .shown = ng_str_of(""), .values = list};
+    *filter =
+        (struct notes_filter){.sql = ng_str_of("1"), .shown = ng_str_of(""), .values = list};
     *ret_filter = filter;
     if (filters == NULL) {
         return NG_OK;
     }
     compiler.filter = filter;
-    on_arena_init(&arena, 0);
-    on_buf_init(&compiler.sql, SQL_MAX);
-    on_buf_init(&compiler.shown, SQL_MAX);
+    notes_arena_init(&arena, 0);
+    notes_buf_init(&compiler.sql, SQL_MAX);
+    notes_buf_init(&compiler.shown, SQL_MAX);
     int rc = compile(&compiler, filters);
-    on_buf_done(&compiler.sql);
-    on_buf_done(&compiler.shown);
-    on_arena_done(&arena);
+    notes_buf_done(&compiler.sql);
+    notes_buf_done(&compiler.shown);
+    notes_arena_done(&arena);
     return rc;
 }
 
@@ -358,7 +360,7 @@ int on_filter_compile(struct ng_call *call, const struct ng_value *filters, int 
 static struct ng_str text_of(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return on_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return notes_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
 }
 
 static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
@@ -367,13 +369,13 @@ static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values
     struct ng_str pattern = text_of(values[0]);
     struct ng_str path = text_of(values[1]);
     sqlite3_result_int(context,
-                       pattern.data != NULL && path.data != NULL && on_glob(pattern, path));
+                       pattern.data != NULL && path.data != NULL && notes_glob(pattern, path));
 }
 
 /* Does the text, folded, hold the folded needle? */
 static void sql_contains(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     (void)count;
     struct ng_str text = text_of(values[0]);
     struct ng_str needle = text_of(values[1]);
@@ -381,14 +383,14 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
         sqlite3_result_int(context, text.data != NULL);
         return;
     }
-    on_arena_init(&arena, 0);
-    struct ng_str folded = on_fold(&arena, text);
+    notes_arena_init(&arena, 0);
+    struct ng_str folded = notes_fold(&arena, text);
     if (folded.data == NULL) {
         sqlite3_result_error_nomem(context);
     } else {
-        sqlite3_result_int(context, on_find(folded, needle, 0) != SIZE_MAX);
+        sqlite3_result_int(context, notes_find(folded, needle, 0) != SIZE_MAX);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
 }
 
 /* Does the text hold the needle, byte for byte? NULL holds nothing. */
@@ -407,12 +409,12 @@ struct function {
     void (*run)(sqlite3_context *context, int count, sqlite3_value **values);
 };
 
-int on_filter_functions(sqlite3 *db)
+int notes_filter_functions(sqlite3 *db)
 {
     static const struct function functions[] = {
         {"on_glob", sql_glob},
         {"on_contains", sql_contains},
-        {"on_has", sql_has},
+        {"notes_has", sql_has},
     };
     int rc = SQLITE_OK;
     for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {
@@ -423,12 +425,12 @@ int on_filter_functions(sqlite3 *db)
     return rc;
 }
 
-int on_filter_bind(const struct on_filter *filter, sqlite3_stmt *statement, int first,
-                   int *ret_next)
+int notes_filter_bind(const struct notes_filter *filter, sqlite3_stmt *statement, int first,
+                      int *ret_next)
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < filter->count && rc == SQLITE_OK; i++) {
-        const struct on_filter_value *value = &filter->values[i];
+        const struct notes_filter_value *value = &filter->values[i];
         rc = value->is_number
                  ? sqlite3_bind_double(statement, first + (int)i, value->number)
                  : sqlite3_bind_text64(statement, first + (int)i, value->text.data,

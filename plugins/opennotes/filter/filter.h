@@ -7,21 +7,21 @@
 
 #include "text/text.h"
 
-#define ON_FILTER_CONDITIONS_MAX 100 /* in one call */
-#define ON_FILTER_LENGTH_MAX 4096    /* bytes of one condition */
+#define NOTES_FILTER_CONDITIONS_MAX 100 /* in one call */
+#define NOTES_FILTER_LENGTH_MAX 4096    /* bytes of one condition */
 
-struct on_filter_value {
+struct notes_filter_value {
     struct ng_str text;
     bool is_number;
     double number;
 };
 
 /* In call memory. */
-struct on_filter {
+struct notes_filter {
     struct ng_str sql;   /* a condition on `n`, a row of notes; "1" where there is none. Its
                             parameters are '?' in the order of values */
     struct ng_str shown; /* for people: "data.tag = 'a' AND NOT path = 'x/' '*'" */
-    struct on_filter_value *values;
+    struct notes_filter_value *values;
     size_t count;
 };
 
@@ -35,15 +35,15 @@ struct on_filter {
  * Lists match if an element does; != is the negation of =. Fails with `code` (NG_EINVAL for
  * the tool), naming the condition.
  */
-int on_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
-                      struct on_filter **ret_filter);
+int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
+                         struct notes_filter **ret_filter);
 
 /* Makes the functions known that filters use. Before preparing a statement with one. */
-int on_filter_functions(sqlite3 *db);
+int notes_filter_functions(sqlite3 *db);
 
 /* Binds the values from parameter `first` on (1 is the first of the statement); *ret_next is
  * the parameter behind them. An SQLite code. */
-int on_filter_bind(const struct on_filter *filter, sqlite3_stmt *statement, int first,
-                   int *ret_next);
+int notes_filter_bind(const struct notes_filter *filter, sqlite3_stmt *statement, int first,
+                      int *ret_next);
 
 #endif

@@ -9,7 +9,7 @@
 #define FIELDS "Fields are data.KEY, path, title, links-to and linked-by."
 #define NUMBER_LENGTH_MAX 40
 
-const char *on_operator_name(enum on_operator op)
+const char *notes_operator_name(enum notes_operator op)
 {
     static const char *const names[] = {"", "=", "!=", "<", ">", "<=", ">=", "~"};
     return names[op];
@@ -23,13 +23,13 @@ static bool is_mark(char c)
 /* The operator at *at, and *at behind it; 0: none that there is. */
 static int take_operator(struct ng_str text, size_t *at)
 {
-    static const enum on_operator longest_first[] = {
-        ON_UNEQUAL, ON_LESS_EQUAL, ON_GREATER_EQUAL, ON_EQUAL,
-        ON_LESS,    ON_GREATER,    ON_CONTAINS};
-    struct ng_str rest = on_str(text.data + *at, text.len - *at);
+    static const enum notes_operator longest_first[] = {
+        NOTES_UNEQUAL, NOTES_LESS_EQUAL, NOTES_GREATER_EQUAL, NOTES_EQUAL,
+        NOTES_LESS,    NOTES_GREATER,    NOTES_CONTAINS};
+    struct ng_str rest = notes_str(text.data + *at, text.len - *at);
     for (size_t i = 0; i < NG_COUNT(longest_first); i++) {
-        const char *name = on_operator_name(longest_first[i]);
-        if (on_begins(rest, name)) {
+        const char *name = notes_operator_name(longest_first[i]);
+        if (notes_begins(rest, name)) {
             *at += strlen(name);
             return (int)longest_first[i];
         }
@@ -37,24 +37,24 @@ static int take_operator(struct ng_str text, size_t *at)
     return 0;
 }
 
-static const char *take_field(struct on_filter_condition *condition)
+static const char *take_field(struct notes_filter_condition *condition)
 {
     struct ng_str name = condition->name;
-    if (on_begins(name, "data.")) {
-        condition->key = on_str(name.data + 5, name.len - 5);
-        condition->field = on_is(condition->key, "tag") || on_is(condition->key, "tags")
-                               ? ON_FIELD_TAGS
-                               : ON_FIELD_DATA;
+    if (notes_begins(name, "data.")) {
+        condition->key = notes_str(name.data + 5, name.len - 5);
+        condition->field = notes_is(condition->key, "tag") || notes_is(condition->key, "tags")
+                               ? NOTES_FIELD_TAGS
+                               : NOTES_FIELD_DATA;
         bool dots = condition->key.len == 0 || condition->key.data[0] == '.' ||
-                    on_ends(condition->key, ".") ||
-                    on_find(condition->key, on_str("..", 2), 0) != SIZE_MAX;
+                    notes_ends(condition->key, ".") ||
+                    notes_find(condition->key, notes_str("..", 2), 0) != SIZE_MAX;
         return dots ? "The key behind `data.` is missing or has a part without a name." : NULL;
     }
-    condition->field = on_is(name, "path")        ? ON_FIELD_PATH
-                       : on_is(name, "title")     ? ON_FIELD_TITLE
-                       : on_is(name, "links-to")  ? ON_FIELD_LINKS_TO
-                       : on_is(name, "linked-by") ? ON_FIELD_LINKED_BY
-                                                  : 0;
+    condition->field = notes_is(name, "path")        ? NOTES_FIELD_PATH
+                       : notes_is(name, "title")     ? NOTES_FIELD_TITLE
+                       : notes_is(name, "links-to")  ? NOTES_FIELD_LINKS_TO
+                       : notes_is(name, "linked-by") ? NOTES_FIELD_LINKED_BY
+                                                     : 0;
     if (name.len == 0) {
         return "The field before the operator is missing. " FIELDS;
     }
@@ -65,10 +65,10 @@ static struct ng_str without_quotes(struct ng_str value)
 {
     bool quoted = value.len >= 2 && (value.data[0] == '"' || value.data[0] == '\'') &&
                   value.data[value.len - 1] == value.data[0];
-    return quoted ? on_str(value.data + 1, value.len - 2) : value;
+    return quoted ? notes_str(value.data + 1, value.len - 2) : value;
 }
 
-static void take_number(struct on_filter_condition *condition)
+static void take_number(struct notes_filter_condition *condition)
 {
     char digits[NUMBER_LENGTH_MAX + 1];
     struct ng_str value = condition->value;
@@ -83,17 +83,17 @@ static void take_number(struct on_filter_condition *condition)
     condition->is_number = *end == '\0' && isfinite(condition->number);
 }
 
-const char *on_filter_parse(struct ng_str text, struct on_filter_condition *ret)
+const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition *ret)
 {
     size_t at = 0;
-    *ret = (struct on_filter_condition){.name = {NULL, 0}};
-    if (text.len > ON_FILTER_LENGTH_MAX) {
+    *ret = (struct notes_filter_condition){.name = {NULL, 0}};
+    if (text.len > NOTES_FILTER_LENGTH_MAX) {
         return "It is longer than 4096 bytes.";
     }
     while (at < text.len && !is_mark(text.data[at])) {
         at++;
     }
-    ret->name = on_trim(on_str(text.data, at));
+    ret->name = notes_trim(notes_str(text.data, at));
     if (at == text.len) {
         return "It has no operator. Operators are = != < > <= >= and ~ (contains).";
     }
@@ -102,18 +102,20 @@ const char *on_filter_parse(struct ng_str text, struct on_filter_condition *ret)
         return "It has no operator that there is. Operators are = != < > <= >= and ~ "
                "(contains); a value that begins with one is put in quotes.";
     }
-    ret->op = (enum on_operator)op;
+    ret->op = (enum notes_operator)op;
     const char *wrong = take_field(ret);
     if (wrong != NULL) {
         return wrong;
     }
-    bool about_links = ret->field == ON_FIELD_LINKS_TO || ret->field == ON_FIELD_LINKED_BY;
-    if (about_links && ret->op != ON_EQUAL && ret->op != ON_UNEQUAL && ret->op != ON_CONTAINS) {
+    bool about_links =
+        ret->field == NOTES_FIELD_LINKS_TO || ret->field == NOTES_FIELD_LINKED_BY;
+    if (about_links && ret->op != NOTES_EQUAL && ret->op != NOTES_UNEQUAL &&
+        ret->op != NOTES_CONTAINS) {
         return "links-to and linked-by know the operators = != and ~ only.";
     }
-    struct ng_str value = on_trim(on_str(text.data + at, text.len - at));
+    struct ng_str value = notes_trim(notes_str(text.data + at, text.len - at));
     ret->value = without_quotes(value);
-    if (ret->value.len == 0 && (about_links || ret->field == ON_FIELD_PATH)) {
+    if (ret->value.len == 0 && (about_links || ret->field == NOTES_FIELD_PATH)) {
         return "The value behind the operator is missing.";
     }
     if (ret->value.len == value.len) {

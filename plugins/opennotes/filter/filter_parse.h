@@ -5,28 +5,28 @@
 
 #include "filter.h"
 
-enum on_field {
-    ON_FIELD_DATA = 1, /* of key */
-    ON_FIELD_TAGS,
-    ON_FIELD_PATH,
-    ON_FIELD_TITLE,
-    ON_FIELD_LINKS_TO,
-    ON_FIELD_LINKED_BY
+enum notes_field {
+    NOTES_FIELD_DATA = 1, /* of key */
+    NOTES_FIELD_TAGS,
+    NOTES_FIELD_PATH,
+    NOTES_FIELD_TITLE,
+    NOTES_FIELD_LINKS_TO,
+    NOTES_FIELD_LINKED_BY
 };
 
-enum on_operator {
-    ON_EQUAL = 1,
-    ON_UNEQUAL,
-    ON_LESS,
-    ON_GREATER,
-    ON_LESS_EQUAL,
-    ON_GREATER_EQUAL,
-    ON_CONTAINS
+enum notes_operator {
+    NOTES_EQUAL = 1,
+    NOTES_UNEQUAL,
+    NOTES_LESS,
+    NOTES_GREATER,
+    NOTES_LESS_EQUAL,
+    NOTES_GREATER_EQUAL,
+    NOTES_CONTAINS
 };
 
-struct on_filter_condition {
-    enum on_field field;
-    enum on_operator op;
+struct notes_filter_condition {
+    enum notes_field field;
+    enum notes_operator op;
     struct ng_str name; /* of the field, as written */
     struct ng_str key;  /* of data: behind "data." */
     struct ng_str value;
@@ -35,9 +35,9 @@ struct on_filter_condition {
 };
 
 /* NULL: it is one; else what is wrong with it, as a sentence. Parts point into `text`. */
-const char *on_filter_parse(struct ng_str text, struct on_filter_condition *ret);
+const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition *ret);
 
 /* "=", "<=" */
-const char *on_operator_name(enum on_operator op);
+const char *notes_operator_name(enum notes_operator op);
 
 #endif

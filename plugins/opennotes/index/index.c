@@ -21,7 +21,7 @@
 
 /* ---- the open ones ---- */
 
-static void free_reader(struct on_reader *reader)
+static void free_reader(struct notes_reader *reader)
 {
     if (reader != NULL) {
         (void)sqlite3_close_v2(reader->db);
@@ -29,29 +29,29 @@ static void free_reader(struct on_reader *reader)
     }
 }
 
-static void drop_idle(struct on_index *index)
+static void drop_idle(struct notes_index *index)
 {
     (void)pthread_mutex_lock(&index->lock);
-    struct on_reader *reader = index->idle;
+    struct notes_reader *reader = index->idle;
     index->idle = NULL;
     index->idle_count = 0;
     (void)pthread_mutex_unlock(&index->lock);
     while (reader != NULL) {
-        struct on_reader *next = reader->next;
+        struct notes_reader *next = reader->next;
         free_reader(reader);
         reader = next;
     }
 }
 
-static void free_index(struct on_index *index)
+static void free_index(struct notes_index *index)
 {
     if (index == NULL) {
         return;
     }
     drop_idle(index);
-    on_schema_close(&index->writer);
-    on_watch_close(&index->watch);
-    on_paths_done(&index->loose);
+    notes_schema_close(&index->writer);
+    notes_watch_close(&index->watch);
+    notes_paths_done(&index->loose);
     if (index->root_fd >= 0) {
         (void)close(index->root_fd);
     }
@@ -62,12 +62,12 @@ static void free_index(struct on_index *index)
     free(index);
 }
 
-static char *file_of(const struct on_indexes *indexes, const char *path)
+static char *file_of(const struct notes_indexes *indexes, const char *path)
 {
-    char hash[ON_REVISION_SIZE];
+    char hash[NOTES_REVISION_SIZE];
     size_t size = strlen(indexes->folder) + sizeof(hash) + 8;
     char *file = malloc(size);
-    if (file == NULL || on_revision(ng_str_of(path), -1, hash) != NG_OK) {
+    if (file == NULL || notes_revision(ng_str_of(path), -1, hash) != NG_OK) {
         free(file);
         return NULL;
     }
@@ -76,10 +76,10 @@ static char *file_of(const struct on_indexes *indexes, const char *path)
 }
 
 /* Takes root_fd over, also where it fails. */
-static struct on_index *new_index(const struct on_indexes *indexes, const char *path,
-                                  int root_fd, const struct stat *found)
+static struct notes_index *new_index(const struct notes_indexes *indexes, const char *path,
+                                     int root_fd, const struct stat *found)
 {
-    struct on_index *index = calloc(1, sizeof(*index));
+    struct notes_index *index = calloc(1, sizeof(*index));
     pthread_condattr_t attributes;
     if (index == NULL) {
         (void)close(root_fd);
@@ -101,13 +101,13 @@ static struct on_index *new_index(const struct on_indexes *indexes, const char *
         free_index(index);
         return NULL;
     }
-    on_watch_open(&index->watch, root_fd);
+    notes_watch_open(&index->watch, root_fd);
     return index;
 }
 
-int on_indexes_open(const char *folder, struct on_indexes **ret)
+int notes_indexes_open(const char *folder, struct notes_indexes **ret)
 {
-    struct on_indexes *indexes = calloc(1, sizeof(*indexes));
+    struct notes_indexes *indexes = calloc(1, sizeof(*indexes));
     if (indexes == NULL) {
         return NG_EINTERNAL;
     }
@@ -117,13 +117,13 @@ int on_indexes_open(const char *folder, struct on_indexes **ret)
     return indexes->folder != NULL ? NG_OK : NG_EINTERNAL;
 }
 
-void on_indexes_close(struct on_indexes *indexes)
+void notes_indexes_close(struct notes_indexes *indexes)
 {
     if (indexes == NULL) {
         return;
     }
-    for (struct on_index *index = indexes->first; index != NULL;) {
-        struct on_index *next = index->next;
+    for (struct notes_index *index = indexes->first; index != NULL;) {
+        struct notes_index *next = index->next;
         free_index(index);
         index = next;
     }
@@ -133,11 +133,11 @@ void on_indexes_close(struct on_indexes *indexes)
 }
 
 /* Out of the list: the one unused for longest, if there are too many. Under the lock. */
-static struct on_index *take_idle(struct on_indexes *indexes, size_t most)
+static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
 {
-    struct on_index **oldest = NULL;
+    struct notes_index **oldest = NULL;
     size_t idle = 0;
-    for (struct on_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
+    for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
         if ((*at)->refs == 0) {
             idle++;
             oldest = oldest == NULL || (*at)->used < (*oldest)->used ? at : oldest;
@@ -146,17 +146,17 @@ static struct on_index *take_idle(struct on_indexes *indexes, size_t most)
     if (idle <= most) {
         return NULL;
     }
-    struct on_index *index = *oldest;
+    struct notes_index *index = *oldest;
     *oldest = index->next;
     return index;
 }
 
 /* Under the lock. One whose folder was replaced by another of the same name does not count; it
  * is found idle some day. */
-static struct on_index *find_open(struct on_indexes *indexes, const char *path,
-                                  const struct stat *found)
+static struct notes_index *find_open(struct notes_indexes *indexes, const char *path,
+                                     const struct stat *found)
 {
-    for (struct on_index *index = indexes->first; index != NULL; index = index->next) {
+    for (struct notes_index *index = indexes->first; index != NULL; index = index->next) {
         if (strcmp(index->path, path) == 0 && index->inode == (int64_t)found->st_ino &&
             index->device == (int64_t)found->st_dev) {
             index->refs++;
@@ -169,12 +169,13 @@ static struct on_index *find_open(struct on_indexes *indexes, const char *path,
 
 /* The file belongs to one index at a time: an older one of the same path is closed first. Under
  * the lock; what is to be freed comes out. */
-static struct on_index *take_stale(struct on_indexes *indexes, const char *path, bool *ret_used)
+static struct notes_index *take_stale(struct notes_indexes *indexes, const char *path,
+                                      bool *ret_used)
 {
     *ret_used = false;
-    for (struct on_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
+    for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
         if (strcmp((*at)->path, path) == 0) {
-            struct on_index *index = *at;
+            struct notes_index *index = *at;
             if (index->refs > 0) {
                 *ret_used = true;
                 return NULL;
@@ -186,25 +187,25 @@ static struct on_index *take_stale(struct on_indexes *indexes, const char *path,
     return NULL;
 }
 
-int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *path,
-                  struct on_index **ret)
+int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const char *path,
+                     struct notes_index **ret)
 {
     struct stat found;
-    int root_fd = on_tree_open_folder(path);
+    int root_fd = notes_tree_open_folder(path);
     if (root_fd < 0 || fstat(root_fd, &found) != 0) {
         int error = root_fd < 0 ? -root_fd : errno;
         if (root_fd >= 0) {
             (void)close(root_fd);
         }
         bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM;
-        return ng_fail(call, lacks ? NG_EBUSY : ON_ENOTEBOOK,
+        return ng_fail(call, lacks ? NG_EBUSY : NOTES_ENOTEBOOK,
                        "The notebook's folder %s cannot be opened: %s.", path,
                        strerrordesc_np(error));
     }
     bool used = false;
-    struct on_index *stale = NULL;
+    struct notes_index *stale = NULL;
     (void)pthread_mutex_lock(&indexes->lock);
-    struct on_index *index = find_open(indexes, path, &found);
+    struct notes_index *index = find_open(indexes, path, &found);
     if (index == NULL) {
         stale = take_stale(indexes, path, &used);
     }
@@ -220,9 +221,9 @@ int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *
                              "still read the former one. Try again.",
                              path);
     }
-    struct on_index *made = new_index(indexes, path, root_fd, &found);
+    struct notes_index *made = new_index(indexes, path, root_fd, &found);
     if (made == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     (void)pthread_mutex_lock(&indexes->lock);
     index = find_open(indexes, path, &found); /* somebody was quicker */
@@ -242,7 +243,7 @@ int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *
     return NG_OK;
 }
 
-void on_index_close(struct on_indexes *indexes, struct on_index *index)
+void notes_index_close(struct notes_indexes *indexes, struct notes_index *index)
 {
     if (index != NULL) {
         (void)pthread_mutex_lock(&indexes->lock);
@@ -251,7 +252,7 @@ void on_index_close(struct on_indexes *indexes, struct on_index *index)
     }
 }
 
-void on_index_hold(struct on_index *index)
+void notes_index_hold(struct notes_index *index)
 {
     (void)pthread_mutex_lock(&index->owner->lock);
     index->refs++;
@@ -260,9 +261,9 @@ void on_index_hold(struct on_index *index)
 
 /* ---- lending ---- */
 
-static struct on_reader *take_reader(struct on_index *index)
+static struct notes_reader *take_reader(struct notes_index *index)
 {
-    struct on_reader *reader = NULL;
+    struct notes_reader *reader = NULL;
     (void)pthread_mutex_lock(&index->lock);
     if (index->idle != NULL) {
         reader = index->idle;
@@ -275,12 +276,13 @@ static struct on_reader *take_reader(struct on_index *index)
     return reader;
 }
 
-static int open_reader(struct on_index *index, struct ng_call *call, struct on_reader **ret)
+static int open_reader(struct notes_index *index, struct ng_call *call,
+                       struct notes_reader **ret)
 {
-    struct on_reader *reader = calloc(1, sizeof(*reader));
+    struct notes_reader *reader = calloc(1, sizeof(*reader));
     bool damaged = false;
     if (reader == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     (void)pthread_mutex_lock(&index->lock);
     reader->generation = index->generation;
@@ -294,10 +296,10 @@ static int open_reader(struct on_index *index, struct ng_call *call, struct on_r
                           NULL, NULL);
     }
     if (rc == SQLITE_OK) {
-        rc = on_tokens_register(reader->db);
+        rc = notes_tokens_register(reader->db);
     }
     if (rc != SQLITE_OK) {
-        int failed = on_schema_fail_db(call, reader->db, index->file, "read", &damaged);
+        int failed = notes_schema_fail_db(call, reader->db, index->file, "read", &damaged);
         free_reader(reader);
         return failed;
     }
@@ -310,11 +312,11 @@ static int open_reader(struct on_index *index, struct ng_call *call, struct on_r
 }
 
 /* Back from the caller: kept for the next, or closed. */
-static void give_reader(struct on_index *index, sqlite3 *db, bool damaged)
+static void give_reader(struct notes_index *index, sqlite3 *db, bool damaged)
 {
-    struct on_reader *reader = NULL;
+    struct notes_reader *reader = NULL;
     (void)pthread_mutex_lock(&index->lock);
-    for (struct on_reader **at = &index->lent; *at != NULL; at = &(*at)->next) {
+    for (struct notes_reader **at = &index->lent; *at != NULL; at = &(*at)->next) {
         if ((*at)->db == db) {
             reader = *at;
             *at = reader->next;
@@ -323,7 +325,7 @@ static void give_reader(struct on_index *index, sqlite3 *db, bool damaged)
     }
     index->damaged = index->damaged || damaged;
     if (reader != NULL && !damaged && reader->generation == index->generation &&
-        index->idle_count < ON_INDEX_READERS_MAX) {
+        index->idle_count < NOTES_INDEX_READERS_MAX) {
         reader->next = index->idle;
         index->idle = reader;
         index->idle_count++;
@@ -333,7 +335,7 @@ static void give_reader(struct on_index *index, sqlite3 *db, bool damaged)
     free_reader(reader);
 }
 
-void on_index_renewed(struct on_index *index)
+void notes_index_renewed(struct notes_index *index)
 {
     (void)pthread_mutex_lock(&index->lock);
     index->generation++;
@@ -349,11 +351,11 @@ static int is_cancelled(void *user)
 }
 
 /* *ret_damaged: the file is, and the next refresh makes it anew. */
-static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **ret_db,
+static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db,
                       bool *ret_damaged)
 {
-    int rc = on_wait_fresh(index, call);
-    struct on_reader *reader = rc == NG_OK ? take_reader(index) : NULL;
+    int rc = notes_wait_fresh(index, call);
+    struct notes_reader *reader = rc == NG_OK ? take_reader(index) : NULL;
     *ret_damaged = false;
     if (rc == NG_OK && reader == NULL) {
         rc = open_reader(index, call, &reader);
@@ -364,7 +366,7 @@ static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **re
     /* Looking at something is what makes the transaction begin. */
     if (sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL) !=
         SQLITE_OK) {
-        rc = on_schema_fail_db(call, reader->db, index->file, "read", ret_damaged);
+        rc = notes_schema_fail_db(call, reader->db, index->file, "read", ret_damaged);
         (void)sqlite3_exec(reader->db, "ROLLBACK", NULL, NULL, NULL);
         give_reader(index, reader->db, *ret_damaged);
         return rc;
@@ -374,14 +376,14 @@ static int begin_once(struct on_index *index, struct ng_call *call, sqlite3 **re
     return NG_OK;
 }
 
-int on_index_begin(struct on_index *index, struct ng_call *call, sqlite3 **ret_db)
+int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db)
 {
     bool damaged = false;
     int rc = begin_once(index, call, ret_db, &damaged);
     return damaged ? begin_once(index, call, ret_db, &damaged) : rc;
 }
 
-void on_index_end(struct on_index *index, sqlite3 *db)
+void notes_index_end(struct notes_index *index, sqlite3 *db)
 {
     if (db == NULL) {
         return;
@@ -393,17 +395,17 @@ void on_index_end(struct on_index *index, sqlite3 *db)
     give_reader(index, db, false);
 }
 
-int on_index_fail(struct on_index *index, struct ng_call *call, sqlite3 *db)
+int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db)
 {
     bool damaged = false;
-    int rc = on_schema_fail_db(call, db, index->file, "read", &damaged);
+    int rc = notes_schema_fail_db(call, db, index->file, "read", &damaged);
     (void)pthread_mutex_lock(&index->lock);
     index->damaged = index->damaged || damaged;
     (void)pthread_mutex_unlock(&index->lock);
     return rc;
 }
 
-int on_index_root(struct on_index *index)
+int notes_index_root(struct notes_index *index)
 {
     return index->root_fd;
 }

@@ -3,7 +3,7 @@
  * index.h - the index of one notebook: an SQLite file in the data directory, true to the files.
  *
  * Readers see these tables (index_schema.c makes them). Texts are valid UTF-8; `fold` and
- * `folded` are on_fold() of it: NFC, case-folded.
+ * `folded` are notes_fold() of it: NFC, case-folded.
  *   notes(id, path, file, title, title_fold, path_fold, created, modified, size, words, front,
  *         front_error, revision, body_line, ...)
  *       path: relative, NFC, unique; file: its bytes on disk (BLOB) where they differ, else
@@ -17,14 +17,13 @@
  *   links(note, line, text, target, kind, key, context)
  *       kind: 'inline', 'reference', 'wiki', 'auto'; key: what to look up in `names`; NULL
  * where it leads out of every notebook (an address) or is only an #anchor. Files that are no
- * notes are in no table: see on_tree_stat() before calling such a link broken names(note, key,
- * kind)   kind: 'path' for inline and reference links (NFC path, with and without .md); for
- * wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix' (the
- * end of a path), 'title', 'alias'
- *   grams        FTS5 over (title, body), folded, by trigrams; rowid = note
- *   terms        FTS5 over (title, body), folded, by words; rowid = note. Neither has positions
- *   vocab(id, word, letters)   every word that is or was in a note; stale ones stay
- *   vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
+ * notes are in no table: see notes_tree_stat() before calling such a link broken names(note,
+ * key, kind)   kind: 'path' for inline and reference links (NFC path, with and without .md);
+ * for wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix'
+ * (the end of a path), 'title', 'alias' grams        FTS5 over (title, body), folded, by
+ * trigrams; rowid = note terms        FTS5 over (title, body), folded, by words; rowid = note.
+ * Neither has positions vocab(id, word, letters)   every word that is or was in a note; stale
+ * ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
  *   long_words(note)   notes with words that are too long for vocab
  */
 #ifndef NOTEGATE_OPENNOTES_INDEX_H
@@ -34,10 +33,10 @@
 
 #include "tree/tree.h"
 
-struct on_index;
+struct notes_index;
 
 /* Of one note, what is read for the index; the rest of a larger file is not searched. */
-#define ON_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
+#define NOTES_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 
 /*
  * Makes the index true to the files as they are now and lends a read-only connection inside a
@@ -45,52 +44,52 @@ struct on_index;
  * COMMIT). May take seconds the first time, with progress to the call. Fails with STORAGE_FULL,
  * CANCELLED, TIMEOUT, NOTEBOOK_NOT_FOUND (the folder went).
  */
-int on_index_begin(struct on_index *index, struct ng_call *call, sqlite3 **ret_db);
+int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db);
 /* Every statement must be finalized. NULL is a no-op. */
-void on_index_end(struct on_index *index, sqlite3 *db);
+void notes_index_end(struct notes_index *index, sqlite3 *db);
 /* The failure of an SQLite call on the lent connection, in words; a damaged index is made anew
  * by the next call. Returns the code. */
-int on_index_fail(struct on_index *index, struct ng_call *call, sqlite3 *db);
+int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db);
 
 /* The folder of notes, opened as a directory; for openat2() below it. */
-int on_index_root(struct on_index *index);
+int notes_index_root(struct notes_index *index);
 
 /* A note of the index by the path that a caller gave: NFC, "./" and doubled slashes dropped.
  * PATH_TRAVERSAL for `..`, absolute paths and NUL; NOTE_NOT_FOUND with the nearest path as
  * hint. *ret_path is the path in the index, *ret_file its bytes on disk. */
-int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
-                  struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
-                  struct ng_str *ret_file);
+int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
+                     struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
+                     struct ng_str *ret_file);
 /* The same without the index, where the file alone tells: of a path in ASCII with no links on
  * its way. *ret_file is {NULL, 0} where the index has to tell. */
-int on_index_find_now(struct on_index *index, struct ng_call *call, struct ng_str given,
-                      struct ng_str *ret_path, struct ng_str *ret_file,
-                      struct on_stat *ret_stat);
+int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                         struct ng_str *ret_path, struct ng_str *ret_file,
+                         struct notes_stat *ret_stat);
 /* When a note was made where its front matter does not say so. */
-int64_t on_index_created_ms(const struct on_stat *stat);
+int64_t notes_index_created_ms(const struct notes_stat *stat);
 /* A name in ASCII has one form in Unicode: no other note has it. */
-bool on_index_is_plain(struct ng_str path);
+bool notes_index_is_plain(struct ng_str path);
 /* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
  * none. */
-int on_index_file(struct on_index *index, struct ng_call *call, sqlite3 *db, struct ng_str path,
-                  struct ng_str *ret_file);
-/* Only the checks and the normalising of on_index_find, for notes that need not be there. */
-int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
+                     struct ng_str path, struct ng_str *ret_file);
+/* Only the checks and the normalising of notes_index_find, for notes that need not be there. */
+int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* Fails with PATH_TRAVERSAL. */
-int on_index_fail_traversal(struct ng_call *call, struct ng_str path);
+int notes_index_fail_traversal(struct ng_call *call, struct ng_str path);
 
 /* The whole file below the notebook's root, malloc'd: free() the data. Fails with
  * NOTE_NOT_FOUND. */
-int on_index_read(struct on_index *index, struct ng_call *call, struct ng_str file,
-                  struct ng_str *ret_bytes);
+int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_str file,
+                     struct ng_str *ret_bytes);
 
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
  * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
  * memory. */
-struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded);
+struct ng_str notes_index_grams(struct notes_arena *arena, struct ng_str folded);
 
 /* A column of the present row, lent until the next step. */
-static inline struct ng_str on_column(sqlite3_stmt *statement, int column)
+static inline struct ng_str notes_column_text(sqlite3_stmt *statement, int column)
 {
     const char *data = (const char *)sqlite3_column_text(statement, column);
     struct ng_str text = {data, (size_t)sqlite3_column_bytes(statement, column)};

@@ -27,39 +27,41 @@ static int grow(void **inout, size_t count, size_t *inout_cap, size_t size)
     return NG_OK;
 }
 
-int on_changes_gone(struct on_changes *changes, const struct on_known *known)
+int notes_changes_gone(struct notes_changes *changes, const struct notes_known *known)
 {
     void *items = changes->gone;
     int rc = grow(&items, changes->gone_count, &changes->gone_cap, sizeof(*changes->gone));
     changes->gone = items;
     if (rc == NG_OK) {
-        changes->gone[changes->gone_count++] = (struct on_gone){known->id, known->stat};
+        changes->gone[changes->gone_count++] = (struct notes_gone){known->id, known->stat};
     }
     return rc;
 }
 
-int on_changes_new(struct on_changes *changes, struct ng_str file, const struct on_stat *stat)
+int notes_changes_new(struct notes_changes *changes, struct ng_str file,
+                      const struct notes_stat *stat)
 {
     void *items = changes->fresh;
     int rc = grow(&items, changes->fresh_count, &changes->fresh_cap, sizeof(*changes->fresh));
     changes->fresh = items;
     if (rc == NG_OK) {
-        changes->fresh[changes->fresh_count++] = (struct on_new){changes->changed.count, *stat};
-        rc = on_paths_add(&changes->changed, file);
+        changes->fresh[changes->fresh_count++] =
+            (struct notes_new){changes->changed.count, *stat};
+        rc = notes_paths_add(&changes->changed, file);
     }
     return rc;
 }
 
-void on_changes_done(struct on_changes *changes)
+void notes_changes_done(struct notes_changes *changes)
 {
-    on_paths_done(&changes->changed);
+    notes_paths_done(&changes->changed);
     free(changes->gone);
     free(changes->fresh);
     free(changes->moves);
     memset(changes, 0, sizeof(*changes));
 }
 
-static int compare_stats(const struct on_stat *a, const struct on_stat *b)
+static int compare_stats(const struct notes_stat *a, const struct notes_stat *b)
 {
     if (a->inode != b->inode) {
         return a->inode < b->inode ? -1 : 1;
@@ -69,32 +71,33 @@ static int compare_stats(const struct on_stat *a, const struct on_stat *b)
 
 static int compare_gone(const void *a, const void *b)
 {
-    return compare_stats(&((const struct on_gone *)a)->stat,
-                         &((const struct on_gone *)b)->stat);
+    return compare_stats(&((const struct notes_gone *)a)->stat,
+                         &((const struct notes_gone *)b)->stat);
 }
 
 static int compare_new(const void *a, const void *b)
 {
-    return compare_stats(&((const struct on_new *)a)->stat, &((const struct on_new *)b)->stat);
+    return compare_stats(&((const struct notes_new *)a)->stat,
+                         &((const struct notes_new *)b)->stat);
 }
 
 /* Takes what moved out of what changed and what went. */
-static void take_moves(struct on_changes *changes)
+static void take_moves(struct notes_changes *changes)
 {
-    struct on_paths *changed = &changes->changed;
+    struct notes_paths *changed = &changes->changed;
     size_t gone = 0;
     size_t at = 0;
     for (size_t i = 0; i < changes->gone_count; i++) {
-        const struct on_gone *went = &changes->gone[i];
+        const struct notes_gone *went = &changes->gone[i];
         while (at < changes->fresh_count &&
                compare_stats(&changes->fresh[at].stat, &went->stat) < 0) {
             at++;
         }
-        const struct on_new *came = at < changes->fresh_count ? &changes->fresh[at] : NULL;
+        const struct notes_new *came = at < changes->fresh_count ? &changes->fresh[at] : NULL;
         if (came != NULL && compare_stats(&came->stat, &went->stat) == 0 &&
             came->stat.size == went->stat.size) {
             struct ng_str *file = &changed->items[came->at];
-            changes->moves[changes->move_count++] = (struct on_move){went->id, *file};
+            changes->moves[changes->move_count++] = (struct notes_move){went->id, *file};
             file->data = NULL;
             at++;
         } else {
@@ -111,7 +114,7 @@ static void take_moves(struct on_changes *changes)
     changed->count = kept;
 }
 
-int on_changes_match(struct on_changes *changes)
+int notes_changes_match(struct notes_changes *changes)
 {
     if (changes->gone_count == 0 || changes->fresh_count == 0) {
         return NG_OK;
@@ -126,17 +129,17 @@ int on_changes_match(struct on_changes *changes)
     return NG_OK;
 }
 
-bool on_changes_are_most(struct on_index *index, struct ng_call *call,
-                         const struct on_changes *changes, size_t files)
+bool notes_changes_are_most(struct notes_index *index, struct ng_call *call,
+                            const struct notes_changes *changes, size_t files)
 {
-    const struct on_paths *changed = &changes->changed;
+    const struct notes_paths *changed = &changes->changed;
     size_t differ = 0;
     if (changed->count < REBUILD_MIN || changed->count < files / REBUILD_PART) {
         return false;
     }
     for (size_t i = 0; i < SAMPLE; i++) {
         const struct ng_str *file = &changed->items[changed->count / SAMPLE * i];
-        differ += on_write_differs(index, call, *file);
+        differ += notes_write_differs(index, call, *file);
     }
     return changed->count / SAMPLE * differ >= files / REBUILD_PART && differ > 0;
 }

@@ -17,46 +17,46 @@
 static int fail_path(struct ng_call *call, int code, const char *before, struct ng_str path,
                      const char *after)
 {
-    struct on_buf text;
-    on_buf_init(&text, 65536);
-    on_buf_add_c(&text, before);
-    on_buf_add(&text, path);
-    on_buf_add_c(&text, after);
-    int rc = text.rc == NG_OK ? call->host->fail_text(call, code, on_buf_str(&text))
-                              : on_fail_memory(call);
-    on_buf_done(&text);
+    struct notes_buf text;
+    notes_buf_init(&text, 65536);
+    notes_buf_add_c(&text, before);
+    notes_buf_add(&text, path);
+    notes_buf_add_c(&text, after);
+    int rc = text.rc == NG_OK ? call->host->fail_text(call, code, notes_buf_str(&text))
+                              : notes_fail_memory(call);
+    notes_buf_done(&text);
     return rc;
 }
 
-int on_index_fail_traversal(struct ng_call *call, struct ng_str path)
+int notes_index_fail_traversal(struct ng_call *call, struct ng_str path)
 {
     (void)fail_path(call, NG_ETRAVERSAL, "Path traversal blocked: ", path, "");
     call->host->hint(call, "Use paths relative to notebook");
     return NG_ETRAVERSAL;
 }
 
-int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     if (given.len > PATH_BYTES_MAX) {
-        return ng_fail(call, ON_EPATH, "The path has %zu bytes; a path may have %d.", given.len,
-                       PATH_BYTES_MAX);
+        return ng_fail(call, NOTES_EPATH, "The path has %zu bytes; a path may have %d.",
+                       given.len, PATH_BYTES_MAX);
     }
     if (given.len > 0 &&
         (given.data[0] == '/' || memchr(given.data, '\0', given.len) != NULL)) {
-        return on_index_fail_traversal(call, given);
+        return notes_index_fail_traversal(call, given);
     }
     char *out = ng_alloc(call, given.len + 1);
     size_t len = 0;
     for (size_t at = 0; out != NULL && at < given.len;) {
         const char *slash = memchr(given.data + at, '/', given.len - at);
         size_t part_len = slash != NULL ? (size_t)(slash - given.data) - at : given.len - at;
-        struct ng_str part = on_str(given.data + at, part_len);
+        struct ng_str part = notes_str(given.data + at, part_len);
         at += part_len + 1;
-        if (on_is(part, "..")) {
-            return on_index_fail_traversal(call, given);
+        if (notes_is(part, "..")) {
+            return notes_index_fail_traversal(call, given);
         }
-        if (part.len == 0 || on_is(part, ".")) {
+        if (part.len == 0 || notes_is(part, ".")) {
             continue;
         }
         if (len > 0) {
@@ -65,18 +65,19 @@ int on_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
         memcpy(out + len, part.data, part.len);
         len += part.len;
     }
-    on_arena_init(&arena, 0);
-    struct ng_str form = out != NULL ? on_nfc(&arena, on_str(out, len)) : on_str(NULL, 0);
+    notes_arena_init(&arena, 0);
+    struct ng_str form =
+        out != NULL ? notes_nfc(&arena, notes_str(out, len)) : notes_str(NULL, 0);
     struct ng_str copy = {NULL, 0};
     char *kept = form.data != NULL ? ng_alloc(call, form.len + 1) : NULL;
     if (kept != NULL) {
         memcpy(kept, form.data, form.len);
         kept[form.len] = '\0';
-        copy = on_str(kept, form.len);
+        copy = notes_str(kept, form.len);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     *ret_path = copy;
-    return copy.data != NULL ? NG_OK : on_fail_memory(call);
+    return copy.data != NULL ? NG_OK : notes_fail_memory(call);
 }
 
 static struct ng_str last_part(struct ng_str path)
@@ -85,57 +86,57 @@ static struct ng_str last_part(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return on_str(path.data + at, path.len - at);
+    return notes_str(path.data + at, path.len - at);
 }
 
 /* How near a path is to the one that was asked for; SIZE_MAX: not at all. */
 static size_t distance(struct ng_str asked, struct ng_str path)
 {
     struct ng_str stem = path;
-    stem.len -= on_tree_is_note(path) ? 3 : 0;
-    if (on_equal(stem, asked)) {
+    stem.len -= notes_tree_is_note(path) ? 3 : 0;
+    if (notes_equal(stem, asked)) {
         return 0;
     }
     struct ng_str asked_name = last_part(asked);
     struct ng_str name = last_part(path);
     struct ng_str name_stem = last_part(stem);
-    if (on_equal(asked_name, name) || on_equal(asked_name, name_stem)) {
+    if (notes_equal(asked_name, name) || notes_equal(asked_name, name_stem)) {
         return 1;
     }
     /* Edits count double: of two as near, the one in the right folder is meant. */
-    size_t whole = on_distance(asked, path, HINT_EDITS);
-    size_t named = on_distance(asked_name, name, HINT_EDITS);
-    size_t stems = on_distance(asked_name, name_stem, HINT_EDITS);
+    size_t whole = notes_distance(asked, path, HINT_EDITS);
+    size_t named = notes_distance(asked_name, name, HINT_EDITS);
+    size_t stems = notes_distance(asked_name, name_stem, HINT_EDITS);
     named = stems < named ? stems : named;
     whole = whole != SIZE_MAX ? 2 * whole : whole;
     named = named != SIZE_MAX ? 2 * named + 1 : named;
     return whole < named ? whole : named;
 }
 
-static int fail_missing(struct on_index *index, struct ng_call *call, sqlite3 *db,
+static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3 *db,
                         struct ng_str path)
 {
     sqlite3_stmt *rows = NULL;
-    struct on_arena arena;
+    struct notes_arena arena;
     struct ng_str best = {NULL, 0};
     size_t best_distance = SIZE_MAX;
-    on_arena_init(&arena, 0);
-    struct ng_str asked = on_fold(&arena, path);
+    notes_arena_init(&arena, 0);
+    struct ng_str asked = notes_fold(&arena, path);
     int rc = sqlite3_prepare_v2(db, "SELECT path, path_fold FROM notes ORDER BY path", -1,
                                 &rows, NULL) == SQLITE_OK &&
                      asked.data != NULL
                  ? NG_OK
-                 : on_index_fail(index, call, db);
+                 : notes_index_fail(index, call, db);
     while (rc == NG_OK && sqlite3_step(rows) == SQLITE_ROW) {
-        size_t away = distance(asked, on_column(rows, 1));
+        size_t away = distance(asked, notes_column_text(rows, 1));
         if (away < best_distance) {
             best_distance = away;
-            best = on_arena_copy(&arena, on_column(rows, 0));
+            best = notes_arena_copy(&arena, notes_column_text(rows, 0));
         }
     }
     (void)sqlite3_finalize(rows);
     if (rc == NG_OK) {
-        rc = fail_path(call, ON_ENOTE, "Note not found: ", path, "");
+        rc = fail_path(call, NOTES_ENOTE, "Note not found: ", path, "");
         if (best.data != NULL) {
             call->host->hint(call, "Did you mean %s? Check path is relative to notebook root",
                              best.data);
@@ -143,7 +144,7 @@ static int fail_missing(struct on_index *index, struct ng_call *call, sqlite3 *d
             call->host->hint(call, "Check path is relative to notebook root");
         }
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return rc;
 }
 
@@ -153,37 +154,37 @@ static int keep_column(struct ng_call *call, sqlite3_stmt *row, int column, stru
     size_t len = (size_t)sqlite3_column_bytes(row, column);
     char *kept = ng_alloc(call, len + 1);
     if (kept == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     if (len > 0) {
         memcpy(kept, sqlite3_column_blob(row, column), len);
     }
     kept[len] = '\0';
-    *ret = on_str(kept, len);
+    *ret = notes_str(kept, len);
     return NG_OK;
 }
 
-int on_index_file(struct on_index *index, struct ng_call *call, sqlite3 *db, struct ng_str path,
-                  struct ng_str *ret_file)
+int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
+                     struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3_stmt *row = NULL;
     if (sqlite3_prepare_v2(db, "SELECT file FROM notes WHERE path = ?1 AND file IS NOT NULL",
                            -1, &row, NULL) != SQLITE_OK) {
-        return on_index_fail(index, call, db);
+        return notes_index_fail(index, call, db);
     }
     (void)sqlite3_bind_text64(row, 1, path.data, path.len, SQLITE_STATIC, SQLITE_UTF8);
     int found = sqlite3_step(row);
     int rc = found == SQLITE_ROW ? keep_column(call, row, 0, ret_file) : NG_OK;
     (void)sqlite3_finalize(row);
-    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : on_index_fail(index, call, db);
+    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : notes_index_fail(index, call, db);
 }
 
-int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
-                  struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
-                  struct ng_str *ret_file)
+int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
+                     struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
+                     struct ng_str *ret_file)
 {
     sqlite3_stmt *row = NULL;
-    int rc = on_index_path(call, given, ret_path);
+    int rc = notes_index_path(call, given, ret_path);
     if (rc != NG_OK) {
         return rc;
     }
@@ -191,7 +192,7 @@ int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
                            "SELECT id, ifnull(file, CAST(path AS BLOB)) FROM notes"
                            " WHERE path = ?1",
                            -1, &row, NULL) != SQLITE_OK) {
-        return on_index_fail(index, call, db);
+        return notes_index_fail(index, call, db);
     }
     (void)sqlite3_bind_text64(row, 1, ret_path->data, ret_path->len, SQLITE_STATIC,
                               SQLITE_UTF8);
@@ -204,10 +205,10 @@ int on_index_find(struct on_index *index, struct ng_call *call, sqlite3 *db,
     if (found == SQLITE_DONE) {
         return fail_missing(index, call, db, *ret_path);
     }
-    return found == SQLITE_ROW ? rc : on_index_fail(index, call, db);
+    return found == SQLITE_ROW ? rc : notes_index_fail(index, call, db);
 }
 
-bool on_index_is_plain(struct ng_str path)
+bool notes_index_is_plain(struct ng_str path)
 {
     for (size_t i = 0; i < path.len; i++) {
         if ((unsigned char)path.data[i] >= 0x80) {
@@ -217,7 +218,7 @@ bool on_index_is_plain(struct ng_str path)
     return true;
 }
 
-int64_t on_index_created_ms(const struct on_stat *stat)
+int64_t notes_index_created_ms(const struct notes_stat *stat)
 {
     int64_t birth = stat->birth_ns / 1000000;
     int64_t mtime = stat->mtime_ns / 1000000;
@@ -234,22 +235,22 @@ static bool is_shown(struct ng_str path)
         }
         begins = path.data[i] == '/';
     }
-    return on_tree_is_note(path);
+    return notes_tree_is_note(path);
 }
 
 /* Is the open file where its path says, with no link on the way? */
-static bool is_in_place(const struct on_index *index, int fd, struct ng_str path)
+static bool is_in_place(const struct notes_index *index, int fd, struct ng_str path)
 {
-    char *real = on_tree_path_of(fd);
+    char *real = notes_tree_path_of(fd);
     size_t len = strlen(index->path);
     bool is = real != NULL && strncmp(real, index->path, len) == 0 && real[len] == '/' &&
-              on_is(path, real + len + 1);
+              notes_is(path, real + len + 1);
     free(real);
     return is;
 }
 
 /* Nothing of the notes is known yet. */
-static bool is_unmade(struct on_index *index)
+static bool is_unmade(struct notes_index *index)
 {
     (void)pthread_mutex_lock(&index->lock);
     bool unmade = index->covered == 0;
@@ -257,25 +258,26 @@ static bool is_unmade(struct on_index *index)
     return unmade;
 }
 
-int on_index_find_now(struct on_index *index, struct ng_call *call, struct ng_str given,
-                      struct ng_str *ret_path, struct ng_str *ret_file,
-                      struct on_stat *ret_stat)
+int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                         struct ng_str *ret_path, struct ng_str *ret_file,
+                         struct notes_stat *ret_stat)
 {
     bool loose = false;
-    *ret_file = on_str(NULL, 0);
-    int rc = on_index_path(call, given, ret_path);
-    if (rc != NG_OK || !on_index_is_plain(*ret_path) || !is_shown(*ret_path)) {
+    *ret_file = notes_str(NULL, 0);
+    int rc = notes_index_path(call, given, ret_path);
+    if (rc != NG_OK || !notes_index_is_plain(*ret_path) || !is_shown(*ret_path)) {
         return rc;
     }
-    int fd = on_tree_open(index->root_fd, ret_path->data, O_PATH);
+    int fd = notes_tree_open(index->root_fd, ret_path->data, O_PATH);
     if (fd == -ENOENT && is_unmade(index)) {
-        return fail_path(call, ON_ENOTE, "Note not found: ", *ret_path, "");
+        return fail_path(call, NOTES_ENOTE, "Note not found: ", *ret_path, "");
     }
     if (fd < 0) {
         return NG_OK;
     }
-    if (on_tree_stat_of(fd, ret_stat, &loose) == NG_OK && is_in_place(index, fd, *ret_path) &&
-        !on_index_is_closed(index, call, *ret_path, fd)) {
+    if (notes_tree_stat_of(fd, ret_stat, &loose) == NG_OK &&
+        is_in_place(index, fd, *ret_path) &&
+        !notes_index_is_closed(index, call, *ret_path, fd)) {
         *ret_file = *ret_path;
     }
     (void)close(fd);
@@ -283,47 +285,47 @@ int on_index_find_now(struct on_index *index, struct ng_call *call, struct ng_st
 }
 
 /* One trigram as a string of the query language. */
-static void add_gram(struct on_buf *query, struct ng_str gram)
+static void add_gram(struct notes_buf *query, struct ng_str gram)
 {
-    on_buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
+    notes_buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
     for (size_t i = 0; i < gram.len; i++) {
-        on_buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
-        on_buf_add_char(query, gram.data[i]);
+        notes_buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
+        notes_buf_add_char(query, gram.data[i]);
     }
-    on_buf_add_char(query, '"');
+    notes_buf_add_char(query, '"');
 }
 
-struct ng_str on_index_grams(struct on_arena *arena, struct ng_str folded)
+struct ng_str notes_index_grams(struct notes_arena *arena, struct ng_str folded)
 {
     size_t at[3] = {0}; /* where the characters of the present trigram begin */
     size_t characters = 0;
     size_t grams = 0;
-    struct on_buf query;
-    on_buf_init(&query, 65536);
+    struct notes_buf query;
+    notes_buf_init(&query, 65536);
     for (size_t next = 0; next < folded.len && grams < GRAMS_MAX;) {
         at[0] = at[1];
         at[1] = at[2];
         at[2] = next;
-        (void)on_utf8_next(folded, &next);
+        (void)notes_utf8_next(folded, &next);
         if (++characters >= 3) {
-            add_gram(&query, on_str(folded.data + at[0], next - at[0]));
+            add_gram(&query, notes_str(folded.data + at[0], next - at[0]));
             grams++;
         }
     }
     struct ng_str kept = grams > 0 && query.rc == NG_OK
-                             ? on_arena_copy(arena, on_buf_str(&query))
-                             : on_str(NULL, 0);
-    on_buf_done(&query);
+                             ? notes_arena_copy(arena, notes_buf_str(&query))
+                             : notes_str(NULL, 0);
+    notes_buf_done(&query);
     return kept;
 }
 
-bool on_index_is_closed(const struct on_index *index, struct ng_call *call, struct ng_str file,
-                        int fd)
+bool notes_index_is_closed(const struct notes_index *index, struct ng_call *call,
+                           struct ng_str file, int fd)
 {
-    struct on_stat stat;
+    struct notes_stat stat;
     struct ng_file found = {.size = sizeof(found)};
     bool loose = false;
-    if (on_tree_stat_of(fd, &stat, &loose) != NG_OK || !loose) {
+    if (notes_tree_stat_of(fd, &stat, &loose) != NG_OK || !loose) {
         return false;
     }
     struct ng_str path =
@@ -331,34 +333,35 @@ bool on_index_is_closed(const struct on_index *index, struct ng_call *call, stru
     return path.data == NULL || call->host->file_stat(call, path, &found) == NG_EOUTSIDE;
 }
 
-int on_index_read(struct on_index *index, struct ng_call *call, struct ng_str file,
-                  struct ng_str *ret_bytes)
+int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_str file,
+                     struct ng_str *ret_bytes)
 {
-    int fd = on_tree_open(index->root_fd, file.data, O_RDONLY);
+    int fd = notes_tree_open(index->root_fd, file.data, O_RDONLY);
     int error = fd < 0 ? -fd : 0;
     int rc = NG_EFAILED;
     if (fd >= 0) {
-        struct on_stat stat;
+        struct notes_stat stat;
         bool loose = false;
-        rc = on_index_is_closed(index, call, file, fd) ? NG_ENOTFOUND
-                                                       : on_tree_stat_of(fd, &stat, &loose);
+        rc = notes_index_is_closed(index, call, file, fd)
+                 ? NG_ENOTFOUND
+                 : notes_tree_stat_of(fd, &stat, &loose);
         if (rc == NG_OK && stat.size > (int64_t)READ_MAX) {
             rc = ng_fail(call, NG_ETOOLARGE, "The note has %lld bytes; up to %zu can be read.",
                          (long long)stat.size, READ_MAX);
         } else if (rc == NG_OK) {
-            rc = on_tree_read_fd(fd, READ_MAX, ret_bytes);
+            rc = notes_tree_read_fd(fd, READ_MAX, ret_bytes);
             error = errno;
         }
         (void)close(fd);
     }
     if (rc == NG_EINTERNAL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     if (rc == NG_ENOTFOUND || (rc == NG_EFAILED && (error == ENOENT || error == EXDEV ||
                                                     error == ENOTDIR || error == ELOOP))) {
-        return fail_path(call, ON_ENOTE, "Note not found: ", file, " (it went just now)");
+        return fail_path(call, NOTES_ENOTE, "Note not found: ", file, " (it went just now)");
     }
-    if (rc == NG_EBUSY || (rc == NG_EFAILED && on_tree_is_busy(error))) {
+    if (rc == NG_EBUSY || (rc == NG_EFAILED && notes_tree_is_busy(error))) {
         return fail_path(call, NG_EBUSY, "The note cannot be read now: ", file,
                          " (too many files are open; try again)");
     }

@@ -12,7 +12,7 @@ static bool is_alpha(char c)
 /* "https:", "mailto:", or "//host": it leads out of every notebook. */
 static bool is_address(struct ng_str target)
 {
-    if (on_begins(target, "//")) {
+    if (notes_begins(target, "//")) {
         return true;
     }
     for (size_t i = 0; i < target.len; i++) {
@@ -31,7 +31,7 @@ static bool is_address(struct ng_str target)
 static struct ng_str before(struct ng_str text, char c)
 {
     const char *found = text.len > 0 ? memchr(text.data, c, text.len) : NULL;
-    return found != NULL ? on_str(text.data, (size_t)(found - text.data)) : text;
+    return found != NULL ? notes_str(text.data, (size_t)(found - text.data)) : text;
 }
 
 static int hex_of(char c)
@@ -43,9 +43,9 @@ static int hex_of(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static struct ng_str percent_decoded(struct on_arena *arena, struct ng_str text)
+static struct ng_str percent_decoded(struct notes_arena *arena, struct ng_str text)
 {
-    char *out = on_arena_alloc(arena, text.len + 1);
+    char *out = notes_arena_alloc(arena, text.len + 1);
     size_t len = 0;
     for (size_t i = 0; out != NULL && i < text.len; i++) {
         int high = text.data[i] == '%' && i + 2 < text.len ? hex_of(text.data[i + 1]) : -1;
@@ -57,7 +57,7 @@ static struct ng_str percent_decoded(struct on_arena *arena, struct ng_str text)
             out[len++] = text.data[i];
         }
     }
-    return on_str(out, len);
+    return notes_str(out, len);
 }
 
 /* Goes one part further; `..` takes the last part away, and stays where there is none. */
@@ -67,10 +67,10 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
     while (last > 0 && out[last - 1] != '/') {
         last--;
     }
-    if (part.len == 0 || on_is(part, ".")) {
+    if (part.len == 0 || notes_is(part, ".")) {
         return len;
     }
-    if (on_is(part, "..") && len > 0 && !on_is(on_str(out + last, len - last), "..")) {
+    if (notes_is(part, "..") && len > 0 && !notes_is(notes_str(out + last, len - last), "..")) {
         return last > 0 ? last - 1 : 0;
     }
     if (len > 0) {
@@ -80,32 +80,32 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
     return len + part.len;
 }
 
-static struct ng_str resolved(struct on_arena *arena, struct ng_str note_path,
+static struct ng_str resolved(struct notes_arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
     size_t folder = note_path.len;
     while (folder > 0 && note_path.data[folder - 1] != '/') {
         folder--;
     }
-    char *out = on_arena_alloc(arena, folder + target.len + 2);
+    char *out = notes_arena_alloc(arena, folder + target.len + 2);
     size_t len = 0;
     if (out == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     if (target.len > 0 && target.data[0] != '/' && folder > 0) {
         memcpy(out, note_path.data, folder - 1);
         len = folder - 1;
     }
     for (size_t at = 0; at < target.len;) {
-        struct ng_str part = before(on_str(target.data + at, target.len - at), '/');
+        struct ng_str part = before(notes_str(target.data + at, target.len - at), '/');
         len = add_part(out, len, part);
         at += part.len + 1;
     }
-    return on_str(len > 0 ? out : NULL, len);
+    return notes_str(len > 0 ? out : NULL, len);
 }
 
 /* Without the block of a "note^block": letters, digits and '-'. */
-struct ng_str on_link_note(struct ng_str target)
+struct ng_str notes_link_note(struct ng_str target)
 {
     size_t at = target.len;
     while (at > 0 && (is_alpha(target.data[at - 1]) || target.data[at - 1] == '-' ||
@@ -113,47 +113,47 @@ struct ng_str on_link_note(struct ng_str target)
         at--;
     }
     bool block = at > 0 && at < target.len && target.data[at - 1] == '^';
-    return block ? on_str(target.data, at - 1) : target;
+    return block ? notes_str(target.data, at - 1) : target;
 }
 
-static struct ng_str wiki_key(struct on_arena *arena, struct ng_str note_path,
+static struct ng_str wiki_key(struct notes_arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
-    target = on_trim(on_link_note(before(target, '#')));
-    if (on_tree_is_note(target)) {
+    target = notes_trim(notes_link_note(before(target, '#')));
+    if (notes_tree_is_note(target)) {
         target.len -= 3;
     }
     if (target.len > 0 &&
-        (target.data[0] == '/' || on_begins(target, "./") || on_begins(target, "../"))) {
+        (target.data[0] == '/' || notes_begins(target, "./") || notes_begins(target, "../"))) {
         target = resolved(arena, note_path, target);
     }
-    return target.len > 0 ? on_fold(arena, target) : on_str(NULL, 0);
+    return target.len > 0 ? notes_fold(arena, target) : notes_str(NULL, 0);
 }
 
-struct ng_str on_link_key(struct on_arena *arena, struct ng_str note_path, bool wiki,
-                          struct ng_str target)
+struct ng_str notes_link_key(struct notes_arena *arena, struct ng_str note_path, bool wiki,
+                             struct ng_str target)
 {
-    target = on_trim(target);
+    target = notes_trim(target);
     if (is_address(target)) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     if (wiki) {
         return wiki_key(arena, note_path, target);
     }
     target = before(before(target, '#'), '?');
     if (target.len == 0) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     struct ng_str key = resolved(arena, note_path, percent_decoded(arena, target));
     if (key.data == NULL) {
         return key;
     }
-    key = on_utf8_clean(arena, key);
-    return key.data != NULL ? on_nfc(arena, key) : key;
+    key = notes_utf8_clean(arena, key);
+    return key.data != NULL ? notes_nfc(arena, key) : key;
 }
 
-struct ng_str on_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
-                              size_t line, struct ng_str needle)
+struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
+                                 size_t line, struct ng_str needle)
 {
     if (line < *line_number) {
         *line_start = 0;
@@ -161,7 +161,7 @@ struct ng_str on_link_context(struct ng_str body, size_t *line_start, size_t *li
     }
     while (*line_number < line) {
         struct ng_str skipped =
-            before(on_str(body.data + *line_start, body.len - *line_start), '\n');
+            before(notes_str(body.data + *line_start, body.len - *line_start), '\n');
         if (*line_start + skipped.len >= body.len) {
             break;
         }
@@ -169,14 +169,15 @@ struct ng_str on_link_context(struct ng_str body, size_t *line_start, size_t *li
         (*line_number)++;
     }
     struct ng_str text =
-        on_trim(before(on_str(body.data + *line_start, body.len - *line_start), '\n'));
-    if (text.len <= ON_CONTEXT_MAX) {
+        notes_trim(before(notes_str(body.data + *line_start, body.len - *line_start), '\n'));
+    if (text.len <= NOTES_CONTEXT_MAX) {
         return text;
     }
-    size_t at = on_find(text, needle, 0);
-    size_t from = at != SIZE_MAX && at > ON_CONTEXT_MAX / 3 ? at - ON_CONTEXT_MAX / 3 : 0;
+    size_t at = notes_find(text, needle, 0);
+    size_t from = at != SIZE_MAX && at > NOTES_CONTEXT_MAX / 3 ? at - NOTES_CONTEXT_MAX / 3 : 0;
     while (from > 0 && ((unsigned char)text.data[from] & 0xC0) == 0x80) {
         from--;
     }
-    return on_trim(on_utf8_cut(on_str(text.data + from, text.len - from), ON_CONTEXT_MAX));
+    return notes_trim(
+        notes_utf8_cut(notes_str(text.data + from, text.len - from), NOTES_CONTEXT_MAX));
 }

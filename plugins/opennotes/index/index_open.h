@@ -5,20 +5,20 @@
 
 #include "index_state.h"
 
-struct on_indexes;
+struct notes_indexes;
 
 /* folder: where the files are; it is there. NG_OK or NG_EINTERNAL (no memory). */
-int on_indexes_open(const char *folder, struct on_indexes **ret);
+int notes_indexes_open(const char *folder, struct notes_indexes **ret);
 /* index_sweep.c: removes the files of indexes whose folders are gone and that have not changed
  * for a month. Before any is open. */
-void on_indexes_sweep(const char *folder, int64_t now_s);
+void notes_indexes_sweep(const char *folder, int64_t now_s);
 /* Nobody uses any. NULL is a no-op. */
-void on_indexes_close(struct on_indexes *indexes);
+void notes_indexes_close(struct notes_indexes *indexes);
 /* The index of the folder at an absolute path without links; shared. Reads nothing of it yet.
  */
-int on_index_open(struct on_indexes *indexes, struct ng_call *call, const char *path,
-                  struct on_index **ret);
+int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const char *path,
+                     struct notes_index **ret);
 /* NULL is a no-op. */
-void on_index_close(struct on_indexes *indexes, struct on_index *index);
+void notes_index_close(struct notes_indexes *indexes, struct notes_index *index);
 
 #endif

@@ -13,9 +13,9 @@
 
 /* What is to be done. */
 struct work {
-    struct on_index *index;
+    struct notes_index *index;
     struct ng_call *call;
-    struct on_changes changes;
+    struct notes_changes changes;
     bool batch; /* a transaction is open */
     size_t batch_notes, batch_bytes;
     int rc;
@@ -25,14 +25,14 @@ struct work {
 
 /* ---- lists of paths ---- */
 
-void on_paths_done(struct on_paths *paths)
+void notes_paths_done(struct notes_paths *paths)
 {
-    on_arena_done(&paths->arena);
+    notes_arena_done(&paths->arena);
     free(paths->items);
     memset(paths, 0, sizeof(*paths));
 }
 
-int on_paths_add(struct on_paths *paths, struct ng_str path)
+int notes_paths_add(struct notes_paths *paths, struct ng_str path)
 {
     if (paths->count == paths->cap) {
         size_t cap = paths->cap > 0 ? paths->cap * 2 : 64;
@@ -43,7 +43,7 @@ int on_paths_add(struct on_paths *paths, struct ng_str path)
         paths->items = items;
         paths->cap = cap;
     }
-    struct ng_str copy = on_arena_copy(&paths->arena, path);
+    struct ng_str copy = notes_arena_copy(&paths->arena, path);
     if (copy.data == NULL) {
         return NG_EINTERNAL;
     }
@@ -55,18 +55,18 @@ static int compare_paths(const void *a, const void *b)
 {
     const struct ng_str *first = a;
     const struct ng_str *second = b;
-    return on_compare(*first, *second);
+    return notes_compare(*first, *second);
 }
 
 /* In order, each once. */
-static void sort_paths(struct on_paths *paths)
+static void sort_paths(struct notes_paths *paths)
 {
     size_t count = 0;
     if (paths->count > 1) {
         qsort(paths->items, paths->count, sizeof(*paths->items), compare_paths);
     }
     for (size_t i = 0; i < paths->count; i++) {
-        if (count == 0 || !on_equal(paths->items[i], paths->items[count - 1])) {
+        if (count == 0 || !notes_equal(paths->items[i], paths->items[count - 1])) {
             paths->items[count++] = paths->items[i];
         }
     }
@@ -75,35 +75,37 @@ static void sort_paths(struct on_paths *paths)
 
 static int change_later(struct work *work, struct ng_str file)
 {
-    return on_paths_add(&work->changes.changed, file) == NG_OK ? NG_OK
-                                                               : on_fail_memory(work->call);
+    return notes_paths_add(&work->changes.changed, file) == NG_OK
+               ? NG_OK
+               : notes_fail_memory(work->call);
 }
 
 /* ---- what changed, by walking ---- */
 
-static bool is_same(const struct on_known *known, const struct on_stat *now)
+static bool is_same(const struct notes_known *known, const struct notes_stat *now)
 {
-    const struct on_stat *then = &known->stat;
+    const struct notes_stat *then = &known->stat;
     return then->size == now->size && then->mtime_ns == now->mtime_ns &&
            then->ctime_ns == now->ctime_ns && then->inode == now->inode &&
-           then->device == now->device && now->ctime_ns + ON_INDEX_YOUNG_NS < known->checked_ns;
+           then->device == now->device &&
+           now->ctime_ns + NOTES_INDEX_YOUNG_NS < known->checked_ns;
 }
 
 static void walk_folder(void *user, int fd, struct ng_str path)
 {
     struct work *work = user;
-    on_watch_folder(&work->index->watch, fd, path);
+    notes_watch_folder(&work->index->watch, fd, path);
 }
 
 static bool walk_stop(void *user)
 {
     struct work *work = user;
-    on_wait_tick(work->index, 0, 0);
+    notes_wait_tick(work->index, 0, 0);
     return work->call->host->cancelled(work->call);
 }
 
 /* Goes through the rows and the files, both in the order of the files' bytes. */
-static int compare_all(struct work *work, const struct on_tree *tree, sqlite3_stmt *rows)
+static int compare_all(struct work *work, const struct notes_tree *tree, sqlite3_stmt *rows)
 {
     size_t at = 0;
     int rc = NG_OK;
@@ -114,43 +116,45 @@ static int compare_all(struct work *work, const struct on_tree *tree, sqlite3_st
         if (row == SQLITE_ROW) {
             stored.data = sqlite3_column_blob(rows, 8);
             stored.len = (size_t)sqlite3_column_bytes(rows, 8);
-            order = at < tree->file_count ? on_compare(stored, tree->files[at].file) : -1;
+            order = at < tree->file_count ? notes_compare(stored, tree->files[at].file) : -1;
         } else if (row != SQLITE_DONE) {
-            return on_schema_fail(work->index, work->call, "read");
+            return notes_schema_fail(work->index, work->call, "read");
         }
-        struct on_known known = {.id = 0};
+        struct notes_known known = {.id = 0};
         if (order <= 0) {
-            on_write_known(rows, &known);
+            notes_write_known(rows, &known);
             row = sqlite3_step(rows);
         }
-        const struct on_tree_file *file = order < 0 ? NULL : &tree->files[at++];
+        const struct notes_tree_file *file = order < 0 ? NULL : &tree->files[at++];
         if (order < 0) {
-            rc = on_changes_gone(&work->changes, &known);
+            rc = notes_changes_gone(&work->changes, &known);
         } else if (order > 0) {
-            rc = on_changes_new(&work->changes, file->file, &file->stat);
+            rc = notes_changes_new(&work->changes, file->file, &file->stat);
         } else if (is_same(&known, &file->stat)) {
             work->before++;
         } else {
-            rc = on_paths_add(&work->changes.changed, file->file);
+            rc = notes_paths_add(&work->changes.changed, file->file);
         }
     }
     if (rc == NG_OK) {
-        rc = on_changes_match(&work->changes);
+        rc = notes_changes_match(&work->changes);
     }
     if (rc != NG_OK) {
-        return on_fail_memory(work->call);
+        return notes_fail_memory(work->call);
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
-        rc = on_schema_fail(work->index, work->call, "read");
+        rc = notes_schema_fail(work->index, work->call, "read");
     }
     return rc;
 }
 
-static int remember_loose(struct on_index *index, const struct on_tree *tree)
+static int remember_loose(struct notes_index *index, const struct notes_tree *tree)
 {
-    on_paths_done(&index->loose);
-    for (size_t i = 0; i < tree->file_count && index->loose.count <= ON_INDEX_LOOSE_MAX; i++) {
-        if (tree->files[i].loose && on_paths_add(&index->loose, tree->files[i].file) != NG_OK) {
+    notes_paths_done(&index->loose);
+    for (size_t i = 0; i < tree->file_count && index->loose.count <= NOTES_INDEX_LOOSE_MAX;
+         i++) {
+        if (tree->files[i].loose &&
+            notes_paths_add(&index->loose, tree->files[i].file) != NG_OK) {
             return NG_EINTERNAL;
         }
     }
@@ -159,15 +163,15 @@ static int remember_loose(struct on_index *index, const struct on_tree *tree)
 
 static int find_all(struct work *work)
 {
-    struct on_index *index = work->index;
-    struct on_tree_walk walk = {
+    struct notes_index *index = work->index;
+    struct notes_tree_walk walk = {
         .root_fd = index->root_fd, .folder = walk_folder, .stop = walk_stop, .user = work};
-    struct on_tree tree;
+    struct notes_tree tree;
     sqlite3_stmt *rows = NULL;
-    on_watch_drop(&index->watch);
-    int rc = on_tree_read(&walk, &tree);
+    notes_watch_drop(&index->watch);
+    int rc = notes_tree_read(&walk, &tree);
     if (rc != NG_OK) {
-        on_watch_drop(&index->watch);
+        notes_watch_drop(&index->watch);
         return rc == NG_ECANCELLED
                    ? ng_fail(work->call, rc,
                              "The call was cancelled while notes were looked for.")
@@ -177,28 +181,28 @@ static int find_all(struct work *work)
                          "The notes cannot be looked for: too many files are open, or memory "
                          "is out. Try again in a moment.")
                : rc == NG_ENOTFOUND
-                   ? ng_fail(work->call, ON_ENOTEBOOK, "The folder of the notebook is gone: %s",
-                             index->path)
-                   : on_fail_memory(work->call);
+                   ? ng_fail(work->call, NOTES_ENOTEBOOK,
+                             "The folder of the notebook is gone: %s", index->path)
+                   : notes_fail_memory(work->call);
     }
     if (tree.cut) {
         work->call->host->log(work->call, NG_LOG_WARNING,
                               "opennotes: %s has too many folders or files; some are left out",
                               index->path);
     }
-    on_watch_commit(&index->watch, tree.linked_dirs > 0);
+    notes_watch_commit(&index->watch, tree.linked_dirs > 0);
     rc =
         sqlite3_prepare_v2(index->writer.db,
                            "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
                            "ifnull(file,CAST(path AS BLOB)) AS bytes FROM notes ORDER BY bytes",
                            -1, &rows, NULL) == SQLITE_OK
             ? compare_all(work, &tree, rows)
-            : on_schema_fail(index, work->call, "read");
+            : notes_schema_fail(index, work->call, "read");
     (void)sqlite3_finalize(rows);
     if (rc == NG_OK && remember_loose(index, &tree) != NG_OK) {
-        rc = on_fail_memory(work->call);
+        rc = notes_fail_memory(work->call);
     }
-    on_tree_done(&tree);
+    notes_tree_done(&tree);
     return rc;
 }
 
@@ -207,23 +211,24 @@ static int find_all(struct work *work)
 static int told_file(void *user, struct ng_str path)
 {
     struct work *work = user;
-    if (work->changes.changed.count >= ON_INDEX_DIRTY_MAX) {
+    if (work->changes.changed.count >= NOTES_INDEX_DIRTY_MAX) {
         return 1;
     }
-    return on_paths_add(&work->changes.changed, path) == NG_OK ? 0 : 1;
+    return notes_paths_add(&work->changes.changed, path) == NG_OK ? 0 : 1;
 }
 
 static int find_loose(struct work *work)
 {
-    struct on_index *index = work->index;
+    struct notes_index *index = work->index;
     for (size_t i = 0; i < index->loose.count; i++) {
         struct ng_str file = index->loose.items[i];
-        struct on_known known;
-        struct on_stat stat;
+        struct notes_known known;
+        struct notes_stat stat;
         bool loose = false;
-        int rc = on_write_find(index, work->call, file, &known);
-        if (rc == NG_OK && (on_tree_stat(index->root_fd, file.data, &stat, &loose) != NG_OK ||
-                            known.id == 0 || !is_same(&known, &stat))) {
+        int rc = notes_write_find(index, work->call, file, &known);
+        if (rc == NG_OK &&
+            (notes_tree_stat(index->root_fd, file.data, &stat, &loose) != NG_OK ||
+             known.id == 0 || !is_same(&known, &stat))) {
             rc = change_later(work, file);
         }
         if (rc != NG_OK) {
@@ -234,7 +239,7 @@ static int find_loose(struct work *work)
 }
 
 /* Says once that watching is off. */
-static void tell_watch(struct on_index *index, struct ng_call *call)
+static void tell_watch(struct notes_index *index, struct ng_call *call)
 {
     if (index->watch.fd >= 0 || index->watch.error == 0 || index->watch_told) {
         return;
@@ -249,18 +254,19 @@ static void tell_watch(struct on_index *index, struct ng_call *call)
 
 static int find_changes(struct work *work)
 {
-    struct on_index *index = work->index;
+    struct notes_index *index = work->index;
     /* Drained also where all is looked at: what the walk sees need not be told again. */
-    enum on_watch_news news = on_watch_drain(&index->watch, index->root_fd, told_file, work);
-    if (index->scan || news == ON_WATCH_ALL || index->loose.count > ON_INDEX_LOOSE_MAX) {
-        on_changes_done(&work->changes);
+    enum notes_watch_news news =
+        notes_watch_drain(&index->watch, index->root_fd, told_file, work);
+    if (index->scan || news == NOTES_WATCH_ALL || index->loose.count > NOTES_INDEX_LOOSE_MAX) {
+        notes_changes_done(&work->changes);
         index->scan = true;
         int rc = find_all(work);
         tell_watch(index, work->call);
         return rc;
     }
     /* What was told is lost, should this fail: then everything is to be looked at. */
-    index->scan = news != ON_WATCH_NOTHING;
+    index->scan = news != NOTES_WATCH_NOTHING;
     return find_loose(work);
 }
 
@@ -270,7 +276,7 @@ static int run_sql(struct work *work, const char *sql)
 {
     return sqlite3_exec(work->index->writer.db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? NG_OK
-               : on_schema_fail(work->index, work->call, "written");
+               : notes_schema_fail(work->index, work->call, "written");
 }
 
 static int end_batch(struct work *work)
@@ -297,11 +303,11 @@ static int begin_batch(struct work *work)
 
 static void drop_batch(struct work *work)
 {
-    struct on_writer *writer = &work->index->writer;
+    struct notes_writer *writer = &work->index->writer;
     if (work->batch && writer->db != NULL) {
         (void)sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
         /* Words that were put with what is taken back are not there any more. */
-        memset(writer->words, 0, ON_WORD_CACHE * sizeof(*writer->words));
+        memset(writer->words, 0, NOTES_WORD_CACHE * sizeof(*writer->words));
     }
     work->batch = false;
 }
@@ -311,7 +317,7 @@ static void drop_batch(struct work *work)
 static int check_over(struct work *work, size_t done)
 {
     bool cancelled = work->call->host->cancelled(work->call);
-    if (!cancelled && (done == 0 || !on_wait_is_over(work->call, work->began_ms))) {
+    if (!cancelled && (done == 0 || !notes_wait_is_over(work->call, work->began_ms))) {
         return NG_OK;
     }
     int rc = end_batch(work); /* what is done need not be done again */
@@ -329,41 +335,41 @@ static void show_progress(struct work *work, size_t done)
 {
     size_t total = count_of(work);
     if (total >= PROGRESS_NOTES && (done % PROGRESS_NOTES == 0 || done == total)) {
-        on_wait_show(work->call, work->before + done, work->before + total);
+        notes_wait_show(work->call, work->before + done, work->before + total);
     }
 }
 
 /* The number `at` of what moved, then of what changed. */
-static int apply_one(struct work *work, size_t at, struct on_arena *arena)
+static int apply_one(struct work *work, size_t at, struct notes_arena *arena)
 {
-    const struct on_changes *changes = &work->changes;
+    const struct notes_changes *changes = &work->changes;
     if (at < changes->move_count) {
-        const struct on_move *move = &changes->moves[at];
-        return on_write_move(work->index, work->call, move->id, move->file, arena,
-                             &work->batch_bytes);
+        const struct notes_move *move = &changes->moves[at];
+        return notes_write_move(work->index, work->call, move->id, move->file, arena,
+                                &work->batch_bytes);
     }
-    return on_write_note(work->index, work->call,
-                         changes->changed.items[at - changes->move_count], arena,
-                         &work->batch_bytes);
+    return notes_write_note(work->index, work->call,
+                            changes->changed.items[at - changes->move_count], arena,
+                            &work->batch_bytes);
 }
 
-static int apply_changes(struct work *work, struct on_arena *arena)
+static int apply_changes(struct work *work, struct notes_arena *arena)
 {
     size_t total = count_of(work);
     int rc = NG_OK;
     for (size_t i = 0; i < total && rc == NG_OK; i++) {
-        on_wait_tick(work->index, work->before + i, work->before + total);
+        notes_wait_tick(work->index, work->before + i, work->before + total);
         rc = check_over(work, i);
         if (rc == NG_OK) {
             rc = begin_batch(work);
         }
         if (rc == NG_OK) {
             rc = apply_one(work, i, arena);
-            on_arena_reset(arena);
+            notes_arena_reset(arena);
         }
         work->batch_notes++;
-        if (rc == NG_OK && (work->batch_notes >= ON_INDEX_BATCH_NOTES ||
-                            work->batch_bytes >= ON_INDEX_BATCH_BYTES)) {
+        if (rc == NG_OK && (work->batch_notes >= NOTES_INDEX_BATCH_NOTES ||
+                            work->batch_bytes >= NOTES_INDEX_BATCH_BYTES)) {
             rc = end_batch(work);
         }
         if (rc == NG_OK) {
@@ -375,19 +381,19 @@ static int apply_changes(struct work *work, struct on_arena *arena)
 
 static int apply(struct work *work)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     int rc = NG_OK;
     for (size_t i = 0; i < work->changes.gone_count && rc == NG_OK; i++) {
         rc = begin_batch(work);
         if (rc == NG_OK) {
-            rc = on_write_drop(work->index, work->call, work->changes.gone[i].id);
+            rc = notes_write_drop(work->index, work->call, work->changes.gone[i].id);
         }
     }
-    on_arena_init(&arena, NOTE_ARENA_MAX);
+    notes_arena_init(&arena, NOTE_ARENA_MAX);
     if (rc == NG_OK) {
         rc = apply_changes(work, &arena);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     if (rc == NG_OK) {
         rc = end_batch(work);
     }
@@ -396,34 +402,34 @@ static int apply(struct work *work)
 }
 
 /* A database that is there and the file it should be. */
-static int ready_file(struct on_index *index, struct ng_call *call)
+static int ready_file(struct notes_index *index, struct ng_call *call)
 {
     bool fresh = false;
-    if (index->writer.db != NULL && !index->writer.damaged && !on_schema_lost(index)) {
+    if (index->writer.db != NULL && !index->writer.damaged && !notes_schema_lost(index)) {
         return NG_OK;
     }
     bool damaged = index->writer.damaged;
-    on_schema_close(&index->writer);
+    notes_schema_close(&index->writer);
     if (damaged) {
         call->host->log(call, NG_LOG_WARNING,
                         "opennotes: the index %s of %s is damaged; it is made anew",
                         index->file, index->path);
-        on_schema_remove(index);
+        notes_schema_remove(index);
     }
     index->scan = true;
-    int rc = on_schema_open(index, call, &fresh);
-    on_index_renewed(index);
+    int rc = notes_schema_open(index, call, &fresh);
+    notes_index_renewed(index);
     return rc;
 }
 
 /* What is left of the old index would cost more to change than to make anew. */
-static void begin_anew(struct on_index *index)
+static void begin_anew(struct notes_index *index)
 {
-    on_schema_close(&index->writer);
-    on_schema_remove(index);
+    notes_schema_close(&index->writer);
+    notes_schema_remove(index);
 }
 
-int on_refresh(struct on_index *index, struct ng_call *call)
+int notes_refresh(struct notes_index *index, struct ng_call *call)
 {
     int64_t began_ms = call->host->remaining_ms(call);
     bool anew = false;
@@ -437,7 +443,7 @@ int on_refresh(struct on_index *index, struct ng_call *call)
         }
         bool again =
             rc == NG_OK && !anew &&
-            on_changes_are_most(index, call, &work.changes, work.before + count_of(&work));
+            notes_changes_are_most(index, call, &work.changes, work.before + count_of(&work));
         if (again) {
             begin_anew(index);
             anew = true;
@@ -445,7 +451,7 @@ int on_refresh(struct on_index *index, struct ng_call *call)
             sort_paths(&work.changes.changed);
             rc = apply(&work);
         }
-        on_changes_done(&work.changes);
+        notes_changes_done(&work.changes);
         index->scan = rc != NG_OK || again || index->watch.fd < 0;
         if (!again && (rc == NG_OK || !index->writer.damaged)) {
             break;

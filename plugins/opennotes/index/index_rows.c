@@ -7,7 +7,8 @@
 
 /* ---- statements ---- */
 
-static sqlite3_stmt *statement_of(const struct on_row_source *source, enum on_statement number)
+static sqlite3_stmt *statement_of(const struct notes_row_source *source,
+                                  enum notes_statement number)
 {
     return source->index->writer.statements[number];
 }
@@ -22,13 +23,13 @@ static void bind(sqlite3_stmt *statement, int column, struct ng_str text)
     }
 }
 
-static int step(const struct on_row_source *source, enum on_statement number)
+static int step(const struct notes_row_source *source, enum notes_statement number)
 {
     sqlite3_stmt *statement = statement_of(source, number);
     int rc = sqlite3_step(statement);
     int failed = rc == SQLITE_DONE || rc == SQLITE_ROW
                      ? NG_OK
-                     : on_schema_fail(source->index, source->call, "written");
+                     : notes_schema_fail(source->index, source->call, "written");
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
     return failed;
@@ -36,11 +37,11 @@ static int step(const struct on_row_source *source, enum on_statement number)
 
 /* ---- names, tags, fields ---- */
 
-static int put_name(const struct on_row_source *source, struct ng_str key, const char *kind)
+static int put_name(const struct notes_row_source *source, struct ng_str key, const char *kind)
 {
-    sqlite3_stmt *statement = statement_of(source, ON_PUT_NAME);
+    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_NAME);
     if (key.data == NULL) {
-        return on_fail_memory(source->call);
+        return notes_fail_memory(source->call);
     }
     if (key.len == 0) {
         return NG_OK;
@@ -48,14 +49,15 @@ static int put_name(const struct on_row_source *source, struct ng_str key, const
     (void)sqlite3_bind_int64(statement, 1, source->id);
     bind(statement, 2, key);
     (void)sqlite3_bind_text(statement, 3, kind, -1, SQLITE_STATIC);
-    return step(source, ON_PUT_NAME);
+    return step(source, NOTES_PUT_NAME);
 }
 
-int on_rows_names(const struct on_row_source *source, const struct on_note *note)
+int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note)
 {
     struct ng_str path = source->path;
-    struct ng_str stem = on_str(path.data, on_tree_is_note(path) ? path.len - 3 : path.len);
-    struct ng_str folded = on_fold(source->arena, on_link_note(stem));
+    struct ng_str stem =
+        notes_str(path.data, notes_tree_is_note(path) ? path.len - 3 : path.len);
+    struct ng_str folded = notes_fold(source->arena, notes_link_note(stem));
     int rc = put_name(source, path, "path");
     if (rc == NG_OK && stem.len < path.len) {
         rc = put_name(source, stem, "path");
@@ -65,7 +67,7 @@ int on_rows_names(const struct on_row_source *source, const struct on_note *note
     }
     for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
         if (folded.data[i] == '/') {
-            struct ng_str rest = on_str(folded.data + i + 1, folded.len - i - 1);
+            struct ng_str rest = notes_str(folded.data + i + 1, folded.len - i - 1);
             bool last = rest.len == 0 || memchr(rest.data, '/', rest.len) == NULL;
             rc = put_name(source, rest, last ? "file" : "suffix");
         }
@@ -74,32 +76,32 @@ int on_rows_names(const struct on_row_source *source, const struct on_note *note
         rc = put_name(source, folded, "file");
     }
     if (rc == NG_OK && note->title.len > 0) {
-        rc = put_name(source, on_fold(source->arena, on_link_note(note->title)), "title");
+        rc = put_name(source, notes_fold(source->arena, notes_link_note(note->title)), "title");
     }
     for (size_t i = 0; i < note->alias_count && rc == NG_OK; i++) {
-        struct ng_str alias = on_link_note(on_trim(note->aliases[i]));
-        rc = put_name(source, on_fold(source->arena, alias), "alias");
+        struct ng_str alias = notes_link_note(notes_trim(note->aliases[i]));
+        rc = put_name(source, notes_fold(source->arena, alias), "alias");
     }
     return rc;
 }
 
-static int put_tag(struct on_row_source *source, struct ng_str tag)
+static int put_tag(struct notes_row_source *source, struct ng_str tag)
 {
-    sqlite3_stmt *statement = statement_of(source, ON_PUT_TAG);
-    struct ng_str fold = on_fold(source->arena, tag);
+    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_TAG);
+    struct ng_str fold = notes_fold(source->arena, tag);
     if (fold.data == NULL) {
-        return on_fail_memory(source->call);
+        return notes_fail_memory(source->call);
     }
-    if (!on_tag_set_add(&source->tags, fold)) {
+    if (!notes_tag_set_add(&source->tags, fold)) {
         return NG_OK;
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
     bind(statement, 2, tag);
     bind(statement, 3, fold);
-    return step(source, ON_PUT_TAG);
+    return step(source, NOTES_PUT_TAG);
 }
 
-int on_rows_tags(struct on_row_source *source, const struct on_note *note)
+int notes_rows_tags(struct notes_row_source *source, const struct notes_note *note)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < note->tag_count && rc == NG_OK; i++) {
@@ -109,26 +111,26 @@ int on_rows_tags(struct on_row_source *source, const struct on_note *note)
 }
 
 struct fields {
-    const struct on_row_source *source;
-    struct on_buf key;
+    const struct notes_row_source *source;
+    struct notes_buf key;
     size_t rows;
 };
 
-static int put_field(struct fields *fields, const struct on_value *value)
+static int put_field(struct fields *fields, const struct notes_value *value)
 {
-    const struct on_row_source *source = fields->source;
-    sqlite3_stmt *statement = statement_of(source, ON_PUT_FIELD);
-    if (fields->key.rc != NG_OK || fields->rows++ >= ON_INDEX_ROWS_MAX) {
+    const struct notes_row_source *source = fields->source;
+    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_FIELD);
+    if (fields->key.rc != NG_OK || fields->rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK; /* beyond the maximum nothing is found by its fields */
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
-    bind(statement, 2, on_buf_str(&fields->key));
-    if (value->type == ON_STRING || value->type == ON_NUMBER) {
+    bind(statement, 2, notes_buf_str(&fields->key));
+    if (value->type == NOTES_STRING || value->type == NOTES_NUMBER) {
         bind(statement, 3, value->text);
-    } else if (value->type != ON_NULL) {
-        bind(statement, 3, ng_str_of(value->type == ON_TRUE ? "true" : "false"));
+    } else if (value->type != NOTES_NULL) {
+        bind(statement, 3, ng_str_of(value->type == NOTES_TRUE ? "true" : "false"));
     }
-    if (value->type == ON_NUMBER) {
+    if (value->type == NOTES_NUMBER) {
         char digits[64];
         size_t len = value->text.len < sizeof(digits) ? value->text.len : 0;
         memcpy(digits, value->text.data, len);
@@ -137,48 +139,48 @@ static int put_field(struct fields *fields, const struct on_value *value)
             (void)sqlite3_bind_text(statement, 4, digits, (int)len, SQLITE_TRANSIENT);
         }
     }
-    return step(source, ON_PUT_FIELD);
+    return step(source, NOTES_PUT_FIELD);
 }
 
-/* As deep as front matter may be (ON_FRONT_DEPTH_MAX). */
-static int put_fields(struct fields *fields, const struct on_value *value)
+/* As deep as front matter may be (NOTES_FRONTMATTER_DEPTH_MAX). */
+static int put_fields(struct fields *fields, const struct notes_value *value)
 {
-    if (value->type != ON_LIST && value->type != ON_MAP) {
+    if (value->type != NOTES_LIST && value->type != NOTES_MAP) {
         return put_field(fields, value);
     }
     int rc = NG_OK;
-    for (const struct on_value *child = value->first; child != NULL && rc == NG_OK;
+    for (const struct notes_value *child = value->first; child != NULL && rc == NG_OK;
          child = child->next) {
         size_t len = fields->key.len;
-        if (value->type == ON_MAP) {
+        if (value->type == NOTES_MAP) {
             if (len > 0) {
-                on_buf_add_char(&fields->key, '.');
+                notes_buf_add_char(&fields->key, '.');
             }
-            on_buf_add(&fields->key, child->key);
+            notes_buf_add(&fields->key, child->key);
         }
         rc = put_fields(fields, child);
-        on_buf_cut(&fields->key, len);
+        notes_buf_cut(&fields->key, len);
     }
     return rc;
 }
 
-int on_rows_fields(const struct on_row_source *source, const struct on_note *note)
+int notes_rows_fields(const struct notes_row_source *source, const struct notes_note *note)
 {
     struct fields fields = {.source = source};
-    if (note->front == NULL) {
+    if (note->frontmatter == NULL) {
         return NG_OK;
     }
-    on_buf_init(&fields.key, 65536);
-    int rc = put_fields(&fields, note->front);
-    rc = rc == NG_OK && fields.key.starved ? on_fail_memory(source->call) : rc;
-    on_buf_done(&fields.key);
+    notes_buf_init(&fields.key, 65536);
+    int rc = put_fields(&fields, note->frontmatter);
+    rc = rc == NG_OK && fields.key.oom ? notes_fail_memory(source->call) : rc;
+    notes_buf_done(&fields.key);
     return rc;
 }
 
 /* ---- headings and links ---- */
 
 struct marks {
-    struct on_row_source *source;
+    struct notes_row_source *source;
     size_t heading_rows, link_rows;
     size_t line_start, line_number; /* where the last link was */
     int failed;                     /* of a statement */
@@ -190,93 +192,93 @@ static int marked(struct marks *marks, int rc)
     return rc;
 }
 
-static int on_mark_heading(void *user, const struct on_heading *heading)
+static int notes_mark_heading(void *user, const struct notes_heading *heading)
 {
     struct marks *marks = user;
-    const struct on_row_source *source = marks->source;
-    sqlite3_stmt *statement = statement_of(source, ON_PUT_HEADING);
-    struct ng_str fold = on_fold(source->arena, heading->text);
+    const struct notes_row_source *source = marks->source;
+    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_HEADING);
+    struct ng_str fold = notes_fold(source->arena, heading->text);
     if (fold.data == NULL) {
-        return on_fail_memory(source->call);
+        return notes_fail_memory(source->call);
     }
-    if (marks->heading_rows++ >= ON_INDEX_ROWS_MAX) {
+    if (marks->heading_rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK;
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, heading->line);
     (void)sqlite3_bind_int64(statement, 3, heading->level);
-    bind(statement, 4, heading->text.data != NULL ? heading->text : on_str("", 0));
-    bind(statement, 5, heading->slug.data != NULL ? heading->slug : on_str("", 0));
+    bind(statement, 4, heading->text.data != NULL ? heading->text : notes_str("", 0));
+    bind(statement, 5, heading->slug.data != NULL ? heading->slug : notes_str("", 0));
     bind(statement, 6, fold);
-    return marked(marks, step(source, ON_PUT_HEADING));
+    return marked(marks, step(source, NOTES_PUT_HEADING));
 }
 
-static int on_mark_link(void *user, const struct on_link *link)
+static int notes_mark_link(void *user, const struct notes_link *link)
 {
     struct marks *marks = user;
-    const struct on_row_source *source = marks->source;
-    sqlite3_stmt *statement = statement_of(source, ON_PUT_LINK);
-    struct ng_str empty = on_str("", 0);
-    if (marks->link_rows++ >= ON_INDEX_ROWS_MAX) {
+    const struct notes_row_source *source = marks->source;
+    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_LINK);
+    struct ng_str empty = notes_str("", 0);
+    if (marks->link_rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK;
     }
-    struct ng_str key = on_str(NULL, 0);
-    if (link->kind != ON_LINK_AUTO) {
-        key =
-            on_link_key(source->arena, source->path, link->kind == ON_LINK_WIKI, link->target);
+    struct ng_str key = notes_str(NULL, 0);
+    if (link->kind != NOTES_LINK_AUTO) {
+        key = notes_link_key(source->arena, source->path, link->kind == NOTES_LINK_WIKI,
+                             link->target);
     }
-    struct ng_str context = on_link_context(source->body, &marks->line_start,
-                                            &marks->line_number, link->line, link->target);
+    struct ng_str context = notes_link_context(source->body, &marks->line_start,
+                                               &marks->line_number, link->line, link->target);
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, link->line);
     bind(statement, 3, link->text.data != NULL ? link->text : empty);
     bind(statement, 4, link->target.data != NULL ? link->target : empty);
-    (void)sqlite3_bind_text(statement, 5, on_link_kind_name(link->kind), -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(statement, 5, notes_link_kind_name(link->kind), -1, SQLITE_STATIC);
     bind(statement, 6, key);
     bind(statement, 7, context.data != NULL ? context : empty);
-    return marked(marks, step(source, ON_PUT_LINK));
+    return marked(marks, step(source, NOTES_PUT_LINK));
 }
 
-static int on_mark_tag(void *user, const struct on_inline_tag *tag)
+static int notes_mark_tag(void *user, const struct notes_inline_tag *tag)
 {
     struct marks *marks = user;
     return marked(marks, put_tag(marks->source, tag->name));
 }
 
-int on_rows_marks(struct on_row_source *source)
+int notes_rows_marks(struct notes_row_source *source)
 {
-    static const struct on_markdown_events events = {
-        .heading = on_mark_heading,
-        .link = on_mark_link,
-        .tag = on_mark_tag,
+    static const struct notes_markdown_events events = {
+        .heading = notes_mark_heading,
+        .link = notes_mark_link,
+        .tag = notes_mark_tag,
     };
     struct marks marks = {.source = source, .line_number = 1};
-    int rc = on_markdown_parse(source->body, &events, &marks, NULL);
-    return rc != NG_OK && marks.failed == NG_OK ? on_fail_memory(source->call) : rc;
+    int rc = notes_markdown_parse(source->body, &events, &marks, NULL);
+    return rc != NG_OK && marks.failed == NG_OK ? notes_fail_memory(source->call) : rc;
 }
 
 /* ---- words ---- */
 
-static int put_word(const struct on_row_source *source, struct ng_str word, size_t letters)
+static int put_word(const struct notes_row_source *source, struct ng_str word, size_t letters)
 {
-    struct on_writer *writer = &source->index->writer;
-    uint64_t hash = on_hash(word, writer->seed) | 1;
-    uint64_t *slot = &writer->words[(hash >> 1) & (ON_WORD_CACHE - 1)];
-    char padded[ON_WORD_LETTERS_MAX * 4 + 4];
+    struct notes_writer *writer = &source->index->writer;
+    uint64_t hash = notes_hash(word, writer->seed) | 1;
+    uint64_t *slot = &writer->words[(hash >> 1) & (NOTES_WORD_CACHE - 1)];
+    char padded[NOTES_WORD_LETTERS_MAX * 4 + 4];
     if (*slot == hash || word.len > sizeof(padded) - 4) {
         return NG_OK;
     }
-    bind(statement_of(source, ON_PUT_WORD), 1, word);
-    (void)sqlite3_bind_int64(statement_of(source, ON_PUT_WORD), 2, (int64_t)letters);
-    int rc = step(source, ON_PUT_WORD);
+    bind(statement_of(source, NOTES_PUT_WORD), 1, word);
+    (void)sqlite3_bind_int64(statement_of(source, NOTES_PUT_WORD), 2, (int64_t)letters);
+    int rc = step(source, NOTES_PUT_WORD);
     if (rc == NG_OK && sqlite3_changes(writer->db) > 0) {
         memcpy(padded, "^^", 2);
         memcpy(padded + 2, word.data, word.len);
         memcpy(padded + 2 + word.len, "$$", 2);
-        (void)sqlite3_bind_int64(statement_of(source, ON_PUT_WORD_GRAMS), 1,
+        (void)sqlite3_bind_int64(statement_of(source, NOTES_PUT_WORD_GRAMS), 1,
                                  sqlite3_last_insert_rowid(writer->db));
-        bind(statement_of(source, ON_PUT_WORD_GRAMS), 2, on_str(padded, word.len + 4));
-        rc = step(source, ON_PUT_WORD_GRAMS);
+        bind(statement_of(source, NOTES_PUT_WORD_GRAMS), 2, notes_str(padded, word.len + 4));
+        rc = step(source, NOTES_PUT_WORD_GRAMS);
     }
     if (rc == NG_OK) {
         *slot = hash;
@@ -284,13 +286,14 @@ static int put_word(const struct on_row_source *source, struct ng_str word, size
     return rc;
 }
 
-int on_rows_words(const struct on_row_source *source, struct ng_str folded, bool *ret_long)
+int notes_rows_words(const struct notes_row_source *source, struct ng_str folded,
+                     bool *ret_long)
 {
     struct ng_str word;
     size_t letters = 0;
     int rc = NG_OK;
-    for (size_t at = 0; rc == NG_OK && on_word_next(folded, &at, &word, &letters);) {
-        if (letters > ON_WORD_LETTERS_MAX) {
+    for (size_t at = 0; rc == NG_OK && notes_word_next(folded, &at, &word, &letters);) {
+        if (letters > NOTES_WORD_LETTERS_MAX) {
             *ret_long = true;
         } else {
             rc = put_word(source, word, letters);

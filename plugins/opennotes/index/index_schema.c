@@ -56,51 +56,51 @@ static const char schema_sql[] =
     "CREATE VIRTUAL TABLE vocab_grams USING fts5(word, content='', detail='none',"
     " tokenize='trigram case_sensitive 1');";
 
-static const char *const statement_sql[ON_STATEMENTS] = {
-    [ON_PUT_NOTE] =
+static const char *const statement_sql[NOTES_STATEMENTS] = {
+    [NOTES_PUT_NOTE] =
         "INSERT INTO notes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
         "?16,?17,?18,?19)",
-    [ON_PUT_BODY] = "INSERT INTO bodies VALUES(?1,?2,?3)",
-    [ON_PUT_TAG] = "INSERT INTO tags VALUES(?1,?2,?3)",
-    [ON_PUT_FIELD] = "INSERT INTO fields VALUES(?1,?2,?3,?4)",
-    [ON_PUT_HEADING] = "INSERT INTO headings VALUES(?1,?2,?3,?4,?5,?6)",
-    [ON_PUT_LINK] = "INSERT INTO links VALUES(?1,?2,?3,?4,?5,?6,?7)",
-    [ON_PUT_NAME] = "INSERT INTO names VALUES(?1,?2,?3)",
-    [ON_PUT_GRAMS] = "INSERT INTO grams(rowid,title,body) VALUES(?1,?2,?3)",
-    [ON_PUT_TERMS] = "INSERT INTO terms(rowid,title,body) VALUES(?1,?2,?3)",
-    [ON_PUT_WORD] = "INSERT OR IGNORE INTO vocab(word,letters) VALUES(?1,?2)",
-    [ON_PUT_WORD_GRAMS] = "INSERT INTO vocab_grams(rowid,word) VALUES(?1,?2)",
-    [ON_PUT_LONG] = "INSERT INTO long_words VALUES(?1)",
-    [ON_DROP_GRAMS] = "INSERT INTO grams(grams,rowid,title,body)"
-                      " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
-    [ON_DROP_TERMS] = "INSERT INTO terms(terms,rowid,title,body)"
-                      " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
-    [ON_DROP_NOTE] = "DELETE FROM notes WHERE id=?1",
-    [ON_DROP_BODY] = "DELETE FROM bodies WHERE note=?1",
-    [ON_DROP_TAGS] = "DELETE FROM tags WHERE note=?1",
-    [ON_DROP_FIELDS] = "DELETE FROM fields WHERE note=?1",
-    [ON_DROP_HEADINGS] = "DELETE FROM headings WHERE note=?1",
-    [ON_DROP_LINKS] = "DELETE FROM links WHERE note=?1",
-    [ON_DROP_NAMES] = "DELETE FROM names WHERE note=?1",
-    [ON_DROP_LONG] = "DELETE FROM long_words WHERE note=?1",
-    [ON_FIND_FILE] =
+    [NOTES_PUT_BODY] = "INSERT INTO bodies VALUES(?1,?2,?3)",
+    [NOTES_PUT_TAG] = "INSERT INTO tags VALUES(?1,?2,?3)",
+    [NOTES_PUT_FIELD] = "INSERT INTO fields VALUES(?1,?2,?3,?4)",
+    [NOTES_PUT_HEADING] = "INSERT INTO headings VALUES(?1,?2,?3,?4,?5,?6)",
+    [NOTES_PUT_LINK] = "INSERT INTO links VALUES(?1,?2,?3,?4,?5,?6,?7)",
+    [NOTES_PUT_NAME] = "INSERT INTO names VALUES(?1,?2,?3)",
+    [NOTES_PUT_GRAMS] = "INSERT INTO grams(rowid,title,body) VALUES(?1,?2,?3)",
+    [NOTES_PUT_TERMS] = "INSERT INTO terms(rowid,title,body) VALUES(?1,?2,?3)",
+    [NOTES_PUT_WORD] = "INSERT OR IGNORE INTO vocab(word,letters) VALUES(?1,?2)",
+    [NOTES_PUT_WORD_GRAMS] = "INSERT INTO vocab_grams(rowid,word) VALUES(?1,?2)",
+    [NOTES_PUT_LONG] = "INSERT INTO long_words VALUES(?1)",
+    [NOTES_DROP_GRAMS] = "INSERT INTO grams(grams,rowid,title,body)"
+                         " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
+    [NOTES_DROP_TERMS] = "INSERT INTO terms(terms,rowid,title,body)"
+                         " SELECT 'delete',note,title,body FROM texts WHERE note=?1",
+    [NOTES_DROP_NOTE] = "DELETE FROM notes WHERE id=?1",
+    [NOTES_DROP_BODY] = "DELETE FROM bodies WHERE note=?1",
+    [NOTES_DROP_TAGS] = "DELETE FROM tags WHERE note=?1",
+    [NOTES_DROP_FIELDS] = "DELETE FROM fields WHERE note=?1",
+    [NOTES_DROP_HEADINGS] = "DELETE FROM headings WHERE note=?1",
+    [NOTES_DROP_LINKS] = "DELETE FROM links WHERE note=?1",
+    [NOTES_DROP_NAMES] = "DELETE FROM names WHERE note=?1",
+    [NOTES_DROP_LONG] = "DELETE FROM long_words WHERE note=?1",
+    [NOTES_FIND_FILE] =
         "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision FROM notes"
         " WHERE file=?1 UNION ALL"
         " SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision FROM notes"
         " WHERE path=?2 AND file IS NULL",
-    [ON_FIND_PATH] = "SELECT id FROM notes WHERE path=?1",
-    [ON_TOUCH_NOTE] = "UPDATE notes SET size=?2,mtime_ns=?3,ctime_ns=?4,inode=?5,device=?6,"
-                      "checked_ns=?7,created=?8,modified=?9 WHERE id=?1",
-    [ON_MOVE_AWAY] = "UPDATE notes SET path=char(1)||id WHERE id=?1",
-    [ON_MOVE_NOTE] = "UPDATE notes SET path=?2,file=?3,path_fold=?4 WHERE id=?1",
-    [ON_FIND_ROW] = "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
-                    "ifnull(title,'') FROM notes WHERE id=?1",
-    [ON_FIND_LINKS] = "SELECT rowid,kind,target FROM links WHERE note=?1 AND kind<>'auto'",
-    [ON_MOVE_LINK] = "UPDATE links SET key=?2 WHERE rowid=?1 AND key IS NOT ?2",
+    [NOTES_FIND_PATH] = "SELECT id FROM notes WHERE path=?1",
+    [NOTES_TOUCH_NOTE] = "UPDATE notes SET size=?2,mtime_ns=?3,ctime_ns=?4,inode=?5,device=?6,"
+                         "checked_ns=?7,created=?8,modified=?9 WHERE id=?1",
+    [NOTES_MOVE_AWAY] = "UPDATE notes SET path=char(1)||id WHERE id=?1",
+    [NOTES_MOVE_NOTE] = "UPDATE notes SET path=?2,file=?3,path_fold=?4 WHERE id=?1",
+    [NOTES_FIND_ROW] = "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
+                       "ifnull(title,'') FROM notes WHERE id=?1",
+    [NOTES_FIND_LINKS] = "SELECT rowid,kind,target FROM links WHERE note=?1 AND kind<>'auto'",
+    [NOTES_MOVE_LINK] = "UPDATE links SET key=?2 WHERE rowid=?1 AND key IS NOT ?2",
 };
 
-int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,
-                      bool *ret_damaged)
+int notes_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,
+                         bool *ret_damaged)
 {
     int code = db != NULL ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     int os = db != NULL ? sqlite3_system_errno(db) : 0;
@@ -114,7 +114,7 @@ int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const
             file);
     }
     if (code == SQLITE_NOMEM) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     if (code == SQLITE_INTERRUPT) {
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled while the index was read.");
@@ -123,17 +123,17 @@ int on_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const
                    sqlite3_errmsg(db));
 }
 
-int on_schema_fail(struct on_index *index, struct ng_call *call, const char *what)
+int notes_schema_fail(struct notes_index *index, struct ng_call *call, const char *what)
 {
     bool damaged = false;
-    int rc = on_schema_fail_db(call, index->writer.db, index->file, what, &damaged);
+    int rc = notes_schema_fail_db(call, index->writer.db, index->file, what, &damaged);
     index->writer.damaged = index->writer.damaged || damaged;
     return rc;
 }
 
-void on_schema_close(struct on_writer *writer)
+void notes_schema_close(struct notes_writer *writer)
 {
-    for (size_t i = 0; i < ON_STATEMENTS; i++) {
+    for (size_t i = 0; i < NOTES_STATEMENTS; i++) {
         (void)sqlite3_finalize(writer->statements[i]);
     }
     (void)sqlite3_close_v2(writer->db);
@@ -141,24 +141,24 @@ void on_schema_close(struct on_writer *writer)
     memset(writer, 0, sizeof(*writer));
 }
 
-void on_schema_remove(const struct on_index *index)
+void notes_schema_remove(const struct notes_index *index)
 {
     static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
-    struct on_buf name;
-    on_buf_init(&name, 65536);
+    struct notes_buf name;
+    notes_buf_init(&name, 65536);
     for (size_t i = 0; i < NG_COUNT(endings); i++) {
-        on_buf_clear(&name);
-        on_buf_add_c(&name, index->file);
-        on_buf_add_c(&name, endings[i]);
-        on_buf_add_char(&name, '\0');
+        notes_buf_clear(&name);
+        notes_buf_add_c(&name, index->file);
+        notes_buf_add_c(&name, endings[i]);
+        notes_buf_add_char(&name, '\0');
         if (name.rc == NG_OK) {
             (void)unlink(name.data);
         }
     }
-    on_buf_done(&name);
+    notes_buf_done(&name);
 }
 
-bool on_schema_lost(const struct on_index *index)
+bool notes_schema_lost(const struct notes_index *index)
 {
     struct stat found;
     return stat(index->file, &found) != 0 || (int64_t)found.st_ino != index->writer.db_inode;
@@ -177,7 +177,7 @@ static int pragma_int(sqlite3 *db, const char *sql, int64_t *ret)
 }
 
 /* Is the file sound, of this format, and of this folder? */
-static int check(struct on_index *index, bool *ret_usable, bool *ret_empty)
+static int check(struct notes_index *index, bool *ret_usable, bool *ret_empty)
 {
     sqlite3 *db = index->writer.db;
     sqlite3_stmt *statement = NULL;
@@ -206,13 +206,13 @@ static int check(struct on_index *index, bool *ret_usable, bool *ret_empty)
     rc = sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name='folder'", -1, &statement,
                             NULL);
     if (rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        *ret_usable = on_is(on_column(statement, 0), index->path);
+        *ret_usable = notes_is(notes_column_text(statement, 0), index->path);
     }
     (void)sqlite3_finalize(statement);
     return rc;
 }
 
-static int create(struct on_index *index)
+static int create(struct notes_index *index)
 {
     sqlite3 *db = index->writer.db;
     sqlite3_stmt *statement = NULL;
@@ -237,10 +237,10 @@ static int create(struct on_index *index)
 }
 
 /* One try: *ret_again where the file is of no use and was removed. */
-static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fresh,
+static int open_once(struct notes_index *index, struct ng_call *call, bool *ret_fresh,
                      bool *ret_again)
 {
-    struct on_writer *writer = &index->writer;
+    struct notes_writer *writer = &index->writer;
     bool usable = false;
     bool empty = false;
     struct stat found;
@@ -258,7 +258,7 @@ static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fre
             NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
-        rc = on_tokens_register(writer->db);
+        rc = notes_tokens_register(writer->db);
     }
     if (rc == SQLITE_OK) {
         rc = check(index, &usable, &empty);
@@ -271,34 +271,34 @@ static int open_once(struct on_index *index, struct ng_call *call, bool *ret_fre
     int code = rc & 0xff;
     if (!usable && (rc == SQLITE_OK || code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
                     code == SQLITE_ERROR)) {
-        on_schema_close(writer);
-        on_schema_remove(index);
+        notes_schema_close(writer);
+        notes_schema_remove(index);
         *ret_again = true;
         return NG_OK;
     }
     if (!usable) {
-        return on_schema_fail(index, call, "opened");
+        return notes_schema_fail(index, call, "opened");
     }
     writer->db_inode = stat(index->file, &found) == 0 ? (int64_t)found.st_ino : 0;
     return NG_OK;
 }
 
-static int prepare(struct on_index *index, struct ng_call *call)
+static int prepare(struct notes_index *index, struct ng_call *call)
 {
-    struct on_writer *writer = &index->writer;
-    for (size_t i = 0; i < ON_STATEMENTS; i++) {
+    struct notes_writer *writer = &index->writer;
+    for (size_t i = 0; i < NOTES_STATEMENTS; i++) {
         if (sqlite3_prepare_v3(writer->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &writer->statements[i], NULL) != SQLITE_OK) {
-            return on_schema_fail(index, call, "opened");
+            return notes_schema_fail(index, call, "opened");
         }
     }
     ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
     (void)got; /* without, it is as good as it was */
-    writer->words = calloc(ON_WORD_CACHE, sizeof(*writer->words));
-    return writer->words != NULL ? NG_OK : on_fail_memory(call);
+    writer->words = calloc(NOTES_WORD_CACHE, sizeof(*writer->words));
+    return writer->words != NULL ? NG_OK : notes_fail_memory(call);
 }
 
-int on_schema_open(struct on_index *index, struct ng_call *call, bool *ret_fresh)
+int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret_fresh)
 {
     bool again = false;
     *ret_fresh = false;
@@ -318,7 +318,7 @@ int on_schema_open(struct on_index *index, struct ng_call *call, bool *ret_fresh
         rc = prepare(index, call);
     }
     if (rc != NG_OK) {
-        on_schema_close(&index->writer);
+        notes_schema_close(&index->writer);
     }
     return rc;
 }

@@ -25,7 +25,7 @@ static char *folder_of(const char *file)
         sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name='folder'", -1, &statement,
                            NULL) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW) {
-        struct ng_str text = on_column(statement, 0);
+        struct ng_str text = notes_column_text(statement, 0);
         folder = text.data != NULL ? strndup(text.data, text.len) : NULL;
     }
     (void)sqlite3_finalize(statement);
@@ -46,7 +46,7 @@ static bool is_stale(const char *file, int64_t now_s)
     return gone;
 }
 
-void on_indexes_sweep(const char *folder, int64_t now_s)
+void notes_indexes_sweep(const char *folder, int64_t now_s)
 {
     DIR *dir = opendir(folder);
     if (dir == NULL) {
@@ -54,13 +54,13 @@ void on_indexes_sweep(const char *folder, int64_t now_s)
     }
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         char file[4096];
-        if (!on_ends(ng_str_of(entry->d_name), ".db") ||
+        if (!notes_ends(ng_str_of(entry->d_name), ".db") ||
             snprintf(file, sizeof(file), "%s/%s", folder, entry->d_name) >= (int)sizeof(file)) {
             continue;
         }
         if (is_stale(file, now_s)) {
-            const struct on_index index = {.file = file};
-            on_schema_remove(&index);
+            const struct notes_index index = {.file = file};
+            notes_schema_remove(&index);
         }
     }
     (void)closedir(dir);

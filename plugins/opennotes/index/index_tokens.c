@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_tokens.c - tokenizers of FTS5: the trigrams of a text (on_grams) and its words
- * (on_words), each once. The full-text tables keep no positions, and most of the work of
+/* index_tokens.c - tokenizers of FTS5: the trigrams of a text (notes_grams) and its words
+ * (notes_words), each once. The full-text tables keep no positions, and most of the work of
  * filling them is to look up what they have been told already. */
 #include "index_tokens.h"
 
@@ -20,7 +20,7 @@ typedef int (*take_token)(void *context, int flags, const char *token, int len, 
  * twice. */
 struct slot {
     uint64_t text; /* number of it */
-    uint64_t gram; /* on_grams: its three characters */
+    uint64_t gram; /* notes_grams: its three characters */
     struct ng_str word;
 };
 
@@ -55,7 +55,7 @@ static int cut_grams(struct tokenizer *tokenizer, struct ng_str text, void *cont
         starts[0] = starts[1];
         starts[1] = starts[2];
         starts[2] = next;
-        uint64_t c = (uint64_t)on_utf8_next(text, &next);
+        uint64_t c = (uint64_t)notes_utf8_next(text, &next);
         gram = (gram << CODE_POINT_BITS | c) & mask;
         if (++characters < 3) {
             continue;
@@ -80,9 +80,9 @@ static int cut_words(struct tokenizer *tokenizer, struct ng_str text, void *cont
 {
     struct ng_str word;
     size_t letters = 0;
-    for (size_t at = 0; on_word_next(text, &at, &word, &letters);) {
+    for (size_t at = 0; notes_word_next(text, &at, &word, &letters);) {
         struct slot *slot = slot_of(tokenizer, hash_of(word));
-        if (slot->text == tokenizer->text && on_equal(slot->word, word)) {
+        if (slot->text == tokenizer->text && notes_equal(slot->word, word)) {
             continue;
         }
         slot->text = tokenizer->text;
@@ -120,14 +120,14 @@ static int tokenize(Fts5Tokenizer *user, void *context, int flags, const char *d
                     take_token take)
 {
     struct tokenizer *tokenizer = (struct tokenizer *)user;
-    struct ng_str text = on_str(data, len > 0 ? (size_t)len : 0);
+    struct ng_str text = notes_str(data, len > 0 ? (size_t)len : 0);
     (void)flags;
     tokenizer->text++;
     return tokenizer->words ? cut_words(tokenizer, text, context, take)
                             : cut_grams(tokenizer, text, context, take);
 }
 
-int on_tokens_register(sqlite3 *db)
+int notes_tokens_register(sqlite3 *db)
 {
     static fts5_tokenizer functions = {create, destroy, tokenize};
     static char words_mark;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* index_tokens.h - how texts are cut for the full-text tables: `on_grams` and `on_words`. */
+/* index_tokens.h - how texts are cut for the full-text tables: `notes_grams` and `notes_words`.
+ */
 #ifndef NOTEGATE_OPENNOTES_INDEX_TOKENS_H
 #define NOTEGATE_OPENNOTES_INDEX_TOKENS_H
 
 #include <sqlite3.h>
 
 /* Every connection to an index needs them. An SQLite code. */
-int on_tokens_register(sqlite3 *db);
+int notes_tokens_register(sqlite3 *db);
 
 #endif

@@ -19,21 +19,21 @@
 #define TELL_MIN ((size_t)100) /* fewer notes are indexed before it is read of */
 
 /* A call that may wait, in its own memory. run: NULL where the gateway asks again. */
-struct on_wait {
-    struct on_wait *next;         /* of all */
-    struct on_wait *next_waiting; /* of the same index */
-    struct on_indexes *indexes;
+struct notes_wait {
+    struct notes_wait *next;         /* of all */
+    struct notes_wait *next_waiting; /* of the same index */
+    struct notes_indexes *indexes;
     struct ng_call *call;
-    on_wait_fn *run;
+    notes_wait_fn *run;
     void *user;
-    struct on_index *index; /* held while the tool has to run again */
+    struct notes_index *index; /* held while the tool has to run again */
     uint64_t serial, ticket;
     struct ng_deferred *deferred;
     int64_t began_ms; /* time that it had */
 };
 
 struct job {
-    struct on_index *index;
+    struct notes_index *index;
 };
 
 static int64_t now_ns(void)
@@ -43,13 +43,13 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-bool on_wait_is_over(struct ng_call *call, int64_t began_ms)
+bool notes_wait_is_over(struct ng_call *call, int64_t began_ms)
 {
     int64_t margin = began_ms / MARGIN_PART < MARGIN_MS ? began_ms / MARGIN_PART : MARGIN_MS;
     return call->host->cancelled(call) || call->host->remaining_ms(call) < margin;
 }
 
-static int fail_over(struct on_index *index, struct ng_call *call, size_t done, size_t total)
+static int fail_over(struct notes_index *index, struct ng_call *call, size_t done, size_t total)
 {
     if (call->host->cancelled(call)) {
         return ng_fail(call, NG_ECANCELLED,
@@ -70,11 +70,11 @@ static int fail_over(struct on_index *index, struct ng_call *call, size_t done, 
 /* The call has ended, however it went on: its memory goes. */
 static void forget(void *user, int rc, struct ng_str message)
 {
-    struct on_wait *wait = user;
+    struct notes_wait *wait = user;
     (void)rc;
     (void)message;
     (void)pthread_mutex_lock(&wait->indexes->lock);
-    for (struct on_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
+    for (struct notes_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
         if (*at == wait) {
             *at = wait->next;
             break;
@@ -83,10 +83,10 @@ static void forget(void *user, int rc, struct ng_str message)
     (void)pthread_mutex_unlock(&wait->indexes->lock);
 }
 
-static struct on_wait *find(struct on_indexes *indexes, const struct ng_call *call)
+static struct notes_wait *find(struct notes_indexes *indexes, const struct ng_call *call)
 {
     (void)pthread_mutex_lock(&indexes->lock);
-    struct on_wait *wait = indexes->calls;
+    struct notes_wait *wait = indexes->calls;
     while (wait != NULL && wait->call != call) {
         wait = wait->next;
     }
@@ -94,18 +94,18 @@ static struct on_wait *find(struct on_indexes *indexes, const struct ng_call *ca
     return wait;
 }
 
-static void let_go(struct on_wait *wait)
+static void release_index(struct notes_wait *wait)
 {
-    struct on_index *index = wait->index;
+    struct notes_index *index = wait->index;
     wait->index = NULL;
-    on_index_close(wait->indexes, index);
+    notes_index_close(wait->indexes, index);
 }
 
 /* Is the refresh it waits for still to be done by another? Then it has its deferral, and may be
  * running again already. */
-static bool leave(struct on_wait *wait)
+static bool leave(struct notes_wait *wait)
 {
-    struct on_index *index = wait->index;
+    struct notes_index *index = wait->index;
     (void)pthread_mutex_lock(&index->lock);
     bool waits = index->refreshing && index->covered < wait->ticket;
     if (waits) {
@@ -119,27 +119,27 @@ static bool leave(struct on_wait *wait)
 
 static int run_tool(struct ng_call *call, void *user)
 {
-    struct on_wait *wait = user;
+    struct notes_wait *wait = user;
     for (;;) {
         int rc = wait->run(wait->user, call);
-        if (rc != ON_WAITS) {
+        if (rc != NOTES_WAITS) {
             return rc;
         }
         if (leave(wait)) {
             return NG_PENDING;
         }
-        let_go(wait);
+        release_index(wait);
     }
 }
 
-static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
+static struct notes_wait *add(struct notes_indexes *indexes, struct ng_call *call)
 {
-    struct on_wait *wait = ng_alloc(call, sizeof(*wait));
+    struct notes_wait *wait = ng_alloc(call, sizeof(*wait));
     if (wait == NULL) {
-        (void)on_fail_memory(call);
+        (void)notes_fail_memory(call);
         return NULL;
     }
-    *wait = (struct on_wait){.indexes = indexes, .call = call};
+    *wait = (struct notes_wait){.indexes = indexes, .call = call};
     wait->began_ms = call->host->remaining_ms(call);
     if (call->host->on_complete(call, forget, wait) != NG_OK) {
         return NULL;
@@ -151,9 +151,10 @@ static struct on_wait *add(struct on_indexes *indexes, struct ng_call *call)
     return wait;
 }
 
-int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+int notes_wait_run(struct notes_indexes *indexes, struct ng_call *call, notes_wait_fn *run,
+                   void *user)
 {
-    struct on_wait *wait = add(indexes, call);
+    struct notes_wait *wait = add(indexes, call);
     if (wait == NULL) {
         return NG_EINTERNAL;
     }
@@ -162,65 +163,66 @@ int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *ru
     return run_tool(call, wait);
 }
 
-int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user)
+int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_wait_fn *run,
+                    void *user)
 {
-    struct on_wait *wait = find(indexes, call);
+    struct notes_wait *wait = find(indexes, call);
     wait = wait != NULL ? wait : add(indexes, call);
     int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
-    if (rc != ON_WAITS) {
+    if (rc != NOTES_WAITS) {
         return rc;
     }
     if (!leave(wait)) { /* it is done already */
         struct ng_deferred *deferred = call->host->defer(call);
-        let_go(wait);
+        release_index(wait);
         call->host->finish(deferred, NG_OK);
     }
     return NG_PENDING;
 }
 
-static struct on_wait *take_waiting(struct on_index *index)
+static struct notes_wait *take_waiting(struct notes_index *index)
 {
     (void)pthread_mutex_lock(&index->lock);
-    struct on_wait *first = index->waiting;
+    struct notes_wait *first = index->waiting;
     index->waiting = NULL;
     (void)pthread_mutex_unlock(&index->lock);
     return first;
 }
 
 /* The call may be gone afterwards. */
-static void end_wait(struct on_wait *wait, int rc)
+static void end_wait(struct notes_wait *wait, int rc)
 {
     struct ng_call *call = wait->call;
     struct ng_deferred *deferred = wait->deferred;
-    let_go(wait);
+    release_index(wait);
     call->host->finish(deferred, rc);
 }
 
-static void resume(struct on_wait *wait)
+static void resume(struct notes_wait *wait)
 {
     struct ng_call *call = wait->call;
     const struct ng_host *host = call->host;
     struct ng_deferred *deferred = wait->deferred;
     wait->deferred = NULL;
-    let_go(wait);
+    release_index(wait);
     if (wait->run != NULL) {
         (void)host->continue_on_worker(call, run_tool, wait);
     }
     host->finish(deferred, NG_OK);
 }
 
-static void resume_all(struct on_index *index)
+static void resume_all(struct notes_index *index)
 {
-    struct on_wait *wait = take_waiting(index);
+    struct notes_wait *wait = take_waiting(index);
     while (wait != NULL) {
-        struct on_wait *next = wait->next_waiting;
+        struct notes_wait *next = wait->next_waiting;
         resume(wait);
         wait = next;
     }
 }
 
 /* The first time that it is known how much there is to do, too. */
-static bool is_time(struct on_index *index, size_t done, size_t total)
+static bool is_time(struct notes_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
     (void)pthread_mutex_lock(&index->lock);
@@ -233,27 +235,27 @@ static bool is_time(struct on_index *index, size_t done, size_t total)
     return is;
 }
 
-void on_wait_show(struct ng_call *call, size_t done, size_t total)
+void notes_wait_show(struct ng_call *call, size_t done, size_t total)
 {
     call->host->progress(call, (double)done, (double)total,
                          call->host->format(call, "Indexing notes: %zu of %zu", done, total));
 }
 
-void on_wait_tick(struct on_index *index, size_t done, size_t total)
+void notes_wait_tick(struct notes_index *index, size_t done, size_t total)
 {
     if (!is_time(index, done, total)) {
         return;
     }
-    struct on_wait *stay = NULL;
-    struct on_wait *last = NULL;
-    struct on_wait *wait = take_waiting(index);
+    struct notes_wait *stay = NULL;
+    struct notes_wait *last = NULL;
+    struct notes_wait *wait = take_waiting(index);
     while (wait != NULL) {
-        struct on_wait *next = wait->next_waiting;
-        if (on_wait_is_over(wait->call, wait->began_ms)) {
+        struct notes_wait *next = wait->next_waiting;
+        if (notes_wait_is_over(wait->call, wait->began_ms)) {
             end_wait(wait, fail_over(index, wait->call, done, total));
         } else {
             if (done > 0 || total >= TELL_MIN) {
-                on_wait_show(wait->call, done, total);
+                notes_wait_show(wait->call, done, total);
             }
             wait->next_waiting = stay;
             stay = wait;
@@ -271,7 +273,7 @@ void on_wait_tick(struct on_index *index, size_t done, size_t total)
 
 /* ---- the refresh ---- */
 
-static void wait_a_little(struct on_index *index)
+static void wait_a_little(struct notes_index *index)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -286,31 +288,31 @@ static void wait_a_little(struct on_index *index)
 static int go_on(struct ng_call *call, void *user)
 {
     struct job *job = user;
-    struct on_index *index = job->index;
-    int rc = on_wait_fresh(index, call);
-    on_index_close(index->owner, index);
+    struct notes_index *index = job->index;
+    int rc = notes_wait_fresh(index, call);
+    notes_index_close(index->owner, index);
     free(job);
     return rc == NG_ETIMEOUT || rc == NG_ECANCELLED ? NG_OK : rc;
 }
 
-int on_wait_background(struct on_index *index, struct ng_call *call)
+int notes_wait_background(struct notes_index *index, struct ng_call *call)
 {
     struct job *job = malloc(sizeof(*job));
     if (job == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     job->index = index;
-    on_index_hold(index);
+    notes_index_hold(index);
     int rc = call->host->background(call, go_on, job);
     if (rc != NG_OK) {
-        on_index_close(index->owner, index);
+        notes_index_close(index->owner, index);
         free(job);
     }
     return rc;
 }
 
 /* Under the index's lock, which is open meanwhile. */
-static int refresh(struct on_index *index, struct ng_call *call)
+static int refresh(struct notes_index *index, struct ng_call *call)
 {
     uint64_t cover = index->arrivals;
     index->refreshing = true;
@@ -320,7 +322,7 @@ static int refresh(struct on_index *index, struct ng_call *call)
         index->damaged = false;
     }
     (void)pthread_mutex_unlock(&index->lock);
-    int rc = on_refresh(index, call);
+    int rc = notes_refresh(index, call);
     (void)pthread_mutex_lock(&index->lock);
     index->refreshing = false;
     if (rc == NG_OK) {
@@ -333,7 +335,7 @@ static int refresh(struct on_index *index, struct ng_call *call)
     (void)pthread_mutex_unlock(&index->lock);
     resume_all(index);
     if (left) {
-        (void)on_wait_background(index, call);
+        (void)notes_wait_background(index, call);
     }
     if (rc == NG_ETIMEOUT) {
         rc = fail_over(index, call, done, total);
@@ -342,9 +344,9 @@ static int refresh(struct on_index *index, struct ng_call *call)
     return rc;
 }
 
-int on_wait_fresh(struct on_index *index, struct ng_call *call)
+int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
 {
-    struct on_wait *wait = find(index->owner, call);
+    struct notes_wait *wait = find(index->owner, call);
     int rc = NG_OK;
     (void)pthread_mutex_lock(&index->lock);
     bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
@@ -360,7 +362,7 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
             wait->ticket = mine;
             done = index->done;
             total = index->total;
-            rc = ON_WAITS;
+            rc = NOTES_WAITS;
         } else {
             wait_a_little(index);
             if (index->covered < mine && index->refreshing && call->host->cancelled(call)) {
@@ -370,10 +372,10 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
         }
     }
     (void)pthread_mutex_unlock(&index->lock);
-    if (rc == ON_WAITS) {
-        on_index_hold(index);
+    if (rc == NOTES_WAITS) {
+        notes_index_hold(index);
         if (total - done >= TELL_MIN) {
-            on_wait_show(call, done, total);
+            notes_wait_show(call, done, total);
         }
     } else if (again) {
         wait->ticket = 0;
@@ -381,7 +383,7 @@ int on_wait_fresh(struct on_index *index, struct ng_call *call)
     return rc;
 }
 
-static struct ng_str tell_one(struct on_index *index, struct ng_call *call,
+static struct ng_str tell_one(struct notes_index *index, struct ng_call *call,
                               struct ng_str before)
 {
     (void)pthread_mutex_lock(&index->lock);
@@ -401,11 +403,11 @@ static struct ng_str tell_one(struct on_index *index, struct ng_call *call,
                                       index->path);
 }
 
-struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call)
+struct ng_str notes_wait_tell(struct notes_indexes *indexes, struct ng_call *call)
 {
     struct ng_str text = {"", 0};
     (void)pthread_mutex_lock(&indexes->lock);
-    for (struct on_index *index = indexes->first; index != NULL; index = index->next) {
+    for (struct notes_index *index = indexes->first; index != NULL; index = index->next) {
         text = tell_one(index, call, text);
     }
     (void)pthread_mutex_unlock(&indexes->lock);

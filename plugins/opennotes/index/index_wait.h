@@ -5,21 +5,23 @@
 
 #include <notegate/plugin.h>
 
-/* Not a result of a tool: it returns so from on_index_begin() on, and runs again. */
-#define ON_WAITS 2
+/* Not a result of a tool: it returns so from notes_index_begin() on, and runs again. */
+#define NOTES_WAITS 2
 
-typedef int on_wait_fn(void *user, struct ng_call *call);
+typedef int notes_wait_fn(void *user, struct ng_call *call);
 
-struct on_indexes;
+struct notes_indexes;
 
-/* Runs it, from its beginning as often as it returns ON_WAITS: on another worker, when what it
- * waits for is done. Before on_index_begin() it must only read. */
-int on_wait_run(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user);
+/* Runs it, from its beginning as often as it returns NOTES_WAITS: on another worker, when what
+ * it waits for is done. Before notes_index_begin() it must only read. */
+int notes_wait_run(struct notes_indexes *indexes, struct ng_call *call, notes_wait_fn *run,
+                   void *user);
 
 /* For what the gateway asks again (a listing): runs it once. NG_PENDING: it waits. */
-int on_wait_once(struct on_indexes *indexes, struct ng_call *call, on_wait_fn *run, void *user);
+int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_wait_fn *run,
+                    void *user);
 
 /* Which indexes are being made and how far they are, in call memory; {NULL, 0}: none. */
-struct ng_str on_wait_tell(struct on_indexes *indexes, struct ng_call *call);
+struct ng_str notes_wait_tell(struct notes_indexes *indexes, struct ng_call *call);
 
 #endif

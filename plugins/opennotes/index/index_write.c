@@ -14,14 +14,14 @@
 /* What was read of a file. */
 struct source {
     struct ng_str file; /* as on disk */
-    struct on_stat stat;
+    struct notes_stat stat;
     int64_t checked_ns;  /* before it was read */
     struct ng_str bytes; /* malloc'd */
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     const char *unreadable; /* why its bytes cannot be had */
 };
 
-static sqlite3_stmt *statement_of(struct on_index *index, enum on_statement number)
+static sqlite3_stmt *statement_of(struct notes_index *index, enum notes_statement number)
 {
     return index->writer.statements[number];
 }
@@ -36,54 +36,55 @@ static void bind(sqlite3_stmt *statement, int column, struct ng_str text)
     }
 }
 
-static int step(struct on_index *index, struct ng_call *call, enum on_statement number)
+static int step(struct notes_index *index, struct ng_call *call, enum notes_statement number)
 {
     sqlite3_stmt *statement = statement_of(index, number);
     int rc = sqlite3_step(statement);
-    int failed =
-        rc == SQLITE_DONE || rc == SQLITE_ROW ? NG_OK : on_schema_fail(index, call, "written");
+    int failed = rc == SQLITE_DONE || rc == SQLITE_ROW
+                     ? NG_OK
+                     : notes_schema_fail(index, call, "written");
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
     return failed;
 }
 
-int64_t on_write_now_ns(void)
+int64_t notes_write_now_ns(void)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int on_write_drop(struct on_index *index, struct ng_call *call, int64_t id)
+int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id)
 {
     int rc = NG_OK;
     /* The searched texts go first: they are taken away by what they were. */
-    for (int number = ON_DROP_GRAMS; number <= ON_DROP_LONG && rc == NG_OK; number++) {
-        (void)sqlite3_bind_int64(statement_of(index, (enum on_statement)number), 1, id);
-        rc = step(index, call, (enum on_statement)number);
+    for (int number = NOTES_DROP_GRAMS; number <= NOTES_DROP_LONG && rc == NG_OK; number++) {
+        (void)sqlite3_bind_int64(statement_of(index, (enum notes_statement)number), 1, id);
+        rc = step(index, call, (enum notes_statement)number);
     }
     return rc;
 }
 
-int on_write_find(struct on_index *index, struct ng_call *call, struct ng_str file,
-                  struct on_known *ret)
+int notes_write_find(struct notes_index *index, struct ng_call *call, struct ng_str file,
+                     struct notes_known *ret)
 {
-    sqlite3_stmt *statement = statement_of(index, ON_FIND_FILE);
-    *ret = (struct on_known){.id = 0};
+    sqlite3_stmt *statement = statement_of(index, NOTES_FIND_FILE);
+    *ret = (struct notes_known){.id = 0};
     (void)sqlite3_bind_blob64(statement, 1, file.data, file.len, SQLITE_STATIC);
     bind(statement, 2, file);
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
-        on_write_known(statement, ret);
+        notes_write_known(statement, ret);
     }
     int failed =
-        rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : on_schema_fail(index, call, "read");
+        rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : notes_schema_fail(index, call, "read");
     (void)sqlite3_reset(statement);
     (void)sqlite3_clear_bindings(statement);
     return failed;
 }
 
-void on_write_known(sqlite3_stmt *statement, struct on_known *ret)
+void notes_write_known(sqlite3_stmt *statement, struct notes_known *ret)
 {
     ret->id = sqlite3_column_int64(statement, 0);
     ret->stat.size = sqlite3_column_int64(statement, 1);
@@ -92,7 +93,7 @@ void on_write_known(sqlite3_stmt *statement, struct on_known *ret)
     ret->stat.inode = sqlite3_column_int64(statement, 4);
     ret->stat.device = sqlite3_column_int64(statement, 5);
     ret->checked_ns = sqlite3_column_int64(statement, 6);
-    struct ng_str revision = on_column(statement, 7);
+    struct ng_str revision = notes_column_text(statement, 7);
     size_t len = revision.len < sizeof(ret->revision) ? revision.len : 0;
     if (len > 0) {
         memcpy(ret->revision, revision.data, len);
@@ -109,31 +110,31 @@ static bool is_gone(int error)
 }
 
 /* NG_ENOTFOUND: there is no such note any more. */
-static int read_source(struct on_index *index, struct ng_call *call, struct source *source)
+static int read_source(struct notes_index *index, struct ng_call *call, struct source *source)
 {
     bool loose = false;
-    source->checked_ns = on_write_now_ns();
-    int stat_rc = on_tree_stat(index->root_fd, source->file.data, &source->stat, &loose);
+    source->checked_ns = notes_write_now_ns();
+    int stat_rc = notes_tree_stat(index->root_fd, source->file.data, &source->stat, &loose);
     if (stat_rc == NG_ENOTFOUND) {
         return NG_ENOTFOUND;
     }
-    int fd =
-        stat_rc == NG_OK ? on_tree_open(index->root_fd, source->file.data, O_RDONLY) : -EMFILE;
+    int fd = stat_rc == NG_OK ? notes_tree_open(index->root_fd, source->file.data, O_RDONLY)
+                              : -EMFILE;
     if (fd < 0 && is_gone(-fd)) {
         return NG_ENOTFOUND;
     }
-    if (fd < 0 && on_tree_is_busy(-fd)) {
+    if (fd < 0 && notes_tree_is_busy(-fd)) {
         return ng_fail(call, NG_EBUSY,
                        "The notes cannot be read now: too many files are open. Try again.");
     }
-    if (fd >= 0 && on_index_is_closed(index, call, source->file, fd)) {
+    if (fd >= 0 && notes_index_is_closed(index, call, source->file, fd)) {
         (void)close(fd);
         return NG_ENOTFOUND;
     }
-    int rc = fd < 0 ? NG_EFAILED : on_tree_read_fd(fd, ON_INDEX_NOTE_MAX, &source->bytes);
+    int rc = fd < 0 ? NG_EFAILED : notes_tree_read_fd(fd, NOTES_INDEX_NOTE_MAX, &source->bytes);
     int error = fd < 0 ? -fd : errno;
     if (rc == NG_OK) {
-        rc = on_revision(source->bytes, fd, source->revision);
+        rc = notes_revision(source->bytes, fd, source->revision);
         error = errno;
     }
     if (fd >= 0) {
@@ -143,10 +144,10 @@ static int read_source(struct on_index *index, struct ng_call *call, struct sour
         source->unreadable = strerrordesc_np(error);
         source->revision[0] = '\0';
         free((void *)(uintptr_t)source->bytes.data);
-        source->bytes = on_str(NULL, 0);
+        source->bytes = notes_str(NULL, 0);
         return NG_OK;
     }
-    return rc == NG_OK ? NG_OK : on_fail_memory(call);
+    return rc == NG_OK ? NG_OK : notes_fail_memory(call);
 }
 
 /* ---- storing ---- */
@@ -154,13 +155,13 @@ static int read_source(struct on_index *index, struct ng_call *call, struct sour
 /* A path that no other note has: the file's name in NFC; where another file has that already,
  * or the name is no UTF-8, with a number before its ending. Every path is in NFC, since that is
  * how paths are looked up. */
-static int free_path(struct on_row_source *to, struct ng_str file, struct ng_str *ret)
+static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_str *ret)
 {
-    sqlite3_stmt *statement = statement_of(to->index, ON_FIND_PATH);
-    struct ng_str clean = on_utf8_clean(to->arena, file);
-    struct ng_str whole = clean.data != NULL ? on_nfc(to->arena, clean) : clean;
+    sqlite3_stmt *statement = statement_of(to->index, NOTES_FIND_PATH);
+    struct ng_str clean = notes_utf8_clean(to->arena, file);
+    struct ng_str whole = clean.data != NULL ? notes_nfc(to->arena, clean) : clean;
     struct ng_str path = whole;
-    size_t stem = on_tree_is_note(whole) ? whole.len - 3 : whole.len;
+    size_t stem = notes_tree_is_note(whole) ? whole.len - 3 : whole.len;
     for (unsigned number = 1; path.data != NULL; number++) {
         bind(statement, 1, path);
         int rc = sqlite3_step(statement);
@@ -168,74 +169,76 @@ static int free_path(struct on_row_source *to, struct ng_str file, struct ng_str
         (void)sqlite3_clear_bindings(statement);
         if (rc != SQLITE_ROW) {
             *ret = path;
-            return rc == SQLITE_DONE ? NG_OK : on_schema_fail(to->index, to->call, "read");
+            return rc == SQLITE_DONE ? NG_OK : notes_schema_fail(to->index, to->call, "read");
         }
-        struct on_buf text;
-        on_buf_init(&text, 65536);
-        on_buf_add(&text, on_str(whole.data, stem));
-        on_buf_printf(&text, "~%u", number);
-        on_buf_add(&text, on_str(whole.data + stem, whole.len - stem));
-        path = text.rc == NG_OK ? on_arena_copy(to->arena, on_buf_str(&text)) : on_str(NULL, 0);
-        on_buf_done(&text);
+        struct notes_buf text;
+        notes_buf_init(&text, 65536);
+        notes_buf_add(&text, notes_str(whole.data, stem));
+        notes_buf_printf(&text, "~%u", number);
+        notes_buf_add(&text, notes_str(whole.data + stem, whole.len - stem));
+        path = text.rc == NG_OK ? notes_arena_copy(to->arena, notes_buf_str(&text))
+                                : notes_str(NULL, 0);
+        notes_buf_done(&text);
     }
-    return on_fail_memory(to->call);
+    return notes_fail_memory(to->call);
 }
 
 /* SQL's text functions end at NUL. */
-static struct ng_str without_nul(struct on_arena *arena, struct ng_str text)
+static struct ng_str without_nul(struct notes_arena *arena, struct ng_str text)
 {
     if (text.len == 0 || memchr(text.data, '\0', text.len) == NULL) {
-        return text.data != NULL ? text : on_str("", 0);
+        return text.data != NULL ? text : notes_str("", 0);
     }
-    char *copy = on_arena_alloc(arena, text.len + 1);
+    char *copy = notes_arena_alloc(arena, text.len + 1);
     for (size_t i = 0; copy != NULL && i < text.len; i++) {
         copy[i] = text.data[i];
         if (copy[i] == '\0') {
             copy[i] = ' ';
         }
     }
-    return on_str(copy, copy != NULL ? text.len : 0);
+    return notes_str(copy, copy != NULL ? text.len : 0);
 }
 
 /* When it was made and changed: into two columns. */
 static void bind_times(sqlite3_stmt *statement, int column, const struct source *source,
-                       const struct on_note *note)
+                       const struct notes_note *note)
 {
     int64_t mtime = source->stat.mtime_ns / 1000000;
-    int64_t created = on_index_created_ms(&source->stat);
+    int64_t created = notes_index_created_ms(&source->stat);
     (void)sqlite3_bind_int64(statement, column, note->has_created ? note->created_ms : created);
     (void)sqlite3_bind_int64(statement, column + 1,
                              note->has_modified ? note->modified_ms : mtime);
 }
 
-static int put_note(struct on_row_source *to, const struct source *source,
-                    const struct on_note *note)
+static int put_note(struct notes_row_source *to, const struct source *source,
+                    const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(to->index, ON_PUT_NOTE);
-    const struct on_stat *stat = &source->stat;
-    struct ng_str error = note->front_error;
-    struct on_buf front;
-    on_buf_init(&front, (size_t)ON_FRONT_EXPANDED_MAX * 8);
-    if (note->has_front && note->front_error.data == NULL) {
-        on_value_json(&front, note->front);
+    sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_NOTE);
+    const struct notes_stat *stat = &source->stat;
+    struct ng_str error = note->frontmatter_error;
+    struct notes_buf frontmatter;
+    notes_buf_init(&frontmatter, (size_t)NOTES_FRONTMATTER_EXPANDED_MAX * 8);
+    if (note->has_frontmatter && note->frontmatter_error.data == NULL) {
+        notes_value_json(&frontmatter, note->frontmatter);
     }
     if (source->unreadable != NULL) {
-        error = on_str(source->unreadable, strlen(source->unreadable));
+        error = notes_str(source->unreadable, strlen(source->unreadable));
     }
-    if (!on_equal(to->path, source->file)) {
+    if (!notes_equal(to->path, source->file)) {
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
     bind(statement, 2, to->path);
     bind(statement, 4, to->title);
     bind(statement, 5, to->title_fold);
-    struct ng_str path_fold = on_fold(to->arena, to->path);
+    struct ng_str path_fold = notes_fold(to->arena, to->path);
     bind(statement, 6, path_fold);
     bind_times(statement, 7, source, note);
     (void)sqlite3_bind_int64(statement, 9, stat->size);
     (void)sqlite3_bind_int64(statement, 10, (int64_t)note->words);
     bind(statement, 11,
-         front.len > 0 && front.rc == NG_OK ? on_buf_str(&front) : on_str(NULL, 0));
+         frontmatter.len > 0 && frontmatter.rc == NG_OK ? notes_buf_str(&frontmatter)
+                                                        : notes_str(NULL, 0));
     bind(statement, 12, error);
     (void)sqlite3_bind_text(statement, 13, source->revision, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(statement, 14, (int64_t)note->body_line);
@@ -244,15 +247,15 @@ static int put_note(struct on_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 17, stat->inode);
     (void)sqlite3_bind_int64(statement, 18, stat->device);
     (void)sqlite3_bind_int64(statement, 19, source->checked_ns);
-    int rc = path_fold.data != NULL && front.rc != NG_EINTERNAL
-                 ? step(to->index, to->call, ON_PUT_NOTE)
-                 : on_fail_memory(to->call);
-    on_buf_done(&front);
+    int rc = path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL
+                 ? step(to->index, to->call, NOTES_PUT_NOTE)
+                 : notes_fail_memory(to->call);
+    notes_buf_done(&frontmatter);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
     return rc;
 }
 
-static int put_searched(struct on_row_source *to, enum on_statement number,
+static int put_searched(struct notes_row_source *to, enum notes_statement number,
                         struct ng_str folded)
 {
     sqlite3_stmt *statement = statement_of(to->index, number);
@@ -262,81 +265,82 @@ static int put_searched(struct on_row_source *to, enum on_statement number,
     return step(to->index, to->call, number);
 }
 
-static int put_words(struct on_row_source *to, struct ng_str folded)
+static int put_words(struct notes_row_source *to, struct ng_str folded)
 {
     bool has_long = false;
-    int rc = on_rows_words(to, to->title_fold, &has_long);
+    int rc = notes_rows_words(to, to->title_fold, &has_long);
     if (rc == NG_OK) {
-        rc = on_rows_words(to, folded, &has_long);
+        rc = notes_rows_words(to, folded, &has_long);
     }
     if (rc == NG_OK && has_long) {
-        (void)sqlite3_bind_int64(statement_of(to->index, ON_PUT_LONG), 1, to->id);
-        rc = step(to->index, to->call, ON_PUT_LONG);
+        (void)sqlite3_bind_int64(statement_of(to->index, NOTES_PUT_LONG), 1, to->id);
+        rc = step(to->index, to->call, NOTES_PUT_LONG);
     }
     return rc;
 }
 
-static int put_texts(struct on_row_source *to)
+static int put_texts(struct notes_row_source *to)
 {
-    struct ng_str folded = on_fold(to->arena, to->body);
+    struct ng_str folded = notes_fold(to->arena, to->body);
     if (folded.data == NULL) {
-        return on_fail_memory(to->call);
+        return notes_fail_memory(to->call);
     }
-    sqlite3_stmt *statement = statement_of(to->index, ON_PUT_BODY);
+    sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_BODY);
     (void)sqlite3_bind_int64(statement, 1, to->id);
     bind(statement, 2, folded);
     bind(statement, 3, to->body);
-    int rc = step(to->index, to->call, ON_PUT_BODY);
+    int rc = step(to->index, to->call, NOTES_PUT_BODY);
     if (rc == NG_OK) {
-        rc = on_rows_marks(to);
+        rc = notes_rows_marks(to);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_GRAMS, folded);
+        rc = put_searched(to, NOTES_PUT_GRAMS, folded);
     }
     if (rc == NG_OK) {
-        rc = put_searched(to, ON_PUT_TERMS, folded);
+        rc = put_searched(to, NOTES_PUT_TERMS, folded);
     }
     return rc == NG_OK ? put_words(to, folded) : rc;
 }
 
-static int store(struct on_index *index, struct ng_call *call, struct on_arena *arena,
+static int store(struct notes_index *index, struct ng_call *call, struct notes_arena *arena,
                  const struct source *source)
 {
-    struct on_row_source to = {.index = index, .call = call, .arena = arena};
-    struct on_note note;
-    if (on_note_parse(arena, source->bytes, &note) != NG_OK) {
-        return on_fail_memory(call);
+    struct notes_row_source to = {.index = index, .call = call, .arena = arena};
+    struct notes_note note;
+    if (notes_note_parse(arena, source->bytes, &note) != NG_OK) {
+        return notes_fail_memory(call);
     }
     note.title = without_nul(arena, note.title);
     to.body = without_nul(arena, note.body);
     if (to.body.data == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     int rc = free_path(&to, source->file, &to.path);
     if (rc == NG_OK) {
-        to.title = without_nul(arena, on_note_title(&note, to.path));
-        to.title_fold = on_fold(arena, to.title);
-        rc = to.title_fold.data != NULL ? put_note(&to, source, &note) : on_fail_memory(call);
+        to.title = without_nul(arena, notes_note_title(&note, to.path));
+        to.title_fold = notes_fold(arena, to.title);
+        rc =
+            to.title_fold.data != NULL ? put_note(&to, source, &note) : notes_fail_memory(call);
     }
     if (rc == NG_OK) {
-        rc = on_rows_tags(&to, &note);
+        rc = notes_rows_tags(&to, &note);
     }
     if (rc == NG_OK) {
         rc = put_texts(&to);
     }
     if (rc == NG_OK) {
-        rc = on_rows_names(&to, &note);
+        rc = notes_rows_names(&to, &note);
     }
-    rc = rc == NG_OK ? on_rows_fields(&to, &note) : rc;
+    rc = rc == NG_OK ? notes_rows_fields(&to, &note) : rc;
     /* What could not be put in would be missing from every search until the file changes. */
-    return rc == NG_OK && arena->starved ? on_fail_memory(call) : rc;
+    return rc == NG_OK && arena->oom ? notes_fail_memory(call) : rc;
 }
 
 /* The bytes are the known ones: only times and inode are taken over. */
-static int touch(struct on_index *index, struct ng_call *call, int64_t id,
-                 const struct source *source, const struct on_note *note)
+static int touch(struct notes_index *index, struct ng_call *call, int64_t id,
+                 const struct source *source, const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(index, ON_TOUCH_NOTE);
+    sqlite3_stmt *statement = statement_of(index, NOTES_TOUCH_NOTE);
     (void)sqlite3_bind_int64(statement, 1, id);
     (void)sqlite3_bind_int64(statement, 2, source->stat.size);
     (void)sqlite3_bind_int64(statement, 3, source->stat.mtime_ns);
@@ -345,10 +349,10 @@ static int touch(struct on_index *index, struct ng_call *call, int64_t id,
     (void)sqlite3_bind_int64(statement, 6, source->stat.device);
     (void)sqlite3_bind_int64(statement, 7, source->checked_ns);
     bind_times(statement, 8, source, note);
-    return step(index, call, ON_TOUCH_NOTE);
+    return step(index, call, NOTES_TOUCH_NOTE);
 }
 
-static bool is_known(const struct on_known *known, const struct source *source)
+static bool is_known(const struct notes_known *known, const struct source *source)
 {
     return known->id > 0 && source->revision[0] != '\0' &&
            strcmp(known->revision, source->revision) == 0;
@@ -361,33 +365,34 @@ static void drop_source(struct source *source, size_t *bytes)
 }
 
 /* Of an index with the same bytes: not parsed but for what its times may come from. */
-static int touch_known(struct on_index *index, struct ng_call *call, struct on_arena *arena,
-                       const struct on_known *known, const struct source *source)
+static int touch_known(struct notes_index *index, struct ng_call *call,
+                       struct notes_arena *arena, const struct notes_known *known,
+                       const struct source *source)
 {
-    struct on_note note;
-    if (on_note_parse_front(arena, source->bytes, &note) != NG_OK) {
-        return on_fail_memory(call);
+    struct notes_note note;
+    if (notes_note_parse_frontmatter(arena, source->bytes, &note) != NG_OK) {
+        return notes_fail_memory(call);
     }
     return touch(index, call, known->id, source, &note);
 }
 
-int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str file,
-                  struct on_arena *arena, size_t *bytes)
+int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_str file,
+                     struct notes_arena *arena, size_t *bytes)
 {
     struct source source = {.file = file};
-    struct on_known known;
-    int rc = on_write_find(index, call, file, &known);
+    struct notes_known known;
+    int rc = notes_write_find(index, call, file, &known);
     if (rc != NG_OK) {
         return rc;
     }
     rc = read_source(index, call, &source);
     if (rc == NG_ENOTFOUND) {
-        return known.id > 0 ? on_write_drop(index, call, known.id) : NG_OK;
+        return known.id > 0 ? notes_write_drop(index, call, known.id) : NG_OK;
     }
     if (rc == NG_OK && is_known(&known, &source)) {
         rc = touch_known(index, call, arena, &known, &source);
     } else if (rc == NG_OK) {
-        rc = known.id > 0 ? on_write_drop(index, call, known.id) : NG_OK;
+        rc = known.id > 0 ? notes_write_drop(index, call, known.id) : NG_OK;
         if (rc == NG_OK) {
             rc = store(index, call, arena, &source);
         }
@@ -396,12 +401,12 @@ int on_write_note(struct on_index *index, struct ng_call *call, struct ng_str fi
     return rc;
 }
 
-bool on_write_differs(struct on_index *index, struct ng_call *call, struct ng_str file)
+bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct ng_str file)
 {
     struct source source = {.file = file};
-    struct on_known known;
+    struct notes_known known;
     size_t bytes = 0;
-    if (on_write_find(index, call, file, &known) != NG_OK || known.id == 0 ||
+    if (notes_write_find(index, call, file, &known) != NG_OK || known.id == 0 ||
         read_source(index, call, &source) != NG_OK) {
         return false;
     }
@@ -413,96 +418,97 @@ bool on_write_differs(struct on_index *index, struct ng_call *call, struct ng_st
 /* ---- under another path ---- */
 
 /* What its links mean depends on where it is. */
-static int move_links(const struct on_row_source *to)
+static int move_links(const struct notes_row_source *to)
 {
-    sqlite3_stmt *rows = statement_of(to->index, ON_FIND_LINKS);
+    sqlite3_stmt *rows = statement_of(to->index, NOTES_FIND_LINKS);
     int rc = NG_OK;
     int row = SQLITE_DONE;
     (void)sqlite3_bind_int64(rows, 1, to->id);
     while (rc == NG_OK && (row = sqlite3_step(rows)) == SQLITE_ROW) {
-        sqlite3_stmt *update = statement_of(to->index, ON_MOVE_LINK);
-        bool wiki = on_is(on_column(rows, 1), "wiki");
-        struct ng_str target = on_arena_copy(to->arena, on_column(rows, 2));
+        sqlite3_stmt *update = statement_of(to->index, NOTES_MOVE_LINK);
+        bool wiki = notes_is(notes_column_text(rows, 1), "wiki");
+        struct ng_str target = notes_arena_copy(to->arena, notes_column_text(rows, 2));
         (void)sqlite3_bind_int64(update, 1, sqlite3_column_int64(rows, 0));
-        bind(update, 2, on_link_key(to->arena, to->path, wiki, target));
-        rc = step(to->index, to->call, ON_MOVE_LINK);
+        bind(update, 2, notes_link_key(to->arena, to->path, wiki, target));
+        rc = step(to->index, to->call, NOTES_MOVE_LINK);
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
-        rc = on_schema_fail(to->index, to->call, "read");
+        rc = notes_schema_fail(to->index, to->call, "read");
     }
     (void)sqlite3_reset(rows);
     (void)sqlite3_clear_bindings(rows);
     return rc;
 }
 
-static int move_row(const struct on_row_source *to, const struct source *source,
-                    const struct on_note *note)
+static int move_row(const struct notes_row_source *to, const struct source *source,
+                    const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(to->index, ON_MOVE_NOTE);
-    struct ng_str path_fold = on_fold(to->arena, to->path);
+    sqlite3_stmt *statement = statement_of(to->index, NOTES_MOVE_NOTE);
+    struct ng_str path_fold = notes_fold(to->arena, to->path);
     if (path_fold.data == NULL) {
-        return on_fail_memory(to->call);
+        return notes_fail_memory(to->call);
     }
     (void)sqlite3_bind_int64(statement, 1, to->id);
     bind(statement, 2, to->path);
-    if (!on_equal(to->path, source->file)) {
+    if (!notes_equal(to->path, source->file)) {
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
     bind(statement, 4, path_fold);
-    int rc = step(to->index, to->call, ON_MOVE_NOTE);
+    int rc = step(to->index, to->call, NOTES_MOVE_NOTE);
     if (rc == NG_OK) {
-        (void)sqlite3_bind_int64(statement_of(to->index, ON_DROP_NAMES), 1, to->id);
-        rc = step(to->index, to->call, ON_DROP_NAMES);
+        (void)sqlite3_bind_int64(statement_of(to->index, NOTES_DROP_NAMES), 1, to->id);
+        rc = step(to->index, to->call, NOTES_DROP_NAMES);
     }
-    rc = rc == NG_OK ? on_rows_names(to, note) : rc;
+    rc = rc == NG_OK ? notes_rows_names(to, note) : rc;
     rc = rc == NG_OK ? move_links(to) : rc;
     return rc == NG_OK ? touch(to->index, to->call, to->id, source, note) : rc;
 }
 
 /* The searched title is the file's name where front matter has none: then a new name is a new
  * note. *ret_moved: all is done. */
-static int move(struct on_index *index, struct ng_call *call, struct on_arena *arena,
-                const struct on_known *known, const struct source *source, struct ng_str title,
-                bool *ret_moved)
+static int move(struct notes_index *index, struct ng_call *call, struct notes_arena *arena,
+                const struct notes_known *known, const struct source *source,
+                struct ng_str title, bool *ret_moved)
 {
-    struct on_row_source to = {.index = index, .call = call, .arena = arena, .id = known->id};
-    struct on_note note;
-    if (on_note_parse_front(arena, source->bytes, &note) != NG_OK) {
-        return on_fail_memory(call);
+    struct notes_row_source to = {
+        .index = index, .call = call, .arena = arena, .id = known->id};
+    struct notes_note note;
+    if (notes_note_parse_frontmatter(arena, source->bytes, &note) != NG_OK) {
+        return notes_fail_memory(call);
     }
     note.title = without_nul(arena, note.title);
-    (void)sqlite3_bind_int64(statement_of(index, ON_MOVE_AWAY), 1, known->id);
-    int rc = step(index, call, ON_MOVE_AWAY);
+    (void)sqlite3_bind_int64(statement_of(index, NOTES_MOVE_AWAY), 1, known->id);
+    int rc = step(index, call, NOTES_MOVE_AWAY);
     rc = rc == NG_OK ? free_path(&to, source->file, &to.path) : rc;
     *ret_moved =
-        rc == NG_OK && on_equal(without_nul(arena, on_note_title(&note, to.path)), title);
+        rc == NG_OK && notes_equal(without_nul(arena, notes_note_title(&note, to.path)), title);
     return *ret_moved ? move_row(&to, source, &note) : rc;
 }
 
-int on_write_move(struct on_index *index, struct ng_call *call, int64_t id, struct ng_str file,
-                  struct on_arena *arena, size_t *bytes)
+int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id,
+                     struct ng_str file, struct notes_arena *arena, size_t *bytes)
 {
     struct source source = {.file = file};
-    struct on_known known = {.id = 0};
-    sqlite3_stmt *row = statement_of(index, ON_FIND_ROW);
-    struct ng_str title = on_str("", 0);
+    struct notes_known known = {.id = 0};
+    sqlite3_stmt *row = statement_of(index, NOTES_FIND_ROW);
+    struct ng_str title = notes_str("", 0);
     bool moved = false;
     (void)sqlite3_bind_int64(row, 1, id);
     if (sqlite3_step(row) == SQLITE_ROW) {
-        on_write_known(row, &known);
-        title = on_arena_copy(arena, on_column(row, 8));
+        notes_write_known(row, &known);
+        title = notes_arena_copy(arena, notes_column_text(row, 8));
     }
     (void)sqlite3_reset(row);
     int rc = read_source(index, call, &source);
     if (rc == NG_ENOTFOUND) {
-        return on_write_drop(index, call, id);
+        return notes_write_drop(index, call, id);
     }
     if (rc == NG_OK && is_known(&known, &source)) {
         rc = move(index, call, arena, &known, &source, title, &moved);
     }
     if (rc == NG_OK && !moved) {
-        rc = on_write_drop(index, call, id);
+        rc = notes_write_drop(index, call, id);
         rc = rc == NG_OK ? store(index, call, arena, &source) : rc;
     }
     drop_source(&source, bytes);

@@ -8,7 +8,7 @@
  * wiki link may mean: the one of that path, else of that file name or end, title, alias; then
  * the shortest path.
  */
-#define ON_LINK_TARGET(what)                                                                   \
+#define NOTES_LINK_TARGET(what)                                                                \
     "(SELECT " what " FROM names x JOIN notes m ON m.id = x.note WHERE x.key = l.key"          \
     " AND (x.kind = 'path') = (l.kind <> 'wiki')"                                              \
     " ORDER BY CASE x.kind WHEN 'path' THEN 0 WHEN 'wikipath' THEN 0 WHEN 'file' THEN 1 WHEN " \
@@ -17,12 +17,12 @@
 
 /*
  * For views over all links: the target of each key once. It depends on the key and on being a
- * wiki link alone, and many links have the same. Join `resolved r` ON ON_IS_RESOLVED.
+ * wiki link alone, and many links have the same. Join `resolved r` ON NOTES_IS_RESOLVED.
  */
-#define ON_RESOLVED                                                                            \
-    "WITH resolved AS MATERIALIZED (SELECT l.key AS key, l.kind AS kind, " ON_LINK_TARGET(     \
+#define NOTES_RESOLVED                                                                         \
+    "WITH resolved AS MATERIALIZED (SELECT l.key AS key, l.kind AS kind, " NOTES_LINK_TARGET(  \
         "m.id") " AS id FROM (SELECT DISTINCT key, iif(kind = 'wiki', 'wiki', 'path') AS "     \
                 "kind FROM links WHERE key IS NOT NULL) l) "
-#define ON_IS_RESOLVED "r.key = l.key AND r.kind = iif(l.kind = 'wiki', 'wiki', 'path')"
+#define NOTES_IS_RESOLVED "r.key = l.key AND r.kind = iif(l.kind = 'wiki', 'wiki', 'path')"
 
 #endif

@@ -16,23 +16,23 @@
 
 struct reader {
     struct ng_str text;
-    struct on_blocks blocks;
-    struct on_scan scan;
-    struct on_slugs slugs;
-    const struct on_markdown_events *events;
+    struct notes_blocks blocks;
+    struct notes_scan scan;
+    struct notes_slugs slugs;
+    const struct notes_markdown_events *events;
     void *user;
-    struct on_markdown_stats stats;
+    struct notes_markdown_stats stats;
     uint64_t work;
 
-    const struct on_leaf *leaf;
+    const struct notes_leaf *leaf;
     size_t row_at;   /* an offset in the leaf's text, */
     uint32_t row;    /* and the row it is in */
     size_t comments; /* from here on no "%%" is in the text + 1; 0: not looked for */
     size_t hidden;   /* the end of a comment that goes over blocks */
 
-    struct on_buf plain; /* of a heading or task */
-    struct on_buf link;
-    struct on_buf target;
+    struct notes_buf plain; /* of a heading or task */
+    struct notes_buf link;
+    struct notes_buf target;
 };
 
 /* ---- places ---- */
@@ -50,14 +50,14 @@ static uint32_t line_at(struct reader *reader, size_t at)
         reader->row += (text.data[i] == '\n' || text.data[i] == '\r') && !crlf;
     }
     reader->row_at = at;
-    return on_blocks_line(&reader->blocks, reader->row);
+    return notes_blocks_line(&reader->blocks, reader->row);
 }
 
 /* ---- comments over blocks ---- */
 
 static size_t row_start(const struct reader *reader, uint32_t row)
 {
-    const struct on_lines *lines = &reader->blocks.lines;
+    const struct notes_lines *lines = &reader->blocks.lines;
     return row <= lines->count ? lines->starts[row - 1] : reader->text.len;
 }
 
@@ -70,7 +70,7 @@ static bool begin_comment(void *user, size_t at)
     if (reader->comments != 0 && reader->comments <= behind + 1) {
         return false;
     }
-    size_t end = on_find(reader->text, on_str("%%", 2), behind);
+    size_t end = notes_find(reader->text, notes_str("%%", 2), behind);
     if (end == SIZE_MAX) {
         reader->comments = behind + 1;
         return false;
@@ -82,7 +82,7 @@ static bool begin_comment(void *user, size_t at)
 /* How much of the leaf's text is in a comment that began before it. */
 static size_t hidden_part(struct reader *reader)
 {
-    const struct on_leaf *leaf = reader->leaf;
+    const struct notes_leaf *leaf = reader->leaf;
     size_t end = reader->hidden;
     if (end == 0 || end < row_start(reader, leaf->row)) {
         reader->hidden = 0;
@@ -92,18 +92,18 @@ static size_t hidden_part(struct reader *reader)
         return SIZE_MAX;
     }
     reader->hidden = 0;
-    size_t found = on_find(leaf->text, on_str("%%", 2), 0);
+    size_t found = notes_find(leaf->text, notes_str("%%", 2), 0);
     return found != SIZE_MAX ? found + 2 : 0;
 }
 
 /* ---- what goes to the caller ---- */
 
-static int report_tag(struct reader *reader, const struct on_scan_link *found)
+static int report_tag(struct reader *reader, const struct notes_scan_link *found)
 {
     if (reader->events == NULL || reader->events->tag == NULL) {
         return 0;
     }
-    struct on_inline_tag tag = {line_at(reader, found->at), found->target};
+    struct notes_inline_tag tag = {line_at(reader, found->at), found->target};
     return reader->events->tag(reader->user, &tag);
 }
 
@@ -113,48 +113,48 @@ static bool is_over_work(struct reader *reader, uint64_t bytes)
     return reader->work > WORK_MORE + (uint64_t)WORK_PER_BYTE * reader->text.len;
 }
 
-static int report_link(void *user, const struct on_scan_link *found)
+static int report_link(void *user, const struct notes_scan_link *found)
 {
     struct reader *reader = user;
-    struct on_link link = {.kind = found->kind, .target = found->target, .text = found->own};
+    struct notes_link link = {.kind = found->kind, .target = found->target, .text = found->own};
     if (found->tag) {
         return report_tag(reader, found);
     }
-    if (found->kind == ON_LINK_REFERENCE && is_over_work(reader, found->target.len)) {
+    if (found->kind == NOTES_LINK_REFERENCE && is_over_work(reader, found->target.len)) {
         return 0;
     }
     reader->stats.links++;
     if (reader->events == NULL || reader->events->link == NULL) {
         return 0;
     }
-    on_buf_clear(&reader->link);
-    on_buf_clear(&reader->target);
-    if (found->kind == ON_LINK_INLINE) {
-        on_target_clean(&reader->target, found->target);
-        link.target = on_buf_str(&reader->target);
+    notes_buf_clear(&reader->link);
+    notes_buf_clear(&reader->target);
+    if (found->kind == NOTES_LINK_INLINE) {
+        notes_target_clean(&reader->target, found->target);
+        link.target = notes_buf_str(&reader->target);
     } else if (found->mail) {
-        on_buf_add_c(&reader->target, "mailto:");
-        on_buf_add(&reader->target, found->target);
-        link.target = on_buf_str(&reader->target);
+        notes_buf_add_c(&reader->target, "mailto:");
+        notes_buf_add(&reader->target, found->target);
+        link.target = notes_buf_str(&reader->target);
     }
     if (found->own.data == NULL) {
-        on_scan_plain(&reader->scan, found->text, found->text_end, true, &reader->link);
-        link.text = on_trim(on_buf_str(&reader->link));
+        notes_scan_plain(&reader->scan, found->text, found->text_end, true, &reader->link);
+        link.text = notes_trim(notes_buf_str(&reader->link));
     }
     if (reader->link.rc == NG_EINTERNAL || reader->target.rc == NG_EINTERNAL) {
         return NG_EINTERNAL;
     }
-    link.target = on_utf8_cut(link.target, ON_MARKDOWN_TEXT_MAX);
-    link.text = on_utf8_cut(link.text, ON_MARKDOWN_TEXT_MAX);
+    link.target = notes_utf8_cut(link.target, NOTES_MARKDOWN_TEXT_MAX);
+    link.text = notes_utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
     link.line = line_at(reader, found->at);
     return reader->events->link(reader->user, &link);
 }
 
 static int report_heading(struct reader *reader)
 {
-    const struct on_leaf *leaf = reader->leaf;
-    struct ng_str text = on_trim(on_buf_str(&reader->plain));
-    struct ng_str slug = on_slugs_make(&reader->slugs, text);
+    const struct notes_leaf *leaf = reader->leaf;
+    struct ng_str text = notes_trim(notes_buf_str(&reader->plain));
+    struct ng_str slug = notes_slugs_make(&reader->slugs, text);
     if (slug.data == NULL) {
         return NG_EINTERNAL;
     }
@@ -162,24 +162,26 @@ static int report_heading(struct reader *reader)
     if (reader->events == NULL || reader->events->heading == NULL) {
         return 0;
     }
-    struct on_heading heading = {.line = on_blocks_line(&reader->blocks, leaf->row),
-                                 .last_line = on_blocks_line(&reader->blocks, leaf->last_row),
-                                 .level = leaf->level,
-                                 .nested = leaf->nested,
-                                 .text = text,
-                                 .slug = slug};
+    struct notes_heading heading = {.line = notes_blocks_line(&reader->blocks, leaf->row),
+                                    .last_line =
+                                        notes_blocks_line(&reader->blocks, leaf->last_row),
+                                    .level = leaf->level,
+                                    .nested = leaf->nested,
+                                    .text = text,
+                                    .slug = slug};
     return reader->events->heading(reader->user, &heading);
 }
 
 static int report_task(struct reader *reader)
 {
-    const struct on_leaf *leaf = reader->leaf;
-    struct ng_str text = on_trim(on_buf_str(&reader->plain));
+    const struct notes_leaf *leaf = reader->leaf;
+    struct ng_str text = notes_trim(notes_buf_str(&reader->plain));
     reader->stats.tasks++;
     if (reader->events == NULL || reader->events->task == NULL) {
         return 0;
     }
-    struct on_task task = {on_blocks_line(&reader->blocks, leaf->row), leaf->task != ' ', text};
+    struct notes_task task = {notes_blocks_line(&reader->blocks, leaf->row), leaf->task != ' ',
+                              text};
     return reader->events->task(reader->user, &task);
 }
 
@@ -187,12 +189,12 @@ static int report_task(struct reader *reader)
 
 static int scan_text(struct reader *reader, struct ng_str text)
 {
-    bool wanted = reader->leaf->kind == ON_LEAF_HEADING || reader->leaf->task != '\0';
+    bool wanted = reader->leaf->kind == NOTES_LEAF_HEADING || reader->leaf->task != '\0';
     reader->scan.whole_text = wanted;
-    int rc = on_scan_text(&reader->scan, text);
-    on_buf_clear(&reader->plain);
+    int rc = notes_scan_text(&reader->scan, text);
+    notes_buf_clear(&reader->plain);
     if (rc == NG_OK && wanted) {
-        on_scan_plain(&reader->scan, 0, reader->scan.plain.len, false, &reader->plain);
+        notes_scan_plain(&reader->scan, 0, reader->scan.plain.len, false, &reader->plain);
         rc = reader->plain.rc == NG_EINTERNAL ? NG_EINTERNAL : NG_OK;
     }
     return rc;
@@ -206,20 +208,20 @@ static size_t cell_end(struct ng_str row, size_t at)
         struct ng_str text;
         size_t end = 0;
         bool wiki = row.data[at] == '[' && at + 2 < row.len && row.data[at + 1] == '[' &&
-                    row.data[at + 2] != '[' && on_wiki_at(row, at, &target, &text, &end);
+                    row.data[at + 2] != '[' && notes_wiki_at(row, at, &target, &text, &end);
         at = wiki ? end : at + (row.data[at] == '\\' && at + 1 < row.len ? 2 : 1);
     }
     return at < row.len ? at : row.len;
 }
 
-static int scan_row(struct reader *reader, const struct on_leaf *leaf)
+static int scan_row(struct reader *reader, const struct notes_leaf *leaf)
 {
-    struct on_leaf cell = *leaf;
+    struct notes_leaf cell = *leaf;
     int rc = 0;
     reader->leaf = &cell;
     for (size_t at = 0; at < leaf->text.len && rc == 0;) {
         size_t end = cell_end(leaf->text, at);
-        cell.text = on_str(leaf->text.data + at, end - at);
+        cell.text = notes_str(leaf->text.data + at, end - at);
         reader->row_at = 0;
         reader->row = leaf->row;
         rc = scan_text(reader, cell.text);
@@ -228,10 +230,10 @@ static int scan_row(struct reader *reader, const struct on_leaf *leaf)
     return rc;
 }
 
-static int read_leaf(void *user, const struct on_leaf *leaf)
+static int read_leaf(void *user, const struct notes_leaf *leaf)
 {
     struct reader *reader = user;
-    if (leaf->kind == ON_LEAF_CODE) {
+    if (leaf->kind == NOTES_LEAF_CODE) {
         reader->stats.code_blocks++;
         return 0;
     }
@@ -239,19 +241,19 @@ static int read_leaf(void *user, const struct on_leaf *leaf)
     reader->row_at = 0;
     reader->row = leaf->row;
     reader->scan.hidden_to = hidden_part(reader);
-    if (leaf->kind == ON_LEAF_ROW) {
+    if (leaf->kind == NOTES_LEAF_ROW) {
         reader->scan.hidden_to = reader->scan.hidden_to > 0 ? SIZE_MAX : 0;
         return scan_row(reader, leaf);
     }
-    struct on_leaf part = *leaf;
+    struct notes_leaf part = *leaf;
     if (leaf->task != '\0') {
-        part.text = on_str(leaf->text.data + 3, leaf->text.len - 3);
+        part.text = notes_str(leaf->text.data + 3, leaf->text.len - 3);
         reader->leaf = &part;
     }
     int rc = scan_text(reader, part.text);
     if (rc == 0 && leaf->task != '\0') {
         rc = report_task(reader);
-    } else if (rc == 0 && leaf->kind == ON_LEAF_HEADING) {
+    } else if (rc == 0 && leaf->kind == NOTES_LEAF_HEADING) {
         rc = report_heading(reader);
     }
     return rc;
@@ -259,9 +261,9 @@ static int read_leaf(void *user, const struct on_leaf *leaf)
 
 /* ---- */
 
-static void count_text(struct ng_str text, struct on_markdown_stats *stats)
+static void count_text(struct ng_str text, struct notes_markdown_stats *stats)
 {
-    stats->words = on_words(text);
+    stats->words = notes_words(text);
     stats->lines = text.len > 0 && text.data[text.len - 1] != '\n' ? 1 : 0;
     for (size_t i = 0; i < text.len; i++) {
         stats->chars += ((unsigned char)text.data[i] & 0xc0) != 0x80;
@@ -271,11 +273,11 @@ static void count_text(struct ng_str text, struct on_markdown_stats *stats)
 
 static void reader_init(struct reader *reader)
 {
-    on_buf_init(&reader->plain, ON_MARKDOWN_TEXT_MAX);
-    on_buf_init(&reader->link, ON_MARKDOWN_TEXT_MAX);
-    on_buf_init(&reader->target, reader->text.len + 64);
-    on_slugs_init(&reader->slugs);
-    on_scan_init(&reader->scan, &reader->blocks);
+    notes_buf_init(&reader->plain, NOTES_MARKDOWN_TEXT_MAX);
+    notes_buf_init(&reader->link, NOTES_MARKDOWN_TEXT_MAX);
+    notes_buf_init(&reader->target, reader->text.len + 64);
+    notes_slugs_init(&reader->slugs);
+    notes_scan_init(&reader->scan, &reader->blocks);
     reader->scan.found = report_link;
     reader->scan.hides = begin_comment;
     reader->scan.user = reader;
@@ -283,24 +285,24 @@ static void reader_init(struct reader *reader)
 
 static void reader_done(struct reader *reader)
 {
-    on_scan_done(&reader->scan);
-    on_slugs_done(&reader->slugs);
-    on_buf_done(&reader->plain);
-    on_buf_done(&reader->link);
-    on_buf_done(&reader->target);
-    on_blocks_done(&reader->blocks);
+    notes_scan_done(&reader->scan);
+    notes_slugs_done(&reader->slugs);
+    notes_buf_done(&reader->plain);
+    notes_buf_done(&reader->link);
+    notes_buf_done(&reader->target);
+    notes_blocks_done(&reader->blocks);
 }
 
-int on_markdown_parse(struct ng_str text, const struct on_markdown_events *events, void *user,
-                      struct on_markdown_stats *ret_stats)
+int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events *events,
+                         void *user, struct notes_markdown_stats *ret_stats)
 {
     struct reader reader = {.text = text, .events = events, .user = user};
     if (text.len > MARKDOWN_BYTES_MAX) {
         return NG_ETOOLARGE;
     }
     reader_init(&reader);
-    int rc = on_blocks_read(text, &reader.blocks);
-    rc = rc == NG_OK ? on_blocks_each(&reader.blocks, read_leaf, &reader) : rc;
+    int rc = notes_blocks_read(text, &reader.blocks);
+    rc = rc == NG_OK ? notes_blocks_each(&reader.blocks, read_leaf, &reader) : rc;
     if (rc == NG_OK && ret_stats != NULL) {
         reader.stats.whole = reader.blocks.whole;
         *ret_stats = reader.stats;
@@ -310,29 +312,29 @@ int on_markdown_parse(struct ng_str text, const struct on_markdown_events *event
     return rc;
 }
 
-static int ignore_link(void *user, const struct on_scan_link *link)
+static int ignore_link(void *user, const struct notes_scan_link *link)
 {
     (void)user;
     (void)link;
     return 0;
 }
 
-bool on_markdown_plain(struct ng_str text, struct on_buf *out)
+bool notes_markdown_plain(struct ng_str text, struct notes_buf *out)
 {
-    struct on_blocks none = {.whole = true};
-    struct on_scan scan;
-    on_scan_init(&scan, &none);
+    struct notes_blocks none = {.whole = true};
+    struct notes_scan scan;
+    notes_scan_init(&scan, &none);
     scan.whole_text = true;
     scan.found = ignore_link;
-    int rc = on_scan_text(&scan, text);
+    int rc = notes_scan_text(&scan, text);
     if (rc == NG_OK) {
-        on_scan_plain(&scan, 0, scan.plain.len, false, out);
+        notes_scan_plain(&scan, 0, scan.plain.len, false, out);
     }
-    on_scan_done(&scan);
+    notes_scan_done(&scan);
     return rc == NG_OK && out->rc == NG_OK;
 }
 
-const char *on_link_kind_name(enum on_link_kind kind)
+const char *notes_link_kind_name(enum notes_link_kind kind)
 {
     static const char *const names[] = {"", "inline", "reference", "wiki", "auto"};
     return names[kind];

@@ -7,20 +7,20 @@
 #include "text/text.h"
 
 /* Longest title of a wiki link, in bytes. */
-#define ON_WIKI_MAX 1024
+#define NOTES_WIKI_MAX 1024
 /* Longest text of one heading, link or task that is told; the rest is left out. */
-#define ON_MARKDOWN_TEXT_MAX ((size_t)64 * 1024)
+#define NOTES_MARKDOWN_TEXT_MAX ((size_t)64 * 1024)
 
-enum on_link_kind {
-    ON_LINK_INLINE = 1,    /* [text](target) */
-    ON_LINK_REFERENCE = 2, /* [text][ref], [ref][], [ref] with a definition */
-    ON_LINK_WIKI = 3,      /* [[target|text]] */
-    ON_LINK_AUTO = 4       /* <https://...> and bare web addresses */
+enum notes_link_kind {
+    NOTES_LINK_INLINE = 1,    /* [text](target) */
+    NOTES_LINK_REFERENCE = 2, /* [text][ref], [ref][], [ref] with a definition */
+    NOTES_LINK_WIKI = 3,      /* [[target|text]] */
+    NOTES_LINK_AUTO = 4       /* <https://...> and bare web addresses */
 };
 
 /* Lines count from 1 in the text given, ended by LF. Texts are lent for the callback. */
 
-struct on_heading {
+struct notes_heading {
     uint32_t line;      /* of its first line */
     uint32_t last_line; /* of its last: the line under it where it is underlined */
     unsigned level;
@@ -29,21 +29,21 @@ struct on_heading {
     struct ng_str slug; /* as GitHub makes anchors; unique in the text: the second is `a-1` */
 };
 
-struct on_link {
+struct notes_link {
     uint32_t line; /* where it begins */
-    enum on_link_kind kind;
+    enum notes_link_kind kind;
     struct ng_str text;   /* plain; of a wiki link without alias the target as written */
     struct ng_str target; /* as written, escapes and entities resolved; percent-encoding and
                              anchor kept. Of a wiki link without the alias, `#part` kept */
 };
 
 /* "#tag" in a text, after white space: letters, digits, '_', '-' and '/', not digits alone. */
-struct on_inline_tag {
+struct notes_inline_tag {
     uint32_t line;
     struct ng_str name; /* without '#' */
 };
 
-struct on_task {
+struct notes_task {
     uint32_t line;
     bool done;
     struct ng_str text; /* plain, of its first paragraph */
@@ -51,15 +51,15 @@ struct on_task {
 
 /* Every member may be NULL. Not 0 ends the parsing, which returns it. Headings, links, tags and
  * tasks each come in the order of the text; links of a heading come before it. */
-struct on_markdown_events {
-    int (*heading)(void *user, const struct on_heading *heading);
-    int (*link)(void *user, const struct on_link *link);
-    int (*task)(void *user, const struct on_task *task);
-    int (*tag)(void *user, const struct on_inline_tag *tag);
+struct notes_markdown_events {
+    int (*heading)(void *user, const struct notes_heading *heading);
+    int (*link)(void *user, const struct notes_link *link);
+    int (*task)(void *user, const struct notes_task *task);
+    int (*tag)(void *user, const struct notes_inline_tag *tag);
 };
 
-struct on_markdown_stats {
-    uint64_t words; /* as on_words() */
+struct notes_markdown_stats {
+    uint64_t words; /* as notes_words() */
     uint64_t chars; /* code points */
     uint64_t lines;
     uint64_t headings;
@@ -77,14 +77,15 @@ struct on_markdown_stats {
  * ret_stats may be NULL. Takes time in proportion to the text. NG_EINTERNAL: out of memory;
  * NG_ETOOLARGE: 1 GiB or more; else what an event returned.
  */
-int on_markdown_parse(struct ng_str text, const struct on_markdown_events *events, void *user,
-                      struct on_markdown_stats *ret_stats);
+int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events *events,
+                         void *user, struct notes_markdown_stats *ret_stats);
 
-/* The plain text of a heading as it is written, cut to ON_MARKDOWN_TEXT_MAX. False: no memory.
+/* The plain text of a heading as it is written, cut to NOTES_MARKDOWN_TEXT_MAX. False: no
+ * memory.
  */
-bool on_markdown_plain(struct ng_str text, struct on_buf *out);
+bool notes_markdown_plain(struct ng_str text, struct notes_buf *out);
 
 /* "inline", "reference", "wiki", "auto". */
-const char *on_link_kind_name(enum on_link_kind kind);
+const char *notes_link_kind_name(enum notes_link_kind kind);
 
 #endif

@@ -51,7 +51,7 @@ static size_t skip_mark(struct ng_str line, size_t at)
         return ends_mark(line, at + 1) ? at + 1 : at;
     }
     if (line.data[at] == '[' && at + 1 < line.len && line.data[at + 1] == '^') {
-        size_t end = on_find(line, on_str("]:", 2), at);
+        size_t end = notes_find(line, notes_str("]:", 2), at);
         return end != SIZE_MAX ? end + 2 : at;
     }
     while (digits < line.len && digits - at < LIST_DIGITS_MAX && line.data[digits] >= '0' &&
@@ -68,7 +68,7 @@ static size_t skip_mark(struct ng_str line, size_t at)
 static unsigned count_marks(struct ng_str line)
 {
     unsigned count = 0;
-    for (size_t at = 0; at < line.len && count <= ON_BLOCKS_DEPTH_MAX; count++) {
+    for (size_t at = 0; at < line.len && count <= NOTES_BLOCKS_DEPTH_MAX; count++) {
         while (at < line.len && is_blank(line.data[at])) {
             at++;
         }
@@ -84,16 +84,16 @@ static unsigned count_marks(struct ng_str line)
 static bool is_too_deep(const cmark_parser *parser)
 {
     unsigned depth = 0;
-    for (cmark_node *node = parser->current; node != NULL && depth <= ON_BLOCKS_DEPTH_MAX;
+    for (cmark_node *node = parser->current; node != NULL && depth <= NOTES_BLOCKS_DEPTH_MAX;
          node = cmark_node_parent(node)) {
         depth++;
     }
-    return depth > ON_BLOCKS_DEPTH_MAX;
+    return depth > NOTES_BLOCKS_DEPTH_MAX;
 }
 
 /* ---- lines */
 
-static bool add_row(struct on_lines *lines, size_t start, uint32_t line)
+static bool add_row(struct notes_lines *lines, size_t start, uint32_t line)
 {
     if (lines->count == lines->room) {
         size_t room = lines->room == 0 ? 64 : lines->room * 2;
@@ -120,7 +120,7 @@ static bool add_row(struct on_lines *lines, size_t start, uint32_t line)
 }
 
 /* From the first lone CR on rows are not lines. */
-static bool split_lines(struct on_lines *lines)
+static bool split_lines(struct notes_lines *lines)
 {
     lines->lines = malloc(lines->room * sizeof(*lines->lines));
     for (size_t i = 0; lines->lines != NULL && i < lines->count; i++) {
@@ -129,9 +129,9 @@ static bool split_lines(struct on_lines *lines)
     return lines->lines != NULL;
 }
 
-uint32_t on_blocks_line(const struct on_blocks *blocks, uint32_t row)
+uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row)
 {
-    const struct on_lines *lines = &blocks->lines;
+    const struct notes_lines *lines = &blocks->lines;
     if (row < 1 || lines->count == 0) {
         return 1;
     }
@@ -142,12 +142,12 @@ uint32_t on_blocks_line(const struct on_blocks *blocks, uint32_t row)
 /* ---- reading */
 
 struct feed {
-    struct on_blocks *blocks;
+    struct notes_blocks *blocks;
     cmark_parser *parser;
     size_t next_cr, next_lf; /* from where the row begins; SIZE_MAX: none */
     uint32_t line;
-    unsigned empty;     /* rows without a text in a row */
-    struct on_buf calm; /* a row without its bars */
+    unsigned empty;        /* rows without a text in a row */
+    struct notes_buf calm; /* a row without its bars */
 };
 
 static size_t next_of(struct ng_str text, size_t at, char c)
@@ -178,30 +178,30 @@ static struct ng_str calmed(struct feed *feed, struct ng_str row)
     if (bars <= CELLS_MAX) {
         return row;
     }
-    on_buf_clear(&feed->calm);
-    on_buf_add(&feed->calm, row);
+    notes_buf_clear(&feed->calm);
+    notes_buf_add(&feed->calm, row);
     for (size_t i = 0; i < feed->calm.len; i++) {
         feed->calm.data[i] = feed->calm.data[i] == '|' ? ' ' : feed->calm.data[i];
     }
-    return on_buf_str(&feed->calm);
+    return notes_buf_str(&feed->calm);
 }
 
 /* An empty row goes through all open containers: many in a row tell nothing more than two. */
 static bool is_idle(struct feed *feed, struct ng_str row)
 {
-    feed->empty = on_trim(row).len == 0 ? feed->empty + 1 : 0;
+    feed->empty = notes_trim(row).len == 0 ? feed->empty + 1 : 0;
     return feed->empty > 2;
 }
 
 /* False: there is no memory. */
 static bool feed_row(struct feed *feed, struct ng_str row)
 {
-    struct on_blocks *blocks = feed->blocks;
+    struct notes_blocks *blocks = feed->blocks;
     unsigned marks = count_marks(row);
     if (is_idle(feed, row)) {
         feed->parser->line_number++;
-    } else if (marks > ON_BLOCKS_DEPTH_MAX || (marks > 0 && is_too_deep(feed->parser)) ||
-               on_blocks_memory_used() > ON_BLOCKS_BYTES_MAX) {
+    } else if (marks > NOTES_BLOCKS_DEPTH_MAX || (marks > 0 && is_too_deep(feed->parser)) ||
+               notes_blocks_memory_used() > NOTES_BLOCKS_BYTES_MAX) {
         blocks->whole = false;
     } else {
         row = calmed(feed, row);
@@ -213,11 +213,11 @@ static bool feed_row(struct feed *feed, struct ng_str row)
 /* False: there is no memory. */
 static bool feed_rows(struct feed *feed)
 {
-    struct on_blocks *blocks = feed->blocks;
+    struct notes_blocks *blocks = feed->blocks;
     struct ng_str text = blocks->text;
     for (size_t at = 0; at < text.len && blocks->whole;) {
         size_t end = row_end(feed, at);
-        struct ng_str row = on_str(text.data + at, end - at);
+        struct ng_str row = notes_str(text.data + at, end - at);
         bool lone_cr = row.data[row.len - 1] == '\r';
         if (!add_row(&blocks->lines, at, feed->line) ||
             (lone_cr && blocks->lines.lines == NULL && !split_lines(&blocks->lines)) ||
@@ -234,7 +234,7 @@ static bool feed_rows(struct feed *feed)
 
 static int run_parser(struct feed *feed)
 {
-    feed->parser = cmark_parser_new_with_mem(CMARK_OPT_FOOTNOTES, on_blocks_memory_table());
+    feed->parser = cmark_parser_new_with_mem(CMARK_OPT_FOOTNOTES, notes_blocks_memory_table());
     feed->blocks->parser = feed->parser;
     cmark_syntax_extension *table = cmark_find_syntax_extension("table");
     if (table != NULL) {
@@ -250,62 +250,62 @@ static int run_guarded(struct feed *feed)
     if (setjmp(out) != 0) {
         feed->blocks->whole = false;
         feed->blocks->parser = NULL;
-        return on_blocks_memory_is_full(feed->blocks->memory) ? NG_OK : NG_EINTERNAL;
+        return notes_blocks_memory_is_full(feed->blocks->memory) ? NG_OK : NG_EINTERNAL;
     }
-    on_blocks_memory_use(feed->blocks->memory, &out);
+    notes_blocks_memory_use(feed->blocks->memory, &out);
     return run_parser(feed);
 }
 
-int on_blocks_read(struct ng_str text, struct on_blocks *blocks)
+int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks)
 {
     struct feed feed = {.blocks = blocks,
                         .line = 1,
                         .next_cr = next_of(text, 0, '\r'),
                         .next_lf = next_of(text, 0, '\n')};
-    *blocks = (struct on_blocks){.text = text, .whole = true};
+    *blocks = (struct notes_blocks){.text = text, .whole = true};
     (void)pthread_once(&extensions_once, register_extensions);
-    blocks->memory = on_blocks_memory_new();
+    blocks->memory = notes_blocks_memory_new();
     if (blocks->memory == NULL) {
         return NG_EINTERNAL;
     }
-    on_buf_init(&feed.calm, text.len + 1);
+    notes_buf_init(&feed.calm, text.len + 1);
     int rc = text.len > 0 ? run_guarded(&feed) : NG_OK;
-    on_blocks_memory_use(NULL, NULL);
-    on_buf_done(&feed.calm);
+    notes_blocks_memory_use(NULL, NULL);
+    notes_buf_done(&feed.calm);
     const cmark_parser *parser = blocks->parser;
     if (rc == NG_OK && parser != NULL) {
-        rc = on_blocks_refs_read(parser->refmap, &blocks->refs);
+        rc = notes_blocks_refs_read(parser->refmap, &blocks->refs);
     }
     return rc;
 }
 
-void on_blocks_done(struct on_blocks *blocks)
+void notes_blocks_done(struct notes_blocks *blocks)
 {
-    on_blocks_refs_free(blocks->refs);
-    on_blocks_memory_free(blocks->memory);
+    notes_blocks_refs_free(blocks->refs);
+    notes_blocks_memory_free(blocks->memory);
     free(blocks->lines.starts);
     free(blocks->lines.lines);
-    *blocks = (struct on_blocks){.whole = false};
+    *blocks = (struct notes_blocks){.whole = false};
 }
 
-bool on_blocks_reference(const struct on_blocks *blocks, struct ng_str label,
-                         struct ng_str *ret_target)
+bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str label,
+                            struct ng_str *ret_target)
 {
-    return on_blocks_refs_find(blocks->refs, label, ret_target);
+    return notes_blocks_refs_find(blocks->refs, label, ret_target);
 }
 
 /* ---- leaves */
 
-struct giving {
-    struct on_blocks *blocks;
-    int (*leaf)(void *user, const struct on_leaf *leaf);
+struct leaf_sink {
+    struct notes_blocks *blocks;
+    int (*leaf)(void *user, const struct notes_leaf *leaf);
     void *user;
 };
 
 static struct ng_str content_of(cmark_node *node)
 {
     const char *content = cmark_node_get_string_content(node);
-    return content != NULL ? on_str(content, strlen(content)) : on_str("", 0);
+    return content != NULL ? notes_str(content, strlen(content)) : notes_str("", 0);
 }
 
 static uint32_t count_rows(struct ng_str text)
@@ -327,12 +327,12 @@ static uint32_t row_of(int line)
 
 /* Definitions that stood before the text are gone from it, so that its rows are counted from
  * the end. An underlined heading ends, for cmark-gfm, in the row behind its line. */
-static void place_leaf(cmark_node *node, struct on_leaf *leaf)
+static void place_leaf(cmark_node *node, struct notes_leaf *leaf)
 {
     uint32_t first = row_of(cmark_node_get_start_line(node));
     uint32_t end = row_of(cmark_node_get_end_line(node));
     uint32_t rows = count_rows(leaf->text);
-    bool underlined = leaf->kind == ON_LEAF_HEADING && end > first;
+    bool underlined = leaf->kind == NOTES_LEAF_HEADING && end > first;
     leaf->last_row = underlined ? end - 1 : end;
     uint32_t text_end = underlined ? end - 2 : end;
     leaf->row = rows > 0 && text_end >= rows ? text_end - rows + 1 : first;
@@ -354,10 +354,10 @@ static bool is_nested(cmark_node *node)
 }
 
 /* The rows of a table follow each other; its header's own line is not always right. */
-static int give_table(const struct giving *giving, cmark_node *table)
+static int emit_table(const struct leaf_sink *sink, cmark_node *table)
 {
-    const struct on_lines *lines = &giving->blocks->lines;
-    struct ng_str text = giving->blocks->text;
+    const struct notes_lines *lines = &sink->blocks->lines;
+    struct ng_str text = sink->blocks->text;
     uint32_t count = 0;
     int rc = 0;
     for (cmark_node *row = cmark_node_first_child(table); row != NULL;
@@ -373,18 +373,18 @@ static int give_table(const struct giving *giving, cmark_node *table)
         }
         size_t at = lines->starts[row - 1];
         size_t stop = row < lines->count ? lines->starts[row] : text.len;
-        struct on_leaf leaf = {.kind = ON_LEAF_ROW,
-                               .nested = is_nested(table),
-                               .row = row,
-                               .last_row = row,
-                               .text = on_str(text.data + at, stop - at)};
-        rc = giving->leaf(giving->user, &leaf);
+        struct notes_leaf leaf = {.kind = NOTES_LEAF_ROW,
+                                  .nested = is_nested(table),
+                                  .row = row,
+                                  .last_row = row,
+                                  .text = notes_str(text.data + at, stop - at)};
+        rc = sink->leaf(sink->user, &leaf);
     }
     return rc;
 }
 
 /* A table took the lines before its header as a paragraph without a place. */
-static void place_before_table(cmark_node *node, struct on_leaf *leaf)
+static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
 {
     cmark_node *table = cmark_node_next(node);
     uint32_t rows = 0;
@@ -401,31 +401,31 @@ static void place_before_table(cmark_node *node, struct on_leaf *leaf)
     leaf->row = leaf->last_row >= count ? leaf->last_row - count + 1 : 1;
 }
 
-static int give(const struct giving *giving, cmark_node *node)
+static int emit(const struct leaf_sink *sink, cmark_node *node)
 {
     cmark_node_type type = cmark_node_get_type(node);
-    struct on_leaf leaf = {.kind = ON_LEAF_PARAGRAPH};
+    struct notes_leaf leaf = {.kind = NOTES_LEAF_PARAGRAPH};
     if (cmark_gfm_extensions_get_table_columns(node) > 0) {
-        return give_table(giving, node);
+        return emit_table(sink, node);
     }
     if (type == CMARK_NODE_HEADING) {
-        leaf.kind = ON_LEAF_HEADING;
+        leaf.kind = NOTES_LEAF_HEADING;
         leaf.level = (unsigned)cmark_node_get_heading_level(node);
     } else if (type == CMARK_NODE_CODE_BLOCK) {
-        leaf.kind = ON_LEAF_CODE;
+        leaf.kind = NOTES_LEAF_CODE;
     } else if (type != CMARK_NODE_PARAGRAPH) {
         return 0;
     }
     leaf.nested = is_nested(node);
-    if (leaf.kind != ON_LEAF_CODE) {
+    if (leaf.kind != NOTES_LEAF_CODE) {
         leaf.text = content_of(node);
     }
     place_leaf(node, &leaf);
-    if (leaf.kind == ON_LEAF_PARAGRAPH) {
+    if (leaf.kind == NOTES_LEAF_PARAGRAPH) {
         place_before_table(node, &leaf);
         leaf.task = task_mark(node, leaf.text);
     }
-    return giving->leaf(giving->user, &leaf);
+    return sink->leaf(sink->user, &leaf);
 }
 
 static bool is_container(cmark_node *node)
@@ -436,15 +436,15 @@ static bool is_container(cmark_node *node)
            type == CMARK_NODE_FOOTNOTE_DEFINITION;
 }
 
-int on_blocks_each(struct on_blocks *blocks,
-                   int (*leaf)(void *user, const struct on_leaf *leaf), void *user)
+int notes_blocks_each(struct notes_blocks *blocks,
+                      int (*leaf)(void *user, const struct notes_leaf *leaf), void *user)
 {
-    const struct giving giving = {blocks, leaf, user};
+    const struct leaf_sink sink = {blocks, leaf, user};
     const cmark_parser *parser = blocks->parser;
     cmark_node *root = parser != NULL ? parser->root : NULL;
     cmark_node *node = root;
     while (node != NULL) {
-        int rc = is_container(node) ? 0 : give(&giving, node);
+        int rc = is_container(node) ? 0 : emit(&sink, node);
         if (rc != 0) {
             return rc;
         }

@@ -16,7 +16,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     do {
         at--;
     } while (at > 0 && ((unsigned char)text.data[at] & 0xc0) == 0x80);
-    return on_utf8_next(text, &at);
+    return notes_utf8_next(text, &at);
 }
 
 static bool is_space(int32_t c)
@@ -27,34 +27,34 @@ static bool is_space(int32_t c)
 
 static bool is_mark(int32_t c)
 {
-    return c == '_' || (!is_space(c) && !on_is_word(c));
+    return c == '_' || (!is_space(c) && !notes_is_word(c));
 }
 
-bool on_emphasis_add(struct on_scan *scan, struct ng_str text, size_t begin, size_t end)
+bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begin, size_t end)
 {
-    struct on_delimiters *all = &scan->delimiters;
+    struct notes_delimiters *all = &scan->delimiters;
     size_t behind = end;
     int32_t before = char_before(text, begin);
-    int32_t after = end < text.len ? on_utf8_next(text, &behind) : '\n';
+    int32_t after = end < text.len ? notes_utf8_next(text, &behind) : '\n';
     bool left = !is_space(after) && (!is_mark(after) || is_space(before) || is_mark(before));
     bool right = !is_space(before) && (!is_mark(before) || is_space(after) || is_mark(after));
     char c = text.data[begin];
     if (all->count == all->room) {
         size_t room = all->room == 0 ? 32 : all->room * 2;
-        struct on_delimiter *items = realloc(all->items, room * sizeof(*items));
+        struct notes_delimiter *items = realloc(all->items, room * sizeof(*items));
         if (items == NULL) {
             return false;
         }
         all->items = items;
         all->room = room;
     }
-    struct on_delimiter *item = &all->items[all->count];
-    *item = (struct on_delimiter){.at = scan->plain.len,
-                                  .len = end - begin,
-                                  .whole = end - begin,
-                                  .c = c,
-                                  .older = all->newest,
-                                  .newer = SIZE_MAX};
+    struct notes_delimiter *item = &all->items[all->count];
+    *item = (struct notes_delimiter){.at = scan->plain.len,
+                                     .len = end - begin,
+                                     .whole = end - begin,
+                                     .c = c,
+                                     .older = all->newest,
+                                     .newer = SIZE_MAX};
     item->opens = c == '_' ? left && (!right || is_mark(before)) : left;
     item->closes = c == '_' ? right && (!left || is_mark(after)) : right;
     if (c == '~' && end - begin > 2) {
@@ -67,9 +67,9 @@ bool on_emphasis_add(struct on_scan *scan, struct ng_str text, size_t begin, siz
     return true;
 }
 
-static void take_out(struct on_delimiters *all, size_t i)
+static void take_out(struct notes_delimiters *all, size_t i)
 {
-    const struct on_delimiter *item = &all->items[i];
+    const struct notes_delimiter *item = &all->items[i];
     if (item->older != SIZE_MAX) {
         all->items[item->older].newer = item->newer;
     }
@@ -80,14 +80,14 @@ static void take_out(struct on_delimiters *all, size_t i)
     }
 }
 
-static size_t kind_of(const struct on_delimiter *item)
+static size_t kind_of(const struct notes_delimiter *item)
 {
     size_t base = item->c == '*' ? 0 : 6;
     /* Only runs of one or two '~' open or close, and do not pair with each other. */
     return item->c == '~' ? 11 + item->len % 3 : base + (item->opens ? 3 : 0) + item->whole % 3;
 }
 
-static bool pairs(const struct on_delimiter *opener, const struct on_delimiter *closer)
+static bool pairs(const struct notes_delimiter *opener, const struct notes_delimiter *closer)
 {
     if (!opener->opens || opener->c != closer->c) {
         return false;
@@ -101,17 +101,17 @@ static bool pairs(const struct on_delimiter *opener, const struct on_delimiter *
 }
 
 /* Takes the inner marks of a pair away; runs between them are text. */
-static void use_pair(struct on_scan *scan, size_t opener, size_t closer)
+static void use_pair(struct notes_scan *scan, size_t opener, size_t closer)
 {
-    struct on_delimiters *all = &scan->delimiters;
-    struct on_delimiter *open = &all->items[opener];
-    struct on_delimiter *close = &all->items[closer];
+    struct notes_delimiters *all = &scan->delimiters;
+    struct notes_delimiter *open = &all->items[opener];
+    struct notes_delimiter *close = &all->items[closer];
     size_t count = open->c == '~' ? open->len : open->len >= 2 && close->len >= 2 ? 2 : 1;
     while (all->items[closer].older != opener) {
         take_out(all, all->items[closer].older);
     }
-    memset(scan->plain.data + open->at + open->len - count, ON_MARK_GONE, count);
-    memset(scan->plain.data + close->at, ON_MARK_GONE, count);
+    memset(scan->plain.data + open->at + open->len - count, NOTES_MARK_GONE, count);
+    memset(scan->plain.data + close->at, NOTES_MARK_GONE, count);
     open->len -= count;
     close->len -= count;
     close->at += count;
@@ -120,9 +120,9 @@ static void use_pair(struct on_scan *scan, size_t opener, size_t closer)
     }
 }
 
-void on_emphasis_pair(struct on_scan *scan, size_t bottom)
+void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
 {
-    struct on_delimiters *all = &scan->delimiters;
+    struct notes_delimiters *all = &scan->delimiters;
     size_t bottoms[KINDS]; /* below which no opener of this kind is left */
     size_t closer = bottom == SIZE_MAX ? all->newest : bottom;
     for (size_t i = 0; i < KINDS; i++) {
@@ -136,7 +136,7 @@ void on_emphasis_pair(struct on_scan *scan, size_t bottom)
         closer = all->items[bottom].newer;
     }
     while (closer != SIZE_MAX) {
-        const struct on_delimiter *item = &all->items[closer];
+        const struct notes_delimiter *item = &all->items[closer];
         size_t newer = item->newer;
         if (item->closes) {
             /* By order: the run at the bottom may have been taken out. SIZE_MAX + 1 is 0. */

@@ -13,12 +13,12 @@
 
 /* ---- wiki links */
 
-bool on_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
-                struct ng_str *ret_text, size_t *ret_end)
+bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
+                   struct ng_str *ret_text, size_t *ret_end)
 {
     size_t begin = at + 2;
     size_t bar = SIZE_MAX;
-    for (size_t i = begin; i + 1 < text.len && i - begin <= ON_WIKI_MAX; i++) {
+    for (size_t i = begin; i + 1 < text.len && i - begin <= NOTES_WIKI_MAX; i++) {
         char c = text.data[i];
         if (c == '\n' || c == '\r' || c == '`' || (c == '[' && text.data[i + 1] == '[')) {
             return false;
@@ -32,9 +32,10 @@ bool on_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
             if (bar != SIZE_MAX && bar > begin && text.data[bar - 1] == '\\') {
                 target_end--;
             }
-            struct ng_str target = on_trim(on_str(text.data + begin, target_end - begin));
-            struct ng_str label =
-                bar != SIZE_MAX ? on_trim(on_str(text.data + bar + 1, i - bar - 1)) : target;
+            struct ng_str target = notes_trim(notes_str(text.data + begin, target_end - begin));
+            struct ng_str label = bar != SIZE_MAX
+                                      ? notes_trim(notes_str(text.data + bar + 1, i - bar - 1))
+                                      : target;
             *ret_target = target;
             *ret_text = label.len > 0 ? label : target;
             *ret_end = i + 2;
@@ -44,7 +45,7 @@ bool on_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
     return false;
 }
 
-bool on_wiki_is_media(struct ng_str target)
+bool notes_wiki_is_media(struct ng_str target)
 {
     static const char *const endings[] = {"png",  "jpg",  "jpeg", "gif", "svg", "webp", "bmp",
                                           "avif", "mp3",  "wav",  "ogg", "m4a", "flac", "mp4",
@@ -74,7 +75,7 @@ static bool is_end(char c)
            c == '|' || c == 0x7f;
 }
 
-size_t on_address_end(struct ng_str text, size_t at)
+size_t notes_address_end(struct ng_str text, size_t at)
 {
     size_t begin = at;
     if (text.len - at > 8 && strncasecmp(text.data + at, "https://", 8) == 0) {
@@ -111,11 +112,11 @@ size_t on_address_end(struct ng_str text, size_t at)
 /* Letters, marks and digits of any alphabet, '_', '-', '/', and symbols as pictures. */
 static bool is_tag_part(int32_t c)
 {
-    return c == '-' || c == '/' || on_is_word(c) || c == 0x200d || c >= 0x1f000 ||
+    return c == '-' || c == '/' || notes_is_word(c) || c == 0x200d || c >= 0x1f000 ||
            (c >= 0x2600 && c <= 0x27bf);
 }
 
-size_t on_inline_tag_end(struct ng_str text, size_t at)
+size_t notes_inline_tag_end(struct ng_str text, size_t at)
 {
     bool begins = at == 0 || memchr(" \t\r\n", text.data[at - 1], 4) != NULL;
     bool word = false;
@@ -123,7 +124,7 @@ size_t on_inline_tag_end(struct ng_str text, size_t at)
     size_t end = at + 1;
     while (begins && end < text.len) {
         size_t next = end;
-        int32_t c = on_utf8_next(text, &next);
+        int32_t c = notes_utf8_next(text, &next);
         if (!is_tag_part(c) || next - at > TAG_MAX) {
             break;
         }
@@ -139,7 +140,7 @@ size_t on_inline_tag_end(struct ng_str text, size_t at)
 
 /* ---- entities */
 
-size_t on_entity_end(struct ng_str text, size_t at)
+size_t notes_entity_end(struct ng_str text, size_t at)
 {
     size_t end = at + 1;
     while (end < text.len && end - at < ENTITY_MAX && text.data[end] != ';') {
@@ -184,7 +185,7 @@ static const struct entity entities[] = {
 static int compare_entity(const void *key, const void *item)
 {
     const struct ng_str *name = key;
-    return on_compare(*name, ng_str_of(((const struct entity *)item)->name));
+    return notes_compare(*name, ng_str_of(((const struct entity *)item)->name));
 }
 
 /* Of the digits in "&#...;"; -1: none. */
@@ -211,21 +212,21 @@ static int32_t number_of(struct ng_str digits)
     return is_character ? (int32_t)number : 0xfffd;
 }
 
-void on_entity_add(struct on_buf *buf, struct ng_str entity)
+void notes_entity_add(struct notes_buf *buf, struct ng_str entity)
 {
     int32_t character = -1;
     if (entity.len > 3 && entity.data[1] == '#') {
-        character = number_of(on_str(entity.data + 2, entity.len - 3));
+        character = number_of(notes_str(entity.data + 2, entity.len - 3));
     } else if (entity.len > 2) {
-        struct ng_str name = on_str(entity.data + 1, entity.len - 2);
+        struct ng_str name = notes_str(entity.data + 1, entity.len - 2);
         const struct entity *found =
             bsearch(&name, entities, NG_COUNT(entities), sizeof(entities[0]), compare_entity);
         character = found != NULL ? found->character : -1;
     }
     if (character < 0) {
-        on_buf_add(buf, entity);
+        notes_buf_add(buf, entity);
         return;
     }
     char out[4];
-    on_buf_add(buf, on_str(out, on_utf8_put(character, out)));
+    notes_buf_add(buf, notes_str(out, notes_utf8_put(character, out)));
 }

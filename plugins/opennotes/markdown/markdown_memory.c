@@ -20,8 +20,8 @@ struct piece {
     size_t unused; /* keeps what follows aligned */
 };
 
-struct on_blocks_memory {
-    struct on_arena small;
+struct notes_blocks_memory {
+    struct notes_arena small;
     struct piece *free[SMALL_MAX / SMALL_STEP + 1];
     struct piece large; /* head of a ring */
     size_t used;
@@ -29,20 +29,20 @@ struct on_blocks_memory {
 };
 
 /* cmark-gfm's allocators get no argument of ours, so that each thread has its own at hand. */
-static _Thread_local struct on_blocks_memory *memory_now;
+static _Thread_local struct notes_blocks_memory *memory_now;
 static _Thread_local jmp_buf *memory_out;
 
-struct on_blocks_memory *on_blocks_memory_new(void)
+struct notes_blocks_memory *notes_blocks_memory_new(void)
 {
-    struct on_blocks_memory *memory = calloc(1, sizeof(*memory));
+    struct notes_blocks_memory *memory = calloc(1, sizeof(*memory));
     if (memory != NULL) {
-        on_arena_init(&memory->small, 0);
+        notes_arena_init(&memory->small, 0);
         memory->large.next = memory->large.prev = &memory->large;
     }
     return memory;
 }
 
-void on_blocks_memory_free(struct on_blocks_memory *memory)
+void notes_blocks_memory_free(struct notes_blocks_memory *memory)
 {
     if (memory == NULL) {
         return;
@@ -52,37 +52,37 @@ void on_blocks_memory_free(struct on_blocks_memory *memory)
         free(piece);
         piece = next;
     }
-    on_arena_done(&memory->small);
+    notes_arena_done(&memory->small);
     free(memory);
 }
 
-void on_blocks_memory_use(struct on_blocks_memory *memory, jmp_buf *out)
+void notes_blocks_memory_use(struct notes_blocks_memory *memory, jmp_buf *out)
 {
     memory_now = memory;
     memory_out = out;
 }
 
-size_t on_blocks_memory_used(void)
+size_t notes_blocks_memory_used(void)
 {
     return memory_now->used;
 }
 
-bool on_blocks_memory_is_full(const struct on_blocks_memory *memory)
+bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory)
 {
     return memory->full;
 }
 
-static struct piece *take_small(struct on_blocks_memory *memory, size_t size)
+static struct piece *take_small(struct notes_blocks_memory *memory, size_t size)
 {
     struct piece *piece = memory->free[size / SMALL_STEP];
     if (piece != NULL) {
         memory->free[size / SMALL_STEP] = piece->next;
         return piece;
     }
-    return on_arena_alloc(&memory->small, sizeof(*piece) + size);
+    return notes_arena_alloc(&memory->small, sizeof(*piece) + size);
 }
 
-static struct piece *take_large(struct on_blocks_memory *memory, size_t size)
+static struct piece *take_large(struct notes_blocks_memory *memory, size_t size)
 {
     struct piece *piece = malloc(sizeof(*piece) + size);
     if (piece != NULL) {
@@ -96,8 +96,8 @@ static struct piece *take_large(struct on_blocks_memory *memory, size_t size)
 
 static struct piece *take(size_t size)
 {
-    struct on_blocks_memory *memory = memory_now;
-    if (size > ON_BLOCKS_BYTES_MAX * 2 || memory->used > ON_BLOCKS_BYTES_MAX * 2 - size) {
+    struct notes_blocks_memory *memory = memory_now;
+    if (size > NOTES_BLOCKS_BYTES_MAX * 2 || memory->used > NOTES_BLOCKS_BYTES_MAX * 2 - size) {
         memory->full = true;
         longjmp(*memory_out, 1);
     }
@@ -131,8 +131,8 @@ static void memory_give_back(void *data)
 
 static void *memory_calloc(size_t count, size_t size)
 {
-    if (size != 0 && count > ON_BLOCKS_BYTES_MAX * 2 / size) {
-        count = ON_BLOCKS_BYTES_MAX * 2 / size + 1;
+    if (size != 0 && count > NOTES_BLOCKS_BYTES_MAX * 2 / size) {
+        count = NOTES_BLOCKS_BYTES_MAX * 2 / size + 1;
     }
     struct piece *piece = take(count * size);
     memset(piece + 1, 0, count * size);
@@ -153,7 +153,7 @@ static void *memory_realloc(void *data, size_t size)
     return piece + 1;
 }
 
-cmark_mem *on_blocks_memory_table(void)
+cmark_mem *notes_blocks_memory_table(void)
 {
     static cmark_mem table = {memory_calloc, memory_realloc, memory_give_back};
     return &table;
@@ -167,18 +167,18 @@ struct entry {
     unsigned age;
 };
 
-struct on_blocks_refs {
-    struct on_arena arena;
+struct notes_blocks_refs {
+    struct notes_arena arena;
     struct entry **table;
     size_t size;
 };
 
 /* White space within is one blank, case is folded. {NULL, 0}: no memory. */
-static struct ng_str normal(struct on_arena *arena, struct ng_str label)
+static struct ng_str normal(struct notes_arena *arena, struct ng_str label)
 {
-    char *out = on_arena_alloc(arena, label.len + 1);
+    char *out = notes_arena_alloc(arena, label.len + 1);
     size_t len = 0;
-    label = on_trim(label);
+    label = notes_trim(label);
     for (size_t i = 0; out != NULL && i < label.len; i++) {
         char c = label.data[i];
         bool blank = c == ' ' || (c >= '\t' && c <= '\r');
@@ -186,28 +186,28 @@ static struct ng_str normal(struct on_arena *arena, struct ng_str label)
             out[len++] = blank ? ' ' : c;
         }
     }
-    return out != NULL ? on_fold(arena, on_str(out, len)) : on_str(NULL, 0);
+    return out != NULL ? notes_fold(arena, notes_str(out, len)) : notes_str(NULL, 0);
 }
 
-static struct entry **find(const struct on_blocks_refs *refs, struct ng_str label)
+static struct entry **find(const struct notes_blocks_refs *refs, struct ng_str label)
 {
     struct entry **entry =
-        &refs->table[on_hash(label, (uint64_t)(uintptr_t)refs) & (refs->size - 1)];
-    while (*entry != NULL && !on_equal((*entry)->label, label)) {
+        &refs->table[notes_hash(label, (uint64_t)(uintptr_t)refs) & (refs->size - 1)];
+    while (*entry != NULL && !notes_equal((*entry)->label, label)) {
         entry = &(*entry)->next;
     }
     return entry;
 }
 
 /* Of several with one label the first in the text holds. */
-static bool add(struct on_blocks_refs *refs, const struct cmark_reference *reference)
+static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *reference)
 {
     const char *name = (const char *)reference->entry.label;
-    struct ng_str label = normal(&refs->arena, on_str(name, strlen(name)));
+    struct ng_str label = normal(&refs->arena, notes_str(name, strlen(name)));
     struct entry **place = label.data != NULL ? find(refs, label) : NULL;
     struct entry *entry = NULL;
     if (place != NULL) {
-        entry = *place != NULL ? *place : on_arena_alloc(&refs->arena, sizeof(*entry));
+        entry = *place != NULL ? *place : notes_arena_alloc(&refs->arena, sizeof(*entry));
     }
     if (entry == NULL) {
         return false;
@@ -217,14 +217,14 @@ static bool add(struct on_blocks_refs *refs, const struct cmark_reference *refer
         entry->age = reference->entry.age;
         bool empty = reference->url.data == NULL; /* `[a]: <>` */
         entry->target =
-            empty ? on_str("", 0)
-                  : on_str((const char *)reference->url.data, (size_t)reference->url.len);
+            empty ? notes_str("", 0)
+                  : notes_str((const char *)reference->url.data, (size_t)reference->url.len);
         *place = entry;
     }
     return true;
 }
 
-int on_blocks_refs_read(const cmark_map *map, struct on_blocks_refs **ret)
+int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret)
 {
     size_t size = 16;
     *ret = NULL;
@@ -234,12 +234,12 @@ int on_blocks_refs_read(const cmark_map *map, struct on_blocks_refs **ret)
     while (size < map->size) {
         size *= 2;
     }
-    struct on_blocks_refs *refs = calloc(1, sizeof(*refs));
+    struct notes_blocks_refs *refs = calloc(1, sizeof(*refs));
     if (refs == NULL) {
         return NG_EINTERNAL;
     }
     *ret = refs;
-    on_arena_init(&refs->arena, 0);
+    notes_arena_init(&refs->arena, 0);
     refs->table = calloc(size, sizeof(struct entry *));
     refs->size = size;
     bool added = refs->table != NULL;
@@ -250,28 +250,28 @@ int on_blocks_refs_read(const cmark_map *map, struct on_blocks_refs **ret)
     return added ? NG_OK : NG_EINTERNAL;
 }
 
-void on_blocks_refs_free(struct on_blocks_refs *refs)
+void notes_blocks_refs_free(struct notes_blocks_refs *refs)
 {
     if (refs != NULL) {
-        on_arena_done(&refs->arena);
+        notes_arena_done(&refs->arena);
         free(refs->table);
         free(refs);
     }
 }
 
-bool on_blocks_refs_find(const struct on_blocks_refs *refs, struct ng_str label,
-                         struct ng_str *ret_target)
+bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+                            struct ng_str *ret_target)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     if (refs == NULL || label.len > LABEL_MAX) {
         return false;
     }
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     struct ng_str wanted = normal(&arena, label);
     const struct entry *entry = wanted.len > 0 ? *find(refs, wanted) : NULL;
     if (entry != NULL) {
         *ret_target = entry->target;
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return entry != NULL;
 }

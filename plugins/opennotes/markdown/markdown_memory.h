@@ -9,29 +9,29 @@
 
 #include "text/text.h"
 
-struct on_blocks_memory;
+struct notes_blocks_memory;
 
 /* NULL: no memory. */
-struct on_blocks_memory *on_blocks_memory_new(void);
+struct notes_blocks_memory *notes_blocks_memory_new(void);
 /* Frees all that was taken from it. */
-void on_blocks_memory_free(struct on_blocks_memory *memory);
+void notes_blocks_memory_free(struct notes_blocks_memory *memory);
 /* What the calling thread's allocations come from until the next call. Where one fails `out` is
  * jumped to: cmark-gfm cannot be told. */
-void on_blocks_memory_use(struct on_blocks_memory *memory, jmp_buf *out);
-cmark_mem *on_blocks_memory_table(void);
+void notes_blocks_memory_use(struct notes_blocks_memory *memory, jmp_buf *out);
+cmark_mem *notes_blocks_memory_table(void);
 /* Bytes taken from the one in use. */
-size_t on_blocks_memory_used(void);
+size_t notes_blocks_memory_used(void);
 /* Was an allocation refused because of the limit? */
-bool on_blocks_memory_is_full(const struct on_blocks_memory *memory);
+bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory);
 
 /* ---- references, by label */
 
-struct on_blocks_refs;
+struct notes_blocks_refs;
 
 /* *ret NULL: there are none. NG_EINTERNAL: no memory. */
-int on_blocks_refs_read(const cmark_map *map, struct on_blocks_refs **ret);
-void on_blocks_refs_free(struct on_blocks_refs *refs);
-bool on_blocks_refs_find(const struct on_blocks_refs *refs, struct ng_str label,
-                         struct ng_str *ret_target);
+int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret);
+void notes_blocks_refs_free(struct notes_blocks_refs *refs);
+bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+                            struct ng_str *ret_target);
 
 #endif

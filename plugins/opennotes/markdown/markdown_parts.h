@@ -10,14 +10,14 @@
 /* ---- markdown_scan.c: the text of a paragraph, a heading or a cell */
 
 /* Stand in a plain text being made for what goes away; no UTF-8 holds such bytes. */
-#define ON_MARK_GONE '\xff'
-#define ON_MARK_IMAGE '\xfe' /* an image's text begins */
-#define ON_MARK_IMAGE_END '\xfd'
-#define ON_TICKS_MAX 80 /* backticks in a row that can begin code */
-#define ON_HTML_ENDS 4
+#define NOTES_MARK_GONE '\xff'
+#define NOTES_MARK_IMAGE '\xfe' /* an image's text begins */
+#define NOTES_MARK_IMAGE_END '\xfd'
+#define NOTES_TICKS_MAX 80 /* backticks in a row that can begin code */
+#define NOTES_HTML_ENDS 4
 
 /* A run of '*', '_' or '~' that may open or close emphasis. */
-struct on_delimiter {
+struct notes_delimiter {
     size_t at; /* in the plain text */
     size_t len;
     size_t older, newer; /* neighbours, SIZE_MAX: none */
@@ -26,14 +26,14 @@ struct on_delimiter {
     size_t whole; /* len as written */
 };
 
-struct on_delimiters {
-    struct on_delimiter *items;
+struct notes_delimiters {
+    struct notes_delimiter *items;
     size_t count, room;
     size_t newest; /* SIZE_MAX: none */
 };
 
-struct on_scan_link {
-    enum on_link_kind kind;
+struct notes_scan_link {
+    enum notes_link_kind kind;
     size_t at;             /* in the text of the block */
     size_t text, text_end; /* in the plain text; of a wiki link or address see `own` */
     struct ng_str own;     /* its text where it has one of its own */
@@ -42,7 +42,7 @@ struct on_scan_link {
     bool tag;              /* it is none but a tag, its name is `target` */
 };
 
-struct on_bracket {
+struct notes_bracket {
     size_t at;         /* in the text of the block */
     size_t plain;      /* in the plain text */
     size_t delimiters; /* the newest below it */
@@ -50,88 +50,88 @@ struct on_bracket {
     bool image, active, holds_bracket;
 };
 
-struct on_scan {
+struct notes_scan {
     struct ng_str text;
     size_t at;
-    const struct on_blocks *blocks;
+    const struct notes_blocks *blocks;
     bool whole_text; /* the plain text is wanted, not only that of links */
-    int (*found)(void *user, const struct on_scan_link *link);
+    int (*found)(void *user, const struct notes_scan_link *link);
     void *user;
     size_t hidden_to; /* links and tags that begin before it are in a comment */
     /* A line at `at` begins a comment "%%" that the text does not end: does a later one? */
     bool (*hides)(void *user, size_t at);
 
-    struct on_buf plain;
-    struct on_delimiters delimiters;
-    struct on_bracket *brackets;
+    struct notes_buf plain;
+    struct notes_delimiters delimiters;
+    struct notes_bracket *brackets;
     size_t bracket_count, bracket_room;
-    struct on_scan_link *links;
+    struct notes_scan_link *links;
     size_t link_count, link_room;
     bool ticks_known;
-    size_t last_ticks[ON_TICKS_MAX + 1]; /* where the last run of so many backticks begins */
-    bool no_end[ON_HTML_ENDS];           /* no such end is in the rest of the text */
+    size_t last_ticks[NOTES_TICKS_MAX + 1]; /* where the last run of so many backticks begins */
+    bool no_end[NOTES_HTML_ENDS];           /* no such end is in the rest of the text */
     int rc;
 };
 
-void on_scan_init(struct on_scan *scan, const struct on_blocks *blocks);
-void on_scan_done(struct on_scan *scan);
+void notes_scan_init(struct notes_scan *scan, const struct notes_blocks *blocks);
+void notes_scan_done(struct notes_scan *scan);
 /* Reads a text; links and tags are told in the order of the text. What `found` returned, or
  * NG_EINTERNAL: no memory. */
-int on_scan_text(struct on_scan *scan, struct ng_str text);
-/* The plain text from `at` to `end` without what went away, cut to ON_MARKDOWN_TEXT_MAX.
+int notes_scan_text(struct notes_scan *scan, struct ng_str text);
+/* The plain text from `at` to `end` without what went away, cut to NOTES_MARKDOWN_TEXT_MAX.
  * Images' texts are left out unless wanted. */
-void on_scan_plain(const struct on_scan *scan, size_t at, size_t end, bool images,
-                   struct on_buf *out);
+void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool images,
+                      struct notes_buf *out);
 
 /* ---- markdown_target.c: what stands behind the text of a link */
 
 /* "(target "title")" at text[at]: the target as written and the end behind ")". */
-bool on_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end);
+bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end);
 /* A target without its escapes, entities resolved. */
-void on_target_clean(struct on_buf *buf, struct ng_str target);
+void notes_target_clean(struct notes_buf *buf, struct ng_str target);
 /* "[label]" at text[at]. */
-bool on_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end);
+bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end);
 /* "<https://...>" or "<a@b>" at text[at]: the address between, and whether it is one of mail.
  */
-bool on_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address, bool *ret_mail,
-                    size_t *ret_end);
+bool notes_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address,
+                       bool *ret_mail, size_t *ret_end);
 /* An HTML tag at text[at] as "<a b='c'>" or "</a>"; its end, or `at`. */
-size_t on_html_end(struct ng_str text, size_t at);
+size_t notes_html_end(struct ng_str text, size_t at);
 
 /* ---- markdown_emphasis.c */
 
 /* Adds a run at `at` of the plain text. False: no memory. */
-bool on_emphasis_add(struct on_scan *scan, struct ng_str text, size_t begin, size_t end);
+bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begin, size_t end);
 /* Pairs the runs above `bottom` and takes them away. */
-void on_emphasis_pair(struct on_scan *scan, size_t bottom);
+void notes_emphasis_pair(struct notes_scan *scan, size_t bottom);
 
 /* ---- markdown_slug.c: anchors of headings, each once in a text */
 
-struct on_slugs {
-    struct on_arena arena;
-    struct on_slug_entry **table;
+struct notes_slugs {
+    struct notes_arena arena;
+    struct notes_slug_entry **table;
     size_t size, count;
 };
 
-void on_slugs_init(struct on_slugs *slugs);
-void on_slugs_done(struct on_slugs *slugs);
+void notes_slugs_init(struct notes_slugs *slugs);
+void notes_slugs_done(struct notes_slugs *slugs);
 /* {NULL, 0}: no memory. Lent until done. */
-struct ng_str on_slugs_make(struct on_slugs *slugs, struct ng_str heading);
+struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading);
 
 /* ---- markdown_inline.c: what cmark-gfm knows nothing of */
 
 /* A wiki link at text[at], "[[": its target, its text and the end behind "]]". */
-bool on_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
-                struct ng_str *ret_text, size_t *ret_end);
+bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
+                   struct ng_str *ret_text, size_t *ret_end);
 /* Does an embedded target name a picture, sound, film or PDF? */
-bool on_wiki_is_media(struct ng_str target);
+bool notes_wiki_is_media(struct ng_str target);
 /* The end of a bare web address that begins at text[at]; `at`: there is none. */
-size_t on_address_end(struct ng_str text, size_t at);
+size_t notes_address_end(struct ng_str text, size_t at);
 /* The end of a tag that begins at text[at], '#'; `at`: there is none. */
-size_t on_inline_tag_end(struct ng_str text, size_t at);
+size_t notes_inline_tag_end(struct ng_str text, size_t at);
 /* Appends what an HTML entity ("&amp;", "&#65;") stands for, or itself where it is unknown. */
-void on_entity_add(struct on_buf *buf, struct ng_str entity);
+void notes_entity_add(struct notes_buf *buf, struct ng_str entity);
 /* The end behind the ';' of what looks like an entity at text[at], '&'; `at`: it does not. */
-size_t on_entity_end(struct ng_str text, size_t at);
+size_t notes_entity_end(struct ng_str text, size_t at);
 
 #endif

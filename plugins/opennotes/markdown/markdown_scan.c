@@ -9,59 +9,59 @@
 #define BRACKETS_MAX 1000 /* open ones that can still become links */
 #define LINKS_MAX 10000   /* found within open brackets */
 
-void on_scan_init(struct on_scan *scan, const struct on_blocks *blocks)
+void notes_scan_init(struct notes_scan *scan, const struct notes_blocks *blocks)
 {
-    *scan = (struct on_scan){.blocks = blocks, .delimiters = {.newest = SIZE_MAX}};
-    on_buf_init(&scan->plain, SIZE_MAX / 4);
+    *scan = (struct notes_scan){.blocks = blocks, .delimiters = {.newest = SIZE_MAX}};
+    notes_buf_init(&scan->plain, SIZE_MAX / 4);
 }
 
-void on_scan_done(struct on_scan *scan)
+void notes_scan_done(struct notes_scan *scan)
 {
-    on_buf_done(&scan->plain);
+    notes_buf_done(&scan->plain);
     free(scan->delimiters.items);
     free(scan->brackets);
     free(scan->links);
-    *scan = (struct on_scan){.blocks = NULL};
+    *scan = (struct notes_scan){.blocks = NULL};
 }
 
 /* ---- plain text */
 
-static bool is_kept(const struct on_scan *scan)
+static bool is_kept(const struct notes_scan *scan)
 {
     return scan->whole_text || scan->bracket_count > 0;
 }
 
-static void put(struct on_scan *scan, struct ng_str text)
+static void put(struct notes_scan *scan, struct ng_str text)
 {
     if (is_kept(scan)) {
-        on_buf_add(&scan->plain, text);
+        notes_buf_add(&scan->plain, text);
     }
 }
 
-static void put_source(struct on_scan *scan, size_t end)
+static void put_source(struct notes_scan *scan, size_t end)
 {
-    put(scan, on_str(scan->text.data + scan->at, end - scan->at));
+    put(scan, notes_str(scan->text.data + scan->at, end - scan->at));
     scan->at = end;
 }
 
-void on_scan_plain(const struct on_scan *scan, size_t at, size_t end, bool images,
-                   struct on_buf *out)
+void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool images,
+                      struct notes_buf *out)
 {
-    struct ng_str plain = on_buf_str(&scan->plain);
+    struct ng_str plain = notes_buf_str(&scan->plain);
     unsigned depth = 0;
     size_t from = at;
     for (size_t i = at; i <= end && out->rc == NG_OK; i++) {
-        char c = i < end ? plain.data[i] : ON_MARK_GONE;
-        bool mark = c == ON_MARK_GONE || c == ON_MARK_IMAGE || c == ON_MARK_IMAGE_END;
+        char c = i < end ? plain.data[i] : NOTES_MARK_GONE;
+        bool mark = c == NOTES_MARK_GONE || c == NOTES_MARK_IMAGE || c == NOTES_MARK_IMAGE_END;
         if (!mark) {
             continue;
         }
         if (depth == 0 || images) {
-            struct ng_str part = on_str(plain.data + from, i - from);
-            on_buf_add(out, on_utf8_cut(part, ON_MARKDOWN_TEXT_MAX - out->len));
+            struct ng_str part = notes_str(plain.data + from, i - from);
+            notes_buf_add(out, notes_utf8_cut(part, NOTES_MARKDOWN_TEXT_MAX - out->len));
         }
-        depth += c == ON_MARK_IMAGE;
-        depth -= c == ON_MARK_IMAGE_END;
+        depth += c == NOTES_MARK_IMAGE;
+        depth -= c == NOTES_MARK_IMAGE_END;
         from = i + 1;
     }
 }
@@ -69,20 +69,20 @@ void on_scan_plain(const struct on_scan *scan, size_t at, size_t end, bool image
 /* ---- what was found */
 
 /* What nothing can take back any more goes out. */
-static void tell(struct on_scan *scan)
+static void tell(struct notes_scan *scan)
 {
     for (size_t i = 0; i < scan->link_count && scan->rc == NG_OK; i++) {
         scan->rc = scan->found(scan->user, &scan->links[i]);
     }
     scan->link_count = 0;
     if (!scan->whole_text) {
-        on_buf_clear(&scan->plain);
+        notes_buf_clear(&scan->plain);
         scan->delimiters.count = 0;
         scan->delimiters.newest = SIZE_MAX;
     }
 }
 
-static void tell_settled(struct on_scan *scan)
+static void tell_settled(struct notes_scan *scan)
 {
     if (scan->link_count > LINKS_MAX) {
         scan->bracket_count = 0;
@@ -96,14 +96,14 @@ static void tell_settled(struct on_scan *scan)
     tell(scan);
 }
 
-static void add_link(struct on_scan *scan, struct on_scan_link link)
+static void add_link(struct notes_scan *scan, struct notes_scan_link link)
 {
     if (link.at < scan->hidden_to) {
         return;
     }
     if (scan->link_count == scan->link_room) {
         size_t room = scan->link_room == 0 ? 16 : scan->link_room * 2;
-        struct on_scan_link *links = realloc(scan->links, room * sizeof(*links));
+        struct notes_scan_link *links = realloc(scan->links, room * sizeof(*links));
         if (links == NULL) {
             scan->rc = NG_EINTERNAL;
             return;
@@ -125,7 +125,7 @@ static size_t ticks_end(struct ng_str text, size_t at)
 }
 
 /* Where the last run of each length is: one look through the text, not one for each run. */
-static void know_ticks(struct on_scan *scan)
+static void know_ticks(struct notes_scan *scan)
 {
     memset(scan->last_ticks, 0, sizeof(scan->last_ticks));
     scan->ticks_known = true;
@@ -136,7 +136,7 @@ static void know_ticks(struct on_scan *scan)
         }
         at = (size_t)(tick - scan->text.data);
         size_t end = ticks_end(scan->text, at);
-        if (end - at <= ON_TICKS_MAX) {
+        if (end - at <= NOTES_TICKS_MAX) {
             scan->last_ticks[end - at] = at;
         }
         at = end;
@@ -144,36 +144,36 @@ static void know_ticks(struct on_scan *scan)
 }
 
 /* Line ends within code are blanks; one blank on each side belongs to the marks. */
-static void put_code(struct on_scan *scan, struct ng_str code)
+static void put_code(struct notes_scan *scan, struct ng_str code)
 {
-    bool blank = on_trim(code).len == 0;
+    bool blank = notes_trim(code).len == 0;
     if (!blank && code.len > 2 && memchr(" \n", code.data[0], 2) != NULL &&
         memchr(" \n", code.data[code.len - 1], 2) != NULL) {
-        code = on_str(code.data + 1, code.len - 2);
+        code = notes_str(code.data + 1, code.len - 2);
     }
     for (size_t at = 0; at < code.len && is_kept(scan);) {
         const char *lf = memchr(code.data + at, '\n', code.len - at);
         size_t end = lf != NULL ? (size_t)(lf - code.data) : code.len;
-        put(scan, on_str(code.data + at, end - at));
-        put(scan, on_str(" ", lf != NULL ? 1 : 0));
+        put(scan, notes_str(code.data + at, end - at));
+        put(scan, notes_str(" ", lf != NULL ? 1 : 0));
         at = end + 1;
     }
 }
 
-static void read_code(struct on_scan *scan)
+static void read_code(struct notes_scan *scan)
 {
     size_t begin = ticks_end(scan->text, scan->at);
     size_t count = begin - scan->at;
     if (!scan->ticks_known) {
         know_ticks(scan);
     }
-    bool closed = count <= ON_TICKS_MAX && scan->last_ticks[count] >= begin;
+    bool closed = count <= NOTES_TICKS_MAX && scan->last_ticks[count] >= begin;
     for (size_t at = begin; closed;) {
         const char *tick = memchr(scan->text.data + at, '`', scan->text.len - at);
         at = (size_t)(tick - scan->text.data);
         size_t end = ticks_end(scan->text, at);
         if (end - at == count) {
-            put_code(scan, on_str(scan->text.data + begin, at - begin));
+            put_code(scan, notes_str(scan->text.data + begin, at - begin));
             scan->at = end;
             return;
         }
@@ -183,15 +183,16 @@ static void read_code(struct on_scan *scan)
 }
 
 /* Comments and what else begins with "<!" or "<?"; the end, or `at`. */
-static size_t special_end(struct on_scan *scan, size_t at)
+static size_t special_end(struct notes_scan *scan, size_t at)
 {
     static const struct {
         const char *begin, *end;
-    } kinds[ON_HTML_ENDS] = {{"<!--", "-->"}, {"<?", "?>"}, {"<![CDATA[", "]]>"}, {"<!", ">"}};
-    struct ng_str rest = on_str(scan->text.data + at, scan->text.len - at);
+    } kinds[NOTES_HTML_ENDS] = {
+        {"<!--", "-->"}, {"<?", "?>"}, {"<![CDATA[", "]]>"}, {"<!", ">"}};
+    struct ng_str rest = notes_str(scan->text.data + at, scan->text.len - at);
     for (size_t i = 0; i < NG_COUNT(kinds); i++) {
         size_t len = strlen(kinds[i].begin);
-        if (!on_begins(rest, kinds[i].begin)) {
+        if (!notes_begins(rest, kinds[i].begin)) {
             continue;
         }
         bool letter =
@@ -199,34 +200,34 @@ static size_t special_end(struct on_scan *scan, size_t at)
         if (scan->no_end[i] || (i == 3 && !letter)) {
             return at;
         }
-        size_t end = on_find(rest, ng_str_of(kinds[i].end), i == 0 ? 2 : len);
+        size_t end = notes_find(rest, ng_str_of(kinds[i].end), i == 0 ? 2 : len);
         scan->no_end[i] = end == SIZE_MAX;
         return end != SIZE_MAX ? at + end + strlen(kinds[i].end) : at;
     }
     return at;
 }
 
-static void read_angle(struct on_scan *scan)
+static void read_angle(struct notes_scan *scan)
 {
     struct ng_str address;
     bool mail = false;
     size_t end = 0;
-    if (on_autolink_at(scan->text, scan->at, &address, &mail, &end)) {
+    if (notes_autolink_at(scan->text, scan->at, &address, &mail, &end)) {
         size_t plain = scan->plain.len;
         put(scan, address);
-        struct on_scan_link link = {.kind = ON_LINK_AUTO,
-                                    .at = scan->at,
-                                    .text = plain,
-                                    .text_end = scan->plain.len,
-                                    .own = address,
-                                    .target = address};
+        struct notes_scan_link link = {.kind = NOTES_LINK_AUTO,
+                                       .at = scan->at,
+                                       .text = plain,
+                                       .text_end = scan->plain.len,
+                                       .own = address,
+                                       .target = address};
         link.mail = mail;
         add_link(scan, link);
         scan->at = end;
         return;
     }
     end = special_end(scan, scan->at);
-    end = end > scan->at ? end : on_html_end(scan->text, scan->at);
+    end = end > scan->at ? end : notes_html_end(scan->text, scan->at);
     if (end > scan->at) {
         scan->at = end;
     } else {
@@ -236,7 +237,7 @@ static void read_angle(struct on_scan *scan)
 
 /* ---- brackets */
 
-static void push_bracket(struct on_scan *scan, bool image)
+static void push_bracket(struct notes_scan *scan, bool image)
 {
     if (scan->bracket_count > 0) {
         scan->brackets[scan->bracket_count - 1].holds_bracket = true;
@@ -246,7 +247,7 @@ static void push_bracket(struct on_scan *scan, bool image)
     }
     if (scan->bracket_count == scan->bracket_room) {
         size_t room = scan->bracket_room == 0 ? 16 : scan->bracket_room * 2;
-        struct on_bracket *brackets = realloc(scan->brackets, room * sizeof(*brackets));
+        struct notes_bracket *brackets = realloc(scan->brackets, room * sizeof(*brackets));
         if (brackets == NULL) {
             scan->rc = NG_EINTERNAL;
             return;
@@ -255,27 +256,28 @@ static void push_bracket(struct on_scan *scan, bool image)
         scan->bracket_room = room;
     }
     scan->brackets[scan->bracket_count++] =
-        (struct on_bracket){.at = scan->at,
-                            .plain = scan->plain.len,
-                            .delimiters = scan->delimiters.newest,
-                            .links = scan->link_count,
-                            .image = image,
-                            .active = true};
+        (struct notes_bracket){.at = scan->at,
+                               .plain = scan->plain.len,
+                               .delimiters = scan->delimiters.newest,
+                               .links = scan->link_count,
+                               .image = image,
+                               .active = true};
     put_source(scan, scan->at + (image ? 2 : 1));
 }
 
 /* What a bracket that ends here is: its kind, target and end; 0: it is text. */
-static enum on_link_kind resolve(struct on_scan *scan, const struct on_bracket *bracket,
-                                 struct ng_str *ret_target, size_t *ret_end)
+static enum notes_link_kind resolve(struct notes_scan *scan,
+                                    const struct notes_bracket *bracket,
+                                    struct ng_str *ret_target, size_t *ret_end)
 {
     struct ng_str text = scan->text;
     size_t begin = bracket->at + (bracket->image ? 2 : 1);
-    struct ng_str label = on_str(text.data + begin, scan->at - begin);
+    struct ng_str label = notes_str(text.data + begin, scan->at - begin);
     struct ng_str second;
-    if (on_target_at(text, scan->at + 1, ret_target, ret_end)) {
-        return ON_LINK_INLINE;
+    if (notes_target_at(text, scan->at + 1, ret_target, ret_end)) {
+        return NOTES_LINK_INLINE;
     }
-    bool full = on_label_at(text, scan->at + 1, &second, ret_end);
+    bool full = notes_label_at(text, scan->at + 1, &second, ret_end);
     if (full && second.len > 0) {
         label = second;
     } else {
@@ -284,10 +286,10 @@ static enum on_link_kind resolve(struct on_scan *scan, const struct on_bracket *
             return 0;
         }
     }
-    return on_blocks_reference(scan->blocks, label, ret_target) ? ON_LINK_REFERENCE : 0;
+    return notes_blocks_reference(scan->blocks, label, ret_target) ? NOTES_LINK_REFERENCE : 0;
 }
 
-static void close_bracket(struct on_scan *scan)
+static void close_bracket(struct notes_scan *scan)
 {
     struct ng_str target = {NULL, 0};
     size_t end = 0;
@@ -295,9 +297,9 @@ static void close_bracket(struct on_scan *scan)
         put_source(scan, scan->at + 1);
         return;
     }
-    const struct on_bracket bracket = scan->brackets[--scan->bracket_count];
-    enum on_link_kind kind =
-        bracket.active ? resolve(scan, &bracket, &target, &end) : (enum on_link_kind)0;
+    const struct notes_bracket bracket = scan->brackets[--scan->bracket_count];
+    enum notes_link_kind kind =
+        bracket.active ? resolve(scan, &bracket, &target, &end) : (enum notes_link_kind)0;
     if (kind == 0) {
         scan->bracket_count++; /* keeps the plain text while the mark is put */
         put_source(scan, scan->at + 1);
@@ -305,22 +307,22 @@ static void close_bracket(struct on_scan *scan)
         tell_settled(scan);
         return;
     }
-    on_emphasis_pair(scan, bracket.delimiters);
+    notes_emphasis_pair(scan, bracket.delimiters);
     scan->link_count = bracket.links < scan->link_count ? bracket.links : scan->link_count;
     if (scan->plain.rc != NG_OK) {
         scan->rc = NG_EINTERNAL;
         return;
     }
-    scan->plain.data[bracket.plain] = bracket.image ? ON_MARK_IMAGE : ON_MARK_GONE;
+    scan->plain.data[bracket.plain] = bracket.image ? NOTES_MARK_IMAGE : NOTES_MARK_GONE;
     if (bracket.image) {
-        scan->plain.data[bracket.plain + 1] = ON_MARK_GONE;
-        on_buf_add_char(&scan->plain, ON_MARK_IMAGE_END);
+        scan->plain.data[bracket.plain + 1] = NOTES_MARK_GONE;
+        notes_buf_add_char(&scan->plain, NOTES_MARK_IMAGE_END);
     } else {
-        add_link(scan, (struct on_scan_link){.kind = kind,
-                                             .at = bracket.at,
-                                             .text = bracket.plain + 1,
-                                             .text_end = scan->plain.len,
-                                             .target = target});
+        add_link(scan, (struct notes_scan_link){.kind = kind,
+                                                .at = bracket.at,
+                                                .text = bracket.plain + 1,
+                                                .text_end = scan->plain.len,
+                                                .target = target});
         for (size_t i = 0; i < scan->bracket_count; i++) {
             scan->brackets[i].active = scan->brackets[i].active && scan->brackets[i].image;
         }
@@ -330,17 +332,17 @@ static void close_bracket(struct on_scan *scan)
 }
 
 /* A wiki link whose "[[" is at `at`; `embedded`: behind '!'. */
-static bool read_wiki(struct on_scan *scan, size_t at, bool embedded)
+static bool read_wiki(struct notes_scan *scan, size_t at, bool embedded)
 {
-    struct on_scan_link link = {.kind = ON_LINK_WIKI, .at = at};
+    struct notes_scan_link link = {.kind = NOTES_LINK_WIKI, .at = at};
     struct ng_str text = scan->text;
     size_t end = 0;
     bool opens = at + 2 < text.len && text.data[at] == '[' && text.data[at + 1] == '[' &&
                  text.data[at + 2] != '[';
-    if (!opens || !on_wiki_at(text, at, &link.target, &link.own, &end)) {
+    if (!opens || !notes_wiki_at(text, at, &link.target, &link.own, &end)) {
         return false;
     }
-    if (!embedded || !on_wiki_is_media(link.target)) {
+    if (!embedded || !notes_wiki_is_media(link.target)) {
         link.text = scan->plain.len;
         put(scan, link.own);
         link.text_end = scan->plain.len;
@@ -350,14 +352,14 @@ static bool read_wiki(struct on_scan *scan, size_t at, bool embedded)
     return true;
 }
 
-static void read_bracket(struct on_scan *scan)
+static void read_bracket(struct notes_scan *scan)
 {
     if (!read_wiki(scan, scan->at, false)) {
         push_bracket(scan, false);
     }
 }
 
-static void read_bang(struct on_scan *scan)
+static void read_bang(struct notes_scan *scan)
 {
     bool opens = scan->at + 1 < scan->text.len && scan->text.data[scan->at + 1] == '[';
     if (!opens) {
@@ -369,32 +371,32 @@ static void read_bang(struct on_scan *scan)
 
 /* ---- the rest */
 
-static void read_address(struct on_scan *scan)
+static void read_address(struct notes_scan *scan)
 {
     size_t at = scan->at;
     bool goes_on = at > 0 && (unsigned char)scan->text.data[at - 1] < 0x80 &&
-                   on_is_word(scan->text.data[at - 1]);
-    size_t end = goes_on ? at : on_address_end(scan->text, at);
+                   notes_is_word(scan->text.data[at - 1]);
+    size_t end = goes_on ? at : notes_address_end(scan->text, at);
     if (end == at) {
         put_source(scan, at + 1);
         return;
     }
-    struct on_scan_link link = {.kind = ON_LINK_AUTO, .at = at, .text = scan->plain.len};
-    link.own = link.target = on_str(scan->text.data + at, end - at);
+    struct notes_scan_link link = {.kind = NOTES_LINK_AUTO, .at = at, .text = scan->plain.len};
+    link.own = link.target = notes_str(scan->text.data + at, end - at);
     put_source(scan, end);
     link.text_end = scan->plain.len;
     add_link(scan, link);
 }
 
-static void read_tag(struct on_scan *scan)
+static void read_tag(struct notes_scan *scan)
 {
-    size_t end = on_inline_tag_end(scan->text, scan->at);
+    size_t end = notes_inline_tag_end(scan->text, scan->at);
     if (end == scan->at) {
         put_source(scan, scan->at + 1);
         return;
     }
-    struct on_scan_link link = {.at = scan->at, .tag = true};
-    link.target = on_str(scan->text.data + scan->at + 1, end - scan->at - 1);
+    struct notes_scan_link link = {.at = scan->at, .tag = true};
+    link.target = notes_str(scan->text.data + scan->at + 1, end - scan->at - 1);
     put_source(scan, end);
     add_link(scan, link);
 }
@@ -407,14 +409,14 @@ static bool begins_line(struct ng_str text, size_t at)
     return at == 0 || text.data[at - 1] == '\n' || text.data[at - 1] == '\r';
 }
 
-static void read_comment(struct on_scan *scan)
+static void read_comment(struct notes_scan *scan)
 {
     size_t at = scan->at;
     if (at + 1 >= scan->text.len || scan->text.data[at + 1] != '%') {
         put_source(scan, at + 1);
         return;
     }
-    size_t end = on_find(scan->text, on_str("%%", 2), at + 2);
+    size_t end = notes_find(scan->text, notes_str("%%", 2), at + 2);
     if (end != SIZE_MAX) {
         scan->at = end + 2;
         return;
@@ -425,11 +427,11 @@ static void read_comment(struct on_scan *scan)
     put_source(scan, at + 2);
 }
 
-static void read_escape(struct on_scan *scan)
+static void read_escape(struct notes_scan *scan)
 {
     char next = scan->at + 1 < scan->text.len ? scan->text.data[scan->at + 1] : '\0';
     bool punct = next != '\0' && (unsigned char)next < 0x7f && next > ' ' &&
-                 (next == '_' || !on_is_word(next));
+                 (next == '_' || !notes_is_word(next));
     if (!punct) {
         bool breaks = next == '\n' || next == '\r';
         scan->at += breaks;
@@ -440,7 +442,7 @@ static void read_escape(struct on_scan *scan)
     put_source(scan, scan->at + 1);
 }
 
-static void read_line_end(struct on_scan *scan)
+static void read_line_end(struct notes_scan *scan)
 {
     /* Not the end of a link's text. */
     size_t least = scan->link_count > 0 ? scan->links[scan->link_count - 1].text_end : 0;
@@ -452,34 +454,34 @@ static void read_line_end(struct on_scan *scan)
            memchr(" \t\r\n", scan->text.data[scan->at], 4) != NULL) {
         scan->at++;
     }
-    put(scan, on_str(" ", 1));
+    put(scan, notes_str(" ", 1));
 }
 
-static void read_run(struct on_scan *scan)
+static void read_run(struct notes_scan *scan)
 {
     size_t end = scan->at;
     char c = scan->text.data[scan->at];
     while (end < scan->text.len && scan->text.data[end] == c) {
         end++;
     }
-    if (is_kept(scan) && !on_emphasis_add(scan, scan->text, scan->at, end)) {
+    if (is_kept(scan) && !notes_emphasis_add(scan, scan->text, scan->at, end)) {
         scan->rc = NG_EINTERNAL;
     }
     put_source(scan, end);
 }
 
-static void read_entity(struct on_scan *scan)
+static void read_entity(struct notes_scan *scan)
 {
-    size_t end = on_entity_end(scan->text, scan->at);
+    size_t end = notes_entity_end(scan->text, scan->at);
     if (end > scan->at && is_kept(scan)) {
-        on_entity_add(&scan->plain, on_str(scan->text.data + scan->at, end - scan->at));
+        notes_entity_add(&scan->plain, notes_str(scan->text.data + scan->at, end - scan->at));
         scan->at = end;
     } else {
         put_source(scan, end > scan->at ? end : scan->at + 1);
     }
 }
 
-static void read_plain(struct on_scan *scan)
+static void read_plain(struct notes_scan *scan)
 {
     static const char special[] = "\\`<[]!&*_~\n\rhH#%";
     size_t end = scan->at + 1;
@@ -490,7 +492,7 @@ static void read_plain(struct on_scan *scan)
     put_source(scan, end);
 }
 
-static void step(struct on_scan *scan)
+static void step(struct notes_scan *scan)
 {
     switch (scan->text.data[scan->at]) {
     case '\\':
@@ -538,7 +540,7 @@ static void step(struct on_scan *scan)
     }
 }
 
-int on_scan_text(struct on_scan *scan, struct ng_str text)
+int notes_scan_text(struct notes_scan *scan, struct ng_str text)
 {
     scan->text = text;
     scan->at = 0;
@@ -548,7 +550,7 @@ int on_scan_text(struct on_scan *scan, struct ng_str text)
     scan->delimiters.count = 0;
     scan->delimiters.newest = SIZE_MAX;
     memset(scan->no_end, 0, sizeof(scan->no_end));
-    on_buf_clear(&scan->plain);
+    notes_buf_clear(&scan->plain);
     while (scan->at < text.len && scan->rc == NG_OK) {
         step(scan);
         if (scan->bracket_count == 0 && scan->link_count > 0) {
@@ -561,7 +563,7 @@ int on_scan_text(struct on_scan *scan, struct ng_str text)
         tell(scan);
     }
     if (scan->rc == NG_OK && scan->whole_text) {
-        on_emphasis_pair(scan, SIZE_MAX);
+        notes_emphasis_pair(scan, SIZE_MAX);
     }
     return scan->rc;
 }

@@ -12,24 +12,24 @@
 #define SLUGS_FIRST_SIZE 64
 #define SUFFIX_SIZE 24
 
-struct on_slug_entry {
-    struct on_slug_entry *next;
+struct notes_slug_entry {
+    struct notes_slug_entry *next;
     struct ng_str slug;
     uint64_t hash;
     uint64_t repeated; /* the highest number tried behind it */
 };
 
-void on_slugs_init(struct on_slugs *slugs)
+void notes_slugs_init(struct notes_slugs *slugs)
 {
-    *slugs = (struct on_slugs){.table = NULL};
-    on_arena_init(&slugs->arena, 0);
+    *slugs = (struct notes_slugs){.table = NULL};
+    notes_arena_init(&slugs->arena, 0);
 }
 
-void on_slugs_done(struct on_slugs *slugs)
+void notes_slugs_done(struct notes_slugs *slugs)
 {
     free(slugs->table);
     slugs->table = NULL;
-    on_arena_done(&slugs->arena);
+    notes_arena_done(&slugs->arena);
 }
 
 /* FNV-1a: texts that collide on purpose only cost the one who wrote them, in one note. */
@@ -42,29 +42,29 @@ static uint64_t hash_of(struct ng_str text)
     return hash;
 }
 
-static struct on_slug_entry *find(const struct on_slugs *slugs, struct ng_str slug)
+static struct notes_slug_entry *find(const struct notes_slugs *slugs, struct ng_str slug)
 {
     if (slugs->size == 0) {
         return NULL;
     }
     uint64_t hash = hash_of(slug);
-    struct on_slug_entry *entry = slugs->table[hash & (slugs->size - 1)];
-    while (entry != NULL && !(entry->hash == hash && on_equal(entry->slug, slug))) {
+    struct notes_slug_entry *entry = slugs->table[hash & (slugs->size - 1)];
+    while (entry != NULL && !(entry->hash == hash && notes_equal(entry->slug, slug))) {
         entry = entry->next;
     }
     return entry;
 }
 
-static bool grow(struct on_slugs *slugs)
+static bool grow(struct notes_slugs *slugs)
 {
     size_t size = slugs->size == 0 ? SLUGS_FIRST_SIZE : slugs->size * 2;
-    struct on_slug_entry **table = calloc(size, sizeof(struct on_slug_entry *));
+    struct notes_slug_entry **table = calloc(size, sizeof(struct notes_slug_entry *));
     if (table == NULL) {
         return false;
     }
     for (size_t i = 0; i < slugs->size; i++) {
         while (slugs->table[i] != NULL) {
-            struct on_slug_entry *entry = slugs->table[i];
+            struct notes_slug_entry *entry = slugs->table[i];
             slugs->table[i] = entry->next;
             entry->next = table[entry->hash & (size - 1)];
             table[entry->hash & (size - 1)] = entry;
@@ -77,11 +77,11 @@ static bool grow(struct on_slugs *slugs)
 }
 
 /* `slug` lies in the arena. */
-static struct ng_str insert(struct on_slugs *slugs, struct ng_str slug)
+static struct ng_str insert(struct notes_slugs *slugs, struct ng_str slug)
 {
-    struct on_slug_entry *entry = on_arena_alloc(&slugs->arena, sizeof(*entry));
+    struct notes_slug_entry *entry = notes_arena_alloc(&slugs->arena, sizeof(*entry));
     if (entry == NULL || (slugs->count >= slugs->size && !grow(slugs))) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     entry->slug = slug;
     entry->hash = hash_of(slug);
@@ -91,45 +91,45 @@ static struct ng_str insert(struct on_slugs *slugs, struct ng_str slug)
     return slug;
 }
 
-static struct ng_str plain_slug(struct on_slugs *slugs, struct ng_str heading)
+static struct ng_str plain_slug(struct notes_slugs *slugs, struct ng_str heading)
 {
     /* Lower case may take more bytes: at most 3 for 2. */
-    char *data = on_arena_alloc(&slugs->arena, heading.len * 2 + 8);
+    char *data = notes_arena_alloc(&slugs->arena, heading.len * 2 + 8);
     size_t len = 0;
     if (data == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     for (size_t at = 0; at < heading.len;) {
-        int32_t c = on_utf8_next(heading, &at);
+        int32_t c = notes_utf8_next(heading, &at);
         if (c == ' ' || c == '-') {
             data[len++] = '-';
-        } else if (on_is_word(c)) {
-            len += on_utf8_put(utf8proc_tolower(c), data + len);
+        } else if (notes_is_word(c)) {
+            len += notes_utf8_put(utf8proc_tolower(c), data + len);
         }
     }
-    return on_str(data, len);
+    return notes_str(data, len);
 }
 
-struct ng_str on_slugs_make(struct on_slugs *slugs, struct ng_str heading)
+struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading)
 {
     struct ng_str base = plain_slug(slugs, heading);
     if (base.data == NULL) {
         return base;
     }
-    struct on_slug_entry *taken = find(slugs, base);
+    struct notes_slug_entry *taken = find(slugs, base);
     if (taken == NULL) {
         return insert(slugs, base);
     }
-    char *data = on_arena_alloc(&slugs->arena, base.len + SUFFIX_SIZE);
+    char *data = notes_arena_alloc(&slugs->arena, base.len + SUFFIX_SIZE);
     if (data == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     memcpy(data, base.data, base.len);
     for (;;) {
         taken->repeated++;
         int len = snprintf(data + base.len, SUFFIX_SIZE, "-%llu",
                            (unsigned long long)taken->repeated);
-        struct ng_str slug = on_str(data, base.len + (size_t)len);
+        struct ng_str slug = notes_str(data, base.len + (size_t)len);
         if (find(slugs, slug) == NULL) {
             return insert(slugs, slug);
         }

@@ -53,7 +53,7 @@ static bool angle_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
     size_t begin = *at + 1;
     for (size_t i = begin; i < text.len; i = behind_escape(text, i)) {
         if (text.data[i] == '>') {
-            *ret_target = on_str(text.data + begin, i - begin);
+            *ret_target = notes_str(text.data + begin, i - begin);
             *at = i + 1;
             return true;
         }
@@ -79,7 +79,7 @@ static bool plain_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
         }
         i = behind_escape(text, i);
     }
-    *ret_target = on_str(text.data + begin, i - begin);
+    *ret_target = notes_str(text.data + begin, i - begin);
     *at = i;
     return open == 0;
 }
@@ -103,13 +103,13 @@ static size_t title_end(struct ng_str text, size_t at)
     return at;
 }
 
-bool on_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end)
+bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end)
 {
     if (at >= text.len || text.data[at] != '(') {
         return false;
     }
     size_t i = skip_space(text, at + 1);
-    *ret_target = on_str("", 0);
+    *ret_target = notes_str("", 0);
     if (i == text.len) {
         return false;
     }
@@ -129,22 +129,22 @@ bool on_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size
     return true;
 }
 
-void on_target_clean(struct on_buf *buf, struct ng_str target)
+void notes_target_clean(struct notes_buf *buf, struct ng_str target)
 {
     for (size_t at = 0; at < target.len;) {
         size_t next = behind_escape(target, at);
-        size_t entity = target.data[at] == '&' ? on_entity_end(target, at) : at;
+        size_t entity = target.data[at] == '&' ? notes_entity_end(target, at) : at;
         if (entity > at) {
-            on_entity_add(buf, on_str(target.data + at, entity - at));
+            notes_entity_add(buf, notes_str(target.data + at, entity - at));
             next = entity;
         } else {
-            on_buf_add_char(buf, target.data[next - 1]);
+            notes_buf_add_char(buf, target.data[next - 1]);
         }
         at = next;
     }
 }
 
-bool on_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end)
+bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end)
 {
     if (at >= text.len || text.data[at] != '[') {
         return false;
@@ -154,7 +154,7 @@ bool on_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t
             return false;
         }
         if (text.data[i] == ']') {
-            *ret_label = on_str(text.data + at + 1, i - at - 1);
+            *ret_label = notes_str(text.data + at + 1, i - at - 1);
             *ret_end = i + 1;
             return true;
         }
@@ -191,8 +191,8 @@ static bool has_scheme(struct ng_str address)
            is_alpha(address.data[0]);
 }
 
-bool on_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address, bool *ret_mail,
-                    size_t *ret_end)
+bool notes_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address,
+                       bool *ret_mail, size_t *ret_end)
 {
     size_t end = at + 1;
     while (end < text.len && (unsigned char)text.data[end] > ' ' && text.data[end] != '<' &&
@@ -202,7 +202,7 @@ bool on_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address, b
     if (end >= text.len || text.data[end] != '>' || end == at + 1) {
         return false;
     }
-    *ret_address = on_str(text.data + at + 1, end - at - 1);
+    *ret_address = notes_str(text.data + at + 1, end - at - 1);
     *ret_mail = !has_scheme(*ret_address);
     *ret_end = end + 1;
     return !*ret_mail || is_mail(*ret_address);
@@ -241,7 +241,7 @@ static size_t attribute_end(struct ng_str text, size_t at)
     return i > value ? i : at;
 }
 
-size_t on_html_end(struct ng_str text, size_t at)
+size_t notes_html_end(struct ng_str text, size_t at)
 {
     bool closing = at + 1 < text.len && text.data[at + 1] == '/';
     size_t i = at + 1 + closing;

@@ -6,7 +6,7 @@
 
 #include "text/text.h"
 
-struct on_outline_heading {
+struct notes_outline_heading {
     uint32_t line, last_line; /* from 1 */
     size_t at, end;           /* offsets of its first line, and behind its last */
     unsigned level;
@@ -14,28 +14,29 @@ struct on_outline_heading {
     struct ng_str text, fold, slug;
 };
 
-struct on_outline {
-    struct on_arena *arena;
-    struct on_outline_heading *items;
+struct notes_outline {
+    struct notes_arena *arena;
+    struct notes_outline_heading *items;
     size_t count, room;
     bool whole; /* of a text over the limits of Markdown the rest is not known */
 };
 
 /* Of valid UTF-8. NG_OK, or NG_EINTERNAL: no memory. Everything lies in the arena. */
-int on_outline_read(struct on_arena *arena, struct ng_str text, struct on_outline *outline);
+int notes_outline_read(struct notes_arena *arena, struct ng_str text,
+                       struct notes_outline *outline);
 
 /* The first heading that `section` means: its text ("Tasks", "## Tasks", also with its marks),
  * else its anchor ("tasks", "#tasks"). *ret_matches: how many have that text; 0: there is none.
  * False: no memory. */
-bool on_outline_find(const struct on_outline *outline, struct ng_str section, size_t *ret_found,
-                     size_t *ret_matches);
+bool notes_outline_find(const struct notes_outline *outline, struct ng_str section,
+                        size_t *ret_found, size_t *ret_matches);
 
 /* The heading that ends the section below `found`; NULL: it goes to the end. */
-const struct on_outline_heading *on_outline_next(const struct on_outline *outline,
-                                                 size_t found);
+const struct notes_outline_heading *notes_outline_next(const struct notes_outline *outline,
+                                                       size_t found);
 
 /* Fails with SECTION_NOT_FOUND and the headings as a hint. */
-int on_outline_fail(struct ng_call *call, const struct on_outline *outline,
-                    struct ng_str section);
+int notes_outline_fail(struct ng_call *call, const struct notes_outline *outline,
+                       struct ng_str section);
 
 #endif

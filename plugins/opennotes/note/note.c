@@ -6,14 +6,14 @@
 #include <strings.h>
 
 /* Tags and aliases a note may have. */
-#define NOTE_NAMES_MAX ON_TAGS_MAX
+#define NOTE_NAMES_MAX NOTES_TAGS_MAX
 #define EPOCH_DIGITS 10    /* of a time in seconds */
 #define EPOCH_MS_DIGITS 13 /* of one in milliseconds */
 
 /* ---- lists of names: a text, a list of texts, or a comma list */
 
 struct names {
-    struct on_arena *arena;
+    struct notes_arena *arena;
     struct ng_str *items;
     size_t count, room;
     bool tags; /* a leading '#' goes, each comes once */
@@ -22,21 +22,21 @@ struct names {
 
 static void names_add(struct names *names, struct ng_str name)
 {
-    name = on_trim(name);
+    name = notes_trim(name);
     if (names->tags && name.len > 0 && name.data[0] == '#') {
-        name = on_str(name.data + 1, name.len - 1);
+        name = notes_str(name.data + 1, name.len - 1);
     }
     if (name.len == 0 || names->count == NOTE_NAMES_MAX) {
         return;
     }
     for (size_t i = 0; i < names->count; i++) {
-        if (on_equal(names->items[i], name)) {
+        if (notes_equal(names->items[i], name)) {
             return;
         }
     }
     if (names->count == names->room) {
         size_t room = names->room == 0 ? 8 : names->room * 2;
-        struct ng_str *items = on_arena_alloc(names->arena, room * sizeof(*items));
+        struct ng_str *items = notes_arena_alloc(names->arena, room * sizeof(*items));
         if (items == NULL) {
             names->failed = true;
             return;
@@ -55,37 +55,37 @@ static void names_add_commas(struct names *names, struct ng_str text)
     while (text.len > 0) {
         const char *comma = memchr(text.data, ',', text.len);
         size_t len = comma != NULL ? (size_t)(comma - text.data) : text.len;
-        names_add(names, on_str(text.data, len));
+        names_add(names, notes_str(text.data, len));
         len += comma != NULL ? 1 : 0;
-        text = on_str(text.data + len, text.len - len);
+        text = notes_str(text.data + len, text.len - len);
     }
 }
 
 /* As it is written: a title `09` is "09", though the number is 9. */
-static struct ng_str scalar_text(const struct on_value *value)
+static struct ng_str scalar_text(const struct notes_value *value)
 {
     switch (value->type) {
-    case ON_NUMBER:
-    case ON_FALSE:
-    case ON_TRUE:
+    case NOTES_NUMBER:
+    case NOTES_FALSE:
+    case NOTES_TRUE:
         return value->written.data != NULL ? value->written : value->text;
-    case ON_STRING:
+    case NOTES_STRING:
         return value->text;
     default:
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
 }
 
-static void names_add_value(struct names *names, const struct on_value *value)
+static void names_add_value(struct names *names, const struct notes_value *value)
 {
     if (value == NULL) {
         return;
     }
-    if (value->type != ON_LIST) {
+    if (value->type != NOTES_LIST) {
         names_add_commas(names, scalar_text(value));
         return;
     }
-    for (const struct on_value *item = value->first; item != NULL; item = item->next) {
+    for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
         names_add(names, scalar_text(item));
     }
 }
@@ -107,17 +107,18 @@ static bool epoch_time(struct ng_str digits, int64_t *ret_ms)
            digits.len == EPOCH_MS_DIGITS - 1;
 }
 
-static bool is_time(const struct on_value *value, int64_t *ret_ms)
+static bool is_time(const struct notes_value *value, int64_t *ret_ms)
 {
-    return value != NULL && ((value->type == ON_STRING && on_time_parse(value->text, ret_ms)) ||
-                             (value->type == ON_NUMBER && epoch_time(value->text, ret_ms)));
+    return value != NULL &&
+           ((value->type == NOTES_STRING && notes_time_parse(value->text, ret_ms)) ||
+            (value->type == NOTES_NUMBER && epoch_time(value->text, ret_ms)));
 }
 
-static bool find_time(const struct on_value *front, const char *const *keys, size_t count,
-                      int64_t *ret_ms)
+static bool find_time(const struct notes_value *frontmatter, const char *const *keys,
+                      size_t count, int64_t *ret_ms)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct on_value *value = on_value_get(front, ng_str_of(keys[i]));
+        const struct notes_value *value = notes_value_get(frontmatter, ng_str_of(keys[i]));
         if (is_time(value, ret_ms)) {
             return true;
         }
@@ -127,65 +128,70 @@ static bool find_time(const struct on_value *front, const char *const *keys, siz
 
 /* ---- */
 
-static int read_front(struct on_arena *arena, struct ng_str bytes, struct on_note *note)
+static int read_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                            struct notes_note *note)
 {
     static const char *const created[] = {"created", "created_at", "date"};
     static const char *const modified[] = {"modified", "updated", "updated_at"};
-    const struct on_front *place = &note->place;
+    const struct notes_frontmatter *place = &note->place;
     struct ng_str yaml =
-        on_utf8_clean(arena, on_str(bytes.data + place->yaml, place->end - place->yaml));
-    int rc = yaml.data == NULL ? NG_EINTERNAL
-                               : on_front_parse(arena, yaml, place->there ? 2 : 1, &note->front,
-                                                &note->front_error);
+        notes_utf8_clean(arena, notes_str(bytes.data + place->yaml, place->end - place->yaml));
+    int rc = yaml.data == NULL
+                 ? NG_EINTERNAL
+                 : notes_frontmatter_parse(arena, yaml, place->there ? 2 : 1,
+                                           &note->frontmatter, &note->frontmatter_error);
     if (rc == NG_EINVAL) {
         struct ng_str ignored;
-        rc = on_front_parse(arena, ng_str_of(""), 1, &note->front, &ignored);
+        rc = notes_frontmatter_parse(arena, ng_str_of(""), 1, &note->frontmatter, &ignored);
     }
     if (rc != NG_OK) {
         return NG_EINTERNAL;
     }
-    const struct on_value *title = on_value_get(note->front, ng_str_of("title"));
-    if (title != NULL && on_trim(scalar_text(title)).len > 0) {
-        note->title = on_trim(scalar_text(title));
+    const struct notes_value *title = notes_value_get(note->frontmatter, ng_str_of("title"));
+    if (title != NULL && notes_trim(scalar_text(title)).len > 0) {
+        note->title = notes_trim(scalar_text(title));
     }
     struct names tags = {.arena = arena, .tags = true};
     struct names aliases = {.arena = arena};
-    names_add_value(&tags, on_value_get(note->front, ng_str_of("tag")));
-    names_add_value(&tags, on_value_get(note->front, ng_str_of("tags")));
-    names_add_value(&aliases, on_value_get(note->front, ng_str_of("alias")));
-    names_add_value(&aliases, on_value_get(note->front, ng_str_of("aliases")));
+    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tag")));
+    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tags")));
+    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("alias")));
+    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("aliases")));
     note->tags = tags.items;
     note->tag_count = tags.count;
     note->aliases = aliases.items;
     note->alias_count = aliases.count;
-    note->has_created = find_time(note->front, created, NG_COUNT(created), &note->created_ms);
+    note->has_created =
+        find_time(note->frontmatter, created, NG_COUNT(created), &note->created_ms);
     note->has_modified =
-        find_time(note->front, modified, NG_COUNT(modified), &note->modified_ms);
+        find_time(note->frontmatter, modified, NG_COUNT(modified), &note->modified_ms);
     return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
 }
 
-int on_note_parse_front(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
+int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                                 struct notes_note *ret_note)
 {
-    *ret_note = (struct on_note){.words = 0};
-    on_front_find(bytes, &ret_note->place);
-    ret_note->has_front = ret_note->place.there;
+    *ret_note = (struct notes_note){.words = 0};
+    notes_frontmatter_find(bytes, &ret_note->place);
+    ret_note->has_frontmatter = ret_note->place.there;
     ret_note->body_line = ret_note->place.lines;
-    return read_front(arena, bytes, ret_note);
+    return read_frontmatter(arena, bytes, ret_note);
 }
 
-int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note)
+int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
+                     struct notes_note *ret_note)
 {
-    int rc = on_note_parse_front(arena, bytes, ret_note);
+    int rc = notes_note_parse_frontmatter(arena, bytes, ret_note);
     size_t at = ret_note->place.body;
-    ret_note->body = on_utf8_clean(arena, on_str(bytes.data + at, bytes.len - at));
+    ret_note->body = notes_utf8_clean(arena, notes_str(bytes.data + at, bytes.len - at));
     if (ret_note->body.data == NULL) {
         return NG_EINTERNAL;
     }
-    ret_note->words = on_words(ret_note->body);
+    ret_note->words = notes_words(ret_note->body);
     return rc;
 }
 
-struct ng_str on_note_title(const struct on_note *note, struct ng_str path)
+struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path)
 {
     if (note->title.len > 0) {
         return note->title;
@@ -194,13 +200,13 @@ struct ng_str on_note_title(const struct on_note *note, struct ng_str path)
     while (begin > 0 && path.data[begin - 1] != '/') {
         begin--;
     }
-    struct ng_str name = on_str(path.data + begin, path.len - begin);
+    struct ng_str name = notes_str(path.data + begin, path.len - begin);
     bool ends = name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0;
-    return on_str(name.data, ends ? name.len - 3 : name.len);
+    return notes_str(name.data, ends ? name.len - 3 : name.len);
 }
 
-bool on_tag_below(struct ng_str tag, struct ng_str prefix)
+bool notes_tag_below(struct ng_str tag, struct ng_str prefix)
 {
-    return tag.len >= prefix.len && on_equal(on_str(tag.data, prefix.len), prefix) &&
+    return tag.len >= prefix.len && notes_equal(notes_str(tag.data, prefix.len), prefix) &&
            (tag.len == prefix.len || prefix.len == 0 || tag.data[prefix.len] == '/');
 }

@@ -6,56 +6,64 @@
 #include "text/text.h"
 
 /* Of front matter; what is over one of them does not parse (and the note is still a note). */
-#define ON_FRONT_BYTES_MAX 1048576    /* as written */
-#define ON_FRONT_EXPANDED_MAX 4194304 /* bytes of text, aliases written out */
-#define ON_FRONT_VALUES_MAX 50000     /* values, aliases written out */
-#define ON_FRONT_DEPTH_MAX 64
-#define ON_FRONT_ANCHORS_MAX 1000
+#define NOTES_FRONTMATTER_BYTES_MAX 1048576    /* as written */
+#define NOTES_FRONTMATTER_EXPANDED_MAX 4194304 /* bytes of text, aliases written out */
+#define NOTES_FRONTMATTER_VALUES_MAX 50000     /* values, aliases written out */
+#define NOTES_FRONTMATTER_DEPTH_MAX 64
+#define NOTES_FRONTMATTER_ANCHORS_MAX 1000
 
-enum on_type { ON_NULL = 0, ON_FALSE, ON_TRUE, ON_NUMBER, ON_STRING, ON_LIST, ON_MAP };
+enum notes_type {
+    NOTES_NULL = 0,
+    NOTES_FALSE,
+    NOTES_TRUE,
+    NOTES_NUMBER,
+    NOTES_STRING,
+    NOTES_LIST,
+    NOTES_MAP
+};
 
-enum on_style {
-    ON_STYLE_PLAIN = 0,
-    ON_STYLE_SINGLE, /* 'text' */
-    ON_STYLE_DOUBLE, /* "text" */
-    ON_STYLE_BLOCK_TEXT,
-    ON_STYLE_FLOW,  /* [a, b], {a: b} */
-    ON_STYLE_BLOCK, /* - a */
-    ON_STYLE_ALIAS
+enum notes_style {
+    NOTES_STYLE_PLAIN = 0,
+    NOTES_STYLE_SINGLE, /* 'text' */
+    NOTES_STYLE_DOUBLE, /* "text" */
+    NOTES_STYLE_BLOCK_TEXT,
+    NOTES_STYLE_FLOW,  /* [a, b], {a: b} */
+    NOTES_STYLE_BLOCK, /* - a */
+    NOTES_STYLE_ALIAS
 };
 
 /* Where a value is written: characters from the start of the YAML, lines from 0. */
-struct on_place {
-    enum on_style style;
+struct notes_place {
+    enum notes_style style;
     size_t key_start, key_end; /* of a member */
     size_t start, end; /* of a block list or map `end` is known to be no more than this */
     size_t key_line, key_column, line, end_line;
 };
 
 /* A value of front matter. Lists and maps are chains of their elements. */
-struct on_value {
-    enum on_type type;
+struct notes_value {
+    enum notes_type type;
     struct ng_str key;  /* of a member; valid UTF-8 */
-    struct ng_str text; /* ON_STRING; ON_NUMBER: as JSON writes it */
+    struct ng_str text; /* NOTES_STRING; NOTES_NUMBER: as JSON writes it */
     struct ng_str
         written; /* of what is no text: as it stands in the YAML; {NULL, 0} elsewhere */
-    struct on_value *first;
-    struct on_value *next;
+    struct notes_value *first;
+    struct notes_value *next;
     size_t count; /* elements or members */
     /* What it comes to with its aliases written out. */
     size_t values, bytes, height;
-    struct on_place place;
+    struct notes_place place;
 };
 
 /* A member of a map; NULL: none, or no map. */
-const struct on_value *on_value_get(const struct on_value *map, struct ng_str key);
+const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
 /* As JSON. `.inf` and `.nan`, which JSON has not, are the strings ".inf", "-.inf", ".nan". */
-void on_value_json(struct on_buf *buf, const struct on_value *value);
+void notes_value_json(struct notes_buf *buf, const struct notes_value *value);
 /* Same type and content; the order of members matters not. */
-bool on_value_equal(const struct on_value *a, const struct on_value *b);
+bool notes_value_equal(const struct notes_value *a, const struct notes_value *b);
 
 /* Where front matter is in a file. All are offsets into the bytes, or lengths. */
-struct on_front {
+struct notes_frontmatter {
     bool there;
     size_t bom;   /* 3 or 0 */
     size_t yaml;  /* first byte behind the opening line */
@@ -67,96 +75,102 @@ struct on_front {
 
 /* What a plain scalar is by the core types: its type, and its JSON where that is a number.
  * {NULL, 0} in *ret_text: no memory. */
-enum on_type on_scalar_type(struct on_arena *arena, struct ng_str text,
-                            struct ng_str *ret_text);
+enum notes_type notes_scalar_type(struct notes_arena *arena, struct ng_str text,
+                                  struct ng_str *ret_text);
 /* A value as YAML. Blocks begin on a line of their own, indented by `indent`, and end in a line
  * end. */
-struct on_yaml {
-    struct on_buf *out;
-    const char *newline;  /* "\n" or "\r\n" */
-    enum on_style quotes; /* of a text, where it can be kept: SINGLE or DOUBLE */
+struct notes_yaml {
+    struct notes_buf *out;
+    const char *newline;     /* "\n" or "\r\n" */
+    enum notes_style quotes; /* of a text, where it can be kept: SINGLE or DOUBLE */
 };
 /* In one line: a scalar, or a flow list or map. */
-void on_yaml_flow(const struct on_yaml *yaml, const struct on_value *value, bool in_flow);
+void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *value,
+                     bool in_flow);
 /* "key: value" with its line end, lists and maps that are not empty as blocks. */
-void on_yaml_member(const struct on_yaml *yaml, struct ng_str key, const struct on_value *value,
-                    size_t indent);
+void notes_yaml_member(const struct notes_yaml *yaml, struct ng_str key,
+                       const struct notes_value *value, size_t indent);
 /* The elements of a block list or map, each on lines of its own. */
-void on_yaml_block(const struct on_yaml *yaml, const struct on_value *value, size_t indent);
-void on_yaml_key(const struct on_yaml *yaml, struct ng_str key, bool in_flow);
+void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *value,
+                      size_t indent);
+void notes_yaml_key(const struct notes_yaml *yaml, struct ng_str key, bool in_flow);
 
-void on_front_find(struct ng_str bytes, struct on_front *front);
+void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter);
 /* Parses YAML into one map (NULL members: {}). NG_OK; NG_EINVAL with *ret_error a sentence;
  * NG_EINTERNAL: no memory. Everything lies in the arena. `line` is that of the first byte. */
-int on_front_parse(struct on_arena *arena, struct ng_str yaml, size_t line,
-                   const struct on_value **ret_map, struct ng_str *ret_error);
+int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+                            const struct notes_value **ret_map, struct ng_str *ret_error);
 
-/* ---- front_edit.c */
+/* ---- frontmatter_edit.c */
 
 /* The bytes of a file with the members of `set` in its front matter; a member that is null goes
  * away. All else stays byte for byte. NG_OK; NG_EINVAL with *ret_error a sentence where that
  * cannot be done safely; NG_EINTERNAL: no memory. */
-int on_front_set(struct on_arena *arena, struct ng_str bytes, const struct on_value *set,
-                 struct ng_str *ret_bytes, struct ng_str *ret_error);
+int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+                          const struct notes_value *set, struct ng_str *ret_bytes,
+                          struct ng_str *ret_error);
 /* A map of two, the members of `over` first beat those of `under`; the order is that of
  * `over`, then what is only in `under`. NULL: no memory. */
-struct on_value *on_value_merge(struct on_arena *arena, const struct on_value *over,
-                                const struct on_value *under);
+struct notes_value *notes_value_merge(struct notes_arena *arena, const struct notes_value *over,
+                                      const struct notes_value *under);
 /* Adds a member, or replaces the one of that key. False: no memory. */
-bool on_value_put(struct on_arena *arena, struct on_value *map, struct ng_str key,
-                  const struct on_value *value);
-/* What the caller gave as JSON. NULL: no memory, or deeper than ON_FRONT_DEPTH_MAX. */
-struct on_value *on_value_from(struct on_arena *arena, struct ng_call *call,
-                               const struct ng_value *json);
+bool notes_value_put(struct notes_arena *arena, struct notes_value *map, struct ng_str key,
+                     const struct notes_value *value);
+/* What the caller gave as JSON. NULL: no memory, or deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
+struct notes_value *notes_value_from(struct notes_arena *arena, struct ng_call *call,
+                                     const struct ng_value *json);
 
-struct on_note {
+struct notes_note {
     struct ng_str body; /* valid UTF-8, without front matter and BOM, line ends as they are */
     size_t body_line;   /* lines before it in the file */
-    const struct on_value *front; /* a map, empty where there is none or it does not parse */
-    bool has_front;
-    struct ng_str front_error; /* {NULL, 0}: none */
-    struct ng_str title;       /* front matter's; {NULL, 0}: none; see on_note_title() */
+    const struct notes_value
+        *frontmatter; /* a map, empty where there is none or it does not parse */
+    bool has_frontmatter;
+    struct ng_str frontmatter_error; /* {NULL, 0}: none */
+    struct ng_str title;       /* front matter's; {NULL, 0}: none; see notes_note_title() */
     const struct ng_str *tags; /* union of `tag` and `tags`, without '#', each once; those of
-                                  the text with on_note_tags() */
+                                  the text with notes_note_tags() */
     size_t tag_count;
     const struct ng_str *aliases;
     size_t alias_count;
     bool has_created, has_modified; /* front matter's; else use the file's times */
     int64_t created_ms, modified_ms;
     size_t words; /* of the body */
-    struct on_front place;
+    struct notes_frontmatter place;
 };
 
 /* NG_OK, or NG_EINTERNAL: no memory. Any bytes are a note. Parts point into `bytes` or the
  * arena. */
-int on_note_parse(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note);
+int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
+                     struct notes_note *ret_note);
 /* Parses the front matter only; body and words stay empty. */
-int on_note_parse_front(struct on_arena *arena, struct ng_str bytes, struct on_note *ret_note);
+int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+                                 struct notes_note *ret_note);
 /* A note's title: front matter's, else the file's name without its ending. */
-struct ng_str on_note_title(const struct on_note *note, struct ng_str path);
+struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path);
 
 /* ---- note_tags.c */
 
 /* Tags of a note, those that stand in its text too; more are left out. */
-#define ON_TAGS_MAX 1000
+#define NOTES_TAGS_MAX 1000
 /* As much of a body is searched for them as the index takes of a file. */
-#define ON_TAGS_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define NOTES_TAGS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 /* Which tags were there already, in any case of letters. Begins zeroed. */
-struct on_tag_set {
+struct notes_tag_set {
     uint64_t slots[2048];
     size_t count;
 };
 
 /* Is the tag, folded, a new one? */
-bool on_tag_set_add(struct on_tag_set *set, struct ng_str fold);
+bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold);
 /* Adds the tags of its body to those of front matter. False: no memory. */
-bool on_note_tags(struct on_arena *arena, struct on_note *note);
+bool notes_note_tags(struct notes_arena *arena, struct notes_note *note);
 
 /* Hash of a file's bytes, 32 hex digits, the same as ng_file.revision. */
-#define ON_REVISION_SIZE 33
+#define NOTES_REVISION_SIZE 33
 
 /* Case-insensitive key of a tag; "a/b" is below "a". */
-bool on_tag_below(struct ng_str tag, struct ng_str prefix);
+bool notes_tag_below(struct ng_str tag, struct ng_str prefix);
 
 #endif

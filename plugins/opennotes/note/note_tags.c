@@ -5,14 +5,14 @@
 #include "markdown/markdown.h"
 #include "note.h"
 
-bool on_tag_set_add(struct on_tag_set *set, struct ng_str fold)
+bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold)
 {
-    uint64_t hash = on_hash(fold, (uint64_t)(uintptr_t)set) | 1;
+    uint64_t hash = notes_hash(fold, (uint64_t)(uintptr_t)set) | 1;
     size_t at = (size_t)(hash >> 1) % NG_COUNT(set->slots);
     while (set->slots[at] != 0 && set->slots[at] != hash) {
         at = (at + 1) % NG_COUNT(set->slots);
     }
-    if (set->slots[at] == hash || set->count == ON_TAGS_MAX) {
+    if (set->slots[at] == hash || set->count == NOTES_TAGS_MAX) {
         return false;
     }
     set->slots[at] = hash;
@@ -21,47 +21,48 @@ bool on_tag_set_add(struct on_tag_set *set, struct ng_str fold)
 }
 
 struct tags {
-    struct on_arena *arena;
-    struct on_tag_set set;
+    struct notes_arena *arena;
+    struct notes_tag_set set;
     struct ng_str *items;
     size_t count;
 };
 
-static int add_tag(void *user, const struct on_inline_tag *tag)
+static int add_tag(void *user, const struct notes_inline_tag *tag)
 {
     struct tags *tags = user;
-    struct ng_str fold = on_fold(tags->arena, tag->name);
+    struct ng_str fold = notes_fold(tags->arena, tag->name);
     if (fold.data == NULL) {
         return NG_EINTERNAL;
     }
-    if (!on_tag_set_add(&tags->set, fold)) {
+    if (!notes_tag_set_add(&tags->set, fold)) {
         return 0;
     }
     /* The parser's memory goes with it. */
-    struct ng_str name = on_arena_copy(tags->arena, tag->name);
+    struct ng_str name = notes_arena_copy(tags->arena, tag->name);
     tags->items[tags->count++] = name;
     return name.data != NULL ? 0 : NG_EINTERNAL;
 }
 
-bool on_note_tags(struct on_arena *arena, struct on_note *note)
+bool notes_note_tags(struct notes_arena *arena, struct notes_note *note)
 {
-    static const struct on_markdown_events events = {.tag = add_tag};
-    struct tags *tags = on_arena_alloc(arena, sizeof(*tags));
+    static const struct notes_markdown_events events = {.tag = add_tag};
+    struct tags *tags = notes_arena_alloc(arena, sizeof(*tags));
     if (tags == NULL) {
         return false;
     }
     tags->arena = arena;
-    tags->items = on_arena_alloc(arena, 2 * ON_TAGS_MAX * sizeof(*tags->items));
+    tags->items = notes_arena_alloc(arena, 2 * NOTES_TAGS_MAX * sizeof(*tags->items));
     for (size_t i = 0; tags->items != NULL && i < note->tag_count; i++) {
-        struct ng_str fold = on_fold(arena, note->tags[i]);
+        struct ng_str fold = notes_fold(arena, note->tags[i]);
         if (fold.data == NULL) {
             return false;
         }
-        (void)on_tag_set_add(&tags->set, fold);
+        (void)notes_tag_set_add(&tags->set, fold);
         tags->items[tags->count++] = note->tags[i];
     }
-    struct ng_str text = on_utf8_cut(note->body, ON_TAGS_BYTES_MAX);
-    if (tags->items == NULL || on_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL) {
+    struct ng_str text = notes_utf8_cut(note->body, NOTES_TAGS_BYTES_MAX);
+    if (tags->items == NULL ||
+        notes_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL) {
         return false;
     }
     note->tags = tags->items;

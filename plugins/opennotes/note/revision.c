@@ -28,7 +28,7 @@ static int hash_rest(EVP_MD_CTX *digest, int fd)
     return rc;
 }
 
-int on_revision(struct ng_str head, int fd, char out[ON_REVISION_SIZE])
+int notes_revision(struct ng_str head, int fd, char out[NOTES_REVISION_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char raw[EVP_MAX_MD_SIZE] = {0};
@@ -42,10 +42,10 @@ int on_revision(struct ng_str head, int fd, char out[ON_REVISION_SIZE])
         rc = NG_EINTERNAL;
     }
     EVP_MD_CTX_free(digest);
-    for (size_t i = 0; i < (ON_REVISION_SIZE - 1) / 2; i++) {
+    for (size_t i = 0; i < (NOTES_REVISION_SIZE - 1) / 2; i++) {
         out[2 * i] = digits[raw[i] >> 4];
         out[2 * i + 1] = digits[raw[i] & 15];
     }
-    out[ON_REVISION_SIZE - 1] = '\0';
+    out[NOTES_REVISION_SIZE - 1] = '\0';
     return rc;
 }

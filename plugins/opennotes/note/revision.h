@@ -7,6 +7,6 @@
 
 /* Of `head` and all that is still to be read of fd (-1: nothing). NG_OK; NG_EINTERNAL: no
  * memory; NG_EFAILED: errno. */
-int on_revision(struct ng_str head, int fd, char out[ON_REVISION_SIZE]);
+int notes_revision(struct ng_str head, int fd, char out[NOTES_REVISION_SIZE]);
 
 #endif

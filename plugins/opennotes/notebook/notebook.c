@@ -15,27 +15,27 @@
 #define SHARED "shared"
 #define CHOICES_MAX 10 /* named in a hint */
 
-const char *on_source_name(enum on_source source)
+const char *notes_source_name(enum notes_source source)
 {
     switch (source) {
-    case ON_REGISTERED:
+    case NOTES_REGISTERED:
         return "registered";
-    case ON_ANCESTOR:
+    case NOTES_ANCESTOR:
         return "ancestor";
     default:
         return "explicit";
     }
 }
 
-void on_notebook_write(const struct on_notebook *notebook, struct on_buf *json)
+void notes_notebook_write(const struct notes_notebook *notebook, struct notes_buf *json)
 {
-    on_json_name_c(json, "notebook");
-    on_json_begin(json, '{');
-    on_json_name_c(json, "name");
-    on_json_text(json, notebook->name);
-    on_json_name_c(json, "path");
-    on_json_text(json, notebook->path);
-    on_json_end(json, '}');
+    notes_json_name_c(json, "notebook");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "name");
+    notes_json_text(json, notebook->name);
+    notes_json_name_c(json, "path");
+    notes_json_text(json, notebook->path);
+    notes_json_end(json, '}');
 }
 
 /* ---- start and stop ---- */
@@ -45,22 +45,22 @@ static char *copy_of(struct ng_str text)
     return strndup(text.data != NULL ? text.data : "", text.len);
 }
 
-static int add_registered(struct on_notebooks *notebooks, struct ng_call *call,
+static int add_registered(struct notes_notebooks *notebooks, struct ng_call *call,
                           struct ng_str item)
 {
     struct ng_str space = ng_str_of(SHARED);
     struct ng_str path = item;
     for (size_t i = 0; i + 1 < item.len && item.data[i] != '/'; i++) {
         if (item.data[i] == ':' && item.data[i + 1] == '/') {
-            space = on_str(item.data, i);
-            path = on_str(item.data + i + 1, item.len - i - 1);
+            space = notes_str(item.data, i);
+            path = notes_str(item.data + i + 1, item.len - i - 1);
             break;
         }
     }
     while (path.len > 1 && path.data[path.len - 1] == '/') {
         path.len--;
     }
-    struct on_registered *to = &notebooks->items[notebooks->count];
+    struct notes_registered *to = &notebooks->items[notebooks->count];
     char *text = copy_of(path);
     to->space = copy_of(space);
     to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
@@ -68,16 +68,16 @@ static int add_registered(struct on_notebooks *notebooks, struct ng_call *call,
         free(text);
     }
     notebooks->count++;
-    return to->space != NULL && to->path != NULL ? NG_OK : on_fail_memory(call);
+    return to->space != NULL && to->path != NULL ? NG_OK : notes_fail_memory(call);
 }
 
-static int register_all(struct on_notebooks *notebooks, struct ng_call *call,
+static int register_all(struct notes_notebooks *notebooks, struct ng_call *call,
                         const struct ng_str *registered, size_t count)
 {
     int rc = NG_OK;
     notebooks->items = calloc(count + 1, sizeof(*notebooks->items));
     if (notebooks->items == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = call->host->file_folder(call, registered[i]);
@@ -97,23 +97,23 @@ static int register_all(struct on_notebooks *notebooks, struct ng_call *call,
 
 static int index_registered(struct ng_call *call, void *user);
 
-int on_notebooks_open(struct opennotes *self, struct ng_call *call,
-                      const struct ng_str *registered, size_t count)
+int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
+                         const struct ng_str *registered, size_t count)
 {
-    struct on_notebooks *notebooks = calloc(1, sizeof(*notebooks));
+    struct notes_notebooks *notebooks = calloc(1, sizeof(*notebooks));
     self->notebooks = notebooks;
-    if (notebooks == NULL || on_indexes_open(self->folder, &notebooks->indexes) != NG_OK) {
-        return on_fail_memory(call);
+    if (notebooks == NULL || notes_indexes_open(self->folder, &notebooks->indexes) != NG_OK) {
+        return notes_fail_memory(call);
     }
     if (mkdir(self->folder, S_IRWXU) != 0 && errno != EEXIST) {
         return ng_fail(call, errno == ENOSPC || errno == EDQUOT ? NG_EFULL : NG_EFAILED,
                        "The folder for the indexes, %s, cannot be made: %s.", self->folder,
                        strerrordesc_np(errno));
     }
-    on_indexes_sweep(self->folder, call->host->now_ms() / 1000);
-    notebooks->discovery = on_discovery_open(call);
+    notes_indexes_sweep(self->folder, call->host->now_ms() / 1000);
+    notebooks->discovery = notes_discovery_open(call);
     int rc = notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
-                                          : on_fail_memory(call);
+                                          : notes_fail_memory(call);
     if (rc == NG_OK && notebooks->count > 0) {
         /* Where it cannot be, the first call makes the indexes. */
         (void)call->host->background(call, index_registered, self);
@@ -121,13 +121,13 @@ int on_notebooks_open(struct opennotes *self, struct ng_call *call,
     return rc;
 }
 
-void on_notebooks_close(struct on_notebooks *notebooks)
+void notes_notebooks_close(struct notes_notebooks *notebooks)
 {
     if (notebooks == NULL) {
         return;
     }
-    on_indexes_close(notebooks->indexes);
-    on_discovery_close(notebooks->discovery);
+    notes_indexes_close(notebooks->indexes);
+    notes_discovery_close(notebooks->discovery);
     for (size_t i = 0; notebooks->items != NULL && i < notebooks->count; i++) {
         free(notebooks->items[i].space);
         free(notebooks->items[i].path);
@@ -136,19 +136,19 @@ void on_notebooks_close(struct on_notebooks *notebooks)
     free(notebooks);
 }
 
-struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks)
+struct notes_indexes *notes_notebooks_indexes(const struct notes_notebooks *notebooks)
 {
     return notebooks->indexes;
 }
 
 /* ---- one notebook ---- */
 
-bool on_may_see(struct ng_call *call, struct ng_str space)
+bool notes_may_see(struct ng_call *call, struct ng_str space)
 {
     const struct ng_caller *caller = call->caller;
     bool seen = caller->all_spaces;
     for (size_t i = 0; i < caller->space_count && !seen; i++) {
-        seen = on_equal(caller->spaces[i], space);
+        seen = notes_equal(caller->spaces[i], space);
     }
     return seen;
 }
@@ -156,49 +156,49 @@ bool on_may_see(struct ng_call *call, struct ng_str space)
 /* The notebook in a folder that file_stat lets the caller see. NOTEBOOK_NOT_FOUND: no folder is
  * there. With NOTEBOOK_CONFIG_ERROR *ret is what can be told of it all the same. */
 static int describe(struct opennotes *self, struct ng_call *call, struct ng_str path,
-                    enum on_source source, struct on_notebook **ret)
+                    enum notes_source source, struct notes_notebook **ret)
 {
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stat(call, path, &file);
     if (rc != NG_OK && rc != NG_EOUTSIDE && rc != NG_ENOTFOUND) {
         return rc;
     }
-    struct on_notebook *notebook = ng_alloc(call, sizeof(*notebook));
+    struct notes_notebook *notebook = ng_alloc(call, sizeof(*notebook));
     if (notebook == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
-    *notebook = (struct on_notebook){.self = self, .source = source};
+    *notebook = (struct notes_notebook){.self = self, .source = source};
     int fd = -1;
     if (rc == NG_OK && file.type == NG_FILE_DIRECTORY) {
-        struct ng_str real = on_call_copy(call, file.real);
-        notebook->space = on_call_copy(call, file.space);
+        struct ng_str real = notes_call_copy(call, file.real);
+        notebook->space = notes_call_copy(call, file.space);
         if (real.data == NULL || notebook->space.data == NULL) {
-            return on_fail_memory(call);
+            return notes_fail_memory(call);
         }
-        fd = on_tree_open_folder(real.data);
+        fd = notes_tree_open_folder(real.data);
         file.real = real;
     }
     if (fd < 0) {
-        return ng_fail(call, ON_ENOTEBOOK, "No notebook found at %.*s", (int)path.len,
+        return ng_fail(call, NOTES_ENOTEBOOK, "No notebook found at %.*s", (int)path.len,
                        path.data);
     }
-    rc = on_config_read(notebook, call, fd, file.real);
-    notebook->unusable = rc == ON_ECONFIG;
+    rc = notes_config_read(notebook, call, fd, file.real);
+    notebook->unusable = rc == NOTES_ECONFIG;
     (void)close(fd);
     *ret = notebook;
     return rc;
 }
 
-int on_notebook_open(struct on_notebook *notebook, struct ng_call *call)
+int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call)
 {
-    return on_index_open(notebook->self->notebooks->indexes, call, notebook->path.data,
-                         &notebook->index);
+    return notes_index_open(notebook->self->notebooks->indexes, call, notebook->path.data,
+                            &notebook->index);
 }
 
-void on_notebook_done(struct on_notebook *notebook)
+void notes_notebook_done(struct notes_notebook *notebook)
 {
     if (notebook != NULL) {
-        on_index_close(notebook->self->notebooks->indexes, notebook->index);
+        notes_index_close(notebook->self->notebooks->indexes, notebook->index);
         notebook->index = NULL;
     }
 }
@@ -207,14 +207,14 @@ void on_notebook_done(struct on_notebook *notebook)
 static int index_registered(struct ng_call *call, void *user)
 {
     struct opennotes *self = user;
-    const struct on_notebooks *all = self->notebooks;
+    const struct notes_notebooks *all = self->notebooks;
     for (size_t i = 0; i < all->count && !call->host->cancelled(call); i++) {
-        struct on_notebook *notebook = NULL;
-        if (describe(self, call, ng_str_of(all->items[i].path), ON_REGISTERED, &notebook) ==
+        struct notes_notebook *notebook = NULL;
+        if (describe(self, call, ng_str_of(all->items[i].path), NOTES_REGISTERED, &notebook) ==
                 NG_OK &&
-            on_notebook_open(notebook, call) == NG_OK) {
-            (void)on_wait_fresh(notebook->index, call);
-            on_notebook_done(notebook);
+            notes_notebook_open(notebook, call) == NG_OK) {
+            (void)notes_wait_fresh(notebook->index, call);
+            notes_notebook_done(notebook);
         }
     }
     return NG_OK; /* what is wrong with one is told to who calls for it */
@@ -225,31 +225,31 @@ static int index_registered(struct ng_call *call, void *user)
 struct list {
     struct opennotes *self;
     struct ng_call *call;
-    struct on_notebook **items;
+    struct notes_notebook **items;
     size_t count;
 };
 
 static bool is_listed(const struct list *list, struct ng_str folder)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (on_equal(list->items[i]->folder, folder)) {
+        if (notes_equal(list->items[i]->folder, folder)) {
             return true;
         }
     }
     return false;
 }
 
-static int add(struct list *list, struct ng_str path, enum on_source source)
+static int add(struct list *list, struct ng_str path, enum notes_source source)
 {
-    struct on_notebook *notebook = NULL;
+    struct notes_notebook *notebook = NULL;
     int rc = describe(list->self, list->call, path, source, &notebook);
-    if (rc == ON_ENOTEBOOK) {
+    if (rc == NOTES_ENOTEBOOK) {
         return NG_OK; /* it went */
     }
-    if ((rc == NG_OK || rc == ON_ECONFIG) && !is_listed(list, notebook->folder)) {
+    if ((rc == NG_OK || rc == NOTES_ECONFIG) && !is_listed(list, notebook->folder)) {
         list->items[list->count++] = notebook;
     }
-    if (rc == ON_ECONFIG) {
+    if (rc == NOTES_ECONFIG) {
         list->call->host->hint(list->call, "%s", ""); /* how to mend it is not asked */
         rc = NG_OK;
     }
@@ -258,38 +258,38 @@ static int add(struct list *list, struct ng_str path, enum on_source source)
 
 static int add_registered_ones(struct list *list)
 {
-    const struct on_notebooks *all = list->self->notebooks;
+    const struct notes_notebooks *all = list->self->notebooks;
     int rc = NG_OK;
     /* Those of the space that the caller named come first. */
     for (int named = 1; named >= 0; named--) {
         for (size_t i = 0; i < all->count && rc == NG_OK; i++) {
             struct ng_str space = ng_str_of(all->items[i].space);
-            bool first =
-                list->call->caller->space_named && on_equal(space, list->call->caller->space);
-            if (first == (named == 1) && on_may_see(list->call, space)) {
-                rc = add(list, ng_str_of(all->items[i].path), ON_REGISTERED);
+            bool first = list->call->caller->space_named &&
+                         notes_equal(space, list->call->caller->space);
+            if (first == (named == 1) && notes_may_see(list->call, space)) {
+                rc = add(list, ng_str_of(all->items[i].path), NOTES_REGISTERED);
             }
         }
     }
     return rc;
 }
 
-int on_notebook_list(struct opennotes *self, struct ng_call *call, struct on_notebook ***ret,
-                     size_t *ret_count)
+int notes_notebook_list(struct opennotes *self, struct ng_call *call,
+                        struct notes_notebook ***ret, size_t *ret_count)
 {
-    struct on_folders found = {.count = 0};
+    struct notes_folders found = {.count = 0};
     struct list list = {.self = self, .call = call};
-    int rc = on_find_folders(call, &found);
+    int rc = notes_find_folders(call, &found);
     list.items =
         ng_alloc(call, (self->notebooks->count + found.count + 1) * sizeof(*list.items));
     if (rc == NG_OK && list.items == NULL) {
-        rc = on_fail_memory(call);
+        rc = notes_fail_memory(call);
     }
     if (rc == NG_OK) {
         rc = add_registered_ones(&list);
     }
     for (size_t i = 0; i < found.count && rc == NG_OK; i++) {
-        rc = add(&list, found.items[i], ON_ANCESTOR);
+        rc = add(&list, found.items[i], NOTES_ANCESTOR);
     }
     *ret = list.items;
     *ret_count = list.count;
@@ -298,31 +298,32 @@ int on_notebook_list(struct opennotes *self, struct ng_call *call, struct on_not
 
 /* ---- the one that a call means ---- */
 
-static void hint_choices(struct ng_call *call, struct on_notebook *const *items, size_t count)
+static void hint_choices(struct ng_call *call, struct notes_notebook *const *items,
+                         size_t count)
 {
-    struct on_buf text;
-    on_buf_init(&text, 65536);
+    struct notes_buf text;
+    notes_buf_init(&text, 65536);
     for (size_t i = 0; i < count && i < CHOICES_MAX; i++) {
-        on_buf_add_c(&text, i > 0 ? ", " : "");
-        on_buf_add(&text, items[i]->path);
+        notes_buf_add_c(&text, i > 0 ? ", " : "");
+        notes_buf_add(&text, items[i]->path);
     }
     if (count > CHOICES_MAX) {
-        on_buf_add_c(&text, ", ...");
+        notes_buf_add_c(&text, ", ...");
     }
-    on_buf_add_char(&text, '\0');
+    notes_buf_add_char(&text, '\0');
     if (count > 0 && text.rc == NG_OK) {
         call->host->hint(call, "Specify `notebook` as one of: %s", text.data);
     } else {
         call->host->hint(call,
                          "Register a folder of notes in the gateway's configuration "
                          "(opennotes.notebooks), or put %s into one below its roots",
-                         ON_CONFIG_NAME);
+                         NOTES_CONFIG_NAME);
     }
-    on_buf_done(&text);
+    notes_buf_done(&text);
 }
 
 /* Those whose configuration can be used, to the front. */
-static size_t take_usable(struct on_notebook **items, size_t count)
+static size_t take_usable(struct notes_notebook **items, size_t count)
 {
     size_t usable = 0;
     for (size_t i = 0; i < count; i++) {
@@ -335,42 +336,43 @@ static size_t take_usable(struct on_notebook **items, size_t count)
 
 static int fail_none(struct opennotes *self, struct ng_call *call, struct ng_str named)
 {
-    struct on_notebook **items = NULL;
+    struct notes_notebook **items = NULL;
     size_t count = 0;
-    int rc = on_notebook_list(self, call, &items, &count);
+    int rc = notes_notebook_list(self, call, &items, &count);
     if (rc != NG_OK) {
         return rc;
     }
     count = take_usable(items, count);
     if (named.data == NULL) {
-        (void)ng_fail(call, ON_ENOTEBOOK,
+        (void)ng_fail(call, NOTES_ENOTEBOOK,
                       count > 1
                           ? "No notebook found in context: there are %zu, and none of them "
                             "is the current one"
                           : "No notebook found in context",
                       count);
     } else {
-        (void)ng_fail(call, ON_ENOTEBOOK, "No notebook found at %.*s", (int)named.len,
+        (void)ng_fail(call, NOTES_ENOTEBOOK, "No notebook found at %.*s", (int)named.len,
                       named.data);
     }
     hint_choices(call, items, count);
-    return ON_ENOTEBOOK;
+    return NOTES_ENOTEBOOK;
 }
 
-int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_notebook **ret)
+int notes_notebook_current(struct opennotes *self, struct ng_call *call,
+                           struct notes_notebook **ret)
 {
-    struct on_notebook **items = NULL;
+    struct notes_notebook **items = NULL;
     size_t count = 0;
     struct list list = {.self = self, .call = call};
     *ret = NULL;
     list.items = ng_alloc(call, (self->notebooks->count + 1) * sizeof(*list.items));
-    int rc = list.items != NULL ? add_registered_ones(&list) : on_fail_memory(call);
+    int rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
     if (rc == NG_OK && list.count > 0) {
         *ret = list.items[0];
         return NG_OK;
     }
     if (rc == NG_OK) {
-        rc = on_notebook_list(self, call, &items, &count);
+        rc = notes_notebook_list(self, call, &items, &count);
     }
     size_t usable = rc == NG_OK && count > 1 ? take_usable(items, count) : count;
     if (rc == NG_OK && usable == 1) {
@@ -380,7 +382,8 @@ int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_
 }
 
 /* Is the folder the root of a notebook whose configuration is in a folder above it? */
-static int find_above(struct opennotes *self, struct ng_call *call, struct on_notebook **inout)
+static int find_above(struct opennotes *self, struct ng_call *call,
+                      struct notes_notebook **inout)
 {
     struct ng_str folder = (*inout)->folder;
     while (folder.len > 1) {
@@ -388,12 +391,13 @@ static int find_above(struct opennotes *self, struct ng_call *call, struct on_no
             folder.len--;
         }
         folder.len -= folder.len > 1 ? 1 : 0;
-        struct on_notebook *above = NULL;
-        int rc = describe(self, call, folder, ON_ANCESTOR, &above);
-        if (rc != NG_OK && rc != ON_ECONFIG) {
+        struct notes_notebook *above = NULL;
+        int rc = describe(self, call, folder, NOTES_ANCESTOR, &above);
+        if (rc != NG_OK && rc != NOTES_ECONFIG) {
             return NG_OK; /* out of what the caller may see */
         }
-        if (rc == NG_OK && above->config != NULL && on_equal(above->path, (*inout)->folder)) {
+        if (rc == NG_OK && above->config != NULL &&
+            notes_equal(above->path, (*inout)->folder)) {
             *inout = above;
             return NG_OK;
         }
@@ -402,26 +406,26 @@ static int find_above(struct opennotes *self, struct ng_call *call, struct on_no
 }
 
 static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str path,
-                     struct on_notebook **ret)
+                     struct notes_notebook **ret)
 {
-    const struct on_notebooks *all = self->notebooks;
-    struct on_notebook *notebook = NULL;
+    const struct notes_notebooks *all = self->notebooks;
+    struct notes_notebook *notebook = NULL;
     struct list list = {.self = self, .call = call};
-    int rc = describe(self, call, path, ON_EXPLICIT, &notebook);
+    int rc = describe(self, call, path, NOTES_EXPLICIT, &notebook);
     if (rc != NG_OK) {
-        return rc == ON_ENOTEBOOK ? fail_none(self, call, path) : rc;
+        return rc == NOTES_ENOTEBOOK ? fail_none(self, call, path) : rc;
     }
     list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
-    rc = list.items != NULL ? add_registered_ones(&list) : on_fail_memory(call);
+    rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
-        if (on_equal(list.items[i]->folder, notebook->folder) ||
-            on_equal(list.items[i]->path, notebook->folder)) {
+        if (notes_equal(list.items[i]->folder, notebook->folder) ||
+            notes_equal(list.items[i]->path, notebook->folder)) {
             *ret = list.items[i];
             return NG_OK;
         }
     }
     if (rc == NG_OK && notebook->config != NULL) {
-        notebook->source = ON_ANCESTOR;
+        notebook->source = NOTES_ANCESTOR;
     } else if (rc == NG_OK) {
         rc = find_above(self, call, &notebook);
     }
@@ -431,14 +435,14 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
 
 /* A name, or a path relative to one of the roots. */
 static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str named,
-                     struct on_notebook **ret)
+                     struct notes_notebook **ret)
 {
-    struct on_notebook **items = NULL;
+    struct notes_notebook **items = NULL;
     size_t count = 0;
     const struct ng_str *roots = NULL;
-    int rc = on_notebook_list(self, call, &items, &count);
+    int rc = notes_notebook_list(self, call, &items, &count);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        if (on_equal(items[i]->name, named)) {
+        if (notes_equal(items[i]->name, named)) {
             *ret = items[i];
             return NG_OK;
         }
@@ -457,19 +461,19 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
     return rc == NG_OK ? fail_none(self, call, named) : rc;
 }
 
-int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
-                       struct on_notebook **ret)
+int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
+                          struct notes_notebook **ret)
 {
-    struct on_notebook *notebook = NULL;
+    struct notes_notebook *notebook = NULL;
     int rc = NG_OK;
-    if (on_ends(named, "/" ON_CONFIG_NAME)) {
-        named.len -= sizeof("/" ON_CONFIG_NAME) - 1;
+    if (notes_ends(named, "/" NOTES_CONFIG_NAME)) {
+        named.len -= sizeof("/" NOTES_CONFIG_NAME) - 1;
     }
     while (named.len > 1 && named.data[named.len - 1] == '/') {
         named.len--;
     }
     if (named.data == NULL) {
-        rc = on_notebook_current(self, call, &notebook);
+        rc = notes_notebook_current(self, call, &notebook);
         rc = rc == NG_OK && notebook == NULL ? fail_none(self, call, named) : rc;
     } else if (named.len > 0 && named.data[0] == '/') {
         rc = pick_path(self, call, named, &notebook);
@@ -481,7 +485,7 @@ int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_s
         rc = describe(self, call, notebook->folder, notebook->source, &notebook);
     }
     if (rc == NG_OK) {
-        rc = on_notebook_open(notebook, call);
+        rc = notes_notebook_open(notebook, call);
     }
     if (rc == NG_OK) {
         *ret = notebook;
@@ -489,7 +493,8 @@ int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_s
     return rc;
 }
 
-int on_notebook_pick(struct opennotes *self, struct ng_call *call, struct on_notebook **ret)
+int notes_notebook_pick(struct opennotes *self, struct ng_call *call,
+                        struct notes_notebook **ret)
 {
-    return on_notebook_choose(self, call, ng_arg_text(call, "notebook"), ret);
+    return notes_notebook_choose(self, call, ng_arg_text(call, "notebook"), ret);
 }

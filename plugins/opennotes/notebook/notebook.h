@@ -2,9 +2,9 @@
 /*
  * notebook.h - which folders of notes there are, and which one a call means.
  *
- * Every tool begins with on_notebook_pick() and ends with on_notebook_done(). Between them the
- * notebook's folder is open; its texts live as long as the call does (also in the functions of
- * ng_file_edit that run after the tool returned).
+ * Every tool begins with notes_notebook_pick() and ends with notes_notebook_done(). Between
+ * them the notebook's folder is open; its texts live as long as the call does (also in the
+ * functions of ng_file_edit that run after the tool returned).
  */
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_H
@@ -12,58 +12,60 @@
 #include "plugin_self.h"
 #include "text/text.h"
 
-#define ON_CONFIG_NAME ".opennotes.json"
-#define ON_CONFIG_MAX ((size_t)1024 * 1024) /* bytes of one .opennotes.json */
+#define NOTES_CONFIG_NAME ".opennotes.json"
+#define NOTES_CONFIG_MAX ((size_t)1024 * 1024) /* bytes of one .opennotes.json */
 
-enum on_source { ON_REGISTERED = 1, ON_ANCESTOR = 2, ON_EXPLICIT = 3 };
+enum notes_source { NOTES_REGISTERED = 1, NOTES_ANCESTOR = 2, NOTES_EXPLICIT = 3 };
 
-struct on_index;
+struct notes_index;
 
 /* One call's view of a notebook, in call memory. */
-struct on_notebook {
+struct notes_notebook {
     struct opennotes *self;
     struct ng_str name;   /* of its configuration, else of its folder */
     struct ng_str path;   /* folder of notes: absolute, without links */
     struct ng_str folder; /* where .opennotes.json is (or would be): absolute, without links */
     struct ng_str space;
-    enum on_source source;
+    enum notes_source source;
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
     bool unusable;                 /* its configuration is; only listed */
     struct ng_str fault;           /* why */
-    struct on_index *index;        /* open from pick to done; else NULL */
+    struct notes_index *index;     /* open from pick to done; else NULL */
 };
 
 /* The notebook that the call's argument `notebook` names, or the current one. Fails with
  * NOTEBOOK_NOT_FOUND, NOTEBOOK_CONFIG_ERROR, PATH_TRAVERSAL, PATH_OUTSIDE_ROOTS. */
-int on_notebook_pick(struct opennotes *self, struct ng_call *call, struct on_notebook **ret);
+int notes_notebook_pick(struct opennotes *self, struct ng_call *call,
+                        struct notes_notebook **ret);
 /* NULL is a no-op. */
-void on_notebook_done(struct on_notebook *notebook);
+void notes_notebook_done(struct notes_notebook *notebook);
 
 /* All that the caller may see, registered ones first; not open (index is NULL). */
-int on_notebook_list(struct opennotes *self, struct ng_call *call, struct on_notebook ***ret,
-                     size_t *ret_count);
-int on_notebook_open(struct on_notebook *notebook, struct ng_call *call);
+int notes_notebook_list(struct opennotes *self, struct ng_call *call,
+                        struct notes_notebook ***ret, size_t *ret_count);
+int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call);
 
 /* The same with the argument given: a path, a name, or {NULL, 0}. */
-int on_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
-                       struct on_notebook **ret);
+int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
+                          struct notes_notebook **ret);
 /* The one that calls without `notebook` mean, not open; *ret is NULL where there is none. */
-int on_notebook_current(struct opennotes *self, struct ng_call *call, struct on_notebook **ret);
+int notes_notebook_current(struct opennotes *self, struct ng_call *call,
+                           struct notes_notebook **ret);
 
 /* Is there a notebook for this caller? The plugin's configured(). */
-bool on_configured(void *self, struct ng_call *call);
+bool notes_configured(void *self, struct ng_call *call);
 /* May the caller see the files of this space? */
-bool on_may_see(struct ng_call *call, struct ng_str space);
+bool notes_may_see(struct ng_call *call, struct ng_str space);
 
 /* Writes the member "notebook": {name, path}. */
-void on_notebook_write(const struct on_notebook *notebook, struct on_buf *json);
-const char *on_source_name(enum on_source source);
+void notes_notebook_write(const struct notes_notebook *notebook, struct notes_buf *json);
+const char *notes_source_name(enum notes_source source);
 
 /* From start() and stop(). `registered`: items of opennotes.notebooks. */
-int on_notebooks_open(struct opennotes *self, struct ng_call *call,
-                      const struct ng_str *registered, size_t count);
-void on_notebooks_close(struct on_notebooks *notebooks);
-struct on_indexes *on_notebooks_indexes(const struct on_notebooks *notebooks);
+int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
+                         const struct ng_str *registered, size_t count);
+void notes_notebooks_close(struct notes_notebooks *notebooks);
+struct notes_indexes *notes_notebooks_indexes(const struct notes_notebooks *notebooks);
 
 #endif

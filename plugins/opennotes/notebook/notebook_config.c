@@ -11,30 +11,30 @@
 
 #define NAME_BYTES_MAX 1000
 
-static int fail_config(struct on_notebook *notebook, struct ng_call *call, const char *what)
+static int fail_config(struct notes_notebook *notebook, struct ng_call *call, const char *what)
 {
     struct ng_str folder = notebook->folder;
     notebook->fault = ng_str_of(what);
-    (void)ng_fail(call, ON_ECONFIG, "%.*s/%s cannot be used: %s.", (int)folder.len, folder.data,
-                  ON_CONFIG_NAME, what);
+    (void)ng_fail(call, NOTES_ECONFIG, "%.*s/%s cannot be used: %s.", (int)folder.len,
+                  folder.data, NOTES_CONFIG_NAME, what);
     call->host->hint(call,
                      "It is a JSON object; `name` and `root` (a folder below it) are texts.");
-    return ON_ECONFIG;
+    return NOTES_ECONFIG;
 }
 
 /* Git keeps no empty folders: a fresh clone may have none. */
-static int fail_root(struct on_notebook *notebook, struct ng_call *call, struct ng_str root)
+static int fail_root(struct notes_notebook *notebook, struct ng_call *call, struct ng_str root)
 {
     struct ng_str folder = notebook->folder;
     notebook->fault = ng_str_of("its `root` is not there");
-    (void)ng_fail(call, ON_ECONFIG,
+    (void)ng_fail(call, NOTES_ECONFIG,
                   "%.*s/%s cannot be used: its `root`, the folder %.*s/%.*s, "
                   "is not there.",
-                  (int)folder.len, folder.data, ON_CONFIG_NAME, (int)folder.len, folder.data,
+                  (int)folder.len, folder.data, NOTES_CONFIG_NAME, (int)folder.len, folder.data,
                   (int)root.len, root.data);
     call->host->hint(call, "Make the folder (git keeps no empty ones: put a note into it), or "
                            "set `root` to one that is there.");
-    return ON_ECONFIG;
+    return NOTES_ECONFIG;
 }
 
 static struct ng_str name_of(struct ng_str path)
@@ -43,52 +43,52 @@ static struct ng_str name_of(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return at < path.len ? on_str(path.data + at, path.len - at) : path;
+    return at < path.len ? notes_str(path.data + at, path.len - at) : path;
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
-static int read_text(struct on_notebook *notebook, struct ng_call *call, int fd,
+static int read_text(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str *ret)
 {
     struct ng_str folder = notebook->folder;
-    struct on_stat stat;
+    struct notes_stat stat;
     bool loose = false;
     struct ng_str bytes = {NULL, 0};
-    int file = on_tree_open(fd, ON_CONFIG_NAME, O_RDONLY);
+    int file = notes_tree_open(fd, NOTES_CONFIG_NAME, O_RDONLY);
     *ret = bytes;
     if (file == -ENOENT) {
         return NG_OK;
     }
     if (file == -EMFILE || file == -ENFILE || file == -ENOMEM) {
         return ng_fail(call, NG_EBUSY, "%.*s/%s cannot be read just now: %s. Try again.",
-                       (int)folder.len, folder.data, ON_CONFIG_NAME, strerrordesc_np(-file));
+                       (int)folder.len, folder.data, NOTES_CONFIG_NAME, strerrordesc_np(-file));
     }
     if (file < 0) {
         return fail_config(notebook, call, strerrordesc_np(-file));
     }
-    int rc = on_tree_stat_of(file, &stat, &loose);
+    int rc = notes_tree_stat_of(file, &stat, &loose);
     if (rc == NG_OK) {
-        rc = on_tree_read_fd(file, ON_CONFIG_MAX + 1, &bytes);
+        rc = notes_tree_read_fd(file, NOTES_CONFIG_MAX + 1, &bytes);
     }
     (void)close(file);
     if (rc != NG_OK) {
         return fail_config(notebook, call, "it is no regular file, or cannot be read");
     }
-    if (bytes.len > ON_CONFIG_MAX) {
+    if (bytes.len > NOTES_CONFIG_MAX) {
         free((void *)(uintptr_t)bytes.data);
         return fail_config(notebook, call, "it is larger than 1 MiB");
     }
-    *ret = on_call_copy(call, bytes);
+    *ret = notes_call_copy(call, bytes);
     free((void *)(uintptr_t)bytes.data);
-    return ret->data != NULL ? NG_OK : on_fail_memory(call);
+    return ret->data != NULL ? NG_OK : notes_fail_memory(call);
 }
 
-static int parse(struct on_notebook *notebook, struct ng_call *call)
+static int parse(struct notes_notebook *notebook, struct ng_call *call)
 {
     const struct ng_host *host = call->host;
     struct ng_str text = notebook->config_text;
-    if (on_begins(text, "\xEF\xBB\xBF")) {
-        text = on_str(text.data + 3, text.len - 3);
+    if (notes_begins(text, "\xEF\xBB\xBF")) {
+        text = notes_str(text.data + 3, text.len - 3);
     }
     if (host->json_parse(call, text, &notebook->config) != NG_OK) {
         return fail_config(notebook, call, "it is not JSON");
@@ -114,7 +114,7 @@ static bool climbs(struct ng_str path)
         while (end < path.len && path.data[end] != '/') {
             end++;
         }
-        if (on_is(on_str(path.data + at, end - at), "..")) {
+        if (notes_is(notes_str(path.data + at, end - at), "..")) {
             return true;
         }
         at = end + 1;
@@ -123,34 +123,34 @@ static bool climbs(struct ng_str path)
 }
 
 /* `root`: below the folder, also where links are on the way. */
-static int find_root(struct on_notebook *notebook, struct ng_call *call, int fd,
+static int find_root(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str root)
 {
-    if (root.len == 0 || on_is(root, ".") || on_is(root, "./")) {
+    if (root.len == 0 || notes_is(root, ".") || notes_is(root, "./")) {
         notebook->path = notebook->folder;
         return NG_OK;
     }
     if (root.data[0] == '/' || climbs(root) || memchr(root.data, '\0', root.len) != NULL) {
         return fail_config(notebook, call, "`root` leaves its folder");
     }
-    int notes = on_tree_open(fd, root.data, O_PATH | O_DIRECTORY);
+    int notes = notes_tree_open(fd, root.data, O_PATH | O_DIRECTORY);
     if (notes == -EXDEV || notes == -ELOOP) {
         return fail_config(notebook, call, "`root` leaves its folder");
     }
-    char *path = notes >= 0 ? on_tree_path_of(notes) : NULL;
+    char *path = notes >= 0 ? notes_tree_path_of(notes) : NULL;
     if (notes >= 0) {
         (void)close(notes);
     }
     if (path == NULL) {
         return fail_root(notebook, call, root);
     }
-    notebook->path = on_call_copy(call, ng_str_of(path));
+    notebook->path = notes_call_copy(call, ng_str_of(path));
     free(path);
-    return notebook->path.data != NULL ? NG_OK : on_fail_memory(call);
+    return notebook->path.data != NULL ? NG_OK : notes_fail_memory(call);
 }
 
-int on_config_read(struct on_notebook *notebook, struct ng_call *call, int fd,
-                   struct ng_str folder)
+int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int fd,
+                      struct ng_str folder)
 {
     const struct ng_host *host = call->host;
     notebook->folder = folder;
@@ -165,11 +165,11 @@ int on_config_read(struct on_notebook *notebook, struct ng_call *call, int fd,
         notebook->config = NULL;
         return rc;
     }
-    struct ng_str name = on_trim(host->json_text(host->json_get(notebook->config, "name")));
+    struct ng_str name = notes_trim(host->json_text(host->json_get(notebook->config, "name")));
     struct ng_str root = host->json_text(host->json_get(notebook->config, "root"));
     if (name.len > 0) {
-        notebook->name = on_utf8_cut(name, NAME_BYTES_MAX);
+        notebook->name = notes_utf8_cut(name, NAME_BYTES_MAX);
     }
-    root = root.len > 0 ? on_call_copy(call, root) : root;
+    root = root.len > 0 ? notes_call_copy(call, root) : root;
     return find_root(notebook, call, fd, root);
 }

@@ -24,7 +24,7 @@ struct known_root {
     char *found; /* folder of a notebook below it, or NULL */
 };
 
-struct on_discovery {
+struct notes_discovery {
     pthread_mutex_t lock; /* of what follows; not held while the disk is read */
     struct known_root *roots;
     size_t count;
@@ -33,17 +33,17 @@ struct on_discovery {
 };
 
 /* Under the lock. */
-static struct known_root *discovery_find(struct on_discovery *discovery, struct ng_str root)
+static struct known_root *discovery_find(struct notes_discovery *discovery, struct ng_str root)
 {
     for (size_t i = 0; i < discovery->count; i++) {
-        if (on_equal(ng_str_of(discovery->roots[i].root), root)) {
+        if (notes_equal(ng_str_of(discovery->roots[i].root), root)) {
             return &discovery->roots[i];
         }
     }
     return NULL;
 }
 
-static bool discovery_has(struct on_discovery *discovery, struct ng_call *call)
+static bool discovery_has(struct notes_discovery *discovery, struct ng_call *call)
 {
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
@@ -58,7 +58,7 @@ static bool discovery_has(struct on_discovery *discovery, struct ng_call *call)
 }
 
 /* Takes `found`. True: other than before. */
-static bool discovery_set(struct on_discovery *discovery, struct ng_str path, char *found)
+static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
 {
     pthread_mutex_lock(&discovery->lock);
     struct known_root *root = discovery_find(discovery, path);
@@ -87,7 +87,7 @@ static bool discovery_set(struct on_discovery *discovery, struct ng_str path, ch
 }
 
 /* Is the one that was found before still there? In call memory; {NULL, 0}: no. */
-static struct ng_str discovery_again(struct on_discovery *discovery, struct ng_call *call,
+static struct ng_str discovery_again(struct notes_discovery *discovery, struct ng_call *call,
                                      struct ng_str path)
 {
     struct ng_str folder = {NULL, 0};
@@ -95,20 +95,21 @@ static struct ng_str discovery_again(struct on_discovery *discovery, struct ng_c
     pthread_mutex_lock(&discovery->lock);
     const struct known_root *root = discovery_find(discovery, path);
     if (root != NULL && root->found != NULL) {
-        folder = on_call_copy(call, ng_str_of(root->found));
+        folder = notes_call_copy(call, ng_str_of(root->found));
     }
     pthread_mutex_unlock(&discovery->lock);
-    int fd = folder.data != NULL ? on_tree_open_folder(folder.data) : -1;
-    bool is_there = fd >= 0 && fstatat(fd, ON_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
+    int fd = folder.data != NULL ? notes_tree_open_folder(folder.data) : -1;
+    bool is_there = fd >= 0 &&
+                    fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
                     S_ISREG(config.st_mode);
     if (fd >= 0) {
         (void)close(fd);
     }
-    return is_there ? folder : on_str(NULL, 0);
+    return is_there ? folder : notes_str(NULL, 0);
 }
 
 /* Looks below the caller's roots. True: something is other than before. */
-static bool discovery_look(struct on_discovery *discovery, struct ng_call *call,
+static bool discovery_look(struct notes_discovery *discovery, struct ng_call *call,
                            int64_t until_ms)
 {
     const struct ng_str *roots = NULL;
@@ -116,10 +117,10 @@ static bool discovery_look(struct on_discovery *discovery, struct ng_call *call,
     int64_t began_ms = call->host->now_ms();
     bool changed = false;
     for (size_t i = 0; i < count; i++) {
-        struct on_folders found = {.count = 0};
+        struct notes_folders found = {.count = 0};
         struct ng_str folder = discovery_again(discovery, call, roots[i]);
         if (folder.data == NULL) {
-            if (on_find_first(call, roots[i], until_ms, &found) != NG_OK) {
+            if (notes_find_first(call, roots[i], until_ms, &found) != NG_OK) {
                 continue; /* not known */
             }
             folder = found.count > 0 ? found.items[0] : folder;
@@ -152,7 +153,7 @@ static int discovery_step(struct ng_call *call, void *user)
 }
 
 /* Is a look due, and nothing else at it? Then it is the caller's to begin. */
-static bool discovery_is_due(struct on_discovery *discovery, struct ng_call *call)
+static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
     int64_t now_ms = call->host->now_ms();
     pthread_mutex_lock(&discovery->lock);
@@ -164,9 +165,9 @@ static bool discovery_is_due(struct on_discovery *discovery, struct ng_call *cal
     return due;
 }
 
-struct on_discovery *on_discovery_open(struct ng_call *call)
+struct notes_discovery *notes_discovery_open(struct ng_call *call)
 {
-    struct on_discovery *discovery = calloc(1, sizeof(*discovery));
+    struct notes_discovery *discovery = calloc(1, sizeof(*discovery));
     if (discovery == NULL || pthread_mutex_init(&discovery->lock, NULL) != 0) {
         free(discovery);
         return NULL;
@@ -175,7 +176,7 @@ struct on_discovery *on_discovery_open(struct ng_call *call)
     return discovery;
 }
 
-void on_discovery_close(struct on_discovery *discovery)
+void notes_discovery_close(struct notes_discovery *discovery)
 {
     if (discovery == NULL) {
         return;
@@ -190,7 +191,7 @@ void on_discovery_close(struct on_discovery *discovery)
 }
 
 /* A call finds a notebook that was made a moment ago. */
-static bool call_finds(struct on_discovery *discovery, struct ng_call *call)
+static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {
         return true; /* any folder of the roots can be named */
@@ -204,16 +205,16 @@ static bool call_finds(struct on_discovery *discovery, struct ng_call *call)
     return discovery_has(discovery, call);
 }
 
-bool on_configured(void *user, struct ng_call *call)
+bool notes_configured(void *user, struct ng_call *call)
 {
     const struct opennotes *self = user;
-    const struct on_notebooks *notebooks = self->notebooks;
+    const struct notes_notebooks *notebooks = self->notebooks;
     for (size_t i = 0; i < notebooks->count; i++) {
-        if (on_may_see(call, ng_str_of(notebooks->items[i].space))) {
+        if (notes_may_see(call, ng_str_of(notebooks->items[i].space))) {
             return true;
         }
     }
-    struct on_discovery *discovery = notebooks->discovery;
+    struct notes_discovery *discovery = notebooks->discovery;
     bool is_call = call->tool.len > 0;
     bool has = discovery_has(discovery, call);
     if (!is_call && discovery_is_due(discovery, call) &&
@@ -225,7 +226,7 @@ bool on_configured(void *user, struct ng_call *call)
     has = has || (is_call && call_finds(discovery, call));
     if (is_call && !has) {
         call->host->hint(call, "Set `opennotes.notebooks` in the gateway's configuration to a "
-                               "folder of Markdown notes, or put " ON_CONFIG_NAME
+                               "folder of Markdown notes, or put " NOTES_CONFIG_NAME
                                " into one below its roots");
         (void)ng_fail(call, NG_ENOTCONFIGURED,
                       "No notebook of Markdown notes is registered, and none was found below "

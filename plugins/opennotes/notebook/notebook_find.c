@@ -14,35 +14,35 @@
 
 struct search {
     struct ng_call *call;
-    struct on_folders *found;
-    struct on_folders folders; /* to be looked at, relative to the root */
+    struct notes_folders *found;
+    struct notes_folders folders; /* to be looked at, relative to the root */
     struct ng_str root, space;
     bool one;         /* ends with the first that is found */
     int64_t until_ms; /* 0: as long as it takes */
 };
 
-struct ng_str on_call_copy(struct ng_call *call, struct ng_str text)
+struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
 {
     char *copy = ng_alloc(call, text.len + 1);
     if (copy == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
     copy[text.len] = '\0';
-    return on_str(copy, text.len);
+    return notes_str(copy, text.len);
 }
 
-int on_find_add(struct on_folders *folders, struct ng_call *call, struct ng_str path,
-                struct ng_str space)
+int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
+                   struct ng_str space)
 {
     if (folders->count == folders->cap) {
         size_t cap = folders->cap > 0 ? folders->cap * 2 : 32;
         struct ng_str *items = ng_alloc(call, cap * sizeof(*items));
         struct ng_str *spaces = ng_alloc(call, cap * sizeof(*spaces));
         if (items == NULL || spaces == NULL) {
-            return on_fail_memory(call);
+            return notes_fail_memory(call);
         }
         if (folders->count > 0) {
             memcpy(items, folders->items, folders->count * sizeof(*items));
@@ -52,10 +52,10 @@ int on_find_add(struct on_folders *folders, struct ng_call *call, struct ng_str 
         folders->spaces = spaces;
         folders->cap = cap;
     }
-    folders->items[folders->count] = on_call_copy(call, path);
+    folders->items[folders->count] = notes_call_copy(call, path);
     folders->spaces[folders->count] = space;
     if (folders->items[folders->count].data == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     folders->count++;
     return NG_OK;
@@ -82,21 +82,21 @@ static bool is_folder(int fd, const struct dirent *entry)
 
 static int add_folder(struct search *search, struct ng_str path, const char *name)
 {
-    struct on_buf below;
+    struct notes_buf below;
     if (name[0] == '.' || strcmp(name, "node_modules") == 0 ||
-        depth_of(path) >= ON_FIND_DEPTH || search->folders.count >= ON_FIND_FOLDERS_MAX) {
+        depth_of(path) >= NOTES_FIND_DEPTH || search->folders.count >= NOTES_FIND_FOLDERS_MAX) {
         return NG_OK;
     }
-    on_buf_init(&below, 65536);
-    on_buf_add(&below, path);
+    notes_buf_init(&below, 65536);
+    notes_buf_add(&below, path);
     if (path.len > 0) {
-        on_buf_add_char(&below, '/');
+        notes_buf_add_char(&below, '/');
     }
-    on_buf_add_c(&below, name);
-    int rc = below.rc == NG_OK ? on_find_add(&search->folders, search->call, on_buf_str(&below),
-                                             search->space)
-                               : on_fail_memory(search->call);
-    on_buf_done(&below);
+    notes_buf_add_c(&below, name);
+    int rc = below.rc == NG_OK ? notes_find_add(&search->folders, search->call,
+                                                notes_buf_str(&below), search->space)
+                               : notes_fail_memory(search->call);
+    notes_buf_done(&below);
     return rc;
 }
 
@@ -106,25 +106,25 @@ static int found_one(struct search *search, struct ng_str path)
         search->call, "%.*s%s%.*s", search->root.len > 1 ? (int)search->root.len : 0,
         search->root.data, path.len > 0 ? "/" : "", (int)path.len, path.data);
     for (size_t i = 0; i < search->found->count; i++) {
-        if (on_equal(search->found->items[i], whole)) {
+        if (notes_equal(search->found->items[i], whole)) {
             return NG_OK; /* of two roots, one in the other */
         }
     }
-    if (search->found->count >= ON_FIND_NOTEBOOKS_MAX) {
+    if (search->found->count >= NOTES_FIND_NOTEBOOKS_MAX) {
         return NG_OK;
     }
-    return on_find_add(search->found, search->call, whole, search->space);
+    return notes_find_add(search->found, search->call, whole, search->space);
 }
 
 /* One folder: a notebook, or others to look at. What is inside a notebook is part of it. */
 static int look(struct search *search, int root_fd, struct ng_str path)
 {
     struct stat config;
-    int fd = on_tree_open(root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
+    int fd = notes_tree_open(root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
     if (fd < 0) {
         return NG_OK;
     }
-    if (fstatat(fd, ON_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(config.st_mode)) {
         (void)close(fd);
         return found_one(search, path);
@@ -132,7 +132,7 @@ static int look(struct search *search, int root_fd, struct ng_str path)
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         (void)close(fd);
-        return on_fail_memory(search->call);
+        return notes_fail_memory(search->call);
     }
     int rc = NG_OK;
     for (const struct dirent *entry = readdir(dir); entry != NULL && rc == NG_OK;
@@ -159,14 +159,14 @@ static int may_go_on(const struct search *search)
 
 static int look_below(struct search *search, struct ng_str root, struct ng_str space)
 {
-    int fd = on_tree_open_folder(root.data);
+    int fd = notes_tree_open_folder(root.data);
     if (fd < 0) {
         return NG_OK; /* a root that is gone has no notebooks */
     }
     search->root = root;
     search->space = space;
-    search->folders = (struct on_folders){.count = 0};
-    int rc = on_find_add(&search->folders, search->call, on_str("", 0), space);
+    search->folders = (struct notes_folders){.count = 0};
+    int rc = notes_find_add(&search->folders, search->call, notes_str("", 0), space);
     size_t before = search->found->count;
     for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
         rc = may_go_on(search);
@@ -179,18 +179,19 @@ static int look_below(struct search *search, struct ng_str root, struct ng_str s
     return rc;
 }
 
-int on_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
-                  struct on_folders *ret)
+int notes_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
+                     struct notes_folders *ret)
 {
     struct search search = {.call = call, .found = ret, .one = true, .until_ms = until_ms};
     struct ng_file file = {.size = sizeof(file)};
     if (call->host->file_stat(call, root, &file) != NG_OK || file.type != NG_FILE_DIRECTORY) {
         return NG_OK;
     }
-    return look_below(&search, on_call_copy(call, file.real), on_call_copy(call, file.space));
+    return look_below(&search, notes_call_copy(call, file.real),
+                      notes_call_copy(call, file.space));
 }
 
-int on_find_folders(struct ng_call *call, struct on_folders *ret)
+int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
 {
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
@@ -203,10 +204,11 @@ int on_find_folders(struct ng_call *call, struct on_folders *ret)
             continue;
         }
         size_t first = ret->count;
-        rc = look_below(&search, on_call_copy(call, file.real), on_call_copy(call, file.space));
+        rc = look_below(&search, notes_call_copy(call, file.real),
+                        notes_call_copy(call, file.space));
         /* In the order of their paths, whatever order the disk has them in. */
         for (size_t a = first + 1; rc == NG_OK && a < ret->count; a++) {
-            for (size_t b = a; b > first && on_compare(ret->items[b - 1], ret->items[b]) > 0;
+            for (size_t b = a; b > first && notes_compare(ret->items[b - 1], ret->items[b]) > 0;
                  b--) {
                 struct ng_str swap = ret->items[b];
                 ret->items[b] = ret->items[b - 1];

@@ -5,8 +5,8 @@
 
 #include <notegate/plugin.h>
 
-struct on_sql_load;
-struct on_notebooks;
+struct notes_sql_load;
+struct notes_notebooks;
 
 /* The plugin's self: set in start() and constant until stop(). */
 struct opennotes {
@@ -17,8 +17,8 @@ struct opennotes {
     int64_t query_timeout_ms; /* of one SQL statement */
     char *daily_path;         /* template of the path of daily notes */
     char *views;              /* opennotes.views: a JSON object, or NULL */
-    struct on_notebooks *notebooks;
-    struct on_sql_load *sql_load; /* sql.h */
+    struct notes_notebooks *notebooks;
+    struct notes_sql_load *sql_load; /* sql.h */
 };
 
 #endif

@@ -35,7 +35,7 @@ static void opennotes_stop(void *user)
     if (self == NULL) {
         return;
     }
-    on_notebooks_close(self->notebooks);
+    notes_notebooks_close(self->notebooks);
     free(self->folder);
     free(self->daily_path);
     free(self->views);
@@ -57,7 +57,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     self->folder =
         copy_text(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
     if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     if (views.len == 0) {
         return NG_OK;
@@ -70,7 +70,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
                        "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
     }
     self->views = copy_text(views);
-    return self->views != NULL ? NG_OK : on_fail_memory(call);
+    return self->views != NULL ? NG_OK : notes_fail_memory(call);
 }
 
 static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
@@ -79,11 +79,11 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
     size_t count = call->host->conf_list(conf, "notebooks", &registered);
     struct opennotes *self = calloc(1, sizeof(*self));
     if (self == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     int rc = read_conf(self, call, conf);
     if (rc == NG_OK) {
-        rc = on_notebooks_open(self, call, registered, count);
+        rc = notes_notebooks_open(self, call, registered, count);
     }
     if (rc != NG_OK) {
         opennotes_stop(self);
@@ -99,13 +99,14 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 #define WAITING(name)                                                                          \
     static int name##_again(void *user, struct ng_call *call)                                  \
     {                                                                                          \
-        return on_##name##_run(user, call, ng_str_of("{}"));                                   \
+        return notes_##name##_run(user, call, ng_str_of("{}"));                                \
     }                                                                                          \
     static int name##_waiting(void *user, struct ng_call *call, struct ng_str args)            \
     {                                                                                          \
         const struct opennotes *self = user;                                                   \
         (void)args;                                                                            \
-        return on_wait_run(on_notebooks_indexes(self->notebooks), call, name##_again, user);   \
+        return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, name##_again,    \
+                              user);                                                           \
     }
 
 WAITING(search)
@@ -122,9 +123,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_search",
         .title = "Search notes",
-        .summary = on_search_summary,
-        .params = on_search_params,
-        .result = on_search_result,
+        .summary = notes_search_summary,
+        .params = notes_search_params,
+        .result = notes_search_result,
         .run = search_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -132,9 +133,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_list",
         .title = "List notes",
-        .summary = on_list_summary,
-        .params = on_list_params,
-        .result = on_list_result,
+        .summary = notes_list_summary,
+        .params = notes_list_params,
+        .result = notes_list_result,
         .run = list_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -142,9 +143,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_get",
         .title = "Get a note",
-        .summary = on_get_summary,
-        .params = on_get_params,
-        .result = on_get_result,
+        .summary = notes_get_summary,
+        .params = notes_get_params,
+        .result = notes_get_result,
         .run = get_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -152,9 +153,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_create",
         .title = "Create a note",
-        .summary = on_create_summary,
-        .params = on_create_params,
-        .result = on_create_result,
+        .summary = notes_create_summary,
+        .params = notes_create_params,
+        .result = notes_create_result,
         .run = create_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
@@ -162,9 +163,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_edit",
         .title = "Edit a note",
-        .summary = on_edit_summary,
-        .params = on_edit_params,
-        .result = on_edit_result,
+        .summary = notes_edit_summary,
+        .params = notes_edit_params,
+        .result = notes_edit_result,
         .run = edit_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
@@ -173,9 +174,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_daily",
         .title = "The day's note",
-        .summary = on_daily_summary,
-        .params = on_daily_params,
-        .result = on_daily_result,
+        .summary = notes_daily_summary,
+        .params = notes_daily_params,
+        .result = notes_daily_result,
         .run = daily_waiting,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
@@ -183,9 +184,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_views",
         .title = "Views",
-        .summary = on_views_summary,
-        .params = on_views_params,
-        .result = on_views_result,
+        .summary = notes_views_summary,
+        .params = notes_views_params,
+        .result = notes_views_result,
         .run = views_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -193,9 +194,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_links",
         .title = "Links of a note",
-        .summary = on_links_summary,
-        .params = on_links_params,
-        .result = on_links_result,
+        .summary = notes_links_summary,
+        .params = notes_links_params,
+        .result = notes_links_result,
         .run = links_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -203,9 +204,9 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_tags",
         .title = "Tags",
-        .summary = on_tags_summary,
-        .params = on_tags_params,
-        .result = on_tags_result,
+        .summary = notes_tags_summary,
+        .params = notes_tags_params,
+        .result = notes_tags_result,
         .run = tags_waiting,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -213,10 +214,10 @@ static const struct ng_tool opennotes_tools[] = {
     {
         .name = "opennotes_notebooks",
         .title = "List notebooks",
-        .summary = on_notebooks_summary,
-        .params = on_notebooks_params,
-        .result = on_notebooks_result,
-        .run = on_notebooks_run,
+        .summary = notes_notebooks_summary,
+        .params = notes_notebooks_params,
+        .result = notes_notebooks_result,
+        .run = notes_notebooks_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
@@ -290,13 +291,13 @@ static const struct ng_code opennotes_codes[] = {
 static struct ng_str opennotes_working(void *user, struct ng_call *call)
 {
     const struct opennotes *self = user;
-    return on_wait_tell(on_notebooks_indexes(self->notebooks), call);
+    return notes_wait_tell(notes_notebooks_indexes(self->notebooks), call);
 }
 
 /* Of the events of notes that tools write; the notes themselves are files. */
 static const struct ng_collection opennotes_collections[] = {
     {
-        .name = ON_COLLECTION,
+        .name = NOTES_COLLECTION,
         .field_size = sizeof(struct ng_field),
     },
 };
@@ -308,9 +309,9 @@ static const struct ng_resources opennotes_resources[] = {
         .title = "Notes",
         .summary = "One Markdown note of a notebook; the id is its absolute path.",
         .mime_type = "text/markdown",
-        .collection = ON_COLLECTION,
-        .list = on_resource_list,
-        .read = on_resource_read,
+        .collection = NOTES_COLLECTION,
+        .list = notes_resource_list,
+        .read = notes_resource_read,
     },
 };
 
@@ -333,7 +334,7 @@ static const struct ng_plugin opennotes = {
     .name_prefix = "opennotes_",
     .invalid_input = "INVALID_PARAMS",
     .working = opennotes_working,
-    .configured = on_configured,
+    .configured = notes_configured,
 };
 
 NG_EXPORT_PLUGIN(opennotes);

@@ -16,7 +16,7 @@
 
 struct shelf {
     struct ng_call *call;
-    struct on_notebook **items; /* of the space */
+    struct notes_notebook **items; /* of the space */
     size_t count;
 };
 
@@ -25,9 +25,9 @@ static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
 {
     size_t all = 0;
     *shelf = (struct shelf){.call = call};
-    int rc = on_notebook_list(self, call, &shelf->items, &all);
+    int rc = notes_notebook_list(self, call, &shelf->items, &all);
     for (size_t i = 0; i < all && rc == NG_OK; i++) {
-        if (on_equal(shelf->items[i]->space, space) && !shelf->items[i]->unusable) {
+        if (notes_equal(shelf->items[i]->space, space) && !shelf->items[i]->unusable) {
             shelf->items[shelf->count++] = shelf->items[i];
         }
     }
@@ -35,14 +35,14 @@ static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
 }
 
 /* What is left of a path below a notebook's; {NULL, 0}: it is elsewhere. */
-static struct ng_str below(const struct on_notebook *notebook, struct ng_str path)
+static struct ng_str below(const struct notes_notebook *notebook, struct ng_str path)
 {
     size_t len = notebook->path.len;
     if (path.len > len + 1 && memcmp(path.data, notebook->path.data, len) == 0 &&
         path.data[len] == '/') {
-        return on_str(path.data + len + 1, path.len - len - 1);
+        return notes_str(path.data + len + 1, path.len - len - 1);
     }
-    return on_str(NULL, 0);
+    return notes_str(NULL, 0);
 }
 
 /* The first notebook that holds a path: of two, one in the other, each note is told once. */
@@ -58,25 +58,25 @@ static size_t holder(const struct shelf *shelf, struct ng_str path)
 static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
                    struct ng_listing *listing, bool *ret_full)
 {
-    const struct on_notebook *notebook = shelf->items[at];
-    struct on_buf id;
-    struct ng_str path = on_column(row, 0);
+    const struct notes_notebook *notebook = shelf->items[at];
+    struct notes_buf id;
+    struct ng_str path = notes_column_text(row, 0);
     struct ng_str file = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
-    struct ng_str title = on_column(row, 1);
+    struct ng_str title = notes_column_text(row, 1);
     /* A file's name alone does not tell one from another: many folders have an index.md. */
-    bool own = !on_equal(title, on_note_title(&(struct on_note){.words = 0}, path));
-    on_buf_init(&id, 65536);
-    on_buf_add(&id, notebook->path);
-    on_buf_add_char(&id, '/');
-    on_buf_add(&id, file.len > 0 && on_utf8_valid(file) ? file : path);
-    int rc = id.rc == NG_OK ? NG_OK : on_fail_memory(shelf->call);
-    if (rc == NG_OK && holder(shelf, on_buf_str(&id)) == at) {
+    bool own = !notes_equal(title, notes_note_title(&(struct notes_note){.words = 0}, path));
+    notes_buf_init(&id, 65536);
+    notes_buf_add(&id, notebook->path);
+    notes_buf_add_char(&id, '/');
+    notes_buf_add(&id, file.len > 0 && notes_utf8_valid(file) ? file : path);
+    int rc = id.rc == NG_OK ? NG_OK : notes_fail_memory(shelf->call);
+    if (rc == NG_OK && holder(shelf, notes_buf_str(&id)) == at) {
         *ret_full = shelf->call->host->list_add(
-                        listing, on_buf_str(&id), title.len > 0 && own ? title : path,
+                        listing, notes_buf_str(&id), title.len > 0 && own ? title : path,
                         notebook->name, MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2),
                         sqlite3_column_int64(row, 3)) != NG_OK;
     }
-    on_buf_done(&id);
+    notes_buf_done(&id);
     return rc;
 }
 
@@ -84,19 +84,19 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
 static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
                     struct ng_listing *listing, bool *ret_full)
 {
-    struct on_notebook *notebook = shelf->items[at];
+    struct notes_notebook *notebook = shelf->items[at];
     struct ng_call *call = shelf->call;
     sqlite3_stmt *row = NULL;
     sqlite3 *db = NULL;
-    int rc = on_notebook_open(notebook, call);
+    int rc = notes_notebook_open(notebook, call);
     if (rc == NG_OK) {
-        rc = on_index_begin(notebook->index, call, &db);
+        rc = notes_index_begin(notebook->index, call, &db);
     }
     if (rc == NG_OK && sqlite3_prepare_v2(db,
                                           "SELECT path, title, size, modified, file FROM notes"
                                           " WHERE path > ?1 ORDER BY path",
                                           -1, &row, NULL) != SQLITE_OK) {
-        rc = on_index_fail(notebook->index, call, db);
+        rc = notes_index_fail(notebook->index, call, db);
     }
     if (rc == NG_OK) {
         (void)sqlite3_bind_text64(row, 1, after.len > 0 ? after.data : "", after.len,
@@ -106,16 +106,16 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
             rc = add_row(shelf, at, row, listing, ret_full);
         }
         if (step != SQLITE_ROW && step != SQLITE_DONE) {
-            rc = on_index_fail(notebook->index, call, db);
+            rc = notes_index_fail(notebook->index, call, db);
         }
     }
     (void)sqlite3_finalize(row);
-    on_index_end(notebook->index, db);
-    on_notebook_done(notebook);
-    return rc == ON_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
+    notes_index_end(notebook->index, db);
+    notes_notebook_done(notebook);
+    return rc == NOTES_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
 }
 
-struct listing {
+struct list_request {
     struct opennotes *self;
     struct ng_str space;
     struct ng_listing *listing;
@@ -123,42 +123,42 @@ struct listing {
 
 static int list_all(void *user, struct ng_call *call)
 {
-    const struct listing *listing = user;
+    const struct list_request *request = user;
     struct shelf shelf;
-    struct on_arena arena;
-    struct ng_str after = call->host->list_after(listing->listing);
+    struct notes_arena arena;
+    struct ng_str after = call->host->list_after(request->listing);
     bool full = false;
-    int rc = open_shelf(&shelf, listing->self, call, listing->space);
+    int rc = open_shelf(&shelf, request->self, call, request->space);
     size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
          i++) {
         struct ng_str from = {NULL, 0};
         if (after.data != NULL && i == first) {
-            from = on_nfc(&arena, below(shelf.items[i], after));
+            from = notes_nfc(&arena, below(shelf.items[i], after));
         }
-        rc = list_one(&shelf, i, from, listing->listing, &full);
+        rc = list_one(&shelf, i, from, request->listing, &full);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return rc;
 }
 
-int on_resource_list(void *user, struct ng_call *call, struct ng_str space,
-                     struct ng_listing *listing)
+int notes_resource_list(void *user, struct ng_call *call, struct ng_str space,
+                        struct ng_listing *listing)
 {
     struct opennotes *self = user;
-    struct listing all = {.self = self, .space = space, .listing = listing};
-    return on_wait_once(on_notebooks_indexes(self->notebooks), call, list_all, &all);
+    struct list_request all = {.self = self, .space = space, .listing = listing};
+    return notes_wait_once(notes_notebooks_indexes(self->notebooks), call, list_all, &all);
 }
 
 static int reply_note(struct ng_call *call, struct ng_str bytes)
 {
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     struct ng_str empty = {"", 0};
-    bool text =
-        on_utf8_valid(bytes) && (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len) == NULL);
-    if (on_revision(bytes, -1, revision) != NG_OK) {
-        return on_fail_memory(call);
+    bool text = notes_utf8_valid(bytes) &&
+                (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len) == NULL);
+    if (notes_revision(bytes, -1, revision) != NG_OK) {
+        return notes_fail_memory(call);
     }
     int rc = call->host->revision_text(call, ng_str_of(revision));
     return rc != NG_OK ? rc
@@ -166,29 +166,31 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
                                                     bytes.len > 0 ? bytes : empty, text);
 }
 
-struct reading {
+struct read_request {
     struct opennotes *self;
     struct ng_str space, id;
 };
 
-static int read_found(const struct on_notebook *notebook, struct ng_call *call,
+static int read_found(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str id)
 {
-    struct on_stat stat;
+    struct notes_stat stat;
     sqlite3 *db = NULL;
     int64_t row = 0;
     struct ng_str path = {NULL, 0};
     struct ng_str file = {NULL, 0};
     struct ng_str bytes = {NULL, 0};
-    int rc = on_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
+    int rc =
+        notes_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
     bool ask = rc == NG_OK && file.data == NULL;
-    rc = ask ? on_index_begin(notebook->index, call, &db) : rc;
+    rc = ask ? notes_index_begin(notebook->index, call, &db) : rc;
     if (rc == NG_OK && ask) {
-        rc = on_index_find(notebook->index, call, db, below(notebook, id), &row, &path, &file);
+        rc = notes_index_find(notebook->index, call, db, below(notebook, id), &row, &path,
+                              &file);
     }
-    on_index_end(notebook->index, db);
+    notes_index_end(notebook->index, db);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook->index, call, file, &bytes);
+        rc = notes_index_read(notebook->index, call, file, &bytes);
     }
     if (rc == NG_OK) {
         rc = reply_note(call, bytes);
@@ -199,36 +201,36 @@ static int read_found(const struct on_notebook *notebook, struct ng_call *call,
 
 static int read_one(void *user, struct ng_call *call)
 {
-    const struct reading *reading = user;
+    const struct read_request *request = user;
     struct shelf shelf;
-    int rc = open_shelf(&shelf, reading->self, call, reading->space);
-    size_t at = rc == NG_OK ? holder(&shelf, reading->id) : 0;
+    int rc = open_shelf(&shelf, request->self, call, request->space);
+    size_t at = rc == NG_OK ? holder(&shelf, request->id) : 0;
     if (rc == NG_OK && at == shelf.count) {
-        rc = ng_fail(call, ON_ENOTE, "There is no such note in this space.");
+        rc = ng_fail(call, NOTES_ENOTE, "There is no such note in this space.");
     }
     if (rc != NG_OK) {
         return rc;
     }
-    rc = on_notebook_open(shelf.items[at], call);
+    rc = notes_notebook_open(shelf.items[at], call);
     if (rc == NG_OK) {
-        rc = read_found(shelf.items[at], call, reading->id);
+        rc = read_found(shelf.items[at], call, request->id);
     }
-    on_notebook_done(shelf.items[at]);
+    notes_notebook_done(shelf.items[at]);
     return rc;
 }
 
-int on_resource_read(void *user, struct ng_call *call, struct ng_str space, struct ng_str id,
-                     uint64_t revision)
+int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, struct ng_str id,
+                        uint64_t revision)
 {
     struct opennotes *self = user;
-    struct reading *reading = ng_alloc(call, sizeof(*reading));
+    struct read_request *request = ng_alloc(call, sizeof(*request));
     if (revision > 0) {
         return ng_fail(call, NG_EINVAL,
                        "Notes have no numbered revisions; leave ?revision out.");
     }
-    if (reading == NULL) {
-        return on_fail_memory(call);
+    if (request == NULL) {
+        return notes_fail_memory(call);
     }
-    *reading = (struct reading){.self = self, .space = space, .id = id};
-    return on_wait_run(on_notebooks_indexes(self->notebooks), call, read_one, reading);
+    *request = (struct read_request){.self = self, .space = space, .id = id};
+    return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, request);
 }

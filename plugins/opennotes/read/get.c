@@ -10,7 +10,7 @@
 #include "notebook/notebook.h"
 #include "read.h"
 
-const char on_get_summary[] =
+const char notes_get_summary[] =
     "Get the content and metadata of one Markdown note of an OpenNotes notebook, by path, "
     "when a list or search has named it.\n\n"
     "The path should be relative to the notebook root (e.g., 'tasks/task-001.md').\n\n"
@@ -19,12 +19,12 @@ const char on_get_summary[] =
     "A large note comes in parts: follow 'nextLine' with 'startLine' (a line too long for one "
     "answer goes on with 'startByte'). 'section' gives what is below one heading.";
 
-const char on_get_params[] =
+const char notes_get_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\"],"
     "\"properties\":{"
     "\"path\":{\"type\":\"string\","
-    "\"description\":\"Path to the note file (relative to notebook root)\"}," ON_PARAM_NOTEBOOK
-    ","
+    "\"description\":\"Path to the note file (relative to notebook "
+    "root)\"}," NOTES_PARAM_NOTEBOOK ","
     "\"includeContent\":{\"type\":\"boolean\",\"default\":true,"
     "\"description\":\"Whether to include full markdown content (default: true)\"},"
     "\"raw\":{\"type\":\"boolean\",\"default\":false,"
@@ -39,7 +39,7 @@ const char on_get_params[] =
     "\"description\":\"First byte of the line startLine to return: nextByte of the answer "
     "before\"}}}";
 
-const char on_get_result[] =
+const char notes_get_result[] =
     "{\"type\":\"object\",\"required\":[\"note\",\"notebook\"],\"properties\":{"
     "\"note\":{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{"
     "\"path\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
@@ -54,9 +54,9 @@ const char on_get_result[] =
     "\"revision\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"},"
     "\"startLine\":{\"type\":\"integer\"},\"nextLine\":{\"type\":\"integer\"},"
     "\"nextByte\":{\"type\":\"integer\"}}},"
-    "\"notebook\":" ON_SCHEMA_NOTEBOOK ",\"_guidance\":{\"type\":\"string\"}}}";
+    "\"notebook\":" NOTES_SCHEMA_NOTEBOOK ",\"_guidance\":{\"type\":\"string\"}}}";
 
-#define FRONT_SHARE 2 /* front matter may take one part in so many of an answer */
+#define FRONTMATTER_SHARE 2 /* front matter may take one part in so many of an answer */
 
 /* What is asked for. */
 struct want {
@@ -70,8 +70,8 @@ struct found {
     struct ng_str path; /* in the index */
     int64_t created_ms, modified_ms;
     struct ng_str bytes; /* malloc'd */
-    char revision[ON_REVISION_SIZE];
-    struct on_note note;
+    char revision[NOTES_REVISION_SIZE];
+    struct notes_note note;
     struct ng_str text; /* that lines are counted in */
     int64_t lines;
 };
@@ -117,24 +117,24 @@ struct section {
 };
 
 static int find_section(struct ng_call *call, const struct want *want,
-                        const struct found *found, struct on_arena *arena,
+                        const struct found *found, struct notes_arena *arena,
                         struct section *section)
 {
-    struct on_outline outline;
+    struct notes_outline outline;
     size_t heading = 0;
     size_t matches = 0;
     *section = (struct section){.first = 1};
     if (want->section.data == NULL) {
         return NG_OK;
     }
-    if (on_outline_read(arena, found->text, &outline) != NG_OK ||
-        !on_outline_find(&outline, want->section, &heading, &matches)) {
-        return on_fail_memory(call);
+    if (notes_outline_read(arena, found->text, &outline) != NG_OK ||
+        !notes_outline_find(&outline, want->section, &heading, &matches)) {
+        return notes_fail_memory(call);
     }
     if (matches == 0) {
-        return on_outline_fail(call, &outline, want->section);
+        return notes_outline_fail(call, &outline, want->section);
     }
-    const struct on_outline_heading *next = on_outline_next(&outline, heading);
+    const struct notes_outline_heading *next = notes_outline_next(&outline, heading);
     section->first = outline.items[heading].line;
     section->last = next != NULL ? (int64_t)next->line - 1 : 0;
     return NG_OK;
@@ -173,7 +173,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
         at--;
     }
     part->start_line = line;
-    part->text = on_str(found->text.data + at, end - at);
+    part->text = notes_str(found->text.data + at, end - at);
     return NG_OK;
 }
 
@@ -183,10 +183,10 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
     struct ng_str whole = part->text;
     size_t one = 0;
     if (whole.len > 0) {
-        (void)on_utf8_next(whole, &one);
+        (void)notes_utf8_next(whole, &one);
     }
     /* At least a character goes out, else nobody would come to the end. */
-    size_t fits = on_json_cut(whole, bytes, lines).len;
+    size_t fits = notes_json_cut(whole, bytes, lines).len;
     size_t cut = fits > one ? fits : one;
     if (cut == whole.len) {
         return;
@@ -203,120 +203,121 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
 
 /* ---- the answer ---- */
 
-static void write_time(struct on_buf *json, const char *name, int64_t time_ms)
+static void write_time(struct notes_buf *json, const char *name, int64_t time_ms)
 {
-    char text[ON_TIME_SIZE];
-    on_time_write(time_ms, text);
-    on_json_name_c(json, name);
-    on_json_text(json, ng_str_of(text));
+    char text[NOTES_TIME_SIZE];
+    notes_time_write(time_ms, text);
+    notes_json_name_c(json, name);
+    notes_json_text(json, ng_str_of(text));
 }
 
-static void write_tags(struct on_buf *json, const struct on_note *note, size_t most)
+static void write_tags(struct notes_buf *json, const struct notes_note *note, size_t most)
 {
-    on_json_name_c(json, "tags");
-    on_json_begin(json, '[');
+    notes_json_name_c(json, "tags");
+    notes_json_begin(json, '[');
     for (size_t i = 0; i < note->tag_count && json->len + note->tags[i].len < most; i++) {
-        on_json_text(json, note->tags[i]);
+        notes_json_text(json, note->tags[i]);
     }
-    on_json_end(json, ']');
+    notes_json_end(json, ']');
 }
 
 /* As many members as there is room for. */
-static void write_front(struct on_buf *json, const struct on_note *note, size_t most)
+static void write_frontmatter(struct notes_buf *json, const struct notes_note *note,
+                              size_t most)
 {
     bool all = true;
-    if (!note->has_front || note->front_error.data != NULL) {
+    if (!note->has_frontmatter || note->frontmatter_error.data != NULL) {
         return;
     }
-    on_json_name_c(json, "frontmatter");
-    on_json_begin(json, '{');
-    for (const struct on_value *member = note->front->first; member != NULL;
+    notes_json_name_c(json, "frontmatter");
+    notes_json_begin(json, '{');
+    for (const struct notes_value *member = note->frontmatter->first; member != NULL;
          member = member->next) {
         size_t len = json->len;
-        on_json_name(json, member->key);
-        on_value_json(json, member);
+        notes_json_name(json, member->key);
+        notes_value_json(json, member);
         if (json->len > most) {
-            on_buf_cut(json, len);
+            notes_buf_cut(json, len);
             all = false;
         }
     }
-    on_json_end(json, '}');
+    notes_json_end(json, '}');
     if (!all) {
-        on_json_name_c(json, "frontmatterTruncated");
-        on_json_bool(json, true);
+        notes_json_name_c(json, "frontmatterTruncated");
+        notes_json_bool(json, true);
     }
 }
 
-static void write_meta(struct on_buf *json, const struct found *found, size_t most)
+static void write_meta(struct notes_buf *json, const struct found *found, size_t most)
 {
-    const struct on_note *note = &found->note;
-    on_json_name_c(json, "path");
-    on_json_text(json, found->path);
-    on_json_name_c(json, "title");
-    on_json_text(json, on_utf8_cut(on_note_title(note, found->path), most / 8));
-    on_json_name_c(json, "revision");
-    on_json_text(json, ng_str_of(found->revision));
-    on_json_name_c(json, "size");
-    on_json_int(json, (int64_t)found->bytes.len);
-    on_json_name_c(json, "lines");
-    on_json_int(json, found->lines);
-    on_json_name_c(json, "wordCount");
-    on_json_int(json, (int64_t)note->words);
+    const struct notes_note *note = &found->note;
+    notes_json_name_c(json, "path");
+    notes_json_text(json, found->path);
+    notes_json_name_c(json, "title");
+    notes_json_text(json, notes_utf8_cut(notes_note_title(note, found->path), most / 8));
+    notes_json_name_c(json, "revision");
+    notes_json_text(json, ng_str_of(found->revision));
+    notes_json_name_c(json, "size");
+    notes_json_int(json, (int64_t)found->bytes.len);
+    notes_json_name_c(json, "lines");
+    notes_json_int(json, found->lines);
+    notes_json_name_c(json, "wordCount");
+    notes_json_int(json, (int64_t)note->words);
     write_time(json, "created", note->has_created ? note->created_ms : found->created_ms);
     write_time(json, "modified", note->has_modified ? note->modified_ms : found->modified_ms);
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
-    if (note->front_error.data != NULL) {
-        on_json_name_c(json, "frontmatterError");
-        on_json_text(json, note->front_error);
+    if (note->frontmatter_error.data != NULL) {
+        notes_json_name_c(json, "frontmatterError");
+        notes_json_text(json, note->frontmatter_error);
     }
-    write_front(json, note, most);
+    write_frontmatter(json, note, most);
 }
 
-static void write_part(struct on_buf *json, const struct part *part, bool raw)
+static void write_part(struct notes_buf *json, const struct part *part, bool raw)
 {
-    on_json_name_c(json, "content");
-    on_json_text(json, part->text);
+    notes_json_name_c(json, "content");
+    notes_json_text(json, part->text);
     if (raw) {
-        on_json_name_c(json, "raw");
-        on_json_bool(json, true);
+        notes_json_name_c(json, "raw");
+        notes_json_bool(json, true);
     }
     if (part->start_line > 1) {
-        on_json_name_c(json, "startLine");
-        on_json_int(json, part->start_line);
+        notes_json_name_c(json, "startLine");
+        notes_json_int(json, part->start_line);
     }
     if (part->next_line > 0) {
-        on_json_name_c(json, "nextLine");
-        on_json_int(json, part->next_line);
+        notes_json_name_c(json, "nextLine");
+        notes_json_int(json, part->next_line);
     }
     if (part->next_byte > 0) {
-        on_json_name_c(json, "nextByte");
-        on_json_int(json, part->next_byte);
+        notes_json_name_c(json, "nextByte");
+        notes_json_int(json, part->next_byte);
     }
-    on_json_name_c(json, "truncated");
-    on_json_bool(json, part->truncated);
+    notes_json_name_c(json, "truncated");
+    notes_json_bool(json, part->truncated);
 }
 
-static void write_guidance(struct on_buf *json, const struct part *part)
+static void write_guidance(struct notes_buf *json, const struct part *part)
 {
     if (part->next_line > 0) {
-        on_json_name_c(json, "_guidance");
-        on_buf_printf(json, "\"More of this note available. To read on: { startLine: %lld",
-                      (long long)part->next_line);
+        notes_json_name_c(json, "_guidance");
+        notes_buf_printf(json, "\"More of this note available. To read on: { startLine: %lld",
+                         (long long)part->next_line);
         if (part->next_byte > 0) {
-            on_buf_printf(json, ", startByte: %lld", (long long)part->next_byte);
+            notes_buf_printf(json, ", startByte: %lld", (long long)part->next_byte);
         }
-        on_buf_add_c(json, " }\"");
+        notes_buf_add_c(json, " }\"");
     }
 }
 
-static int reply(struct ng_call *call, const struct on_notebook *notebook,
-                 const struct want *want, const struct found *found, struct on_arena *arena)
+static int reply(struct ng_call *call, const struct notes_notebook *notebook,
+                 const struct want *want, const struct found *found, struct notes_arena *arena)
 {
     struct opennotes *self = notebook->self;
-    struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    struct on_answer answer;
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct notes_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
     int rc = want->content ? find_section(call, want, found, arena, &section) : NG_OK;
@@ -326,43 +327,44 @@ static int reply(struct ng_call *call, const struct on_notebook *notebook,
     if (rc != NG_OK) {
         return rc;
     }
-    on_answer_begin(&answer, call, &budget, 1, 0);
-    on_notebook_write(notebook, &answer.json);
-    on_json_name_c(&answer.json, "note");
-    on_json_begin(&answer.json, '{');
+    notes_answer_begin(&answer, call, &budget, 1, 0);
+    notes_notebook_write(notebook, &answer.json);
+    notes_json_name_c(&answer.json, "note");
+    notes_json_begin(&answer.json, '{');
     write_meta(&answer.json, found,
-               (size_t)self->max_bytes * ON_ANSWER_PERCENT / 100 / FRONT_SHARE);
+               (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {
         /* A content of many lines in front matter would count too, but that is JSON already. */
-        cut_part(&part, want->start_byte, on_answer_room(&answer),
-                 (size_t)self->max_lines * ON_ANSWER_PERCENT / 100);
+        cut_part(&part, want->start_byte, notes_answer_room(&answer),
+                 (size_t)self->max_lines * NOTES_ANSWER_PERCENT / 100);
         write_part(&answer.json, &part, want->raw);
     }
-    on_json_end(&answer.json, '}');
+    notes_json_end(&answer.json, '}');
     write_guidance(&answer.json, &part);
-    return on_answer_end_plain(&answer);
+    return notes_answer_end_plain(&answer);
 }
 
 /* ---- finding it ---- */
 
 /* Its row: which file, and the times that front matter does not tell. */
-static int find_row(const struct on_notebook *notebook, struct ng_call *call,
+static int find_row(const struct notes_notebook *notebook, struct ng_call *call,
                     const struct want *want, struct found *found, struct ng_str *ret_file)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *row = NULL;
     int64_t id = 0;
-    struct on_stat stat;
+    struct notes_stat stat;
     int rc =
-        on_index_find_now(notebook->index, call, want->path, &found->path, ret_file, &stat);
+        notes_index_find_now(notebook->index, call, want->path, &found->path, ret_file, &stat);
     if (rc == NG_OK && ret_file->data != NULL) {
-        found->created_ms = on_index_created_ms(&stat);
+        found->created_ms = notes_index_created_ms(&stat);
         found->modified_ms = stat.mtime_ns / 1000000;
         return NG_OK;
     }
-    rc = rc == NG_OK ? on_index_begin(notebook->index, call, &db) : rc;
+    rc = rc == NG_OK ? notes_index_begin(notebook->index, call, &db) : rc;
     if (rc == NG_OK) {
-        rc = on_index_find(notebook->index, call, db, want->path, &id, &found->path, ret_file);
+        rc = notes_index_find(notebook->index, call, db, want->path, &id, &found->path,
+                              ret_file);
     }
     if (rc == NG_OK &&
         sqlite3_prepare_v2(db, "SELECT created, modified FROM notes WHERE id = ?1", -1, &row,
@@ -374,30 +376,30 @@ static int find_row(const struct on_notebook *notebook, struct ng_call *call,
         }
     }
     (void)sqlite3_finalize(row);
-    on_index_end(notebook->index, db);
+    notes_index_end(notebook->index, db);
     return rc;
 }
 
-static int read_note(const struct on_notebook *notebook, struct ng_call *call,
-                     const struct want *want, struct on_arena *arena)
+static int read_note(const struct notes_notebook *notebook, struct ng_call *call,
+                     const struct want *want, struct notes_arena *arena)
 {
     struct found found = {.created_ms = 0};
     struct ng_str file = {NULL, 0};
     int rc = find_row(notebook, call, want, &found, &file);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook->index, call, file, &found.bytes);
+        rc = notes_index_read(notebook->index, call, file, &found.bytes);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    if (on_note_parse(arena, found.bytes, &found.note) != NG_OK ||
-        !on_note_tags(arena, &found.note) ||
-        on_revision(found.bytes, -1, found.revision) != NG_OK) {
-        rc = on_fail_memory(call);
+    if (notes_note_parse(arena, found.bytes, &found.note) != NG_OK ||
+        !notes_note_tags(arena, &found.note) ||
+        notes_revision(found.bytes, -1, found.revision) != NG_OK) {
+        rc = notes_fail_memory(call);
     }
-    found.text = want->raw ? on_utf8_clean(arena, found.bytes) : found.note.body;
+    found.text = want->raw ? notes_utf8_clean(arena, found.bytes) : found.note.body;
     if (rc == NG_OK && found.text.data == NULL) {
-        found.text = on_str("", 0);
+        found.text = notes_str("", 0);
     }
     found.lines = count_lines(found.text);
     if (rc == NG_OK) {
@@ -416,10 +418,10 @@ static bool is_true(struct ng_call *call, const char *name, bool fallback)
     return type == NG_TYPE_ABSENT ? fallback : type == NG_TYPE_TRUE;
 }
 
-int on_get_run(void *user, struct ng_call *call, struct ng_str args)
+int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
 {
-    struct on_notebook *notebook = NULL;
-    struct on_arena arena;
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
     struct want want = {
         .path = ng_arg_text(call, "path"),
         .section = ng_arg_text(call, "section"),
@@ -433,13 +435,13 @@ int on_get_run(void *user, struct ng_call *call, struct ng_str args)
     if (want.raw && want.section.data != NULL) {
         return ng_fail(call, NG_EINVAL, "`section` is a part of the content; leave `raw` out.");
     }
-    int rc = on_notebook_pick(user, call, &notebook);
+    int rc = notes_notebook_pick(user, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     rc = read_note(notebook, call, &want, &arena);
-    on_arena_done(&arena);
-    on_notebook_done(notebook);
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
     return rc;
 }

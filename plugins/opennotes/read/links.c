@@ -17,7 +17,7 @@
 /* Characters from here on are written without blanks between words. */
 #define CJK_FIRST 0x2e80
 
-const char on_links_summary[] =
+const char notes_links_summary[] =
     "Get how a Markdown note of an OpenNotes notebook is linked, to find what belongs to "
     "it.\n\n"
     "- 'incoming': links in other notes that lead to it, with the line around each\n"
@@ -26,14 +26,14 @@ const char on_links_summary[] =
     "link\n"
     "'kind' chooses one of them (default: all). The lists are paged together, in this order.";
 
-const char on_links_params[] =
+const char notes_links_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\"],"
     "\"properties\":{"
     "\"path\":{\"type\":\"string\","
     "\"description\":\"Path to the note file (relative to notebook root)\"},"
     "\"kind\":{\"type\":\"string\",\"default\":\"all\",\"description\":\"Which links\","
-    "\"enum\":[\"incoming\",\"outgoing\",\"unlinked\",\"all\"]}," ON_PARAM_NOTEBOOK
-    "," ON_PARAM_LIMIT "," ON_PARAM_OFFSET "}}";
+    "\"enum\":[\"incoming\",\"outgoing\",\"unlinked\",\"all\"]}," NOTES_PARAM_NOTEBOOK
+    "," NOTES_PARAM_LIMIT "," NOTES_PARAM_OFFSET "}}";
 
 #define MENTION                                                                                \
     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"line\","      \
@@ -41,25 +41,25 @@ const char on_links_params[] =
     "\"line\":{\"type\":\"integer\"},\"context\":{\"type\":\"string\"},"                       \
     "\"truncated\":{\"type\":\"boolean\"}}}}"
 
-const char on_links_result[] =
+const char notes_links_result[] =
     "{\"type\":\"object\",\"required\":[\"path\",\"pagination\"],\"properties\":{"
     "\"path\":{\"type\":\"string\"},\"incoming\":" MENTION ",\"unlinked\":" MENTION ","
     "\"outgoing\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"line\","
     "\"target\",\"text\"],\"properties\":{\"line\":{\"type\":\"integer\"},"
     "\"target\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"},"
     "\"resolved\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"}}}},"
-    "\"pagination\":" ON_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
 
 static const char incoming_sql[] =
     "SELECT s.path, l.line, l.context FROM links l JOIN notes s ON s.id = l.note"
     " WHERE l.key IN (SELECT key FROM names WHERE note = ?1) AND l.note <> ?1"
-    " AND " ON_LINK_TARGET("m.id") " = ?1 ORDER BY s.path, l.line, l.rowid";
+    " AND " NOTES_LINK_TARGET("m.id") " = ?1 ORDER BY s.path, l.line, l.rowid";
 
-static const char outgoing_sql[] = "SELECT l.line, l.target, l.text, " ON_LINK_TARGET(
+static const char outgoing_sql[] = "SELECT l.line, l.target, l.text, " NOTES_LINK_TARGET(
     "m.path") " FROM links l WHERE l.note = ?1 ORDER BY l.line, l.rowid";
 
 static const char linked_sql[] =
-    "SELECT l.line FROM links l WHERE l.note = ?2 AND " ON_LINK_TARGET("m.id") " = ?1";
+    "SELECT l.line FROM links l WHERE l.note = ?2 AND " NOTES_LINK_TARGET("m.id") " = ?1";
 
 static const char names_sql[] =
     "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
@@ -67,10 +67,10 @@ static const char names_sql[] =
 /* One call. */
 struct links {
     struct ng_call *call;
-    const struct on_notebook *notebook;
+    const struct notes_notebook *notebook;
     sqlite3 *db;
-    struct on_arena arena;
-    struct on_answer answer;
+    struct notes_arena arena;
+    struct notes_answer answer;
     int64_t note;
     int64_t row; /* of all lists together */
     struct ng_str names[NAMES_MAX];
@@ -92,29 +92,29 @@ static sqlite3_stmt *prepare(const struct links *links, const char *sql)
 static bool is_wanted(struct links *links)
 {
     int64_t row = links->row++;
-    return row >= links->answer.offset && on_answer_more(&links->answer);
+    return row >= links->answer.offset && notes_answer_more(&links->answer);
 }
 
 static void add_mention(struct links *links, struct ng_str path, int64_t line,
                         struct ng_str context)
 {
-    struct on_buf *item = on_answer_item(&links->answer);
-    on_json_begin(item, '{');
-    on_json_name_c(item, "path");
-    on_json_text(item, path);
-    on_json_name_c(item, "line");
-    on_json_int(item, line);
-    on_json_name_c(item, "context");
-    on_json_text(item, context);
-    on_json_end(item, '}');
-    (void)on_answer_add(&links->answer);
+    struct notes_buf *item = notes_answer_item(&links->answer);
+    notes_json_begin(item, '{');
+    notes_json_name_c(item, "path");
+    notes_json_text(item, path);
+    notes_json_name_c(item, "line");
+    notes_json_int(item, line);
+    notes_json_name_c(item, "context");
+    notes_json_text(item, context);
+    notes_json_end(item, '}');
+    (void)notes_answer_add(&links->answer);
 }
 
 static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
 {
     int rc = step == SQLITE_DONE
                  ? NG_OK
-                 : on_index_fail(links->notebook->index, links->call, links->db);
+                 : notes_index_fail(links->notebook->index, links->call, links->db);
     (void)sqlite3_finalize(statement);
     return rc;
 }
@@ -123,14 +123,14 @@ static int list_incoming(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, incoming_sql);
     int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
-    on_answer_list(&links->answer, "incoming");
+    notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (is_wanted(links)) {
-            add_mention(links, on_column(statement, 0), sqlite3_column_int64(statement, 1),
-                        on_column(statement, 2));
+            add_mention(links, notes_column_text(statement, 0),
+                        sqlite3_column_int64(statement, 1), notes_column_text(statement, 2));
         }
     }
-    on_answer_list_end(&links->answer);
+    notes_answer_list_end(&links->answer);
     return fail_step(links, statement, step);
 }
 
@@ -138,27 +138,27 @@ static int list_outgoing(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, outgoing_sql);
     int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
-    on_answer_list(&links->answer, "outgoing");
+    notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (!is_wanted(links)) {
             continue;
         }
-        struct on_buf *item = on_answer_item(&links->answer);
-        on_json_begin(item, '{');
-        on_json_name_c(item, "line");
-        on_json_int(item, sqlite3_column_int64(statement, 0));
-        on_json_name_c(item, "target");
-        on_json_text(item, on_column(statement, 1));
-        on_json_name_c(item, "text");
-        on_json_text(item, on_column(statement, 2));
+        struct notes_buf *item = notes_answer_item(&links->answer);
+        notes_json_begin(item, '{');
+        notes_json_name_c(item, "line");
+        notes_json_int(item, sqlite3_column_int64(statement, 0));
+        notes_json_name_c(item, "target");
+        notes_json_text(item, notes_column_text(statement, 1));
+        notes_json_name_c(item, "text");
+        notes_json_text(item, notes_column_text(statement, 2));
         if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
-            on_json_name_c(item, "resolved");
-            on_json_text(item, on_column(statement, 3));
+            notes_json_name_c(item, "resolved");
+            notes_json_text(item, notes_column_text(statement, 3));
         }
-        on_json_end(item, '}');
-        (void)on_answer_add(&links->answer);
+        notes_json_end(item, '}');
+        (void)notes_answer_add(&links->answer);
     }
-    on_answer_list_end(&links->answer);
+    notes_answer_list_end(&links->answer);
     return fail_step(links, statement, step);
 }
 
@@ -174,7 +174,7 @@ static bool is_name(struct ng_str name)
 {
     size_t count = 0;
     for (size_t at = 0; at < name.len; count++) {
-        if (is_cjk(on_utf8_next(name, &at)) && count > 0) {
+        if (is_cjk(notes_utf8_next(name, &at)) && count > 0) {
             return true;
         }
     }
@@ -186,7 +186,7 @@ static int read_names(struct links *links)
     sqlite3_stmt *statement = prepare(links, names_sql);
     int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct ng_str name = on_arena_copy(&links->arena, on_column(statement, 0));
+        struct ng_str name = notes_arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
             links->names[links->name_count++] = name;
         }
@@ -200,7 +200,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     do {
         from--;
     } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
-    return on_utf8_next(text, &from);
+    return notes_utf8_next(text, &from);
 }
 
 /* Is the name at `at` a word of its own there? */
@@ -208,20 +208,20 @@ static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
     size_t end = at + name.len;
-    int32_t first = on_utf8_next(name, &zero);
+    int32_t first = notes_utf8_next(name, &zero);
     int32_t last = char_before(name, name.len);
-    bool begins =
-        at == 0 || is_cjk(first) || !on_is_word(first) || !on_is_word(char_before(line, at));
-    return begins && (end == line.len || is_cjk(last) || !on_is_word(last) ||
-                      !on_is_word(on_utf8_next(line, &end)));
+    bool begins = at == 0 || is_cjk(first) || !notes_is_word(first) ||
+                  !notes_is_word(char_before(line, at));
+    return begins && (end == line.len || is_cjk(last) || !notes_is_word(last) ||
+                      !notes_is_word(notes_utf8_next(line, &end)));
 }
 
 static bool is_mentioned(const struct links *links, struct ng_str line)
 {
     for (size_t i = 0; i < links->name_count; i++) {
         struct ng_str name = links->names[i];
-        for (size_t at = on_find(line, name, 0); at != SIZE_MAX;
-             at = on_find(line, name, at + name.len)) {
+        for (size_t at = notes_find(line, name, 0); at != SIZE_MAX;
+             at = notes_find(line, name, at + name.len)) {
             if (stands_alone(line, at, name)) {
                 return true;
             }
@@ -234,7 +234,7 @@ static struct ng_str next_line(struct ng_str text, size_t *at)
 {
     const char *end = memchr(text.data + *at, '\n', text.len - *at);
     size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
-    struct ng_str line = on_str(text.data + *at, stop - *at);
+    struct ng_str line = notes_str(text.data + *at, stop - *at);
     *at = end != NULL ? stop + 1 : stop;
     return line;
 }
@@ -254,9 +254,9 @@ static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 /* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
 static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
 {
-    struct ng_str path = on_column(row, 1);
-    struct ng_str content = on_column(row, 2);
-    struct ng_str folded = on_column(row, 3);
+    struct ng_str path = notes_column_text(row, 1);
+    struct ng_str content = notes_column_text(row, 2);
+    struct ng_str folded = notes_column_text(row, 3);
     size_t at = 0;
     size_t shown = 0;
     for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
@@ -264,7 +264,7 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
         struct ng_str context = next_line(content, &shown);
         if (is_mentioned(links, text) &&
             !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
-            add_mention(links, path, line, on_utf8_cut(on_trim(context), CONTEXT_BYTES));
+            add_mention(links, path, line, notes_utf8_cut(notes_trim(context), CONTEXT_BYTES));
         }
     }
 }
@@ -272,50 +272,50 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
 /* Candidates come from the trigrams; short names, which have none, from the texts. */
 static sqlite3_stmt *prepare_mentions(struct links *links)
 {
-    struct on_buf sql;
-    struct on_buf match;
+    struct notes_buf sql;
+    struct notes_buf match;
     bool grams = true;
-    on_buf_init(&sql, 16384);
-    on_buf_init(&match, 1048576);
-    on_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
-                       " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
+    notes_buf_init(&sql, 16384);
+    notes_buf_init(&match, 1048576);
+    notes_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
+                          " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
     for (size_t i = 0; i < links->name_count; i++) {
-        struct ng_str name = on_index_grams(&links->arena, links->names[i]);
-        on_buf_add_c(&match, i > 0 ? " OR (" : "(");
-        on_buf_add(&match, name);
-        on_buf_add_char(&match, ')');
+        struct ng_str name = notes_index_grams(&links->arena, links->names[i]);
+        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        notes_buf_add(&match, name);
+        notes_buf_add_char(&match, ')');
         grams = grams && name.len > 0;
     }
     if (grams) {
-        on_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
+        notes_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
     } else {
-        on_buf_add_char(&sql, '(');
+        notes_buf_add_char(&sql, '(');
         for (size_t i = 0; i < links->name_count; i++) {
-            on_buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
+            notes_buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
         }
-        on_buf_add_char(&sql, ')');
+        notes_buf_add_char(&sql, ')');
     }
-    on_buf_add_c(&sql, " ORDER BY n.path");
-    on_buf_add_char(&sql, '\0');
+    notes_buf_add_c(&sql, " ORDER BY n.path");
+    notes_buf_add_char(&sql, '\0');
     sqlite3_stmt *statement =
         sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
     for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
-        struct ng_str text = grams ? on_buf_str(&match) : links->names[i];
+        struct ng_str text = grams ? notes_buf_str(&match) : links->names[i];
         if (sqlite3_bind_text(statement, (int)i + 2, text.data, (int)text.len,
                               SQLITE_TRANSIENT) != SQLITE_OK) {
             (void)sqlite3_finalize(statement);
             statement = NULL;
         }
     }
-    on_buf_done(&sql);
-    on_buf_done(&match);
+    notes_buf_done(&sql);
+    notes_buf_done(&match);
     return statement;
 }
 
 static int list_unlinked(struct links *links)
 {
     int rc = read_names(links);
-    on_answer_list(&links->answer, "unlinked");
+    notes_answer_list(&links->answer, "unlinked");
     if (rc == NG_OK && links->name_count > 0) {
         sqlite3_stmt *linked = prepare(links, linked_sql);
         sqlite3_stmt *statement = prepare_mentions(links);
@@ -331,7 +331,7 @@ static int list_unlinked(struct links *links)
             rc = ng_fail(links->call, NG_ECANCELLED, "The call was cancelled.");
         }
     }
-    on_answer_list_end(&links->answer);
+    notes_answer_list_end(&links->answer);
     return rc;
 }
 
@@ -340,55 +340,56 @@ static int list_unlinked(struct links *links)
 static int reply_links(const struct opennotes *self, struct links *links)
 {
     struct ng_call *call = links->call;
-    struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct ng_str kind = ng_arg_text(call, "kind");
     struct ng_str path;
     struct ng_str file;
-    bool all = kind.data == NULL || on_is(kind, "all");
-    int rc = on_index_find(links->notebook->index, call, links->db, ng_arg_text(call, "path"),
-                           &links->note, &path, &file);
+    bool all = kind.data == NULL || notes_is(kind, "all");
+    int rc = notes_index_find(links->notebook->index, call, links->db,
+                              ng_arg_text(call, "path"), &links->note, &path, &file);
     if (rc != NG_OK) {
         return rc;
     }
-    on_answer_begin(&links->answer, call, &budget, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT),
-                    ng_arg_int(call, "offset", 0));
-    on_json_name_c(&links->answer.json, "path");
-    on_json_text(&links->answer.json, path);
-    on_answer_reserve(&links->answer,
-                      sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
-    if (all || on_is(kind, "incoming")) {
+    notes_answer_begin(&links->answer, call, &budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    notes_json_name_c(&links->answer.json, "path");
+    notes_json_text(&links->answer.json, path);
+    notes_answer_reserve(&links->answer,
+                         sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
+    if (all || notes_is(kind, "incoming")) {
         rc = list_incoming(links);
     }
-    if (rc == NG_OK && (all || on_is(kind, "outgoing"))) {
+    if (rc == NG_OK && (all || notes_is(kind, "outgoing"))) {
         rc = list_outgoing(links);
     }
-    if (rc == NG_OK && (all || on_is(kind, "unlinked"))) {
+    if (rc == NG_OK && (all || notes_is(kind, "unlinked"))) {
         rc = list_unlinked(links);
     }
     if (rc != NG_OK) {
-        on_answer_drop(&links->answer);
+        notes_answer_drop(&links->answer);
         return rc;
     }
-    return on_answer_end(&links->answer, links->row);
+    return notes_answer_end(&links->answer, links->row);
 }
 
-int on_links_run(void *self, struct ng_call *call, struct ng_str args)
+int notes_links_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct on_notebook *notebook = NULL;
+    struct notes_notebook *notebook = NULL;
     struct links links = {.call = call};
     (void)args;
-    int rc = on_notebook_pick(self, call, &notebook);
+    int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     links.notebook = notebook;
-    on_arena_init(&links.arena, 0);
-    rc = on_index_begin(notebook->index, call, &links.db);
+    notes_arena_init(&links.arena, 0);
+    rc = notes_index_begin(notebook->index, call, &links.db);
     if (rc == NG_OK) {
         rc = reply_links(self, &links);
-        on_index_end(notebook->index, links.db);
+        notes_index_end(notebook->index, links.db);
     }
-    on_arena_done(&links.arena);
-    on_notebook_done(notebook);
+    notes_arena_done(&links.arena);
+    notes_notebook_done(notebook);
     return rc;
 }

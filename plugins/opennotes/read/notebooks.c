@@ -7,12 +7,12 @@
 #include "read.h"
 #include "tree/tree.h"
 
-const char on_notebooks_summary[] =
+const char notes_notebooks_summary[] =
     "List the OpenNotes notebooks (folders of Markdown notes), to see which names other "
     "opennotes tools can use as 'notebook'. Registered and discovered ones: name, path and "
     "source of each.";
 
-const char on_notebooks_params[] =
+const char notes_notebooks_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}";
 
 #define NOTEBOOK_INFO                                                                          \
@@ -23,7 +23,7 @@ const char on_notebooks_params[] =
     "\"noteCount\":{\"type\":\"integer\"},\"error\":{\"type\":\"string\"}},\"required\":["     \
     "\"name\",\"path\",\"source\"]"
 
-const char on_notebooks_result[] =
+const char notes_notebooks_result[] =
     "{\"type\":\"object\",\"required\":[\"notebooks\",\"current\"],\"properties\":{"
     "\"notebooks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"," NOTEBOOK_INFO "}},"
     "\"current\":{\"type\":[\"object\",\"null\"]," NOTEBOOK_INFO
@@ -31,15 +31,15 @@ const char on_notebooks_result[] =
 
 /* How many notes are in its folder: by a look at the tree, which is quick also where the index
  * was not made yet. */
-static int64_t count_notes(const struct on_notebook *notebook)
+static int64_t count_notes(const struct notes_notebook *notebook)
 {
-    struct on_tree_walk walk = {
-        .root_fd = notebook->unusable ? -1 : on_tree_open_folder(notebook->path.data)};
-    struct on_tree tree;
+    struct notes_tree_walk walk = {
+        .root_fd = notebook->unusable ? -1 : notes_tree_open_folder(notebook->path.data)};
+    struct notes_tree tree;
     int64_t count = -1;
-    if (walk.root_fd >= 0 && on_tree_read(&walk, &tree) == NG_OK) {
+    if (walk.root_fd >= 0 && notes_tree_read(&walk, &tree) == NG_OK) {
         count = (int64_t)tree.file_count;
-        on_tree_done(&tree);
+        notes_tree_done(&tree);
     }
     if (walk.root_fd >= 0) {
         (void)close(walk.root_fd);
@@ -47,58 +47,59 @@ static int64_t count_notes(const struct on_notebook *notebook)
     return count;
 }
 
-static void write_info(struct on_buf *json, const struct on_notebook *notebook, int64_t notes)
+static void write_info(struct notes_buf *json, const struct notes_notebook *notebook,
+                       int64_t notes)
 {
-    on_json_begin(json, '{');
-    on_json_name_c(json, "name");
-    on_json_text(json, notebook->name);
-    on_json_name_c(json, "path");
-    on_json_text(json, notebook->path);
-    on_json_name_c(json, "source");
-    on_json_text(json, ng_str_of(on_source_name(notebook->source)));
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "name");
+    notes_json_text(json, notebook->name);
+    notes_json_name_c(json, "path");
+    notes_json_text(json, notebook->path);
+    notes_json_name_c(json, "source");
+    notes_json_text(json, ng_str_of(notes_source_name(notebook->source)));
     if (notebook->unusable) {
-        on_json_name_c(json, "error");
-        on_json_text(json, notebook->fault);
+        notes_json_name_c(json, "error");
+        notes_json_text(json, notebook->fault);
     } else if (notes >= 0) {
-        on_json_name_c(json, "noteCount");
-        on_json_int(json, notes);
+        notes_json_name_c(json, "noteCount");
+        notes_json_int(json, notes);
     }
-    on_json_end(json, '}');
+    notes_json_end(json, '}');
 }
 
-int on_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
+int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct opennotes *self = user;
-    struct on_notebook **items = NULL;
-    struct on_notebook *current = NULL;
-    struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    struct on_answer answer;
+    struct notes_notebook **items = NULL;
+    struct notes_notebook *current = NULL;
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct notes_answer answer;
     size_t count = 0;
     (void)args;
-    int rc = on_notebook_list(self, call, &items, &count);
+    int rc = notes_notebook_list(self, call, &items, &count);
     if (rc == NG_OK) {
-        rc = on_notebook_current(self, call, &current);
+        rc = notes_notebook_current(self, call, &current);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    on_answer_begin(&answer, call, &budget, ON_LIMIT_MAX, 0);
-    on_answer_reserve(&answer, sizeof(",\"truncated\":true"));
-    on_json_name_c(&answer.json, "current");
+    notes_answer_begin(&answer, call, &budget, NOTES_LIMIT_MAX, 0);
+    notes_answer_reserve(&answer, sizeof(",\"truncated\":true"));
+    notes_json_name_c(&answer.json, "current");
     if (current != NULL) {
         write_info(&answer.json, current, count_notes(current));
     } else {
-        on_json_null(&answer.json);
+        notes_json_null(&answer.json);
     }
-    on_answer_list(&answer, "notebooks");
-    for (size_t i = 0; i < count && on_answer_more(&answer); i++) {
-        write_info(on_answer_item(&answer), items[i], count_notes(items[i]));
-        (void)on_answer_add(&answer);
+    notes_answer_list(&answer, "notebooks");
+    for (size_t i = 0; i < count && notes_answer_more(&answer); i++) {
+        write_info(notes_answer_item(&answer), items[i], count_notes(items[i]));
+        (void)notes_answer_add(&answer);
     }
-    on_answer_list_end(&answer);
+    notes_answer_list_end(&answer);
     if ((size_t)answer.returned < count) {
-        on_json_name_c(&answer.json, "truncated");
-        on_json_bool(&answer.json, true);
+        notes_json_name_c(&answer.json, "truncated");
+        notes_json_bool(&answer.json, true);
     }
-    return on_answer_end_plain(&answer);
+    return notes_answer_end_plain(&answer);
 }

@@ -5,10 +5,10 @@
 
 #include "answer/tool.h"
 
-ON_TOOL(get);
-ON_TOOL(links);
-ON_TOOL(list);
-ON_TOOL(notebooks);
-ON_TOOL(tags);
+NOTES_TOOL(get);
+NOTES_TOOL(links);
+NOTES_TOOL(list);
+NOTES_TOOL(notebooks);
+NOTES_TOOL(tags);
 
 #endif

@@ -13,39 +13,39 @@
 #define WORDS_PER_QUERY 100 /* alternatives in one full-text query */
 
 struct finder {
-    struct on_fuzzy *fuzzy;
+    struct notes_fuzzy *fuzzy;
     sqlite3 *db;
     sqlite3_stmt *terms; /* rowids of the notes that match ?1 */
     struct ng_str word;
     uint32_t number; /* of the word, from 1 */
-    struct on_buf query;
+    struct notes_buf query;
 };
 
-void on_fuzzy_quote(struct on_buf *buf, struct ng_str text)
+void notes_fuzzy_quote(struct notes_buf *buf, struct ng_str text)
 {
-    on_buf_add_char(buf, '"');
+    notes_buf_add_char(buf, '"');
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] == '"') {
-            on_buf_add_char(buf, '"');
+            notes_buf_add_char(buf, '"');
         }
-        on_buf_add_char(buf, text.data[i]);
+        notes_buf_add_char(buf, text.data[i]);
     }
-    on_buf_add_char(buf, '"');
+    notes_buf_add_char(buf, '"');
 }
 
 /* ---- notes ---- */
 
-static struct on_fuzzy_hit *hit_of(struct on_fuzzy *fuzzy, int64_t note)
+static struct notes_fuzzy_hit *hit_of(struct notes_fuzzy *fuzzy, int64_t note)
 {
     size_t place = (uint64_t)note % TABLE_SIZE;
-    struct on_fuzzy_hit *hit = fuzzy->table[place];
+    struct notes_fuzzy_hit *hit = fuzzy->table[place];
     while (hit != NULL && hit->note != note) {
         hit = hit->next;
     }
     if (hit == NULL) {
-        hit = on_arena_alloc(&fuzzy->arena, sizeof(*hit));
+        hit = notes_arena_alloc(&fuzzy->arena, sizeof(*hit));
         if (hit != NULL) {
-            *hit = (struct on_fuzzy_hit){.note = note, .next = fuzzy->table[place]};
+            *hit = (struct notes_fuzzy_hit){.note = note, .next = fuzzy->table[place]};
             fuzzy->table[place] = hit;
             fuzzy->known++;
         }
@@ -56,7 +56,7 @@ static struct on_fuzzy_hit *hit_of(struct on_fuzzy *fuzzy, int64_t note)
 /* Notes that match the query come first seen with the best score of this word. */
 static int take_notes(struct finder *finder, uint32_t score)
 {
-    struct ng_str query = on_buf_str(&finder->query);
+    struct ng_str query = notes_buf_str(&finder->query);
     if (finder->query.rc != NG_OK) {
         return SQLITE_NOMEM;
     }
@@ -64,7 +64,7 @@ static int take_notes(struct finder *finder, uint32_t score)
                               SQLITE_UTF8);
     int rc = SQLITE_ROW;
     while ((rc = sqlite3_step(finder->terms)) == SQLITE_ROW) {
-        struct on_fuzzy_hit *hit =
+        struct notes_fuzzy_hit *hit =
             hit_of(finder->fuzzy, sqlite3_column_int64(finder->terms, 0));
         if (hit == NULL) {
             rc = SQLITE_NOMEM;
@@ -80,33 +80,34 @@ static int take_notes(struct finder *finder, uint32_t score)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static uint32_t score_of(bool in_title, enum on_fuzzy_class match)
+static uint32_t score_of(bool in_title, enum notes_fuzzy_class match)
 {
-    return (uint32_t)match + (in_title ? 0 : (uint32_t)ON_FUZZY_NONE);
+    return (uint32_t)match + (in_title ? 0 : (uint32_t)NOTES_FUZZY_NONE);
 }
 
 static int take_word(struct finder *finder, bool in_title, bool prefix)
 {
-    on_buf_clear(&finder->query);
-    on_buf_add_c(&finder->query, in_title ? "title : " : "body : ");
-    on_fuzzy_quote(&finder->query, finder->word);
-    on_buf_add_c(&finder->query, prefix ? " *" : "");
-    return take_notes(finder, score_of(in_title, prefix ? ON_FUZZY_PREFIX : ON_FUZZY_EXACT));
+    notes_buf_clear(&finder->query);
+    notes_buf_add_c(&finder->query, in_title ? "title : " : "body : ");
+    notes_fuzzy_quote(&finder->query, finder->word);
+    notes_buf_add_c(&finder->query, prefix ? " *" : "");
+    return take_notes(finder,
+                      score_of(in_title, prefix ? NOTES_FUZZY_PREFIX : NOTES_FUZZY_EXACT));
 }
 
-static int take_similar(struct finder *finder, const struct on_fuzzy_words *similar,
+static int take_similar(struct finder *finder, const struct notes_fuzzy_words *similar,
                         bool in_title)
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < similar->count && rc == SQLITE_OK;) {
-        on_buf_clear(&finder->query);
-        on_buf_add_c(&finder->query, in_title ? "title : (" : "body : (");
+        notes_buf_clear(&finder->query);
+        notes_buf_add_c(&finder->query, in_title ? "title : (" : "body : (");
         for (size_t k = 0; k < WORDS_PER_QUERY && i < similar->count; k++, i++) {
-            on_buf_add_c(&finder->query, k > 0 ? " OR " : "");
-            on_fuzzy_quote(&finder->query, similar->words[i]);
+            notes_buf_add_c(&finder->query, k > 0 ? " OR " : "");
+            notes_fuzzy_quote(&finder->query, similar->words[i]);
         }
-        on_buf_add_c(&finder->query, ")");
-        rc = take_notes(finder, score_of(in_title, ON_FUZZY_EDITS));
+        notes_buf_add_c(&finder->query, ")");
+        rc = take_notes(finder, score_of(in_title, NOTES_FUZZY_EDITS));
     }
     return rc;
 }
@@ -114,25 +115,25 @@ static int take_similar(struct finder *finder, const struct on_fuzzy_words *simi
 /* From the best kind of match to the worst, so that each note counts its best. */
 static int find_word(struct finder *finder)
 {
-    struct on_fuzzy_words similar;
-    int rc = on_fuzzy_similar(finder->db, finder->word, &similar);
+    struct notes_fuzzy_words similar;
+    int rc = notes_fuzzy_similar(finder->db, finder->word, &similar);
     for (int body = 0; body < 2 && rc == SQLITE_OK; body++) {
         rc = take_word(finder, body == 0, false);
         rc = rc == SQLITE_OK ? take_word(finder, body == 0, true) : rc;
         rc = rc == SQLITE_OK ? take_similar(finder, &similar, body == 0) : rc;
     }
-    on_fuzzy_words_done(&similar);
+    notes_fuzzy_words_done(&similar);
     return rc;
 }
 
-static int collect(struct on_fuzzy *fuzzy, size_t words)
+static int collect(struct notes_fuzzy *fuzzy, size_t words)
 {
-    fuzzy->hits = calloc(fuzzy->known + 1, sizeof(struct on_fuzzy_hit *));
+    fuzzy->hits = calloc(fuzzy->known + 1, sizeof(struct notes_fuzzy_hit *));
     if (fuzzy->hits == NULL) {
         return SQLITE_NOMEM;
     }
     for (size_t i = 0; i < TABLE_SIZE; i++) {
-        for (struct on_fuzzy_hit *hit = fuzzy->table[i]; hit != NULL; hit = hit->next) {
+        for (struct notes_fuzzy_hit *hit = fuzzy->table[i]; hit != NULL; hit = hit->next) {
             if (hit->words == words) {
                 fuzzy->hits[fuzzy->count++] = hit;
             }
@@ -141,16 +142,17 @@ static int collect(struct on_fuzzy *fuzzy, size_t words)
     return SQLITE_OK;
 }
 
-int on_fuzzy_find(struct on_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words, size_t count)
+int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words,
+                     size_t count)
 {
     struct finder finder = {.fuzzy = fuzzy, .db = db};
-    *fuzzy = (struct on_fuzzy){.hits = NULL};
-    on_arena_init(&fuzzy->arena, 0);
-    fuzzy->table = calloc(TABLE_SIZE, sizeof(struct on_fuzzy_hit *));
+    *fuzzy = (struct notes_fuzzy){.hits = NULL};
+    notes_arena_init(&fuzzy->arena, 0);
+    fuzzy->table = calloc(TABLE_SIZE, sizeof(struct notes_fuzzy_hit *));
     if (fuzzy->table == NULL) {
         return SQLITE_NOMEM;
     }
-    on_buf_init(&finder.query, QUERY_MAX);
+    notes_buf_init(&finder.query, QUERY_MAX);
     int rc = sqlite3_prepare_v2(db, "SELECT rowid FROM terms WHERE terms MATCH ?1", -1,
                                 &finder.terms, NULL);
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
@@ -159,14 +161,14 @@ int on_fuzzy_find(struct on_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *word
         rc = find_word(&finder);
     }
     (void)sqlite3_finalize(finder.terms);
-    on_buf_done(&finder.query);
+    notes_buf_done(&finder.query);
     return rc == SQLITE_OK ? collect(fuzzy, count) : rc;
 }
 
-void on_fuzzy_done(struct on_fuzzy *fuzzy)
+void notes_fuzzy_done(struct notes_fuzzy *fuzzy)
 {
     free(fuzzy->table);
     free(fuzzy->hits);
-    on_arena_done(&fuzzy->arena);
-    *fuzzy = (struct on_fuzzy){.hits = NULL};
+    notes_arena_done(&fuzzy->arena);
+    *fuzzy = (struct notes_fuzzy){.hits = NULL};
 }

@@ -7,51 +7,53 @@
 
 #include "text/text.h"
 
-#define ON_FUZZY_WORDS_MAX 16   /* words of a query; the rest is left out */
-#define ON_FUZZY_LETTERS_MAX 64 /* longer words are looked for exactly and as a beginning */
+#define NOTES_FUZZY_WORDS_MAX 16 /* words of a query; the rest is left out */
+#define NOTES_FUZZY_LETTERS_MAX                                                                \
+    64 /* longer words are looked for exactly and as a beginning                               \
+        */
 
 /* How a word of a note matches one of the query, best first. */
-enum on_fuzzy_class {
-    ON_FUZZY_EXACT = 0,
-    ON_FUZZY_PREFIX = 1, /* it begins with it */
-    ON_FUZZY_EDITS = 2,
-    ON_FUZZY_NONE = 3
+enum notes_fuzzy_class {
+    NOTES_FUZZY_EXACT = 0,
+    NOTES_FUZZY_PREFIX = 1, /* it begins with it */
+    NOTES_FUZZY_EDITS = 2,
+    NOTES_FUZZY_NONE = 3
 };
 
 /* Edits that a word of so many letters may be off: none, 1 from 3, 2 from 6. */
-unsigned on_fuzzy_edits(size_t letters);
+unsigned notes_fuzzy_edits(size_t letters);
 /* Insertions, deletions, substitutions and swaps of neighbours between two words, each letter
  * edited once; most + 1 where there are more than `most`. Of characters, in valid UTF-8. */
-unsigned on_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most);
-enum on_fuzzy_class on_fuzzy_match(struct ng_str query, struct ng_str word);
-size_t on_fuzzy_letters(struct ng_str word);
+unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most);
+enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word);
+size_t notes_fuzzy_letters(struct ng_str word);
 
 /* The words of a text as the index takes them: runs of letters, marks and digits, at most
  * `max`. How many. */
-size_t on_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
+size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
 
 /* A note that has all words. */
-struct on_fuzzy_hit {
+struct notes_fuzzy_hit {
     int64_t note;
-    uint32_t score;            /* the less the better: 0 is every word exactly in the title */
-    uint32_t words;            /* how many it has so far */
-    uint32_t seen;             /* the word that was counted last, from 1 */
-    struct on_fuzzy_hit *next; /* of its place in the table */
+    uint32_t score; /* the less the better: 0 is every word exactly in the title */
+    uint32_t words; /* how many it has so far */
+    uint32_t seen;  /* the word that was counted last, from 1 */
+    struct notes_fuzzy_hit *next; /* of its place in the table */
 };
 
-struct on_fuzzy {
-    struct on_arena arena;
-    struct on_fuzzy_hit **table;
-    struct on_fuzzy_hit **hits; /* those with all words, in no order */
+struct notes_fuzzy {
+    struct notes_arena arena;
+    struct notes_fuzzy_hit **table;
+    struct notes_fuzzy_hit **hits; /* those with all words, in no order */
     size_t count, known;
 };
 
-/* Looks up the words, folded. An SQLite code. on_fuzzy_done() in any case. */
-int on_fuzzy_find(struct on_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words,
-                  size_t count);
-void on_fuzzy_done(struct on_fuzzy *fuzzy);
+/* Looks up the words, folded. An SQLite code. notes_fuzzy_done() in any case. */
+int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words,
+                     size_t count);
+void notes_fuzzy_done(struct notes_fuzzy *fuzzy);
 
 /* Appends a text as a phrase of a full-text query. */
-void on_fuzzy_quote(struct on_buf *buf, struct ng_str text);
+void notes_fuzzy_quote(struct notes_buf *buf, struct ng_str text);
 
 #endif

@@ -13,9 +13,9 @@
 
 /* ---- distance ---- */
 
-unsigned on_fuzzy_edits(size_t letters)
+unsigned notes_fuzzy_edits(size_t letters)
 {
-    if (letters > ON_FUZZY_LETTERS_MAX || letters < 3) {
+    if (letters > NOTES_FUZZY_LETTERS_MAX || letters < 3) {
         return 0;
     }
     return letters < TWO_SWAPS_LETTERS ? 1 : 2;
@@ -24,8 +24,8 @@ unsigned on_fuzzy_edits(size_t letters)
 static size_t letters_of(struct ng_str word, int32_t *letters)
 {
     size_t count = 0;
-    for (size_t at = 0; at < word.len && count < ON_FUZZY_LETTERS_MAX + 3;) {
-        int32_t c = on_utf8_next(word, &at);
+    for (size_t at = 0; at < word.len && count < NOTES_FUZZY_LETTERS_MAX + 3;) {
+        int32_t c = notes_utf8_next(word, &at);
         if (letters != NULL) {
             letters[count] = c;
         }
@@ -34,7 +34,7 @@ static size_t letters_of(struct ng_str word, int32_t *letters)
     return count;
 }
 
-size_t on_fuzzy_letters(struct ng_str word)
+size_t notes_fuzzy_letters(struct ng_str word)
 {
     return letters_of(word, NULL);
 }
@@ -47,7 +47,7 @@ static unsigned least(unsigned a, unsigned b)
 /* Three rows of the usual table are enough: a swap looks two back. */
 static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t b_len)
 {
-    unsigned rows[3][ON_FUZZY_LETTERS_MAX + 4];
+    unsigned rows[3][NOTES_FUZZY_LETTERS_MAX + 4];
     for (size_t k = 0; k <= b_len; k++) {
         rows[0][k] = (unsigned)k;
     }
@@ -67,42 +67,43 @@ static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t
     return rows[a_len % 3][b_len];
 }
 
-unsigned on_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
+unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
 {
-    int32_t a_letters[ON_FUZZY_LETTERS_MAX + 3];
-    int32_t b_letters[ON_FUZZY_LETTERS_MAX + 3];
-    if (on_equal(a, b)) {
+    int32_t a_letters[NOTES_FUZZY_LETTERS_MAX + 3];
+    int32_t b_letters[NOTES_FUZZY_LETTERS_MAX + 3];
+    if (notes_equal(a, b)) {
         return 0;
     }
     size_t a_len = letters_of(a, a_letters);
     size_t b_len = letters_of(b, b_letters);
     size_t apart = a_len > b_len ? a_len - b_len : b_len - a_len;
-    if (apart > most || a_len > ON_FUZZY_LETTERS_MAX + 2 || b_len > ON_FUZZY_LETTERS_MAX + 2) {
+    if (apart > most || a_len > NOTES_FUZZY_LETTERS_MAX + 2 ||
+        b_len > NOTES_FUZZY_LETTERS_MAX + 2) {
         return most + 1;
     }
     return least(measure(a_letters, a_len, b_letters, b_len), most + 1);
 }
 
-enum on_fuzzy_class on_fuzzy_match(struct ng_str query, struct ng_str word)
+enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word)
 {
-    if (on_equal(query, word)) {
-        return ON_FUZZY_EXACT;
+    if (notes_equal(query, word)) {
+        return NOTES_FUZZY_EXACT;
     }
     if (word.len > query.len && memcmp(word.data, query.data, query.len) == 0) {
-        return ON_FUZZY_PREFIX;
+        return NOTES_FUZZY_PREFIX;
     }
-    unsigned edits = on_fuzzy_edits(on_fuzzy_letters(query));
-    return edits > 0 && on_fuzzy_distance(query, word, edits) <= edits ? ON_FUZZY_EDITS
-                                                                       : ON_FUZZY_NONE;
+    unsigned edits = notes_fuzzy_edits(notes_fuzzy_letters(query));
+    return edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits ? NOTES_FUZZY_EDITS
+                                                                          : NOTES_FUZZY_NONE;
 }
 
 /* ---- words ---- */
 
-size_t on_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
+size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
 {
     size_t count = 0;
     size_t letters = 0;
-    for (size_t at = 0; count < max && on_word_next(text, &at, &words[count], &letters);) {
+    for (size_t at = 0; count < max && notes_word_next(text, &at, &words[count], &letters);) {
         count++;
     }
     return count;
@@ -110,10 +111,10 @@ size_t on_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
 
 /* ---- candidates ---- */
 
-static int add_word(struct on_fuzzy_words *words, struct ng_str word)
+static int add_word(struct notes_fuzzy_words *words, struct ng_str word)
 {
     for (size_t i = 0; i < words->count; i++) {
-        if (on_equal(words->words[i], word)) {
+        if (notes_equal(words->words[i], word)) {
             return SQLITE_OK;
         }
     }
@@ -126,7 +127,7 @@ static int add_word(struct on_fuzzy_words *words, struct ng_str word)
         words->words = more;
         words->room = room;
     }
-    struct ng_str copy = on_arena_copy(&words->arena, word);
+    struct ng_str copy = notes_arena_copy(&words->arena, word);
     if (copy.data == NULL) {
         return SQLITE_NOMEM;
     }
@@ -141,33 +142,33 @@ static size_t pad(struct ng_str word, char *padded, size_t *starts)
     memcpy(padded, "^^", 2);
     memcpy(padded + 2, word.data, word.len);
     memcpy(padded + 2 + word.len, "$$", 2);
-    struct ng_str all = on_str(padded, word.len + 4);
+    struct ng_str all = notes_str(padded, word.len + 4);
     for (size_t at = 0; at < all.len;) {
         starts[count++] = at;
-        (void)on_utf8_next(all, &at);
+        (void)notes_utf8_next(all, &at);
     }
     starts[count] = all.len;
     return count;
 }
 
-static void write_trigrams(struct on_buf *query, struct ng_str word)
+static void write_trigrams(struct notes_buf *query, struct ng_str word)
 {
-    char padded[ON_FUZZY_LETTERS_MAX * LETTER_BYTES + 4];
-    size_t starts[ON_FUZZY_LETTERS_MAX + 5];
+    char padded[NOTES_FUZZY_LETTERS_MAX * LETTER_BYTES + 4];
+    size_t starts[NOTES_FUZZY_LETTERS_MAX + 5];
     size_t count = pad(word, padded, starts);
     for (size_t i = 0; i + 3 <= count; i++) {
-        on_buf_add_c(query, i > 0 ? " OR " : "");
-        on_fuzzy_quote(query, on_str(padded + starts[i], starts[i + 3] - starts[i]));
+        notes_buf_add_c(query, i > 0 ? " OR " : "");
+        notes_fuzzy_quote(query, notes_str(padded + starts[i], starts[i + 3] - starts[i]));
     }
 }
 
 static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
-                           struct on_fuzzy_words *ret)
+                           struct notes_fuzzy_words *ret)
 {
     sqlite3_stmt *statement = NULL;
-    struct on_buf query;
-    int64_t letters = (int64_t)on_fuzzy_letters(word);
-    on_buf_init(&query, QUERY_MAX);
+    struct notes_buf query;
+    int64_t letters = (int64_t)notes_fuzzy_letters(word);
+    notes_buf_init(&query, QUERY_MAX);
     write_trigrams(&query, word);
     int rc = sqlite3_prepare_v2(db,
                                 "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
@@ -179,10 +180,10 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
         (void)sqlite3_bind_int64(statement, 2, letters - (int64_t)edits);
         (void)sqlite3_bind_int64(statement, 3, letters + (int64_t)edits);
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-            struct ng_str found = on_str((const char *)sqlite3_column_text(statement, 0),
-                                         (size_t)sqlite3_column_bytes(statement, 0));
+            struct ng_str found = notes_str((const char *)sqlite3_column_text(statement, 0),
+                                            (size_t)sqlite3_column_bytes(statement, 0));
             bool near =
-                !on_equal(found, word) && on_fuzzy_distance(word, found, edits) <= edits;
+                !notes_equal(found, word) && notes_fuzzy_distance(word, found, edits) <= edits;
             if (near && add_word(ret, found) != SQLITE_OK) {
                 rc = SQLITE_NOMEM;
                 break;
@@ -191,15 +192,15 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
         rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
     }
     (void)sqlite3_finalize(statement);
-    on_buf_done(&query);
+    notes_buf_done(&query);
     return rc;
 }
 
 /* The word with its letters at first, first + 1 and second, second + 1 swapped. */
-static struct ng_str swapped(struct on_arena *arena, struct ng_str word, size_t first,
+static struct ng_str swapped(struct notes_arena *arena, struct ng_str word, size_t first,
                              size_t second)
 {
-    int32_t letters[ON_FUZZY_LETTERS_MAX + 3];
+    int32_t letters[NOTES_FUZZY_LETTERS_MAX + 3];
     size_t count = letters_of(word, letters);
     const size_t places[] = {first, second};
     for (size_t i = 0; i < NG_COUNT(places); i++) {
@@ -207,15 +208,15 @@ static struct ng_str swapped(struct on_arena *arena, struct ng_str word, size_t 
         letters[places[i]] = letters[places[i] + 1];
         letters[places[i] + 1] = letter;
     }
-    char *data = on_arena_alloc(arena, count * LETTER_BYTES + 1);
+    char *data = notes_arena_alloc(arena, count * LETTER_BYTES + 1);
     size_t len = 0;
     for (size_t i = 0; data != NULL && i < count; i++) {
-        len += on_utf8_put(letters[i], data + len);
+        len += notes_utf8_put(letters[i], data + len);
     }
-    return on_str(data, len);
+    return notes_str(data, len);
 }
 
-static int take_two_swaps(struct ng_str word, struct on_fuzzy_words *ret)
+static int take_two_swaps(struct ng_str word, struct notes_fuzzy_words *ret)
 {
     int rc = SQLITE_OK;
     for (size_t first = 0; first + 1 < TWO_SWAPS_LETTERS; first++) {
@@ -224,18 +225,18 @@ static int take_two_swaps(struct ng_str word, struct on_fuzzy_words *ret)
             if (other.data == NULL) {
                 return SQLITE_NOMEM;
             }
-            rc = rc == SQLITE_OK && !on_equal(other, word) ? add_word(ret, other) : rc;
+            rc = rc == SQLITE_OK && !notes_equal(other, word) ? add_word(ret, other) : rc;
         }
     }
     return rc;
 }
 
-int on_fuzzy_similar(sqlite3 *db, struct ng_str word, struct on_fuzzy_words *ret)
+int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_words *ret)
 {
-    size_t letters = on_fuzzy_letters(word);
-    unsigned edits = on_fuzzy_edits(letters);
-    *ret = (struct on_fuzzy_words){.words = NULL};
-    on_arena_init(&ret->arena, 0);
+    size_t letters = notes_fuzzy_letters(word);
+    unsigned edits = notes_fuzzy_edits(letters);
+    *ret = (struct notes_fuzzy_words){.words = NULL};
+    notes_arena_init(&ret->arena, 0);
     if (edits == 0) {
         return SQLITE_OK;
     }
@@ -243,9 +244,9 @@ int on_fuzzy_similar(sqlite3 *db, struct ng_str word, struct on_fuzzy_words *ret
     return rc == SQLITE_OK && letters == TWO_SWAPS_LETTERS ? take_two_swaps(word, ret) : rc;
 }
 
-void on_fuzzy_words_done(struct on_fuzzy_words *words)
+void notes_fuzzy_words_done(struct notes_fuzzy_words *words)
 {
     free(words->words);
-    on_arena_done(&words->arena);
-    *words = (struct on_fuzzy_words){.words = NULL};
+    notes_arena_done(&words->arena);
+    *words = (struct notes_fuzzy_words){.words = NULL};
 }

@@ -5,15 +5,15 @@
 
 #include "fuzzy.h"
 
-struct on_fuzzy_words {
-    struct on_arena arena;
+struct notes_fuzzy_words {
+    struct notes_arena arena;
     struct ng_str *words; /* malloc'd; texts in the arena */
     size_t count, room;
 };
 
 /* All words of the vocabulary within the edits of this one, but not itself. An SQLite code;
  * done in any case. */
-int on_fuzzy_similar(sqlite3 *db, struct ng_str word, struct on_fuzzy_words *ret);
-void on_fuzzy_words_done(struct on_fuzzy_words *words);
+int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_words *ret);
+void notes_fuzzy_words_done(struct notes_fuzzy_words *words);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 
-const char on_search_summary[] =
+const char notes_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
     "the path of a note is not known:\n\n"
     "1. Text: 'query' for substring matching: notes with all of the text first, then "
@@ -33,73 +33,63 @@ const char on_search_summary[] =
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \
     "\"description\":\"" what "\"}"
 
-const char on_search_params[] =
+#define ALL_OF CONDITIONS("and", "AND conditions: field=value pairs (all must match)")
+#define ANY_OF CONDITIONS("or", "OR conditions: field=value pairs (any must match)")
+#define NONE_OF CONDITIONS("not", "NOT conditions: field=value pairs (exclusions)")
+
+const char notes_search_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
     "\"query\":{\"type\":\"string\","
     "\"description\":\"Text to search for in note titles and content\"},"
-    "\"sql\":{\"type\":\"string\","
-    "\"description\":\"Raw SQL query (SELECT/WITH only). Use read_markdown('**/*.md') to "
-    "access "
-    "notes.\"},"
+    "\"sql\":{\"type\":\"string\",\"description\":\"Raw SQL query (SELECT/WITH only). "
+    "Use read_markdown('**/*.md') to access notes.\"},"
     "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
     "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
     "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
-    "\"additionalProperties\":false,\"properties\":"
-    "{" CONDITIONS("and", "AND conditions: field=value pairs (all must match)") "," CONDITIONS(
-        "or",
-        "OR conditions: field=value pairs (any must match)") "," CONDITIONS("not",
-                                                                            "NOT "
-                                                                            "conditions: "
-                                                                            "field=value "
-                                                                            "pairs "
-                                                                            "(exclusions"
-                                                                            ")") "}}"
-                                                                                 "," ON_PARAM_NOTEBOOK
-                                                                                 "," ON_PARAM_LIMIT
-                                                                                 "," ON_PARAM_OFFSET
-                                                                                 "}}";
+    "\"additionalProperties\":false,\"properties\":{" ALL_OF "," ANY_OF "," NONE_OF
+    "}}," NOTES_PARAM_NOTEBOOK "," NOTES_PARAM_LIMIT "," NOTES_PARAM_OFFSET "}}";
 
-const char on_search_result[] =
+const char notes_search_result[] =
     "{\"type\":\"object\",\"required\":[\"results\",\"pagination\",\"query\"],\"properties\":{"
     "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"},"
     "\"description\":\"Note summaries (path, title, tags, created, modified; line and excerpt "
     "of the first hit); rows of an SQL query as objects\"},"
-    "\"pagination\":" ON_SCHEMA_PAGINATION ","
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ","
     "\"query\":{\"type\":\"object\",\"required\":[\"type\",\"executed\"],\"properties\":{"
     "\"type\":{\"type\":\"string\",\"enum\":[\"text\",\"fuzzy\",\"sql\",\"boolean\"]},"
     "\"executed\":{\"type\":\"string\"}}},\"_guidance\":{\"type\":\"string\"}}}";
 
-int on_search_take(struct on_search *search, int64_t note)
+int notes_search_take(struct notes_search *search, int64_t note)
 {
-    struct on_answer *answer = &search->answer;
+    struct notes_answer *answer = &search->answer;
     struct ng_call *call = search->call;
     if (search->total % 1024 == 1023 && call->host->cancelled(call)) {
         return SQLITE_INTERRUPT;
     }
-    if (search->total++ < search->offset || !on_answer_more(answer)) {
+    if (search->total++ < search->offset || !notes_answer_more(answer)) {
         return SQLITE_OK;
     }
-    struct on_buf *item = on_answer_item(answer);
-    on_json_begin(item, '{');
-    int rc = on_summary_write(&search->summary, note, item);
-    rc = rc == SQLITE_ROW || rc == SQLITE_OK ? on_search_hit(search, note, item) : rc;
-    on_json_end(item, '}');
+    struct notes_buf *item = notes_answer_item(answer);
+    notes_json_begin(item, '{');
+    int rc = notes_summary_write(&search->summary, note, item);
+    rc = rc == SQLITE_ROW || rc == SQLITE_OK ? notes_search_hit(search, note, item) : rc;
+    notes_json_end(item, '}');
     if (rc == SQLITE_OK) {
-        (void)on_answer_add(answer);
+        (void)notes_answer_add(answer);
     }
     return rc;
 }
 
 /* ---- what the answer says about the query ---- */
 
-static void write_query(struct on_search *search, const char *type, struct ng_str sql)
+static void write_query(struct notes_search *search, const char *type, struct ng_str sql)
 {
-    struct on_buf *json = &search->answer.json;
+    struct notes_buf *json = &search->answer.json;
     struct ng_call *call = search->call;
-    struct ng_str query = on_utf8_cut(search->query, EXECUTED_MAX);
+    struct ng_str query = notes_utf8_cut(search->query, EXECUTED_MAX);
     struct ng_str shown =
-        search->filter != NULL ? on_utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
-    struct ng_str executed = on_utf8_cut(sql, EXECUTED_MAX);
+        search->filter != NULL ? notes_utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
+    struct ng_str executed = notes_utf8_cut(sql, EXECUTED_MAX);
     if (sql.data == NULL) {
         bool both = query.len > 0 && shown.len > 0;
         executed = call->host->format(
@@ -112,49 +102,49 @@ static void write_query(struct on_search *search, const char *type, struct ng_st
             both ? " AND " : "", (int)shown.len, shown.len > 0 ? shown.data : "",
             (long long)search->answer.limit, (long long)search->offset);
     }
-    on_json_name_c(json, "query");
-    on_json_begin(json, '{');
-    on_json_name_c(json, "type");
-    on_json_text(json, ng_str_of(type));
-    on_json_name_c(json, "executed");
-    on_json_text(json, executed);
-    on_json_end(json, '}');
-    on_answer_list(&search->answer, "results");
+    notes_json_name_c(json, "query");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "type");
+    notes_json_text(json, ng_str_of(type));
+    notes_json_name_c(json, "executed");
+    notes_json_text(json, executed);
+    notes_json_end(json, '}');
+    notes_answer_list(&search->answer, "results");
 }
 
 /* ---- the ways to search ---- */
 
-static int search_notes(struct on_search *search, bool fuzzy)
+static int search_notes(struct notes_search *search, bool fuzzy)
 {
     bool done = false;
     const char *type = search->query.len == 0 && search->filter->count > 0 ? "boolean"
                        : fuzzy                                             ? "fuzzy"
                                                                            : "text";
-    write_query(search, type, on_str(NULL, 0));
-    int rc = on_filter_functions(search->db);
-    rc = rc == SQLITE_OK ? on_summary_open(&search->summary, search->db) : rc;
+    write_query(search, type, notes_str(NULL, 0));
+    int rc = notes_filter_functions(search->db);
+    rc = rc == SQLITE_OK ? notes_summary_open(&search->summary, search->db) : rc;
     if (rc == SQLITE_OK && fuzzy) {
-        rc = on_search_fuzzy(search, &done);
+        rc = notes_search_fuzzy(search, &done);
     }
     if (rc == SQLITE_OK && !done) {
-        rc = on_search_text(search);
+        rc = notes_search_text(search);
     }
     int failed = rc == SQLITE_OK
                      ? NG_OK
-                     : on_index_fail(search->notebook->index, search->call, search->db);
-    on_summary_done(&search->summary);
+                     : notes_index_fail(search->notebook->index, search->call, search->db);
+    notes_summary_done(&search->summary);
     (void)sqlite3_finalize(search->body);
     search->body = NULL;
     return failed;
 }
 
-static int search_sql(struct on_search *search, const struct opennotes *self,
+static int search_sql(struct notes_search *search, const struct opennotes *self,
                       struct ng_str text)
 {
-    const struct on_sql sql = {
+    const struct notes_sql sql = {
         .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
     write_query(search, "sql", text);
-    return on_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
+    return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
 }
 
 /* ---- */
@@ -170,58 +160,60 @@ static int check(struct ng_call *call, struct ng_str sql, bool fuzzy)
     if (fuzzy && query.data == NULL) {
         return ng_fail(call, NG_EINVAL, "`fuzzy` needs a `query`.");
     }
-    if (query.len > ON_QUERY_MAX) {
+    if (query.len > NOTES_QUERY_MAX) {
         return ng_fail(call, NG_EINVAL, "`query` has %zu bytes, it may have %d.", query.len,
-                       ON_QUERY_MAX);
+                       NOTES_QUERY_MAX);
     }
     return NG_OK;
 }
 
-static int run(struct on_search *search, struct opennotes *self, struct ng_str sql, bool fuzzy)
+static int run(struct notes_search *search, struct opennotes *self, struct ng_str sql,
+               bool fuzzy)
 {
     struct ng_call *call = search->call;
-    struct on_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    int rc = on_index_begin(search->notebook->index, call, &search->db);
+    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    int rc = notes_index_begin(search->notebook->index, call, &search->db);
     if (rc != NG_OK) {
         return rc;
     }
     search->offset = ng_arg_int(call, "offset", 0);
-    on_answer_begin(&search->answer, call, &budget, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT),
-                    search->offset);
+    notes_answer_begin(&search->answer, call, &budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
     rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
-    on_index_end(search->notebook->index, search->db);
+    notes_index_end(search->notebook->index, search->db);
     if (rc != NG_OK) {
-        on_answer_drop(&search->answer);
+        notes_answer_drop(&search->answer);
         return rc;
     }
-    on_answer_list_end(&search->answer);
-    return on_answer_end(&search->answer, search->total);
+    notes_answer_list_end(&search->answer);
+    return notes_answer_end(&search->answer, search->total);
 }
 
-int on_search_run(void *self, struct ng_call *call, struct ng_str args)
+int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct on_arena arena;
-    struct on_filter *filter = NULL;
-    struct on_search search = {.call = call, .arena = &arena};
+    struct notes_arena arena;
+    struct notes_filter *filter = NULL;
+    struct notes_search search = {.call = call, .arena = &arena};
     struct ng_str sql = ng_arg_text(call, "sql");
     bool fuzzy = call->host->json_type(ng_arg(call, "fuzzy")) == NG_TYPE_TRUE;
     (void)args;
     int rc = check(call, sql, fuzzy);
     if (rc == NG_OK && sql.data == NULL) {
-        rc = on_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
+        rc = notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
     }
     if (rc == NG_OK) {
-        rc = on_notebook_pick(self, call, &search.notebook);
+        rc = notes_notebook_pick(self, call, &search.notebook);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     search.filter = filter;
     search.query = ng_arg_text(call, "query");
-    search.folded = search.query.data != NULL ? on_fold(&arena, search.query) : on_str("", 0);
-    rc = search.folded.data != NULL ? run(&search, self, sql, fuzzy) : on_fail_memory(call);
-    on_arena_done(&arena);
-    on_notebook_done(search.notebook);
+    search.folded =
+        search.query.data != NULL ? notes_fold(&arena, search.query) : notes_str("", 0);
+    rc = search.folded.data != NULL ? run(&search, self, sql, fuzzy) : notes_fail_memory(call);
+    notes_arena_done(&arena);
+    notes_notebook_done(search.notebook);
     return rc;
 }

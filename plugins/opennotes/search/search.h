@@ -8,37 +8,37 @@
 #include "filter/filter.h"
 #include "index/index.h"
 
-#define ON_QUERY_MAX 10000 /* bytes of `query` */
+#define NOTES_QUERY_MAX 10000 /* bytes of `query` */
 
-struct on_search {
+struct notes_search {
     struct ng_call *call;
-    struct on_notebook *notebook;
+    struct notes_notebook *notebook;
     sqlite3 *db;
     struct ng_str query; /* as given; {NULL, 0}: none */
     struct ng_str folded;
-    const struct on_filter *filter;
-    struct on_arena *arena;
-    struct on_answer answer;
-    struct on_summary summary;
+    const struct notes_filter *filter;
+    struct notes_arena *arena;
+    struct notes_answer answer;
+    struct notes_summary summary;
     int64_t offset, total;
     const struct ng_str *words; /* of a fuzzy query, folded; none: it is looked for whole */
     size_t word_count;
-    sqlite3_stmt *body; /* of on_search_hit(): NULL until it is needed */
+    sqlite3_stmt *body; /* of notes_search_hit(): NULL until it is needed */
 };
 
 /* Counts a note, and writes it where it is of the page. An SQLite code. */
-int on_search_take(struct on_search *search, int64_t note);
+int notes_search_take(struct notes_search *search, int64_t note);
 
 /* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */
-int on_search_hit(struct on_search *search, int64_t note, struct on_buf *item);
+int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf *item);
 
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
 
 /* Notes whose title or body contains the folded query, or all where that is empty. */
-int on_search_text(struct on_search *search);
+int notes_search_text(struct notes_search *search);
 /* *ret_done false: the query has no words; nothing was done. */
-int on_search_fuzzy(struct on_search *search, bool *ret_done);
+int notes_search_fuzzy(struct notes_search *search, bool *ret_done);
 
-ON_TOOL(search);
+NOTES_TOOL(search);
 
 #endif

@@ -22,28 +22,29 @@ static int compare(const void *a, const void *b)
     if (one->modified != other->modified) {
         return one->modified > other->modified ? -1 : 1;
     }
-    return on_compare(one->path, other->path);
+    return notes_compare(one->path, other->path);
 }
 
 /* Drops what the filter does not let through; what is left gets its time and path. */
-static int look_up(struct on_search *search, const struct on_fuzzy *fuzzy,
+static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
                    struct ranked *ranked, size_t *ret_count)
 {
-    struct on_buf sql;
+    struct notes_buf sql;
     sqlite3_stmt *statement = NULL;
     int next = 0;
-    on_buf_init(&sql, (size_t)2 * 1024 * 1024);
-    on_buf_add_c(&sql, "SELECT n.modified, n.path FROM notes n WHERE n.id=?1 AND ");
-    on_buf_add(&sql, search->filter->sql);
-    on_buf_add_char(&sql, '\0');
+    notes_buf_init(&sql, (size_t)2 * 1024 * 1024);
+    notes_buf_add_c(&sql, "SELECT n.modified, n.path FROM notes n WHERE n.id=?1 AND ");
+    notes_buf_add(&sql, search->filter->sql);
+    notes_buf_add_char(&sql, '\0');
     int rc = sql.rc != NG_OK ? SQLITE_NOMEM
                              : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
-    rc = rc == SQLITE_OK ? on_filter_bind(search->filter, statement, 2, &next) : rc;
+    rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 2, &next) : rc;
     for (size_t i = 0; i < fuzzy->count && rc == SQLITE_OK; i++) {
         (void)sqlite3_bind_int64(statement, 1, fuzzy->hits[i]->note);
         rc = sqlite3_step(statement);
         if (rc == SQLITE_ROW) {
-            struct ng_str path = on_arena_copy(search->arena, on_column(statement, 1));
+            struct ng_str path =
+                notes_arena_copy(search->arena, notes_column_text(statement, 1));
             ranked[(*ret_count)++] =
                 (struct ranked){fuzzy->hits[i]->note, sqlite3_column_int64(statement, 0),
                                 fuzzy->hits[i]->score, path};
@@ -53,21 +54,21 @@ static int look_up(struct on_search *search, const struct on_fuzzy *fuzzy,
         rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     }
     (void)sqlite3_finalize(statement);
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
     return rc;
 }
 
-int on_search_fuzzy(struct on_search *search, bool *ret_done)
+int notes_search_fuzzy(struct notes_search *search, bool *ret_done)
 {
-    struct ng_str words[ON_FUZZY_WORDS_MAX];
-    struct on_fuzzy fuzzy;
+    struct ng_str words[NOTES_FUZZY_WORDS_MAX];
+    struct notes_fuzzy fuzzy;
     size_t count = 0;
-    size_t word_count = on_fuzzy_split(search->folded, words, ON_FUZZY_WORDS_MAX);
+    size_t word_count = notes_fuzzy_split(search->folded, words, NOTES_FUZZY_WORDS_MAX);
     *ret_done = word_count > 0;
     if (word_count == 0) {
         return SQLITE_OK;
     }
-    int rc = on_fuzzy_find(&fuzzy, search->db, words, word_count);
+    int rc = notes_fuzzy_find(&fuzzy, search->db, words, word_count);
     struct ranked *ranked = rc == SQLITE_OK ? calloc(fuzzy.count + 1, sizeof(*ranked)) : NULL;
     if (rc == SQLITE_OK) {
         rc = ranked != NULL ? look_up(search, &fuzzy, ranked, &count) : SQLITE_NOMEM;
@@ -78,11 +79,11 @@ int on_search_fuzzy(struct on_search *search, bool *ret_done)
     search->words = words;
     search->word_count = word_count;
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
-        rc = on_search_take(search, ranked[i].note);
+        rc = notes_search_take(search, ranked[i].note);
     }
     search->words = NULL;
     search->word_count = 0;
     free(ranked);
-    on_fuzzy_done(&fuzzy);
+    notes_fuzzy_done(&fuzzy);
     return rc;
 }

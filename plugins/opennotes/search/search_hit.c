@@ -18,14 +18,15 @@ struct body {
 /* ---- where, in the folded text ---- */
 
 /* The first word that is like one of the query. */
-static size_t find_similar(const struct on_search *search, struct ng_str folded)
+static size_t find_similar(const struct notes_search *search, struct ng_str folded)
 {
     struct ng_str word;
     size_t letters = 0;
     size_t at = 0;
-    for (size_t i = 0; i < WORDS_LOOKED_AT && on_word_next(folded, &at, &word, &letters); i++) {
+    for (size_t i = 0; i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
+         i++) {
         for (size_t k = 0; k < search->word_count; k++) {
-            if (on_fuzzy_match(search->words[k], word) != ON_FUZZY_NONE) {
+            if (notes_fuzzy_match(search->words[k], word) != NOTES_FUZZY_NONE) {
                 return (size_t)(word.data - folded.data);
             }
         }
@@ -33,14 +34,14 @@ static size_t find_similar(const struct on_search *search, struct ng_str folded)
     return SIZE_MAX;
 }
 
-static size_t find_hit(const struct on_search *search, struct ng_str folded)
+static size_t find_hit(const struct notes_search *search, struct ng_str folded)
 {
-    size_t first = on_find(folded, search->folded, 0);
+    size_t first = notes_find(folded, search->folded, 0);
     if (search->word_count == 0 || first != SIZE_MAX) {
         return first;
     }
     for (size_t k = 0; k < search->word_count; k++) {
-        size_t at = on_find(folded, search->words[k], 0);
+        size_t at = notes_find(folded, search->words[k], 0);
         first = at < first ? at : first;
     }
     return first != SIZE_MAX ? first : find_similar(search, folded);
@@ -52,7 +53,7 @@ static struct ng_str line_at(struct ng_str text, size_t at)
 {
     const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
     size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
-    return on_str(text.data + at, stop - at);
+    return notes_str(text.data + at, stop - at);
 }
 
 /* The end of what folds by itself: one ASCII character, or one and all others behind it. */
@@ -68,14 +69,14 @@ static size_t unit_end(struct ng_str line, size_t at)
 /* How far into a line the character is that folds to what stands at `wanted` of it folded. */
 static size_t unfold(struct ng_str line, size_t wanted)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     size_t folded = 0;
     size_t at = 0;
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     while (at < line.len && folded < wanted) {
         size_t end = unit_end(line, at);
-        struct ng_str unit = on_str(line.data + at, end - at);
-        size_t len = end - at == 1 ? 1 : on_fold(&arena, unit).len;
+        struct ng_str unit = notes_str(line.data + at, end - at);
+        size_t len = end - at == 1 ? 1 : notes_fold(&arena, unit).len;
         if (folded + len > wanted) {
             /* Within what is no ASCII most characters keep their length. */
             size_t rest = wanted - folded;
@@ -84,9 +85,9 @@ static size_t unfold(struct ng_str line, size_t wanted)
         }
         folded += len;
         at = end;
-        on_arena_reset(&arena);
+        notes_arena_reset(&arena);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return at;
 }
 
@@ -119,7 +120,7 @@ static struct place first_line(const struct body *body)
     struct place place = {.line = 1};
     while (place.at < body->content.len) {
         struct ng_str line = line_at(body->content, place.at);
-        if (on_trim(line).len > 0) {
+        if (notes_trim(line).len > 0) {
             return place;
         }
         place.at += line.len + 1;
@@ -162,10 +163,11 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
             }
         }
     }
-    return on_trim(on_str(text.data + begin, end - begin));
+    return notes_trim(notes_str(text.data + begin, end - begin));
 }
 
-static void write_hit(struct on_search *search, const struct body *body, struct on_buf *item)
+static void write_hit(struct notes_search *search, const struct body *body,
+                      struct notes_buf *item)
 {
     size_t hit = find_hit(search, body->folded);
     struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
@@ -173,13 +175,13 @@ static void write_hit(struct on_search *search, const struct body *body, struct 
         return;
     }
     size_t at = whole_character(body->content, place.at);
-    on_json_name_c(item, "line");
-    on_json_int(item, place.line);
-    on_json_name_c(item, "excerpt");
-    on_json_text(item, around(body->content, at, search->query.len));
+    notes_json_name_c(item, "line");
+    notes_json_int(item, place.line);
+    notes_json_name_c(item, "excerpt");
+    notes_json_text(item, around(body->content, at, search->query.len));
 }
 
-int on_search_hit(struct on_search *search, int64_t note, struct on_buf *item)
+int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf *item)
 {
     int rc = SQLITE_OK;
     if (search->folded.len == 0) {
@@ -195,7 +197,8 @@ int on_search_hit(struct on_search *search, int64_t note, struct on_buf *item)
     (void)sqlite3_bind_int64(search->body, 1, note);
     rc = sqlite3_step(search->body);
     if (rc == SQLITE_ROW) {
-        struct body body = {on_column(search->body, 0), on_column(search->body, 1)};
+        struct body body = {notes_column_text(search->body, 0),
+                            notes_column_text(search->body, 1)};
         write_hit(search, &body, item);
     }
     (void)sqlite3_reset(search->body);

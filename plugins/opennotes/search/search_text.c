@@ -13,11 +13,11 @@
 /* ?1 is the folded text, ?2 its trigrams, ?3 the words that hold it; the filter's parameters
  * follow. */
 #define FOUND                                                                                  \
-    "SELECT n.id, CASE WHEN on_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "         \
+    "SELECT n.id, CASE WHEN notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "      \
     "headings "                                                                                \
-    "h WHERE h.note=n.id AND on_has(h.fold,?1)) THEN 1 ELSE 2 END rank FROM "
+    "h WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 ELSE 2 END rank FROM "
 #define BODY "(SELECT b.folded FROM bodies b WHERE b.note=n.id)"
-#define CONTAINED "(on_has(n.title_fold,?1) OR on_has(" BODY ",?1)) AND "
+#define CONTAINED "(notes_has(n.title_fold,?1) OR notes_has(" BODY ",?1)) AND "
 #define ORDER " ORDER BY rank, n.modified DESC, n.path"
 
 /* Words that are too long are in no list of words: their notes are looked at. */
@@ -25,7 +25,7 @@ static const char by_words[] =
     "WITH found(id, sure) AS (SELECT rowid, 1 FROM terms WHERE terms MATCH ?3 UNION ALL "
     "SELECT note, 0 FROM long_words WHERE note IN (SELECT rowid FROM grams WHERE grams MATCH "
     "?2) AND note NOT IN (SELECT rowid FROM terms WHERE terms MATCH ?3)) " FOUND
-    "found f JOIN notes n ON n.id=f.id WHERE (f.sure OR on_has(" BODY ",?1)) AND ";
+    "found f JOIN notes n ON n.id=f.id WHERE (f.sure OR notes_has(" BODY ",?1)) AND ";
 static const char by_grams[] =
     FOUND "grams g JOIN notes n ON n.id=g.rowid WHERE grams MATCH ?2 AND ?3 IS NULL "
           "AND " CONTAINED;
@@ -46,42 +46,43 @@ static bool is_word(struct ng_str text)
             return false;
         }
     }
-    return on_word_next(text, &at, &word, &letters) && word.len == text.len &&
-           letters <= ON_FUZZY_LETTERS_MAX;
+    return notes_word_next(text, &at, &word, &letters) && word.len == text.len &&
+           letters <= NOTES_FUZZY_LETTERS_MAX;
 }
 
 /* The MATCH expression for them; {NULL, 0}: there are too many. An SQLite code. */
-static int find_words(struct on_search *search, struct ng_str grams, struct ng_str *ret_match)
+static int find_words(struct notes_search *search, struct ng_str grams,
+                      struct ng_str *ret_match)
 {
     sqlite3_stmt *statement = NULL;
     struct ng_str text = search->folded;
-    struct on_buf match;
+    struct notes_buf match;
     size_t count = 0;
-    *ret_match = on_str(NULL, 0);
+    *ret_match = notes_str(NULL, 0);
     int rc = sqlite3_prepare_v2(search->db,
                                 "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
-                                "WHERE vocab_grams MATCH ?1 AND on_has(v.word,?2)",
+                                "WHERE vocab_grams MATCH ?1 AND notes_has(v.word,?2)",
                                 -1, &statement, NULL);
     if (rc != SQLITE_OK) {
         return rc;
     }
-    on_buf_init(&match, SQL_MAX);
+    notes_buf_init(&match, SQL_MAX);
     (void)sqlite3_bind_text64(statement, 1, grams.data, grams.len, SQLITE_STATIC, SQLITE_UTF8);
     (void)sqlite3_bind_text64(statement, 2, text.data, text.len, SQLITE_STATIC, SQLITE_UTF8);
     while (count <= WORDS_MAX && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        on_buf_add_c(&match, count++ > 0 ? " OR " : "");
-        on_fuzzy_quote(&match, on_column(statement, 0));
+        notes_buf_add_c(&match, count++ > 0 ? " OR " : "");
+        notes_fuzzy_quote(&match, notes_column_text(statement, 0));
     }
     (void)sqlite3_finalize(statement);
     if (count == 0) {
-        on_buf_add_c(&match, "\"\""); /* matches nothing */
+        notes_buf_add_c(&match, "\"\""); /* matches nothing */
     }
     if (count <= WORDS_MAX && rc == SQLITE_DONE && match.rc == NG_OK) {
-        *ret_match = on_arena_copy(search->arena, on_buf_str(&match));
+        *ret_match = notes_arena_copy(search->arena, notes_buf_str(&match));
     }
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     rc = rc == SQLITE_OK && match.rc != NG_OK ? SQLITE_NOMEM : rc;
-    on_buf_done(&match);
+    notes_buf_done(&match);
     return rc;
 }
 
@@ -93,7 +94,7 @@ static int bind(sqlite3_stmt *statement, int number, struct ng_str text)
                                SQLITE_UTF8);
 }
 
-static int take_rows(struct on_search *search, sqlite3_stmt *statement, struct ng_str grams,
+static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struct ng_str grams,
                      struct ng_str words)
 {
     int next = 0;
@@ -104,9 +105,9 @@ static int take_rows(struct on_search *search, sqlite3_stmt *statement, struct n
     if (rc == SQLITE_OK && words.len > 0) {
         rc = bind(statement, 3, words);
     }
-    rc = rc == SQLITE_OK ? on_filter_bind(search->filter, statement, 4, &next) : rc;
+    rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 4, &next) : rc;
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        rc = on_search_take(search, sqlite3_column_int64(statement, 0));
+        rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -123,7 +124,7 @@ static bool is_common(struct ng_str word)
         "was", "we",    "what", "when", "where", "which", "who", "why",   "with", "you",
     };
     for (size_t i = 0; i < NG_COUNT(common); i++) {
-        if (on_is(word, common[i])) {
+        if (notes_is(word, common[i])) {
             return true;
         }
     }
@@ -176,18 +177,18 @@ static struct ng_str bare(struct ng_str piece)
 
 /* What stands between spaces and counts, as it is looked for; 0: there is one piece, or none
  * that counts, and the text is looked for whole alone. */
-static size_t split(struct on_search *search, struct ng_str words[ON_FUZZY_WORDS_MAX])
+static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY_WORDS_MAX])
 {
     struct ng_str text = search->folded;
     size_t pieces = 0;
     size_t kept = 0;
-    for (size_t at = 0; at < text.len && kept < ON_FUZZY_WORDS_MAX;) {
+    for (size_t at = 0; at < text.len && kept < NOTES_FUZZY_WORDS_MAX;) {
         size_t from = at;
         while (at < text.len && (unsigned char)text.data[at] > ' ') {
             at++;
         }
         pieces += at > from ? 1 : 0;
-        struct ng_str word = bare(on_str(text.data + from, at - from));
+        struct ng_str word = bare(notes_str(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
             words[kept++] = word_begin(word);
         }
@@ -196,78 +197,80 @@ static size_t split(struct on_search *search, struct ng_str words[ON_FUZZY_WORDS
     return pieces > 1 ? kept : 0;
 }
 
-static void add_literal(struct on_buf *sql, struct ng_str word)
+static void add_literal(struct notes_buf *sql, struct ng_str word)
 {
-    on_buf_add_char(sql, '\'');
+    notes_buf_add_char(sql, '\'');
     for (size_t i = 0; i < word.len; i++) {
-        on_buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
-        on_buf_add_char(sql, word.data[i]);
+        notes_buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
+        notes_buf_add_char(sql, word.data[i]);
     }
-    on_buf_add_char(sql, '\'');
+    notes_buf_add_char(sql, '\'');
 }
 
 /* One statement for any of the words. *ret_grams {NULL, 0}: a word
  * is too short for the index, so all notes are looked at. */
-static void write_any(struct on_search *search, const struct ng_str *words, size_t count,
-                      struct on_buf *sql, struct ng_str *ret_grams)
+static void write_any(struct notes_search *search, const struct ng_str *words, size_t count,
+                      struct notes_buf *sql, struct ng_str *ret_grams)
 {
-    struct on_buf match;
-    struct on_buf has;
+    struct notes_buf match;
+    struct notes_buf has;
     bool all = false;
-    on_buf_init(&match, SQL_MAX);
-    on_buf_init(&has, SQL_MAX);
+    notes_buf_init(&match, SQL_MAX);
+    notes_buf_init(&has, SQL_MAX);
     for (size_t i = 0; i < count; i++) {
-        struct ng_str grams = on_index_grams(search->arena, words[i]);
+        struct ng_str grams = notes_index_grams(search->arena, words[i]);
         all = all || grams.len == 0;
-        on_buf_add_c(&match, i > 0 ? " OR (" : "(");
-        on_buf_add(&match, grams);
-        on_buf_add_char(&match, ')');
-        on_buf_add_c(&has, i > 0 ? "+(on_has(n.title_fold," : "(on_has(n.title_fold,");
+        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
+        notes_buf_add(&match, grams);
+        notes_buf_add_char(&match, ')');
+        notes_buf_add_c(&has, i > 0 ? "+(notes_has(n.title_fold," : "(notes_has(n.title_fold,");
         add_literal(&has, words[i]);
-        on_buf_add_c(&has, ") OR on_has(" BODY ",");
+        notes_buf_add_c(&has, ") OR notes_has(" BODY ",");
         add_literal(&has, words[i]);
-        on_buf_add_c(&has, "))");
+        notes_buf_add_c(&has, "))");
     }
-    on_buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
-                      "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
-                      "on_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
-                      "WHERE h.note=n.id AND on_has(h.fold,?1)) THEN 1 WHEN on_has(" BODY
-                      ",?1) THEN 2 ELSE 3 END whole, ");
-    on_buf_add(sql, on_buf_str(&has));
-    on_buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
-                          : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
-                            "MATCH ?2 AND ?3 IS NULL AND ");
-    on_buf_add(sql, search->filter->sql);
-    on_buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
-    on_buf_add_char(sql, '\0');
-    *ret_grams = all ? on_str(NULL, 0) : on_arena_copy(search->arena, on_buf_str(&match));
+    notes_buf_add_c(sql,
+                    "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
+                    "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
+                    "notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
+                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
+                    ",?1) THEN 2 ELSE 3 END whole, ");
+    notes_buf_add(sql, notes_buf_str(&has));
+    notes_buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
+                             : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
+                               "MATCH ?2 AND ?3 IS NULL AND ");
+    notes_buf_add(sql, search->filter->sql);
+    notes_buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
+    notes_buf_add_char(sql, '\0');
+    *ret_grams =
+        all ? notes_str(NULL, 0) : notes_arena_copy(search->arena, notes_buf_str(&match));
     sql->rc = match.rc != NG_OK ? match.rc : has.rc != NG_OK ? has.rc : sql->rc;
-    on_buf_done(&match);
-    on_buf_done(&has);
+    notes_buf_done(&match);
+    notes_buf_done(&has);
 }
 
-static int search_any(struct on_search *search, const struct ng_str *words, size_t count)
+static int search_any(struct notes_search *search, const struct ng_str *words, size_t count)
 {
-    struct on_buf sql;
+    struct notes_buf sql;
     struct ng_str grams;
     sqlite3_stmt *statement = NULL;
-    on_buf_init(&sql, SQL_MAX);
+    notes_buf_init(&sql, SQL_MAX);
     write_any(search, words, count, &sql, &grams);
     int rc = sql.rc != NG_OK ? SQLITE_NOMEM
                              : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
     search->words = words;
     search->word_count = count;
-    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, on_str(NULL, 0)) : rc;
+    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, notes_str(NULL, 0)) : rc;
     search->words = NULL;
     search->word_count = 0;
     (void)sqlite3_finalize(statement);
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
     return rc;
 }
 
-int on_search_text(struct on_search *search)
+int notes_search_text(struct notes_search *search)
 {
-    struct ng_str any[ON_FUZZY_WORDS_MAX];
+    struct ng_str any[NOTES_FUZZY_WORDS_MAX];
     bool plain = memchr(search->folded.data, '\0', search->folded.len) == NULL;
     size_t any_count = plain ? split(search, any) : 0;
     if (any_count > 0) {
@@ -275,26 +278,26 @@ int on_search_text(struct on_search *search)
     }
     struct ng_str text = search->folded;
     bool nul = text.len > 0 && memchr(text.data, '\0', text.len) != NULL;
-    struct ng_str grams = nul ? on_str(NULL, 0) : on_index_grams(search->arena, text);
-    struct ng_str words = on_str(NULL, 0);
-    struct on_buf sql;
+    struct ng_str grams = nul ? notes_str(NULL, 0) : notes_index_grams(search->arena, text);
+    struct ng_str words = notes_str(NULL, 0);
+    struct notes_buf sql;
     sqlite3_stmt *statement = NULL;
     int rc = grams.len > 0 && is_word(text) ? find_words(search, grams, &words) : SQLITE_OK;
     if (rc != SQLITE_OK) {
         return rc;
     }
-    on_buf_init(&sql, SQL_MAX);
-    on_buf_add_c(&sql, text.len == 0   ? all_notes
-                       : words.len > 0 ? by_words
-                       : grams.len > 0 ? by_grams
-                                       : by_scan);
-    on_buf_add(&sql, search->filter->sql);
-    on_buf_add_c(&sql, ORDER);
-    on_buf_add_char(&sql, '\0');
+    notes_buf_init(&sql, SQL_MAX);
+    notes_buf_add_c(&sql, text.len == 0   ? all_notes
+                          : words.len > 0 ? by_words
+                          : grams.len > 0 ? by_grams
+                                          : by_scan);
+    notes_buf_add(&sql, search->filter->sql);
+    notes_buf_add_c(&sql, ORDER);
+    notes_buf_add_char(&sql, '\0');
     rc = sql.rc != NG_OK ? SQLITE_NOMEM
                          : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
     rc = rc == SQLITE_OK ? take_rows(search, statement, grams, words) : rc;
     (void)sqlite3_finalize(statement);
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
     return rc;
 }

@@ -21,34 +21,34 @@ static int fail_sql(struct ng_call *call, const char *message, struct ng_str hin
     if (hint.data != NULL) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
     }
-    return ng_fail(call, ON_ESQL, "Invalid SQL query: %s", message);
+    return ng_fail(call, NOTES_ESQL, "Invalid SQL query: %s", message);
 }
 
 /* ---- failures ---- */
 
-static int fail_stopped(struct ng_call *call, const struct on_sql_guard *guard,
-                        const struct on_sql *sql)
+static int fail_stopped(struct ng_call *call, const struct notes_sql_guard *guard,
+                        const struct notes_sql *sql)
 {
     switch (guard->stop) {
-    case ON_SQL_TIME:
+    case NOTES_SQL_TIME:
         call->host->hint(call, "Simplify query or add LIMIT");
         return ng_fail(call, NG_EQUERYTIMEOUT, "Query timed out after %gs",
                        (double)sql->timeout_ms / 1000.0);
-    case ON_SQL_CANCELLED:
+    case NOTES_SQL_CANCELLED:
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
-    case ON_SQL_MEMORY:
-    case ON_SQL_TEMPORARY:
+    case NOTES_SQL_MEMORY:
+    case NOTES_SQL_TEMPORARY:
         return fail_sql(call,
                         call->host
                             ->format(call, "it takes more than %lld MiB of memory",
                                      (long long)guard->bytes_max / MIB)
                             .data,
                         ng_str_of("Select fewer or shorter columns, or sort and group less"));
-    case ON_SQL_TRAVERSAL:
+    case NOTES_SQL_TRAVERSAL:
         call->host->hint(call, "Use paths relative to notebook");
         return ng_fail(call, NG_ETRAVERSAL, "Path traversal blocked: %s", guard->what);
     default: {
-        struct ng_str hint = on_sql_hint(call, sql->text, guard->what);
+        struct ng_str hint = notes_sql_hint(call, sql->text, guard->what);
         return fail_sql(call, guard->what, hint.data != NULL ? hint : ng_str_of(ONLY_READS));
     }
     }
@@ -57,27 +57,27 @@ static int fail_stopped(struct ng_call *call, const struct on_sql_guard *guard,
 static struct ng_str usual_hint(struct ng_str sql)
 {
     size_t at = 0;
-    struct on_token first = on_token_next(sql, &at);
-    bool reads = on_token_is(&first, "SELECT") || on_token_is(&first, "WITH") ||
-                 on_token_is(&first, "VALUES");
+    struct notes_token first = notes_token_next(sql, &at);
+    bool reads = notes_token_is(&first, "SELECT") || notes_token_is(&first, "WITH") ||
+                 notes_token_is(&first, "VALUES");
     return ng_str_of(reads ? TABLES_HINT : ONLY_READS);
 }
 
 /* What SQLite says, on the way to prepare or while running. */
-static int fail_engine(struct ng_call *call, struct on_sql_guard *guard,
-                       const struct on_sql *sql, int rc)
+static int fail_engine(struct ng_call *call, struct notes_sql_guard *guard,
+                       const struct notes_sql *sql, int rc)
 {
-    if (guard->stop != ON_SQL_RUNS) {
+    if (guard->stop != NOTES_SQL_RUNS) {
         return fail_stopped(call, guard, sql);
     }
     if (rc == SQLITE_INTERRUPT) {
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
     }
     if (rc == SQLITE_NOMEM || rc == SQLITE_FULL) {
-        return fail_sql(call, "it takes more memory than there is", on_str(NULL, 0));
+        return fail_sql(call, "it takes more memory than there is", notes_str(NULL, 0));
     }
     const char *message = sqlite3_errmsg(guard->db);
-    struct ng_str hint = on_sql_hint(call, sql->text, message);
+    struct ng_str hint = notes_sql_hint(call, sql->text, message);
     return fail_sql(call, message, hint.data != NULL ? hint : usual_hint(sql->text));
 }
 
@@ -85,12 +85,12 @@ static int fail_engine(struct ng_call *call, struct on_sql_guard *guard,
 
 static bool is_empty(struct ng_str sql)
 {
-    struct on_token token;
+    struct notes_token token;
     size_t at = 0;
     do {
-        token = on_token_next(sql, &at);
-    } while (on_token_is(&token, ";"));
-    return token.kind == ON_TOKEN_END;
+        token = notes_token_next(sql, &at);
+    } while (notes_token_is(&token, ";"));
+    return token.kind == NOTES_TOKEN_END;
 }
 
 static int check_text(struct ng_call *call, struct ng_str sql)
@@ -100,19 +100,19 @@ static int check_text(struct ng_call *call, struct ng_str sql)
     if (is_empty(sql)) {
         return fail_sql(call, "there is no statement in it", ng_str_of(TABLES_HINT));
     }
-    if (sql.len >= ON_SQL_LENGTH_MAX) {
+    if (sql.len >= NOTES_SQL_LENGTH_MAX) {
         return fail_sql(call, "it is longer than 100,000 bytes",
                         ng_str_of("Shorten it: select with LIKE, GLOB or a subquery instead of "
                                   "listing values, or run it in parts"));
     }
     if (memchr(sql.data, '\0', sql.len) != NULL) {
-        return fail_sql(call, "there is a NUL character in it", on_str(NULL, 0));
+        return fail_sql(call, "there is a NUL character in it", notes_str(NULL, 0));
     }
-    if (on_sql_is_foreign(call, sql, &message, &hint)) {
+    if (notes_sql_is_foreign(call, sql, &message, &hint)) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
-        return ng_fail(call, ON_ESQL, "%.*s", (int)message.len, message.data);
+        return ng_fail(call, NOTES_ESQL, "%.*s", (int)message.len, message.data);
     }
-    if (on_sql_weight(sql) > ON_SQL_WEIGHT_MAX) {
+    if (notes_sql_weight(sql) > NOTES_SQL_WEIGHT_MAX) {
         return fail_sql(call, "it is too complex",
                         ng_str_of("Use fewer common table expressions inside each other, and "
                                   "shorter lists of expressions"));
@@ -120,14 +120,14 @@ static int check_text(struct ng_call *call, struct ng_str sql)
     return NG_OK;
 }
 
-static int prepare(struct ng_call *call, struct on_sql_guard *guard, const struct on_sql *sql,
-                   sqlite3_stmt **ret_statement)
+static int prepare(struct ng_call *call, struct notes_sql_guard *guard,
+                   const struct notes_sql *sql, sqlite3_stmt **ret_statement)
 {
     const char *rest = NULL;
     /* SQLite looks one byte beyond what it is given. */
     struct ng_str text = call->host->format(call, "%.*s", (int)sql->text.len, sql->text.data);
     if (text.data == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     int rc = sqlite3_prepare_v2(guard->db, text.data, -1, ret_statement, &rest);
     if (rc != SQLITE_OK) {
@@ -144,17 +144,17 @@ static int prepare(struct ng_call *call, struct on_sql_guard *guard, const struc
     return NG_OK;
 }
 
-static const struct on_sql_param *find_param(const struct on_sql *sql, const char *name)
+static const struct notes_sql_param *find_param(const struct notes_sql *sql, const char *name)
 {
     for (size_t i = 0; name != NULL && i < sql->param_count; i++) {
-        if (on_is(sql->params[i].name, name + 1)) {
+        if (notes_is(sql->params[i].name, name + 1)) {
             return &sql->params[i];
         }
     }
     return NULL;
 }
 
-static int bind_param(sqlite3_stmt *statement, int number, const struct on_sql_param *param)
+static int bind_param(sqlite3_stmt *statement, int number, const struct notes_sql_param *param)
 {
     if (param->text.data == NULL) {
         return sqlite3_bind_null(statement, number);
@@ -176,12 +176,13 @@ static int bind_param(sqlite3_stmt *statement, int number, const struct on_sql_p
                                SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-static int bind_params(struct ng_call *call, const struct on_sql *sql, sqlite3_stmt *statement)
+static int bind_params(struct ng_call *call, const struct notes_sql *sql,
+                       sqlite3_stmt *statement)
 {
     int count = sqlite3_bind_parameter_count(statement);
     for (int i = 1; i <= count; i++) {
         const char *name = sqlite3_bind_parameter_name(statement, i);
-        const struct on_sql_param *param = find_param(sql, name);
+        const struct notes_sql_param *param = find_param(sql, name);
         if (param == NULL) {
             return fail_sql(call,
                             call->host
@@ -192,7 +193,7 @@ static int bind_params(struct ng_call *call, const struct on_sql *sql, sqlite3_s
                                       "quotes"));
         }
         if (bind_param(statement, i, param) != SQLITE_OK) {
-            return on_fail_memory(call);
+            return notes_fail_memory(call);
         }
     }
     return NG_OK;
@@ -200,14 +201,15 @@ static int bind_params(struct ng_call *call, const struct on_sql *sql, sqlite3_s
 
 /* ---- running ---- */
 
-static int run_rows(struct ng_call *call, struct on_sql_guard *guard, const struct on_sql *sql,
-                    sqlite3_stmt *statement, struct on_answer *answer, int64_t *ret_total)
+static int run_rows(struct ng_call *call, struct notes_sql_guard *guard,
+                    const struct notes_sql *sql, sqlite3_stmt *statement,
+                    struct notes_answer *answer, int64_t *ret_total)
 {
-    struct on_sql_names names;
+    struct notes_sql_names names;
     int64_t rows = 0;
     int64_t bytes = 0;
-    if (on_sql_names(call, statement, &names) != NG_OK) {
-        return on_fail_memory(call);
+    if (notes_sql_names(call, statement, &names) != NG_OK) {
+        return notes_fail_memory(call);
     }
     for (;;) {
         int rc = sqlite3_step(statement);
@@ -218,8 +220,8 @@ static int run_rows(struct ng_call *call, struct on_sql_guard *guard, const stru
         if (rc != SQLITE_ROW) {
             return fail_engine(call, guard, sql, rc);
         }
-        bytes += on_sql_row_bytes(statement);
-        if (rows == ON_SQL_ROWS_MAX) {
+        bytes += notes_sql_row_bytes(statement);
+        if (rows == NOTES_SQL_ROWS_MAX) {
             return fail_sql(call, "it has more than 100,000 rows",
                             ng_str_of("Add LIMIT, or a condition"));
         }
@@ -231,24 +233,24 @@ static int run_rows(struct ng_call *call, struct on_sql_guard *guard, const stru
                                 .data,
                             ng_str_of("Select fewer or shorter columns, or add LIMIT"));
         }
-        if (rows++ >= answer->offset && on_answer_more(answer)) {
-            on_sql_row(on_answer_item(answer), statement, &names);
-            (void)on_answer_add(answer);
+        if (rows++ >= answer->offset && notes_answer_more(answer)) {
+            notes_sql_row(notes_answer_item(answer), statement, &names);
+            (void)notes_answer_add(answer);
         }
     }
 }
 
-int on_sql_run(struct ng_call *call, sqlite3 *index, const struct on_sql *sql,
-               struct on_answer *answer, int64_t *ret_total)
+int notes_sql_run(struct ng_call *call, sqlite3 *index, const struct notes_sql *sql,
+                  struct notes_answer *answer, int64_t *ret_total)
 {
-    struct on_sql_guard guard;
+    struct notes_sql_guard guard;
     sqlite3_stmt *statement = NULL;
     int rc = check_text(call, sql->text);
     if (rc != NG_OK) {
         return rc;
     }
-    if (on_sql_guard_open(&guard, call, index, sql) != SQLITE_OK) {
-        rc = on_fail_memory(call);
+    if (notes_sql_guard_open(&guard, call, index, sql) != SQLITE_OK) {
+        rc = notes_fail_memory(call);
     }
     if (rc == NG_OK) {
         rc = prepare(call, &guard, sql, &statement);
@@ -260,6 +262,6 @@ int on_sql_run(struct ng_call *call, sqlite3 *index, const struct on_sql *sql,
         rc = run_rows(call, &guard, sql, statement, answer, ret_total);
     }
     (void)sqlite3_finalize(statement);
-    on_sql_guard_close(&guard);
+    notes_sql_guard_close(&guard);
     return rc;
 }

@@ -8,39 +8,41 @@
 
 #include "answer/answer.h"
 
-#define ON_SQL_LENGTH_MAX 100000
-#define ON_SQL_ROWS_MAX 100000
-#define ON_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
-#define ON_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
+#define NOTES_SQL_LENGTH_MAX 100000
+#define NOTES_SQL_ROWS_MAX 100000
+#define NOTES_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
+#define NOTES_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
 
 /* How many statements run now: SQLite tells the memory of all of them together. */
-struct on_sql_load {
+struct notes_sql_load {
     _Atomic uint32_t running;
 };
 
 /* Bound as :name, @name or $name. */
-struct on_sql_param {
+struct notes_sql_param {
     struct ng_str name; /* without its mark */
     struct ng_str text;
     bool is_number; /* bound as a number where the text is one */
 };
 
-struct on_sql {
+struct notes_sql {
     struct ng_str text;
     int64_t timeout_ms; /* opennotes.query_timeout */
-    int64_t bytes_max;  /* of its rows, its memory, its temporary files; 0: ON_SQL_BYTES_MAX */
-    struct on_sql_load *load; /* NULL: it runs alone */
-    const struct on_sql_param *params;
+    int64_t
+        bytes_max; /* of its rows, its memory, its temporary files; 0: NOTES_SQL_BYTES_MAX */
+    struct notes_sql_load *load; /* NULL: it runs alone */
+    const struct notes_sql_param *params;
     size_t param_count;
 };
 
 /*
  * Runs it to its end. The rows from answer->offset on go into the answer's list as objects, as
- * many as it takes; *ret_total is how many there are. `index` is what on_index_begin() lent.
+ * many as it takes; *ret_total is how many there are. `index` is what notes_index_begin() lent.
  * Fails with INVALID_SQL (bad or forbidden statement, a parameter without value, over
- * ON_SQL_ROWS_MAX or ON_SQL_BYTES_MAX), QUERY_TIMEOUT, CANCELLED, PATH_TRAVERSAL (a glob).
+ * NOTES_SQL_ROWS_MAX or NOTES_SQL_BYTES_MAX), QUERY_TIMEOUT, CANCELLED, PATH_TRAVERSAL (a
+ * glob).
  */
-int on_sql_run(struct ng_call *call, sqlite3 *index, const struct on_sql *sql,
-               struct on_answer *answer, int64_t *ret_total);
+int notes_sql_run(struct ng_call *call, sqlite3 *index, const struct notes_sql *sql,
+                  struct notes_answer *answer, int64_t *ret_total);
 
 #endif

@@ -88,9 +88,9 @@ static struct spec read_spec(struct reader *reader)
 /* The first character of a text, as SQLite takes it. */
 static unsigned first_character(sqlite3_value *value)
 {
-    struct ng_str text = value != NULL ? on_sql_text(value) : on_str(NULL, 0);
+    struct ng_str text = value != NULL ? notes_sql_text(value) : notes_str(NULL, 0);
     size_t at = 0;
-    return text.data != NULL && text.len > 0 ? (unsigned)on_utf8_next(text, &at) : 0;
+    return text.data != NULL && text.len > 0 ? (unsigned)notes_utf8_next(text, &at) : 0;
 }
 
 /* False: there is no such conversion, and the text ends here. */
@@ -153,7 +153,7 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
 }
 
 /* An SQLite code. SQLITE_INTERRUPT: the guard says why. */
-static int add_all(struct on_sql_guard *guard, sqlite3_str *out, struct reader *reader)
+static int add_all(struct notes_sql_guard *guard, sqlite3_str *out, struct reader *reader)
 {
     while (*reader->at != '\0') {
         const char *mark = strchrnul(reader->at, '%');
@@ -170,10 +170,10 @@ static int add_all(struct on_sql_guard *guard, sqlite3_str *out, struct reader *
             sqlite3_str_append(out, "%", 1);
             break;
         }
-        if (spec.width > ON_SQL_VALUE_MAX || spec.precision > ON_SQL_VALUE_MAX) {
+        if (spec.width > NOTES_SQL_VALUE_MAX || spec.precision > NOTES_SQL_VALUE_MAX) {
             return SQLITE_TOOBIG;
         }
-        if (on_sql_guard_over(guard)) {
+        if (notes_sql_guard_over(guard)) {
             return SQLITE_INTERRUPT;
         }
         if (!add_conversion(out, reader, &spec) || sqlite3_str_errcode(out) != SQLITE_OK) {
@@ -183,9 +183,9 @@ static int add_all(struct on_sql_guard *guard, sqlite3_str *out, struct reader *
     return sqlite3_str_errcode(out);
 }
 
-void on_sql_printf(sqlite3_context *context, int count, sqlite3_value **values)
+void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct on_sql_guard *guard = sqlite3_user_data(context);
+    struct notes_sql_guard *guard = sqlite3_user_data(context);
     struct reader reader = {.values = values, .count = count, .next = 1};
     reader.at = count > 0 ? (const char *)sqlite3_value_text(values[0]) : NULL;
     if (reader.at == NULL) {
@@ -196,7 +196,7 @@ void on_sql_printf(sqlite3_context *context, int count, sqlite3_value **values)
     int len = sqlite3_str_length(out);
     char *text = sqlite3_str_finish(out);
     if (rc == SQLITE_INTERRUPT) {
-        on_sql_guard_result(guard, context);
+        notes_sql_guard_result(guard, context);
     } else if (rc == SQLITE_TOOBIG) {
         sqlite3_result_error_toobig(context);
     } else if (rc != SQLITE_OK) {

@@ -11,34 +11,34 @@
 #define TRIM_SET_MAX 256
 #define CLOCK_BYTES ((size_t)64 * 1024) /* bytes between looks at the clock */
 
-struct ng_str on_sql_text(sqlite3_value *value)
+struct ng_str notes_sql_text(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return on_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return notes_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
 }
 
 static struct ng_str bytes_of(sqlite3_value *value)
 {
     if (sqlite3_value_type(value) != SQLITE_BLOB) {
-        return on_sql_text(value);
+        return notes_sql_text(value);
     }
     const char *data = sqlite3_value_blob(value);
-    return on_str(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
+    return notes_str(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
 }
 
-static struct on_sql_guard *guard_of(sqlite3_context *context)
+static struct notes_sql_guard *guard_of(sqlite3_context *context)
 {
     return sqlite3_user_data(context);
 }
 
-static void result_text(sqlite3_context *context, struct on_buf *buf)
+static void result_text(sqlite3_context *context, struct notes_buf *buf)
 {
     if (buf->rc == NG_EINTERNAL) {
         sqlite3_result_error_nomem(context);
     } else if (buf->rc != NG_OK) {
         sqlite3_result_error_toobig(context);
     } else {
-        struct ng_str text = on_buf_str(buf);
+        struct ng_str text = notes_buf_str(buf);
         sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
     }
 }
@@ -58,8 +58,8 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
     (void)count;
     bool blobs = sqlite3_value_type(values[0]) == SQLITE_BLOB &&
                  sqlite3_value_type(values[1]) == SQLITE_BLOB;
-    struct ng_str text = blobs ? bytes_of(values[0]) : on_sql_text(values[0]);
-    struct ng_str needle = blobs ? bytes_of(values[1]) : on_sql_text(values[1]);
+    struct ng_str text = blobs ? bytes_of(values[0]) : notes_sql_text(values[0]);
+    struct ng_str needle = blobs ? bytes_of(values[1]) : notes_sql_text(values[1]);
     if (text.data == NULL || needle.data == NULL) {
         return; /* NULL */
     }
@@ -78,10 +78,10 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_replace(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = on_sql_text(values[0]);
-    struct ng_str from = on_sql_text(values[1]);
-    struct ng_str to = on_sql_text(values[2]);
-    struct on_sql_guard *guard = guard_of(context);
+    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str from = notes_sql_text(values[1]);
+    struct ng_str to = notes_sql_text(values[2]);
+    struct notes_sql_guard *guard = guard_of(context);
     if (text.data == NULL || from.data == NULL || to.data == NULL) {
         return;
     }
@@ -89,29 +89,29 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
         sqlite3_result_value(context, values[0]);
         return;
     }
-    struct on_buf buf;
-    on_buf_init(&buf, ON_SQL_VALUE_MAX);
+    struct notes_buf buf;
+    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
     size_t looked = 0;
     for (size_t at = 0; at <= text.len && buf.rc == NG_OK;) {
         size_t found = find_bytes(text, from, at);
         size_t end = found == SIZE_MAX ? text.len : found;
-        on_buf_add(&buf, on_str(text.data + at, end - at));
+        notes_buf_add(&buf, notes_str(text.data + at, end - at));
         if (found == SIZE_MAX) {
             break;
         }
-        on_buf_add(&buf, to);
+        notes_buf_add(&buf, to);
         at = found + from.len;
         if (at - looked > CLOCK_BYTES) {
             looked = at;
-            if (on_sql_guard_over(guard)) {
-                on_buf_done(&buf);
-                on_sql_guard_result(guard, context);
+            if (notes_sql_guard_over(guard)) {
+                notes_buf_done(&buf);
+                notes_sql_guard_result(guard, context);
                 return;
             }
         }
     }
     result_text(context, &buf);
-    on_buf_done(&buf);
+    notes_buf_done(&buf);
 }
 
 /* ---- upper(), lower() ---- */
@@ -119,29 +119,29 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
 static void change_case(sqlite3_context *context, struct ng_str text,
                         utf8proc_int32_t (*change)(utf8proc_int32_t))
 {
-    struct on_buf buf;
-    struct on_arena arena;
-    on_arena_init(&arena, 0);
-    on_buf_init(&buf, ON_SQL_VALUE_MAX);
-    struct ng_str clean = on_utf8_clean(&arena, text);
+    struct notes_buf buf;
+    struct notes_arena arena;
+    notes_arena_init(&arena, 0);
+    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
+    struct ng_str clean = notes_utf8_clean(&arena, text);
     for (size_t at = 0; clean.data != NULL && at < clean.len && buf.rc == NG_OK;) {
         char out[4];
-        int32_t c = on_utf8_next(clean, &at);
-        on_buf_add(&buf, on_str(out, on_utf8_put(change(c), out)));
+        int32_t c = notes_utf8_next(clean, &at);
+        notes_buf_add(&buf, notes_str(out, notes_utf8_put(change(c), out)));
     }
     if (clean.data == NULL) {
         sqlite3_result_error_nomem(context);
     } else {
         result_text(context, &buf);
     }
-    on_buf_done(&buf);
-    on_arena_done(&arena);
+    notes_buf_done(&buf);
+    notes_arena_done(&arena);
 }
 
 static void sql_lower(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = on_sql_text(values[0]);
+    struct ng_str text = notes_sql_text(values[0]);
     if (text.data != NULL) {
         change_case(context, text, utf8proc_tolower);
     }
@@ -150,7 +150,7 @@ static void sql_lower(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_upper(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = on_sql_text(values[0]);
+    struct ng_str text = notes_sql_text(values[0]);
     if (text.data != NULL) {
         change_case(context, text, utf8proc_toupper);
     }
@@ -182,8 +182,8 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 
 static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
 {
-    struct ng_str text = on_sql_text(values[0]);
-    struct ng_str set = count > 1 ? on_sql_text(values[1]) : on_str(" ", 1);
+    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str set = count > 1 ? notes_sql_text(values[1]) : notes_str(" ", 1);
     if (text.data == NULL || set.data == NULL) {
         return;
     }
@@ -196,10 +196,10 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
     for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
         size_t len = 0;
         while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
-            text = side == TRIM_LEFT ? on_str(text.data + len, text.len - len)
-                                     : on_str(text.data, text.len - len);
-            if (++steps % CLOCK_BYTES == 0 && on_sql_guard_over(guard_of(context))) {
-                on_sql_guard_result(guard_of(context), context);
+            text = side == TRIM_LEFT ? notes_str(text.data + len, text.len - len)
+                                     : notes_str(text.data, text.len - len);
+            if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
+                notes_sql_guard_result(guard_of(context), context);
                 return;
             }
         }
@@ -227,38 +227,39 @@ static void sql_rtrim(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_stats(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = on_sql_text(values[0]);
-    struct on_sql_guard *guard = guard_of(context);
-    struct on_markdown_stats stats;
-    struct on_arena arena;
+    struct ng_str text = notes_sql_text(values[0]);
+    struct notes_sql_guard *guard = guard_of(context);
+    struct notes_markdown_stats stats;
+    struct notes_arena arena;
     if (text.data == NULL) {
         return;
     }
-    if (on_sql_guard_over(guard)) {
-        on_sql_guard_result(guard, context);
+    if (notes_sql_guard_over(guard)) {
+        notes_sql_guard_result(guard, context);
         return;
     }
-    on_arena_init(&arena, 0);
-    struct ng_str clean = on_utf8_clean(&arena, text);
-    int rc = clean.data != NULL ? on_markdown_parse(clean, NULL, NULL, &stats) : NG_EINTERNAL;
-    on_arena_done(&arena);
+    notes_arena_init(&arena, 0);
+    struct ng_str clean = notes_utf8_clean(&arena, text);
+    int rc =
+        clean.data != NULL ? notes_markdown_parse(clean, NULL, NULL, &stats) : NG_EINTERNAL;
+    notes_arena_done(&arena);
     if (rc != NG_OK) {
         sqlite3_result_error_nomem(context);
         return;
     }
-    struct on_buf buf;
-    on_buf_init(&buf, 1024);
-    on_buf_printf(&buf,
-                  "{\"word_count\":%llu,\"char_count\":%llu,\"line_count\":%llu,"
-                  "\"heading_count\":%llu,\"code_block_count\":%llu,\"link_count\":%llu,"
-                  "\"task_count\":%llu}",
-                  (unsigned long long)stats.words, (unsigned long long)stats.chars,
-                  (unsigned long long)stats.lines, (unsigned long long)stats.headings,
-                  (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
-                  (unsigned long long)stats.tasks);
+    struct notes_buf buf;
+    notes_buf_init(&buf, 1024);
+    notes_buf_printf(&buf,
+                     "{\"word_count\":%llu,\"char_count\":%llu,\"line_count\":%llu,"
+                     "\"heading_count\":%llu,\"code_block_count\":%llu,\"link_count\":%llu,"
+                     "\"task_count\":%llu}",
+                     (unsigned long long)stats.words, (unsigned long long)stats.chars,
+                     (unsigned long long)stats.lines, (unsigned long long)stats.headings,
+                     (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
+                     (unsigned long long)stats.tasks);
     result_text(context, &buf);
     sqlite3_result_subtype(context, 'J'); /* json() and its kin take it for JSON */
-    on_buf_done(&buf);
+    notes_buf_done(&buf);
 }
 
 struct function {
@@ -267,17 +268,25 @@ struct function {
     void (*run)(sqlite3_context *context, int count, sqlite3_value **values);
 };
 
-int on_sql_functions(struct on_sql_guard *guard)
+int notes_sql_functions(struct notes_sql_guard *guard)
 {
     static const struct function functions[] = {
-        {"instr", 2, sql_instr},       {"replace", 3, sql_replace},
-        {"like", 2, on_sql_like},      {"like", 3, on_sql_like},
-        {"glob", 2, on_sql_glob},      {"lower", 1, sql_lower},
-        {"upper", 1, sql_upper},       {"trim", 1, sql_trim},
-        {"trim", 2, sql_trim},         {"ltrim", 1, sql_ltrim},
-        {"ltrim", 2, sql_ltrim},       {"rtrim", 1, sql_rtrim},
-        {"rtrim", 2, sql_rtrim},       {"md_stats", 1, sql_stats},
-        {"printf", -1, on_sql_printf}, {"format", -1, on_sql_printf},
+        {"instr", 2, sql_instr},
+        {"replace", 3, sql_replace},
+        {"like", 2, notes_sql_like},
+        {"like", 3, notes_sql_like},
+        {"glob", 2, notes_sql_glob},
+        {"lower", 1, sql_lower},
+        {"upper", 1, sql_upper},
+        {"trim", 1, sql_trim},
+        {"trim", 2, sql_trim},
+        {"ltrim", 1, sql_ltrim},
+        {"ltrim", 2, sql_ltrim},
+        {"rtrim", 1, sql_rtrim},
+        {"rtrim", 2, sql_rtrim},
+        {"md_stats", 1, sql_stats},
+        {"printf", -1, notes_sql_printf},
+        {"format", -1, notes_sql_printf},
     };
     int rc = SQLITE_OK;
     for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {

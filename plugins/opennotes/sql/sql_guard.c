@@ -28,27 +28,28 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
 }
 
-void on_sql_guard_stop(struct on_sql_guard *guard, enum on_sql_stop stop, const char *what)
+void notes_sql_guard_stop(struct notes_sql_guard *guard, enum notes_sql_stop stop,
+                          const char *what)
 {
-    if (guard->stop == ON_SQL_RUNS) {
+    if (guard->stop == NOTES_SQL_RUNS) {
         guard->stop = stop;
         (void)snprintf(guard->what, sizeof(guard->what), "%s", what);
     }
 }
 
-bool on_sql_guard_over(struct on_sql_guard *guard)
+bool notes_sql_guard_over(struct notes_sql_guard *guard)
 {
-    if (guard->stop == ON_SQL_RUNS && now_ns() >= guard->deadline_ns) {
-        guard->stop = ON_SQL_TIME;
+    if (guard->stop == NOTES_SQL_RUNS && now_ns() >= guard->deadline_ns) {
+        guard->stop = NOTES_SQL_TIME;
     }
-    if (guard->stop == ON_SQL_RUNS && guard->ticks++ % GUARD_CANCEL_TICKS == 0 &&
+    if (guard->stop == NOTES_SQL_RUNS && guard->ticks++ % GUARD_CANCEL_TICKS == 0 &&
         guard->call->host->cancelled(guard->call)) {
-        guard->stop = ON_SQL_CANCELLED;
+        guard->stop = NOTES_SQL_CANCELLED;
     }
-    return guard->stop != ON_SQL_RUNS;
+    return guard->stop != NOTES_SQL_RUNS;
 }
 
-void on_sql_guard_result(struct on_sql_guard *guard, sqlite3_context *context)
+void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *context)
 {
     /* Also where the error would be looked at and dropped, nothing runs on. */
     sqlite3_interrupt(guard->db);
@@ -57,7 +58,7 @@ void on_sql_guard_result(struct on_sql_guard *guard, sqlite3_context *context)
 
 /* SQLite counts for the whole process: as many statements as run may take as many times as
  * much, so that one that stays below its bound does not pay for another at once. */
-static int64_t memory_max(const struct on_sql_guard *guard)
+static int64_t memory_max(const struct notes_sql_guard *guard)
 {
     uint32_t running = guard->load != NULL ? atomic_load(&guard->load->running) : 1;
     return guard->bytes_max * (running > 0 ? running : 1);
@@ -65,12 +66,12 @@ static int64_t memory_max(const struct on_sql_guard *guard)
 
 static int tick(void *user)
 {
-    struct on_sql_guard *guard = user;
-    if (guard->stop == ON_SQL_RUNS && guard->ticks % GUARD_MEMORY_TICKS == 0 &&
+    struct notes_sql_guard *guard = user;
+    if (guard->stop == NOTES_SQL_RUNS && guard->ticks % GUARD_MEMORY_TICKS == 0 &&
         sqlite3_memory_used() - guard->memory_base > memory_max(guard)) {
-        guard->stop = ON_SQL_MEMORY;
+        guard->stop = NOTES_SQL_MEMORY;
     }
-    return on_sql_guard_over(guard) ? 1 : 0;
+    return notes_sql_guard_over(guard) ? 1 : 0;
 }
 
 /* ---- what it may use ---- */
@@ -220,11 +221,11 @@ static const char *action_name(int action)
     }
 }
 
-static int forbid(struct on_sql_guard *guard, const char *format, const char *name)
+static int forbid(struct notes_sql_guard *guard, const char *format, const char *name)
 {
-    char what[ON_SQL_WHAT_MAX];
+    char what[NOTES_SQL_WHAT_MAX];
     (void)snprintf(what, sizeof(what), "%s %.100s", format, name != NULL ? name : "");
-    on_sql_guard_stop(guard, ON_SQL_FORBIDDEN, what);
+    notes_sql_guard_stop(guard, NOTES_SQL_FORBIDDEN, what);
     return SQLITE_DENY;
 }
 
@@ -239,7 +240,7 @@ static bool is_expression(const char *table, const char *column)
 static int authorize(void *user, int action, const char *first, const char *second,
                      const char *database, const char *inner)
 {
-    struct on_sql_guard *guard = user;
+    struct notes_sql_guard *guard = user;
     (void)database;
     (void)inner;
     if (!guard->guards) {
@@ -274,8 +275,8 @@ struct limit {
 };
 
 static const struct limit limits[] = {
-    {SQLITE_LIMIT_LENGTH, ON_SQL_VALUE_MAX},
-    {SQLITE_LIMIT_SQL_LENGTH, ON_SQL_LENGTH_MAX},
+    {SQLITE_LIMIT_LENGTH, NOTES_SQL_VALUE_MAX},
+    {SQLITE_LIMIT_SQL_LENGTH, NOTES_SQL_LENGTH_MAX},
     {SQLITE_LIMIT_COLUMN, 200},
     {SQLITE_LIMIT_EXPR_DEPTH, 200},
     {SQLITE_LIMIT_COMPOUND_SELECT, 100},
@@ -289,7 +290,7 @@ static const struct limit limits[] = {
 };
 
 /* Tables are declared at their first use, which asks the authorizer for more than reading. */
-static int declare_tables(struct on_sql_guard *guard)
+static int declare_tables(struct notes_sql_guard *guard)
 {
     static const char use[] =
         "SELECT 1 FROM read_markdown, md_links(''), md_headings(''), md_tasks(''), "
@@ -300,21 +301,21 @@ static int declare_tables(struct on_sql_guard *guard)
     return rc;
 }
 
-int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 *index,
-                      const struct on_sql *sql)
+int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sqlite3 *index,
+                         const struct notes_sql *sql)
 {
     const char *modules[] = {"json_each", "json_tree", NULL};
     int64_t left = call->host->remaining_ms(call);
     int64_t timeout_ms = sql->timeout_ms;
-    *guard = (struct on_sql_guard){.call = call, .index = index};
-    guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : ON_SQL_BYTES_MAX;
+    *guard = (struct notes_sql_guard){.call = call, .index = index};
+    guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : NOTES_SQL_BYTES_MAX;
     guard->load = sql->load;
     if (guard->load != NULL) {
         atomic_fetch_add(&guard->load->running, 1);
     }
     guard->deadline_ns =
         now_ns() + (left > 0 && left < timeout_ms ? left : timeout_ms) * NS_PER_MS;
-    int rc = on_sql_temp_register(guard);
+    int rc = notes_sql_temp_register(guard);
     if (rc != SQLITE_OK) {
         return rc;
     }
@@ -323,9 +324,9 @@ int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 
                          guard->vfs_name);
     (void)sqlite3_vfs_unregister(&guard->vfs);
     rc = rc == SQLITE_OK ? sqlite3_drop_modules(guard->db, modules) : rc;
-    rc = rc == SQLITE_OK ? on_sql_functions(guard) : rc;
-    rc = rc == SQLITE_OK ? on_sql_notes_table(guard) : rc;
-    rc = rc == SQLITE_OK ? on_sql_markdown_tables(guard) : rc;
+    rc = rc == SQLITE_OK ? notes_sql_functions(guard) : rc;
+    rc = rc == SQLITE_OK ? notes_sql_notes_table(guard) : rc;
+    rc = rc == SQLITE_OK ? notes_sql_markdown_tables(guard) : rc;
     rc = rc == SQLITE_OK ? declare_tables(guard) : rc;
     if (rc != SQLITE_OK) {
         return rc;
@@ -341,7 +342,7 @@ int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 
     return rc;
 }
 
-void on_sql_guard_close(struct on_sql_guard *guard)
+void notes_sql_guard_close(struct notes_sql_guard *guard)
 {
     (void)sqlite3_close_v2(guard->db);
     guard->db = NULL;

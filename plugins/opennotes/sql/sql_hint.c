@@ -108,23 +108,23 @@ static bool begins_bracket_of_key(struct ng_str bracket)
 }
 
 /* `metadata['key']`: SQLite would take the bracket for a name of the column. */
-static bool is_bracket_of_key(struct ng_call *call, const struct on_token *before,
-                              const struct on_token *token, struct ng_str *ret_message,
+static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *before,
+                              const struct notes_token *token, struct ng_str *ret_message,
                               struct ng_str *ret_hint)
 {
-    if (token->kind != ON_TOKEN_BRACKET || !begins_bracket_of_key(token->text)) {
+    if (token->kind != NOTES_TOKEN_BRACKET || !begins_bracket_of_key(token->text)) {
         return false;
     }
-    struct ng_str key = on_trim(on_str(token->text.data + 1, token->text.len - 2));
+    struct ng_str key = notes_trim(notes_str(token->text.data + 1, token->text.len - 2));
     bool quoted = key.len >= 2 && strchr("'\"", key.data[0]) != NULL;
-    key = quoted ? on_str(key.data + 1, key.len - 2) : key;
-    key = on_utf8_cut(key, 100);
-    struct ng_str of = before->kind == ON_TOKEN_WORD || before->kind == ON_TOKEN_QUOTED
-                           ? on_utf8_cut(before->text, 100)
+    key = quoted ? notes_str(key.data + 1, key.len - 2) : key;
+    key = notes_utf8_cut(key, 100);
+    struct ng_str of = before->kind == NOTES_TOKEN_WORD || before->kind == NOTES_TOKEN_QUOTED
+                           ? notes_utf8_cut(before->text, 100)
                            : ng_str_of("metadata");
     *ret_message = call->host->format(
         call, "Invalid SQL query: %.*s%.*s is not SQLite: there, [...] is a name", (int)of.len,
-        of.data, (int)on_utf8_cut(token->text, 100).len, token->text.data);
+        of.data, (int)notes_utf8_cut(token->text, 100).len, token->text.data);
     *ret_hint = quoted ? call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len, of.data,
                                             (int)key.len, key.data)
                        : call->host->format(call, "Write %.*s ->> N, counted from 0",
@@ -133,17 +133,17 @@ static bool is_bracket_of_key(struct ng_call *call, const struct on_token *befor
 }
 
 /* `->> 'ms.topic'`: of SQLite's versions some read a key, some a path. */
-static bool is_dotted_key(struct ng_call *call, const struct on_token *token,
+static bool is_dotted_key(struct ng_call *call, const struct notes_token *token,
                           struct ng_str *ret_message, struct ng_str *ret_hint)
 {
-    if (token->kind != ON_TOKEN_STRING || token->text.len < 3) {
+    if (token->kind != NOTES_TOKEN_STRING || token->text.len < 3) {
         return false;
     }
-    struct ng_str key = on_str(token->text.data + 1, token->text.len - 2);
+    struct ng_str key = notes_str(token->text.data + 1, token->text.len - 2);
     if (key.data[0] == '$' || key.data[0] == '[' || memchr(key.data, '.', key.len) == NULL) {
         return false;
     }
-    key = on_utf8_cut(key, 100);
+    key = notes_utf8_cut(key, 100);
     *ret_message = call->host->format(
         call, "Invalid SQL query: ->> '%.*s' may mean a key with a dot or a path", (int)key.len,
         key.data);
@@ -153,45 +153,45 @@ static bool is_dotted_key(struct ng_call *call, const struct on_token *token,
     return true;
 }
 
-bool on_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
-                       struct ng_str *ret_hint)
+bool notes_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
+                          struct ng_str *ret_hint)
 {
-    struct on_token before = {ON_TOKEN_END, {NULL, 0}};
+    struct notes_token before = {NOTES_TOKEN_END, {NULL, 0}};
     unsigned arrow = 0; /* 1 behind '-', 2 behind "->" and "->>" */
     for (size_t at = 0;;) {
-        struct on_token token = on_token_next(sql, &at);
-        if (token.kind == ON_TOKEN_END) {
+        struct notes_token token = notes_token_next(sql, &at);
+        if (token.kind == NOTES_TOKEN_END) {
             return false;
         }
         if (is_bracket_of_key(call, &before, &token, ret_message, ret_hint) ||
             (arrow == 2 && is_dotted_key(call, &token, ret_message, ret_hint))) {
             return true;
         }
-        bool goes_on = arrow > 0 && on_token_is(&token, ">");
-        arrow = goes_on ? 2 : on_token_is(&token, "-") ? 1 : 0;
+        bool goes_on = arrow > 0 && notes_token_is(&token, ">");
+        arrow = goes_on ? 2 : notes_token_is(&token, "-") ? 1 : 0;
         before = token;
     }
 }
 
-static bool is_spelling(const struct spelling *spelling, const struct on_token *token,
+static bool is_spelling(const struct spelling *spelling, const struct notes_token *token,
                         struct ng_str sql, size_t behind)
 {
     size_t len = strlen(spelling->word);
     bool call = spelling->word[len - 1] == '(';
     len -= call ? 1 : 0;
-    if (token->kind != ON_TOKEN_WORD || token->text.len != len ||
+    if (token->kind != NOTES_TOKEN_WORD || token->text.len != len ||
         strncasecmp(token->text.data, spelling->word, len) != 0) {
         return false;
     }
-    struct on_token next = on_token_next(sql, &behind);
-    return !call || on_token_is(&next, "(");
+    struct notes_token next = notes_token_next(sql, &behind);
+    return !call || notes_token_is(&next, "(");
 }
 
 /* Where SQLite stopped: in its message as "near \"X\"" or "no such function: X". */
 static bool is_named(struct ng_str word, const char *message)
 {
     struct ng_str text = ng_str_of(message);
-    return word.len > 0 && on_find(text, word, 0) != SIZE_MAX;
+    return word.len > 0 && notes_find(text, word, 0) != SIZE_MAX;
 }
 
 static struct ng_str table_hint(const char *message)
@@ -207,19 +207,19 @@ static struct ng_str table_hint(const char *message)
                          "(JSON), created, modified, size, word_count; front matter: metadata "
                          "->> 'key'; texts are in single quotes");
     }
-    return on_str(NULL, 0);
+    return notes_str(NULL, 0);
 }
 
-struct ng_str on_sql_hint(struct ng_call *call, struct ng_str sql, const char *message)
+struct ng_str notes_sql_hint(struct ng_call *call, struct ng_str sql, const char *message)
 {
     const char *other = NULL;
     (void)call;
     for (size_t at = 0;;) {
-        struct on_token token = on_token_next(sql, &at);
-        if (token.kind == ON_TOKEN_END) {
+        struct notes_token token = notes_token_next(sql, &at);
+        if (token.kind == NOTES_TOKEN_END) {
             break;
         }
-        if (on_token_is(&token, "::")) {
+        if (notes_token_is(&token, "::")) {
             return ng_str_of("SQLite casts with CAST(x AS TEXT), INTEGER, REAL or BLOB");
         }
         for (size_t i = 0; i < NG_COUNT(spellings); i++) {

@@ -29,14 +29,14 @@ struct row {
 
 struct markdown_table {
     sqlite3_vtab base;
-    struct on_sql_guard *guard;
+    struct notes_sql_guard *guard;
     enum table_kind kind;
 };
 
 struct markdown_cursor {
     sqlite3_vtab_cursor base;
     struct markdown_table *table;
-    struct on_arena arena;
+    struct notes_arena arena;
     struct row *first, **end;
     struct row *at;
     int64_t number;
@@ -111,7 +111,7 @@ static int markdown_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
         return SQLITE_NOMEM;
     }
     *cursor = (struct markdown_cursor){.table = (struct markdown_table *)(void *)table};
-    on_arena_init(&cursor->arena, ROWS_BYTES_MAX);
+    notes_arena_init(&cursor->arena, ROWS_BYTES_MAX);
     *ret_cursor = &cursor->base;
     return SQLITE_OK;
 }
@@ -119,7 +119,7 @@ static int markdown_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 static int markdown_close(sqlite3_vtab_cursor *base)
 {
     struct markdown_cursor *cursor = cursor_of(base);
-    on_arena_done(&cursor->arena);
+    notes_arena_done(&cursor->arena);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -128,7 +128,7 @@ static int markdown_close(sqlite3_vtab_cursor *base)
 
 static struct row *add_row(struct markdown_cursor *cursor)
 {
-    struct row *row = on_arena_alloc(&cursor->arena, sizeof(*row));
+    struct row *row = notes_arena_alloc(&cursor->arena, sizeof(*row));
     if (row != NULL) {
         *cursor->end = row;
         cursor->end = &row->next;
@@ -138,26 +138,26 @@ static struct row *add_row(struct markdown_cursor *cursor)
 
 static int set_text(struct markdown_cursor *cursor, struct row *row, int at, struct ng_str text)
 {
-    row->texts[at] = on_arena_copy(&cursor->arena, text);
+    row->texts[at] = notes_arena_copy(&cursor->arena, text);
     if (row->texts[at].data == NULL) {
         return NG_ETOOLARGE;
     }
-    return on_sql_guard_over(cursor->table->guard) ? NG_ECANCELLED : NG_OK;
+    return notes_sql_guard_over(cursor->table->guard) ? NG_ECANCELLED : NG_OK;
 }
 
-static int take_link(void *user, const struct on_link *link)
+static int take_link(void *user, const struct notes_link *link)
 {
     struct row *row = add_row(user);
     if (row == NULL) {
         return NG_ETOOLARGE;
     }
     row->numbers[0] = link->line;
-    row->texts[2] = ng_str_of(on_link_kind_name(link->kind));
+    row->texts[2] = ng_str_of(notes_link_kind_name(link->kind));
     int rc = set_text(user, row, 0, link->text);
     return rc == NG_OK ? set_text(user, row, 1, link->target) : rc;
 }
 
-static int take_heading(void *user, const struct on_heading *heading)
+static int take_heading(void *user, const struct notes_heading *heading)
 {
     struct row *row = add_row(user);
     if (row == NULL) {
@@ -169,7 +169,7 @@ static int take_heading(void *user, const struct on_heading *heading)
     return rc == NG_OK ? set_text(user, row, 1, heading->slug) : rc;
 }
 
-static int take_task(void *user, const struct on_task *task)
+static int take_task(void *user, const struct notes_task *task)
 {
     struct row *row = add_row(user);
     if (row == NULL) {
@@ -180,7 +180,7 @@ static int take_task(void *user, const struct on_task *task)
     return set_text(user, row, 0, task->text);
 }
 
-static const struct on_markdown_events events[KINDS] = {
+static const struct notes_markdown_events events[KINDS] = {
     {.link = take_link},
     {.heading = take_heading},
     {.task = take_task},
@@ -204,24 +204,24 @@ static int markdown_filter(sqlite3_vtab_cursor *base, int index_number, const ch
     struct markdown_cursor *cursor = cursor_of(base);
     (void)index_text;
     (void)count;
-    on_arena_reset(&cursor->arena);
+    notes_arena_reset(&cursor->arena);
     cursor->first = NULL;
     cursor->end = &cursor->first;
     cursor->at = NULL;
     cursor->number = 1;
-    struct ng_str text = index_number == 1 ? on_sql_text(values[0]) : on_str(NULL, 0);
+    struct ng_str text = index_number == 1 ? notes_sql_text(values[0]) : notes_str(NULL, 0);
     if (text.data == NULL) {
         return SQLITE_OK; /* no text, no rows */
     }
-    if (on_sql_guard_over(cursor->table->guard)) {
+    if (notes_sql_guard_over(cursor->table->guard)) {
         return SQLITE_INTERRUPT;
     }
-    cursor->content = on_arena_copy(&cursor->arena, text);
+    cursor->content = notes_arena_copy(&cursor->arena, text);
     struct ng_str clean = cursor->content.data != NULL
-                              ? on_utf8_clean(&cursor->arena, cursor->content)
+                              ? notes_utf8_clean(&cursor->arena, cursor->content)
                               : cursor->content;
     int rc = clean.data != NULL
-                 ? on_markdown_parse(clean, &events[cursor->table->kind], cursor, NULL)
+                 ? notes_markdown_parse(clean, &events[cursor->table->kind], cursor, NULL)
                  : NG_ETOOLARGE;
     if (rc != NG_OK) {
         return markdown_failed(cursor, rc);
@@ -277,7 +277,7 @@ static const sqlite3_module markdown_module = {
     .xRowid = markdown_rowid,
 };
 
-int on_sql_markdown_tables(struct on_sql_guard *guard)
+int notes_sql_markdown_tables(struct notes_sql_guard *guard)
 {
     int rc = SQLITE_OK;
     for (int i = 0; i < KINDS && rc == SQLITE_OK; i++) {

@@ -10,7 +10,7 @@
 #define CLOCK_STEPS (1 << 16) /* steps between looks at the clock */
 
 struct match {
-    struct on_sql_guard *guard;
+    struct notes_sql_guard *guard;
     struct ng_str text, pattern;
     int32_t escape; /* -1: none */
     uint32_t steps;
@@ -47,7 +47,7 @@ static int32_t fold_char(int32_t c)
 /* Counts a step; true: it is over. */
 static bool step(struct match *match)
 {
-    if (++match->steps % CLOCK_STEPS == 0 && on_sql_guard_over(match->guard)) {
+    if (++match->steps % CLOCK_STEPS == 0 && notes_sql_guard_over(match->guard)) {
         match->over = true;
     }
     return match->over;
@@ -166,8 +166,8 @@ static bool take_arguments(sqlite3_context *context, sqlite3_value **values,
 {
     *match = (struct match){
         .guard = sqlite3_user_data(context),
-        .pattern = on_sql_text(values[0]),
-        .text = on_sql_text(values[1]),
+        .pattern = notes_sql_text(values[0]),
+        .text = notes_sql_text(values[1]),
         .escape = -1,
     };
     if (match->pattern.data == NULL || match->text.data == NULL) {
@@ -183,20 +183,20 @@ static bool take_arguments(sqlite3_context *context, sqlite3_value **values,
 static void give_result(sqlite3_context *context, const struct match *match, bool matched)
 {
     if (match->over) {
-        on_sql_guard_result(match->guard, context);
+        notes_sql_guard_result(match->guard, context);
     } else {
         sqlite3_result_int(context, matched);
     }
 }
 
-void on_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
+void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct match match;
     if (!take_arguments(context, values, &match)) {
         return;
     }
     if (count > 2) {
-        struct ng_str escape = on_sql_text(values[2]);
+        struct ng_str escape = notes_sql_text(values[2]);
         size_t at = 0;
         if (escape.data == NULL) {
             return;
@@ -211,7 +211,7 @@ void on_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
     give_result(context, &match, matched);
 }
 
-void on_sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
+void notes_sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct match match;
     (void)count;

@@ -24,14 +24,14 @@ enum column {
 /* Bits of idxNum: which arguments filter() gets, in this order. */
 enum { WITH_GLOB = 1, WITH_PATH = 2 };
 
-struct notes_table {
+struct vtab_table {
     sqlite3_vtab base;
-    struct on_sql_guard *guard;
+    struct notes_sql_guard *guard;
 };
 
-struct notes_cursor {
+struct vtab_cursor {
     sqlite3_vtab_cursor base;
-    struct on_sql_guard *guard;
+    struct notes_sql_guard *guard;
     sqlite3_stmt *notes;   /* on the index: id, path, title, front, created, modified, size,
                               words */
     sqlite3_stmt *content; /* of one note, made at its first use */
@@ -41,13 +41,13 @@ struct notes_cursor {
     bool ended;
 };
 
-static struct notes_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
+static struct vtab_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
 {
-    return (struct notes_cursor *)(void *)cursor;
+    return (struct vtab_cursor *)(void *)cursor;
 }
 
-static int notes_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
-                         sqlite3_vtab **ret_table, char **ret_error)
+static int vtab_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
+                        sqlite3_vtab **ret_table, char **ret_error)
 {
     (void)count;
     (void)arguments;
@@ -59,23 +59,23 @@ static int notes_connect(sqlite3 *db, void *user, int count, const char *const *
     if (rc != SQLITE_OK) {
         return rc;
     }
-    struct notes_table *table = sqlite3_malloc64(sizeof(*table));
+    struct vtab_table *table = sqlite3_malloc64(sizeof(*table));
     if (table == NULL) {
         return SQLITE_NOMEM;
     }
-    *table = (struct notes_table){.guard = user};
+    *table = (struct vtab_table){.guard = user};
     (void)sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
     *ret_table = &table->base;
     return SQLITE_OK;
 }
 
-static int notes_disconnect(sqlite3_vtab *table)
+static int vtab_disconnect(sqlite3_vtab *table)
 {
     sqlite3_free(table);
     return SQLITE_OK;
 }
 
-static int notes_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+static int vtab_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
     int glob = -1;
     int path = -1;
@@ -111,23 +111,23 @@ static int notes_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
     return SQLITE_OK;
 }
 
-static int notes_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
+static int vtab_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-    struct notes_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
+    struct vtab_cursor *cursor = sqlite3_malloc64(sizeof(*cursor));
     if (cursor == NULL) {
         return SQLITE_NOMEM;
     }
-    *cursor = (struct notes_cursor){
-        .guard = ((struct notes_table *)(void *)table)->guard,
+    *cursor = (struct vtab_cursor){
+        .guard = ((struct vtab_table *)(void *)table)->guard,
         .ended = true,
     };
     *ret_cursor = &cursor->base;
     return SQLITE_OK;
 }
 
-static int notes_close(sqlite3_vtab_cursor *base)
+static int vtab_close(sqlite3_vtab_cursor *base)
 {
-    struct notes_cursor *cursor = cursor_of(base);
+    struct vtab_cursor *cursor = cursor_of(base);
     (void)sqlite3_finalize(cursor->notes);
     (void)sqlite3_finalize(cursor->content);
     (void)sqlite3_finalize(cursor->tags);
@@ -137,7 +137,7 @@ static int notes_close(sqlite3_vtab_cursor *base)
 }
 
 /* What went wrong on the index is an error of the table. */
-static int index_failed(struct notes_cursor *cursor)
+static int index_failed(struct vtab_cursor *cursor)
 {
     sqlite3_vtab *table = cursor->base.pVtab;
     sqlite3_free(table->zErrMsg);
@@ -145,11 +145,11 @@ static int index_failed(struct notes_cursor *cursor)
     return SQLITE_ERROR;
 }
 
-static int notes_next(sqlite3_vtab_cursor *base)
+static int vtab_next(sqlite3_vtab_cursor *base)
 {
-    struct notes_cursor *cursor = cursor_of(base);
+    struct vtab_cursor *cursor = cursor_of(base);
     for (;;) {
-        if (on_sql_guard_over(cursor->guard)) {
+        if (notes_sql_guard_over(cursor->guard)) {
             return SQLITE_INTERRUPT;
         }
         int rc = sqlite3_step(cursor->notes);
@@ -157,38 +157,40 @@ static int notes_next(sqlite3_vtab_cursor *base)
             cursor->ended = true;
             return rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
         }
-        struct ng_str path = on_str((const char *)sqlite3_column_text(cursor->notes, 1),
-                                    (size_t)sqlite3_column_bytes(cursor->notes, 1));
-        if (cursor->glob == NULL || on_glob(on_str(cursor->glob, cursor->glob_len), path)) {
+        struct ng_str path = notes_str((const char *)sqlite3_column_text(cursor->notes, 1),
+                                       (size_t)sqlite3_column_bytes(cursor->notes, 1));
+        if (cursor->glob == NULL ||
+            notes_glob(notes_str(cursor->glob, cursor->glob_len), path)) {
             return SQLITE_OK;
         }
     }
 }
 
 /* The glob in the form of paths: NFC, without "./". */
-static int take_glob(struct notes_cursor *cursor, sqlite3_value *value)
+static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
 {
-    struct ng_str glob = on_sql_text(value);
-    struct on_arena arena;
+    struct ng_str glob = notes_sql_text(value);
+    struct notes_arena arena;
     sqlite3_free(cursor->glob);
     cursor->glob = NULL;
-    if (glob.data == NULL || !on_utf8_valid(glob) || glob.len > 4096 || on_glob_is_wide(glob)) {
+    if (glob.data == NULL || !notes_utf8_valid(glob) || glob.len > 4096 ||
+        notes_glob_is_wide(glob)) {
         cursor->base.pVtab->zErrMsg =
             sqlite3_mprintf("read_markdown() takes one glob, as in read_markdown('**/*.md')");
         return SQLITE_ERROR;
     }
-    while (on_begins(glob, "./")) {
-        glob = on_str(glob.data + 2, glob.len - 2);
+    while (notes_begins(glob, "./")) {
+        glob = notes_str(glob.data + 2, glob.len - 2);
     }
-    if (on_glob_leaves(glob)) {
-        char what[ON_SQL_WHAT_MAX];
-        (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s", (int)on_utf8_cut(glob, 100).len,
-                               glob.data);
-        on_sql_guard_stop(cursor->guard, ON_SQL_TRAVERSAL, what);
+    if (notes_glob_leaves(glob)) {
+        char what[NOTES_SQL_WHAT_MAX];
+        (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s",
+                               (int)notes_utf8_cut(glob, 100).len, glob.data);
+        notes_sql_guard_stop(cursor->guard, NOTES_SQL_TRAVERSAL, what);
         return SQLITE_ERROR;
     }
-    on_arena_init(&arena, 0);
-    struct ng_str form = on_nfc(&arena, glob);
+    notes_arena_init(&arena, 0);
+    struct ng_str form = notes_nfc(&arena, glob);
     char *copy = form.data != NULL ? sqlite3_malloc64(form.len + 1) : NULL;
     if (copy != NULL) {
         memcpy(copy, form.data, form.len);
@@ -196,14 +198,14 @@ static int take_glob(struct notes_cursor *cursor, sqlite3_value *value)
         cursor->glob = copy;
         cursor->glob_len = form.len;
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return copy != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int notes_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text,
-                        int count, sqlite3_value **values)
+static int vtab_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text,
+                       int count, sqlite3_value **values)
 {
-    struct notes_cursor *cursor = cursor_of(base);
+    struct vtab_cursor *cursor = cursor_of(base);
     int argument = 0;
     (void)index_text;
     (void)count;
@@ -224,15 +226,15 @@ static int notes_filter(sqlite3_vtab_cursor *base, int index_number, const char 
         return index_failed(cursor);
     }
     if (one) {
-        struct ng_str path = on_sql_text(values[argument]);
+        struct ng_str path = notes_sql_text(values[argument]);
         (void)sqlite3_bind_text64(cursor->notes, 1, path.data, path.len, SQLITE_TRANSIENT,
                                   SQLITE_UTF8);
     }
     cursor->ended = false;
-    return notes_next(base);
+    return vtab_next(base);
 }
 
-static int notes_eof(sqlite3_vtab_cursor *base)
+static int vtab_eof(sqlite3_vtab_cursor *base)
 {
     return cursor_of(base)->ended;
 }
@@ -245,27 +247,27 @@ static int notes_eof(sqlite3_vtab_cursor *base)
 /* A text of the index; values over the limit are cut, so that one huge note fails no query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
-    struct ng_str text = on_str((const char *)sqlite3_column_text(statement, column),
-                                (size_t)sqlite3_column_bytes(statement, column));
+    struct ng_str text = notes_str((const char *)sqlite3_column_text(statement, column),
+                                   (size_t)sqlite3_column_bytes(statement, column));
     if (text.data == NULL) {
         return; /* NULL */
     }
-    if (text.len >= ON_SQL_VALUE_MAX) {
-        text = on_utf8_cut(text, ON_SQL_VALUE_MAX - 1);
+    if (text.len >= NOTES_SQL_VALUE_MAX) {
+        text = notes_utf8_cut(text, NOTES_SQL_VALUE_MAX - 1);
     }
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 /* The indexed part of a note, which may be less than there is. */
-static int give_content(struct notes_cursor *cursor, sqlite3_context *context, bool whole)
+static int give_content(struct vtab_cursor *cursor, sqlite3_context *context, bool whole)
 {
-    struct ng_str text = on_column(cursor->content, 0);
-    size_t most = ON_SQL_VALUE_MAX - sizeof(CUT_MARK);
+    struct ng_str text = notes_column_text(cursor->content, 0);
+    size_t most = NOTES_SQL_VALUE_MAX - sizeof(CUT_MARK);
     if (whole && text.len <= most) {
         sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
         return SQLITE_OK;
     }
-    text = on_utf8_cut(text, most);
+    text = notes_utf8_cut(text, most);
     char *cut = sqlite3_malloc64(text.len + sizeof(CUT_MARK));
     if (cut == NULL) {
         return SQLITE_NOMEM;
@@ -280,7 +282,7 @@ static int give_content(struct notes_cursor *cursor, sqlite3_context *context, b
 }
 
 /* The first column of a statement about the present note. */
-static int give_of_note(struct notes_cursor *cursor, sqlite3_context *context,
+static int give_of_note(struct vtab_cursor *cursor, sqlite3_context *context,
                         sqlite3_stmt **statement, const char *sql)
 {
     if (*statement == NULL &&
@@ -292,7 +294,7 @@ static int give_of_note(struct notes_cursor *cursor, sqlite3_context *context,
     int given = SQLITE_OK;
     if (rc == SQLITE_ROW && statement == &cursor->content) {
         int64_t size = sqlite3_column_int64(cursor->notes, 6);
-        given = give_content(cursor, context, size <= (int64_t)ON_INDEX_NOTE_MAX);
+        given = give_content(cursor, context, size <= (int64_t)NOTES_INDEX_NOTE_MAX);
     } else if (rc == SQLITE_ROW) {
         give_text(context, *statement, 0);
     }
@@ -303,10 +305,10 @@ static int give_of_note(struct notes_cursor *cursor, sqlite3_context *context,
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
 }
 
-static int notes_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
-    struct notes_cursor *cursor = cursor_of(base);
-    char time[ON_TIME_SIZE];
+    struct vtab_cursor *cursor = cursor_of(base);
+    char time[NOTES_TIME_SIZE];
     switch (column) {
     case FILE_PATH:
         give_text(context, cursor->notes, 1);
@@ -326,7 +328,7 @@ static int notes_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
                             "WHERE note = ?1 ORDER BY rowid)");
     case CREATED:
     case MODIFIED:
-        on_time_write(sqlite3_column_int64(cursor->notes, column == CREATED ? 4 : 5), time);
+        notes_time_write(sqlite3_column_int64(cursor->notes, column == CREATED ? 4 : 5), time);
         sqlite3_result_text(context, time, -1, SQLITE_TRANSIENT);
         break;
     case SIZE:
@@ -346,27 +348,27 @@ static int notes_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     return SQLITE_OK;
 }
 
-static int notes_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
+static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
 {
     *ret_rowid = sqlite3_column_int64(cursor_of(base)->notes, 0);
     return SQLITE_OK;
 }
 
 /* Without xCreate it can only be used as a table-valued function. */
-static const sqlite3_module notes_module = {
-    .xConnect = notes_connect,
-    .xBestIndex = notes_best_index,
-    .xDisconnect = notes_disconnect,
-    .xOpen = notes_open,
-    .xClose = notes_close,
-    .xFilter = notes_filter,
-    .xNext = notes_next,
-    .xEof = notes_eof,
-    .xColumn = notes_column,
-    .xRowid = notes_rowid,
+static const sqlite3_module vtab_module = {
+    .xConnect = vtab_connect,
+    .xBestIndex = vtab_best_index,
+    .xDisconnect = vtab_disconnect,
+    .xOpen = vtab_open,
+    .xClose = vtab_close,
+    .xFilter = vtab_filter,
+    .xNext = vtab_next,
+    .xEof = vtab_eof,
+    .xColumn = vtab_column,
+    .xRowid = vtab_rowid,
 };
 
-int on_sql_notes_table(struct on_sql_guard *guard)
+int notes_sql_notes_table(struct notes_sql_guard *guard)
 {
-    return sqlite3_create_module_v2(guard->db, "read_markdown", &notes_module, guard, NULL);
+    return sqlite3_create_module_v2(guard->db, "read_markdown", &vtab_module, guard, NULL);
 }

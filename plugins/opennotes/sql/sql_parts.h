@@ -7,30 +7,30 @@
 
 /* ---- sql_guard.c: time, memory, and what a statement may do */
 
-enum on_sql_stop {
-    ON_SQL_RUNS = 0,
-    ON_SQL_TIME,
-    ON_SQL_CANCELLED,
-    ON_SQL_MEMORY,
-    ON_SQL_TEMPORARY, /* more temporary storage than it may have */
-    ON_SQL_FORBIDDEN,
-    ON_SQL_TRAVERSAL
+enum notes_sql_stop {
+    NOTES_SQL_RUNS = 0,
+    NOTES_SQL_TIME,
+    NOTES_SQL_CANCELLED,
+    NOTES_SQL_MEMORY,
+    NOTES_SQL_TEMPORARY, /* more temporary storage than it may have */
+    NOTES_SQL_FORBIDDEN,
+    NOTES_SQL_TRAVERSAL
 };
 
-#define ON_SQL_WHAT_MAX 160
+#define NOTES_SQL_WHAT_MAX 160
 
-struct on_sql_guard {
+struct notes_sql_guard {
     struct ng_call *call;
     sqlite3 *db;    /* the statement's own, in memory and empty */
     sqlite3 *index; /* lent */
     int64_t deadline_ns;
     int64_t bytes_max;
-    struct on_sql_load *load;
+    struct notes_sql_load *load;
     int64_t memory_base; /* of all SQLite in this process, when it began */
     uint32_t ticks;
     bool guards; /* false: the tables are being declared */
-    enum on_sql_stop stop;
-    char what[ON_SQL_WHAT_MAX]; /* of ON_SQL_FORBIDDEN and ON_SQL_TRAVERSAL */
+    enum notes_sql_stop stop;
+    char what[NOTES_SQL_WHAT_MAX]; /* of NOTES_SQL_FORBIDDEN and NOTES_SQL_TRAVERSAL */
     /* sql_temp.c */
     sqlite3_vfs vfs;
     sqlite3_vfs *base;
@@ -39,79 +39,83 @@ struct on_sql_guard {
 };
 
 /* Opens guard->db with everything on it. An SQLite code; close in any case. */
-int on_sql_guard_open(struct on_sql_guard *guard, struct ng_call *call, sqlite3 *index,
-                      const struct on_sql *sql);
-void on_sql_guard_close(struct on_sql_guard *guard);
+int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sqlite3 *index,
+                         const struct notes_sql *sql);
+void notes_sql_guard_close(struct notes_sql_guard *guard);
 /* Is its time up, or the call cancelled? Then guard->stop says so. For long functions. */
-bool on_sql_guard_over(struct on_sql_guard *guard);
+bool notes_sql_guard_over(struct notes_sql_guard *guard);
 /* Ends the function with the guard's reason. */
-void on_sql_guard_result(struct on_sql_guard *guard, sqlite3_context *context);
+void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *context);
 /* Sets the reason with a text, once. */
-void on_sql_guard_stop(struct on_sql_guard *guard, enum on_sql_stop stop, const char *what);
+void notes_sql_guard_stop(struct notes_sql_guard *guard, enum notes_sql_stop stop,
+                          const char *what);
 
 /* ---- sql_temp.c: temporary files that count */
 
 /* Registers guard->vfs; the connection that is opened with it can open nothing by name. */
-int on_sql_temp_register(struct on_sql_guard *guard);
+int notes_sql_temp_register(struct notes_sql_guard *guard);
 
 /* ---- sql_functions.c, sql_match.c, sql_format.c: own versions of functions that could run for
  * minutes */
 
-int on_sql_functions(struct on_sql_guard *guard);
-void on_sql_like(sqlite3_context *context, int count, sqlite3_value **values);
-void on_sql_glob(sqlite3_context *context, int count, sqlite3_value **values);
-void on_sql_printf(sqlite3_context *context, int count, sqlite3_value **values);
+int notes_sql_functions(struct notes_sql_guard *guard);
+void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values);
+void notes_sql_glob(sqlite3_context *context, int count, sqlite3_value **values);
+void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **values);
 /* A value as text. {NULL, 0}: NULL. */
-struct ng_str on_sql_text(sqlite3_value *value);
+struct ng_str notes_sql_text(sqlite3_value *value);
 
 /* ---- sql_notes.c, sql_markdown.c: the tables */
 
-int on_sql_notes_table(struct on_sql_guard *guard);
-int on_sql_markdown_tables(struct on_sql_guard *guard);
+int notes_sql_notes_table(struct notes_sql_guard *guard);
+int notes_sql_markdown_tables(struct notes_sql_guard *guard);
 
 /* ---- sql_tokens.c */
 
-enum on_token_kind {
-    ON_TOKEN_END = 0,
-    ON_TOKEN_WORD,    /* a name or keyword, not quoted */
-    ON_TOKEN_QUOTED,  /* "name", `name` */
-    ON_TOKEN_BRACKET, /* [name] */
-    ON_TOKEN_STRING,  /* 'text' */
-    ON_TOKEN_NUMBER,
-    ON_TOKEN_MARK /* one character of anything else; "::" is one mark */
+enum notes_token_kind {
+    NOTES_TOKEN_END = 0,
+    NOTES_TOKEN_WORD,    /* a name or keyword, not quoted */
+    NOTES_TOKEN_QUOTED,  /* "name", `name` */
+    NOTES_TOKEN_BRACKET, /* [name] */
+    NOTES_TOKEN_STRING,  /* 'text' */
+    NOTES_TOKEN_NUMBER,
+    NOTES_TOKEN_MARK /* one character of anything else; "::" is one mark */
 };
 
-struct on_token {
-    enum on_token_kind kind;
+struct notes_token {
+    enum notes_token_kind kind;
     struct ng_str text; /* with its quotes */
 };
 
 /* The token at *at, which goes behind it. Comments and blanks are skipped. */
-struct on_token on_token_next(struct ng_str sql, size_t *at);
-bool on_token_is(const struct on_token *token, const char *word); /* without regard to case */
+struct notes_token notes_token_next(struct ng_str sql, size_t *at);
+bool notes_token_is(const struct notes_token *token,
+                    const char *word); /* without regard to case */
 /* How much SQLite may make of it before it runs: tokens, those of common table expressions once
- * for each use, times names. Over ON_SQL_WEIGHT_MAX it is not to be prepared. */
-#define ON_SQL_WEIGHT_MAX UINT64_C(30000000)
-uint64_t on_sql_weight(struct ng_str sql);
+ * for each use, times names. Over NOTES_SQL_WEIGHT_MAX it is not to be prepared. */
+#define NOTES_SQL_WEIGHT_MAX UINT64_C(30000000)
+uint64_t notes_sql_weight(struct ng_str sql);
 
 /* ---- sql_hint.c: what people write who know DuckDB */
 
 /* What SQLite would take for something else: *ret_message and *ret_hint are set. */
-bool on_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
-                       struct ng_str *ret_hint);
+bool notes_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
+                          struct ng_str *ret_hint);
 /* How to write it, for a statement that SQLite refused with `message`; {NULL, 0}: no idea. */
-struct ng_str on_sql_hint(struct ng_call *call, struct ng_str sql, const char *message);
+struct ng_str notes_sql_hint(struct ng_call *call, struct ng_str sql, const char *message);
 
 /* ---- sql_row.c */
 
-struct on_sql_names {
+struct notes_sql_names {
     struct ng_str *names; /* of the columns, each once */
     int count;
 };
 /* In call memory; NG_EINTERNAL: none. */
-int on_sql_names(struct ng_call *call, sqlite3_stmt *statement, struct on_sql_names *names);
-void on_sql_row(struct on_buf *buf, sqlite3_stmt *statement, const struct on_sql_names *names);
+int notes_sql_names(struct ng_call *call, sqlite3_stmt *statement,
+                    struct notes_sql_names *names);
+void notes_sql_row(struct notes_buf *buf, sqlite3_stmt *statement,
+                   const struct notes_sql_names *names);
 /* Bytes of the texts and blobs of the present row. */
-int64_t on_sql_row_bytes(sqlite3_stmt *statement);
+int64_t notes_sql_row_bytes(sqlite3_stmt *statement);
 
 #endif

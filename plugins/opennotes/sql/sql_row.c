@@ -12,20 +12,21 @@
 #define SAFE_INTEGER INT64_C(9007199254740991)
 #define NUMBER_SIZE 40
 
-static bool is_taken(const struct on_sql_names *names, int count, struct ng_str name)
+static bool is_taken(const struct notes_sql_names *names, int count, struct ng_str name)
 {
     for (int i = 0; i < count; i++) {
-        if (on_equal(names->names[i], name)) {
+        if (notes_equal(names->names[i], name)) {
             return true;
         }
     }
     return false;
 }
 
-int on_sql_names(struct ng_call *call, sqlite3_stmt *statement, struct on_sql_names *names)
+int notes_sql_names(struct ng_call *call, sqlite3_stmt *statement,
+                    struct notes_sql_names *names)
 {
     int count = sqlite3_column_count(statement);
-    *names = (struct on_sql_names){.names = NULL};
+    *names = (struct notes_sql_names){.names = NULL};
     names->names = ng_alloc(call, (size_t)(count + 1) * sizeof(*names->names));
     if (names->names == NULL) {
         return NG_EINTERNAL;
@@ -45,7 +46,7 @@ int on_sql_names(struct ng_call *call, sqlite3_stmt *statement, struct on_sql_na
     return NG_OK;
 }
 
-int64_t on_sql_row_bytes(sqlite3_stmt *statement)
+int64_t notes_sql_row_bytes(sqlite3_stmt *statement)
 {
     int64_t bytes = 0;
     int count = sqlite3_data_count(statement);
@@ -57,15 +58,15 @@ int64_t on_sql_row_bytes(sqlite3_stmt *statement)
     return bytes;
 }
 
-static void write_double(struct on_buf *buf, double number)
+static void write_double(struct notes_buf *buf, double number)
 {
     char text[NUMBER_SIZE];
     if (isnan(number)) {
-        on_json_null(buf);
+        notes_json_null(buf);
         return;
     }
     if (isinf(number)) {
-        on_json_text(buf, ng_str_of(number > 0 ? "Infinity" : "-Infinity"));
+        notes_json_text(buf, ng_str_of(number > 0 ? "Infinity" : "-Infinity"));
         return;
     }
     /* The shortest that reads back as the same number. */
@@ -78,26 +79,26 @@ static void write_double(struct on_buf *buf, double number)
     if (strpbrk(text, ".e") == NULL) {
         (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), ".0");
     }
-    on_json_raw(buf, ng_str_of(text));
+    notes_json_raw(buf, ng_str_of(text));
 }
 
 /* As SQLite writes it: X'0AFF'. */
-static void write_blob(struct on_buf *buf, struct on_buf *scratch, const unsigned char *data,
-                       int len)
+static void write_blob(struct notes_buf *buf, struct notes_buf *scratch,
+                       const unsigned char *data, int len)
 {
     static const char digits[] = "0123456789ABCDEF";
-    on_buf_clear(scratch);
-    on_buf_add_c(scratch, "X'");
+    notes_buf_clear(scratch);
+    notes_buf_add_c(scratch, "X'");
     for (int i = 0; i < len; i++) {
-        on_buf_add_char(scratch, digits[data[i] >> 4]);
-        on_buf_add_char(scratch, digits[data[i] & 15]);
+        notes_buf_add_char(scratch, digits[data[i] >> 4]);
+        notes_buf_add_char(scratch, digits[data[i] & 15]);
     }
-    on_buf_add_char(scratch, '\'');
-    on_json_text(buf, on_buf_str(scratch));
+    notes_buf_add_char(scratch, '\'');
+    notes_json_text(buf, notes_buf_str(scratch));
 }
 
-static void write_value(struct on_buf *buf, struct on_buf *scratch, sqlite3_stmt *statement,
-                        int column)
+static void write_value(struct notes_buf *buf, struct notes_buf *scratch,
+                        sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER: {
@@ -105,9 +106,9 @@ static void write_value(struct on_buf *buf, struct on_buf *scratch, sqlite3_stmt
         char text[NUMBER_SIZE];
         (void)snprintf(text, sizeof(text), "%lld", (long long)number);
         if (number >= -SAFE_INTEGER && number <= SAFE_INTEGER) {
-            on_json_raw(buf, ng_str_of(text));
+            notes_json_raw(buf, ng_str_of(text));
         } else {
-            on_json_text(buf, ng_str_of(text));
+            notes_json_text(buf, ng_str_of(text));
         }
         break;
     }
@@ -116,7 +117,7 @@ static void write_value(struct on_buf *buf, struct on_buf *scratch, sqlite3_stmt
         break;
     case SQLITE_TEXT: {
         const char *data = (const char *)sqlite3_column_text(statement, column);
-        on_json_text(buf, on_str(data, (size_t)sqlite3_column_bytes(statement, column)));
+        notes_json_text(buf, notes_str(data, (size_t)sqlite3_column_bytes(statement, column)));
         break;
     }
     case SQLITE_BLOB: {
@@ -125,19 +126,20 @@ static void write_value(struct on_buf *buf, struct on_buf *scratch, sqlite3_stmt
         break;
     }
     default:
-        on_json_null(buf);
+        notes_json_null(buf);
     }
 }
 
-void on_sql_row(struct on_buf *buf, sqlite3_stmt *statement, const struct on_sql_names *names)
+void notes_sql_row(struct notes_buf *buf, sqlite3_stmt *statement,
+                   const struct notes_sql_names *names)
 {
-    struct on_buf scratch;
-    on_buf_init(&scratch, (size_t)ON_SQL_VALUE_MAX * 2 + 8);
-    on_json_begin(buf, '{');
+    struct notes_buf scratch;
+    notes_buf_init(&scratch, (size_t)NOTES_SQL_VALUE_MAX * 2 + 8);
+    notes_json_begin(buf, '{');
     for (int i = 0; i < names->count; i++) {
-        on_json_name(buf, names->names[i]);
+        notes_json_name(buf, names->names[i]);
         write_value(buf, &scratch, statement, i);
     }
-    on_json_end(buf, '}');
-    on_buf_done(&scratch);
+    notes_json_end(buf, '}');
+    notes_buf_done(&scratch);
 }

@@ -8,7 +8,7 @@
 
 struct temp_file {
     sqlite3_file file;
-    struct on_sql_guard *guard;
+    struct notes_sql_guard *guard;
     int64_t size;
     sqlite3_file *real; /* behind this struct, in the same memory */
 };
@@ -37,7 +37,7 @@ static int temp_write(sqlite3_file *file, const void *data, int len, sqlite3_int
     struct temp_file *temp = temp_of(file);
     int64_t size = at + len > temp->size ? at + len : temp->size;
     if (temp->guard->temporary + (size - temp->size) > temp->guard->bytes_max) {
-        on_sql_guard_stop(temp->guard, ON_SQL_TEMPORARY, "");
+        notes_sql_guard_stop(temp->guard, NOTES_SQL_TEMPORARY, "");
         return SQLITE_FULL;
     }
     temp->guard->temporary += size - temp->size;
@@ -122,7 +122,7 @@ static const sqlite3_io_methods temp_methods = {
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
                     int *ret_flags)
 {
-    struct on_sql_guard *guard = vfs->pAppData;
+    struct notes_sql_guard *guard = vfs->pAppData;
     struct temp_file *temp = temp_of(file);
     temp->file.pMethods = NULL;
     if (name != NULL || (flags & SQLITE_OPEN_DELETEONCLOSE) == 0) {
@@ -177,7 +177,7 @@ static void vfs_load_error(sqlite3_vfs *vfs, int size, char *out)
 
 static int vfs_random(sqlite3_vfs *vfs, int size, char *out)
 {
-    struct on_sql_guard *guard = vfs->pAppData;
+    struct notes_sql_guard *guard = vfs->pAppData;
     return guard->base->xRandomness(guard->base, size, out);
 }
 
@@ -190,19 +190,19 @@ static int vfs_sleep(sqlite3_vfs *vfs, int microseconds)
 
 static int vfs_time(sqlite3_vfs *vfs, double *ret_days)
 {
-    struct on_sql_guard *guard = vfs->pAppData;
+    struct notes_sql_guard *guard = vfs->pAppData;
     return guard->base->xCurrentTime(guard->base, ret_days);
 }
 
 static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
 {
-    struct on_sql_guard *guard = vfs->pAppData;
+    struct notes_sql_guard *guard = vfs->pAppData;
     return guard->base->xGetLastError != NULL
                ? guard->base->xGetLastError(guard->base, size, out)
                : 0;
 }
 
-int on_sql_temp_register(struct on_sql_guard *guard)
+int notes_sql_temp_register(struct notes_sql_guard *guard)
 {
     guard->base = sqlite3_vfs_find(NULL);
     if (guard->base == NULL) {

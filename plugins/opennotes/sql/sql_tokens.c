@@ -25,7 +25,7 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
                 at++;
             }
         } else if (sql.data[at] == '/' && at + 1 < sql.len && sql.data[at + 1] == '*') {
-            size_t end = on_find(sql, on_str("*/", 2), at + 2);
+            size_t end = notes_find(sql, notes_str("*/", 2), at + 2);
             at = end == SIZE_MAX ? sql.len : end + 2;
         } else {
             break;
@@ -48,27 +48,27 @@ static size_t quoted_end(struct ng_str sql, size_t at, char quote)
     return sql.len;
 }
 
-struct on_token on_token_next(struct ng_str sql, size_t *at)
+struct notes_token notes_token_next(struct ng_str sql, size_t *at)
 {
     size_t begin = skip_blanks(sql, *at);
     size_t end = begin + 1;
-    enum on_token_kind kind = ON_TOKEN_MARK;
+    enum notes_token_kind kind = NOTES_TOKEN_MARK;
     if (begin >= sql.len) {
         *at = sql.len;
-        return (struct on_token){ON_TOKEN_END, on_str(sql.data + sql.len, 0)};
+        return (struct notes_token){NOTES_TOKEN_END, notes_str(sql.data + sql.len, 0)};
     }
     char c = sql.data[begin];
     if (c == '\'') {
-        kind = ON_TOKEN_STRING;
+        kind = NOTES_TOKEN_STRING;
         end = quoted_end(sql, begin, c);
     } else if (c == '"' || c == '`') {
-        kind = ON_TOKEN_QUOTED;
+        kind = NOTES_TOKEN_QUOTED;
         end = quoted_end(sql, begin, c);
     } else if (c == '[') {
-        kind = ON_TOKEN_BRACKET;
+        kind = NOTES_TOKEN_BRACKET;
         end = quoted_end(sql, begin, ']');
     } else if (is_name(c)) {
-        kind = c >= '0' && c <= '9' ? ON_TOKEN_NUMBER : ON_TOKEN_WORD;
+        kind = c >= '0' && c <= '9' ? NOTES_TOKEN_NUMBER : NOTES_TOKEN_WORD;
         while (end < sql.len && is_name(sql.data[end])) {
             end++;
         }
@@ -76,10 +76,10 @@ struct on_token on_token_next(struct ng_str sql, size_t *at)
         end++;
     }
     *at = end;
-    return (struct on_token){kind, on_str(sql.data + begin, end - begin)};
+    return (struct notes_token){kind, notes_str(sql.data + begin, end - begin)};
 }
 
-bool on_token_is(const struct on_token *token, const char *word)
+bool notes_token_is(const struct notes_token *token, const char *word)
 {
     return token->text.len == strlen(word) &&
            strncasecmp(token->text.data, word, token->text.len) == 0;
@@ -105,18 +105,18 @@ struct expressions {
 };
 
 /* The name in a token; {NULL, 0}: it is none. */
-static struct ng_str name_of(const struct on_token *token)
+static struct ng_str name_of(const struct notes_token *token)
 {
     switch (token->kind) {
-    case ON_TOKEN_WORD:
+    case NOTES_TOKEN_WORD:
         return token->text;
-    case ON_TOKEN_QUOTED:
-    case ON_TOKEN_BRACKET:
-    case ON_TOKEN_STRING: /* SQLite takes these for names too */
-        return token->text.len >= 2 ? on_str(token->text.data + 1, token->text.len - 2)
+    case NOTES_TOKEN_QUOTED:
+    case NOTES_TOKEN_BRACKET:
+    case NOTES_TOKEN_STRING: /* SQLite takes these for names too */
+        return token->text.len >= 2 ? notes_str(token->text.data + 1, token->text.len - 2)
                                     : token->text;
     default:
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
 }
 
@@ -139,29 +139,29 @@ static uint64_t weight_of(const struct expressions *all, struct ng_str name)
 static bool is_definition(struct ng_str sql, size_t *at)
 {
     size_t look = *at;
-    struct on_token token = on_token_next(sql, &look);
-    if (on_token_is(&token, "(")) {
-        for (size_t i = 0; i < COLUMNS_MAX && !on_token_is(&token, ")"); i++) {
-            token = on_token_next(sql, &look);
+    struct notes_token token = notes_token_next(sql, &look);
+    if (notes_token_is(&token, "(")) {
+        for (size_t i = 0; i < COLUMNS_MAX && !notes_token_is(&token, ")"); i++) {
+            token = notes_token_next(sql, &look);
         }
-        token = on_token_next(sql, &look);
+        token = notes_token_next(sql, &look);
     }
-    if (!on_token_is(&token, "AS")) {
+    if (!notes_token_is(&token, "AS")) {
         return false;
     }
-    token = on_token_next(sql, &look);
-    while (on_token_is(&token, "NOT") || on_token_is(&token, "MATERIALIZED")) {
-        token = on_token_next(sql, &look);
+    token = notes_token_next(sql, &look);
+    while (notes_token_is(&token, "NOT") || notes_token_is(&token, "MATERIALIZED")) {
+        token = notes_token_next(sql, &look);
     }
     *at = look;
-    return on_token_is(&token, "(");
+    return notes_token_is(&token, "(");
 }
 
 /* Is the name that ends at `at` before a dot, so that it only says whose column is meant? */
 static bool is_qualifier(struct ng_str sql, size_t at)
 {
-    struct on_token token = on_token_next(sql, &at);
-    return on_token_is(&token, ".");
+    struct notes_token token = notes_token_next(sql, &at);
+    return notes_token_is(&token, ".");
 }
 
 static bool open_expression(struct expressions *all, struct ng_str name, size_t depth)
@@ -183,7 +183,7 @@ static void close_expression(struct expressions *all, size_t depth)
     }
 }
 
-uint64_t on_sql_weight(struct ng_str sql)
+uint64_t notes_sql_weight(struct ng_str sql)
 {
     struct expressions all = {.count = 0};
     uint64_t tokens = 0;
@@ -191,20 +191,20 @@ uint64_t on_sql_weight(struct ng_str sql)
     uint64_t most = 0;
     size_t depth = 0;
     for (size_t at = 0;;) {
-        struct on_token token = on_token_next(sql, &at);
-        if (token.kind == ON_TOKEN_END || most > WEIGHT_MAX) {
+        struct notes_token token = notes_token_next(sql, &at);
+        if (token.kind == NOTES_TOKEN_END || most > WEIGHT_MAX) {
             return (most + 1) * names;
         }
         uint64_t *sum = all.open > 0 ? &all.list[all.open - 1].weight : &tokens;
         struct ng_str name = name_of(&token);
         size_t behind = at;
         *sum += 1;
-        if (on_token_is(&token, "(")) {
+        if (notes_token_is(&token, "(")) {
             depth++;
-        } else if (on_token_is(&token, ")") && depth > 0) {
+        } else if (notes_token_is(&token, ")") && depth > 0) {
             close_expression(&all, depth--);
         } else if (name.data != NULL) {
-            names += token.kind != ON_TOKEN_STRING;
+            names += token.kind != NOTES_TOKEN_STRING;
             if (is_definition(sql, &behind)) {
                 if (!open_expression(&all, name, depth + 1)) {
                     return UINT64_MAX;

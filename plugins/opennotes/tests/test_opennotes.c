@@ -34,12 +34,12 @@ static bool is_listed(struct test *test, const char *space)
         registry_find(test->harness.gateway->registry, ng_str_of("opennotes_list"));
     assert_non_null(tool);
     bool listed = dispatch_allows(caller, tool);
-    assert_null(caller->work.message.data);
+    assert_null(caller->staged.message.data);
     call_unref(caller);
     return listed;
 }
 
-static void on_lists_changed(struct gateway *gateway, unsigned lists, void *user)
+static void notes_lists_changed(struct gateway *gateway, unsigned lists, void *user)
 {
     (void)gateway;
     atomic_fetch_or((atomic_uint *)user, lists);
@@ -54,7 +54,7 @@ static void tools_come_with_a_notebook(void **state)
     put(test, "@/root/plain/p.md", "p");
     open_with(test, "roots=@/root");
     test->harness.gateway->lists_user = &lists;
-    test->harness.gateway->lists_changed = on_lists_changed;
+    test->harness.gateway->lists_changed = notes_lists_changed;
     assert_false(is_listed(test, NULL));
     put(test, "@/root/deep/one/.opennotes.json", "{}");
     for (int i = 0; i < 6000 && (!is_listed(test, NULL) || atomic_load(&lists) == 0); i++) {

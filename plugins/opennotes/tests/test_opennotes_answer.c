@@ -35,62 +35,62 @@ static size_t size_of(size_t i)
 }
 
 /* One page from `offset`; the JSON as it is before it is replied, and where the next begins. */
-static struct on_buf page(size_t offset, const struct on_budget *budget, char fill,
-                          struct on_answer *answer)
+static struct notes_buf page(size_t offset, const struct notes_budget *budget, char fill,
+                             struct notes_answer *answer)
 {
     struct call *call = harness_new_call(&harness);
-    on_answer_begin(answer, &call->pub, budget, 10, (int64_t)offset);
-    on_json_name_c(&answer->json, "head");
-    on_json_text(&answer->json, ng_str_of("x"));
-    on_answer_list(answer, "items");
-    for (size_t i = offset; i < ITEMS && on_answer_more(answer); i++) {
+    notes_answer_begin(answer, &call->pub, budget, 10, (int64_t)offset);
+    notes_json_name_c(&answer->json, "head");
+    notes_json_text(&answer->json, ng_str_of("x"));
+    notes_answer_list(answer, "items");
+    for (size_t i = offset; i < ITEMS && notes_answer_more(answer); i++) {
         char text[8192];
         memset(text, fill, sizeof(text));
-        struct on_buf *item = on_answer_item(answer);
-        on_json_begin(item, '{');
-        on_json_name_c(item, "id");
-        on_json_int(item, (int64_t)i);
-        on_json_name_c(item, "text");
-        on_json_text(item, on_str(text, size_of(i)));
-        on_json_end(item, '}');
-        (void)on_answer_add(answer);
+        struct notes_buf *item = notes_answer_item(answer);
+        notes_json_begin(item, '{');
+        notes_json_name_c(item, "id");
+        notes_json_int(item, (int64_t)i);
+        notes_json_name_c(item, "text");
+        notes_json_text(item, notes_str(text, size_of(i)));
+        notes_json_end(item, '}');
+        (void)notes_answer_add(answer);
     }
-    on_answer_list_end(answer);
-    struct on_buf json;
-    on_buf_init(&json, 1 << 20);
-    on_buf_add(&json, on_buf_str(&answer->json));
-    assert_int_equal(on_answer_end(answer, ITEMS), NG_OK);
+    notes_answer_list_end(answer);
+    struct notes_buf json;
+    notes_buf_init(&json, 1 << 20);
+    notes_buf_add(&json, notes_buf_str(&answer->json));
+    assert_int_equal(notes_answer_end(answer, ITEMS), NG_OK);
     call_unref(call);
     return json;
 }
 
-static void visits_all(const struct on_budget *budget, char fill)
+static void visits_all(const struct notes_budget *budget, char fill)
 {
     size_t offset = 0;
     size_t pages = 0;
     bool cut = false;
     while (offset < ITEMS) {
-        struct on_answer answer;
-        struct on_buf json = page(offset, budget, fill, &answer);
+        struct notes_answer answer;
+        struct notes_buf json = page(offset, budget, fill, &answer);
         /* Room for the pagination was kept. */
-        assert_true(json.len + 200 <= budget->max_bytes * ON_ANSWER_PERCENT / 100);
+        assert_true(json.len + 200 <= budget->max_bytes * NOTES_ANSWER_PERCENT / 100);
         assert_true(answer.returned >= 1 && answer.returned <= 10);
         size_t lines = 0;
-        struct ng_str text = on_buf_str(&json);
-        for (size_t at = on_find(text, ng_str_of("\\n"), 0); at != SIZE_MAX;
-             at = on_find(text, ng_str_of("\\n"), at + 2)) {
+        struct ng_str text = notes_buf_str(&json);
+        for (size_t at = notes_find(text, ng_str_of("\\n"), 0); at != SIZE_MAX;
+             at = notes_find(text, ng_str_of("\\n"), at + 2)) {
             lines++;
         }
-        assert_true(lines <= budget->max_lines * ON_ANSWER_PERCENT / 100);
-        cut = cut || on_find(text, ng_str_of("\"truncated\":true"), 0) != SIZE_MAX;
+        assert_true(lines <= budget->max_lines * NOTES_ANSWER_PERCENT / 100);
+        cut = cut || notes_find(text, ng_str_of("\"truncated\":true"), 0) != SIZE_MAX;
         for (size_t i = offset; i < offset + (size_t)answer.returned; i++) {
             char id[32];
             (void)snprintf(id, sizeof(id), "{\"id\":%zu,", i);
-            assert_true(on_find(text, ng_str_of(id), 0) != SIZE_MAX);
+            assert_true(notes_find(text, ng_str_of(id), 0) != SIZE_MAX);
         }
         offset += (size_t)answer.returned;
         pages++;
-        on_buf_done(&json);
+        notes_buf_done(&json);
     }
     assert_int_equal(offset, ITEMS);
     assert_true(cut);
@@ -99,8 +99,8 @@ static void visits_all(const struct on_budget *budget, char fill)
 
 static void paging(void **state)
 {
-    const struct on_budget bytes = {4096, 100000};
-    const struct on_budget lines = {1 << 20, 40};
+    const struct notes_budget bytes = {4096, 100000};
+    const struct notes_budget lines = {1 << 20, 40};
     (void)state;
     visits_all(&bytes, 'a');
     visits_all(&bytes, '\n');
@@ -112,59 +112,59 @@ static void cutting(void **state)
 {
     (void)state;
     struct ng_str text = ng_str_of("a\xc3\xa9\n\"\x01z");
-    assert_int_equal(on_json_size(text), 2 + 1 + 2 + 2 + 2 + 6 + 1);
-    assert_int_equal(on_json_cut(text, 1000, 10).len, text.len);
-    assert_int_equal(on_json_cut(text, 4, 10).len, 1); /* never half a character */
-    assert_int_equal(on_json_cut(text, 5, 10).len, 3);
-    assert_int_equal(on_json_cut(text, 1000, 0).len, 3);
-    assert_int_equal(on_json_cut(text, 0, 10).len, 0);
+    assert_int_equal(notes_json_size(text), 2 + 1 + 2 + 2 + 2 + 6 + 1);
+    assert_int_equal(notes_json_cut(text, 1000, 10).len, text.len);
+    assert_int_equal(notes_json_cut(text, 4, 10).len, 1); /* never half a character */
+    assert_int_equal(notes_json_cut(text, 5, 10).len, 3);
+    assert_int_equal(notes_json_cut(text, 1000, 0).len, 3);
+    assert_int_equal(notes_json_cut(text, 0, 10).len, 0);
 }
 
 /* Many members, deep lists, long names: still one item, and valid. */
 static void odd_items(void **state)
 {
     static const char *const items[] = {"list", "names", "deep"};
-    const struct on_budget budget = {2048, 100};
+    const struct notes_budget budget = {2048, 100};
     (void)state;
     for (size_t kind = 0; kind < NG_COUNT(items); kind++) {
-        struct on_answer answer;
+        struct notes_answer answer;
         struct call *call = harness_new_call(&harness);
-        on_answer_begin(&answer, &call->pub, &budget, 5, 0);
-        on_answer_list(&answer, "items");
-        struct on_buf *item = on_answer_item(&answer);
-        on_json_begin(item, '{');
+        notes_answer_begin(&answer, &call->pub, &budget, 5, 0);
+        notes_answer_list(&answer, "items");
+        struct notes_buf *item = notes_answer_item(&answer);
+        notes_json_begin(item, '{');
         for (int i = 0; i < 3000; i++) {
             char name[32];
             (void)snprintf(name, sizeof(name), "member %d", i);
             if (kind == 1) {
-                on_json_name_c(item, name);
-                on_json_int(item, i);
+                notes_json_name_c(item, name);
+                notes_json_int(item, i);
             } else if (i == 0) {
-                on_json_name_c(item, items[kind]);
-                on_json_begin(item, '[');
+                notes_json_name_c(item, items[kind]);
+                notes_json_begin(item, '[');
             }
             if (kind == 0) {
-                on_json_text(item, ng_str_of(name));
+                notes_json_text(item, ng_str_of(name));
             } else if (kind == 2 && i < 20) {
-                on_json_begin(item, '[');
-                on_json_text(item,
-                             ng_str_of("0123456789012345678901234567890123456789012345678"
-                                       "0123456789012345678901234567890123456789012345678"));
+                notes_json_begin(item, '[');
+                notes_json_text(item,
+                                ng_str_of("0123456789012345678901234567890123456789012345678"
+                                          "0123456789012345678901234567890123456789012345678"));
             }
         }
         for (int i = 0; kind == 2 && i < 20; i++) {
-            on_json_end(item, ']');
+            notes_json_end(item, ']');
         }
         if (kind != 1) {
-            on_json_end(item, ']');
+            notes_json_end(item, ']');
         }
-        on_json_end(item, '}');
-        assert_true(on_answer_add(&answer));
-        on_answer_list_end(&answer);
+        notes_json_end(item, '}');
+        assert_true(notes_answer_add(&answer));
+        notes_answer_list_end(&answer);
         assert_true(answer.json.len <= 1536);
-        assert_true(on_find(on_buf_str(&answer.json), ng_str_of("\"truncated\":true"), 0) !=
-                    SIZE_MAX);
-        assert_int_equal(on_answer_end(&answer, 1), NG_OK);
+        assert_true(notes_find(notes_buf_str(&answer.json), ng_str_of("\"truncated\":true"),
+                               0) != SIZE_MAX);
+        assert_int_equal(notes_answer_end(&answer, 1), NG_OK);
         call_unref(call);
     }
 }

@@ -35,12 +35,12 @@ static void makes(struct fixture *fixture, const char *text, const char *members
 {
     char args[2000];
     char said[200];
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     fixture_put(fixture, "n.md", text);
     (void)snprintf(args, sizeof(args), "{\"path\":\"n.md\",%s}", members);
     char *answer = fixture_call(fixture, EDIT, args);
     fixture_has(fixture, "n.md", wanted);
-    assert_int_equal(on_revision(ng_str_of(wanted), -1, revision), NG_OK);
+    assert_int_equal(notes_revision(ng_str_of(wanted), -1, revision), NG_OK);
     (void)snprintf(said, sizeof(said), "{\"path\":\"n.md\",\"revision\":\"%s\"}", revision);
     assert_string_equal(answer, said);
     free(answer);
@@ -215,7 +215,7 @@ static void not_text(void **state)
     }
 }
 
-static void set_front(void **state)
+static void set_frontmatter(void **state)
 {
     struct fixture *fixture = *state;
     makes(fixture, "---\na: 1 # x\nb: 'y'\n---\nT\n", SET("{\"a\":2.50,\"c\":[\"p\",\"q r\"]}"),
@@ -276,9 +276,9 @@ static void expected_revision(void **state)
 {
     struct fixture *fixture = *state;
     char args[300];
-    char revision[ON_REVISION_SIZE];
+    char revision[NOTES_REVISION_SIZE];
     fixture_put(fixture, "n.md", "x\n");
-    assert_int_equal(on_revision(ng_str_of("x\n"), -1, revision), NG_OK);
+    assert_int_equal(notes_revision(ng_str_of("x\n"), -1, revision), NG_OK);
     (void)snprintf(args, sizeof(args),
                    "{\"path\":\"n.md\",\"expectedRevision\":\"%s\"," APPEND("y") "}", revision);
     free(fixture_call(fixture, EDIT, args));
@@ -367,7 +367,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(swallowing, setup, teardown),
         cmocka_unit_test_setup_teardown(too_deep, setup, teardown),
         cmocka_unit_test_setup_teardown(not_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(set_front, setup, teardown),
+        cmocka_unit_test_setup_teardown(set_frontmatter, setup, teardown),
         cmocka_unit_test_setup_teardown(arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(expected_revision, setup, teardown),
         cmocka_unit_test_setup_teardown(at_once, setup, teardown),

@@ -14,7 +14,7 @@
 
 #include "note/note.h"
 
-static struct on_arena arena;
+static struct notes_arena arena;
 
 static void equal(struct ng_str text, const char *wanted)
 {
@@ -25,45 +25,45 @@ static void equal(struct ng_str text, const char *wanted)
 static int open_arena(void **state)
 {
     (void)state;
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     return setenv("TZ", "Europe/Berlin", 1);
 }
 
 static int close_arena(void **state)
 {
     (void)state;
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return 0;
 }
 
-static struct on_note note_of(const char *text)
+static struct notes_note note_of(const char *text)
 {
-    struct on_note note;
-    assert_int_equal(on_note_parse(&arena, ng_str_of(text), &note), NG_OK);
+    struct notes_note note;
+    assert_int_equal(notes_note_parse(&arena, ng_str_of(text), &note), NG_OK);
     return note;
 }
 
 static void parts(void **state)
 {
     (void)state;
-    struct on_note note =
+    struct notes_note note =
         note_of("\xef\xbb\xbf---\r\ntitle: ' T '\r\n---\r\nHello w\xc3\xb6rld - x\r\n");
     equal(note.title, "T");
     equal(note.body, "Hello w\xc3\xb6rld - x\r\n");
     assert_int_equal(note.body_line, 3);
     assert_int_equal(note.words, 3);
-    assert_true(note.has_front);
-    assert_null(note.front_error.data);
+    assert_true(note.has_frontmatter);
+    assert_null(note.frontmatter_error.data);
     note = note_of("---\ntitle: [a\n---\nbody\n");
     equal(note.body, "body\n");
     assert_null(note.title.data);
-    assert_non_null(note.front_error.data);
-    assert_int_equal(note.front->count, 0);
+    assert_non_null(note.frontmatter_error.data);
+    assert_int_equal(note.frontmatter->count, 0);
     note = note_of("a\xff"
                    "b\xe2\x82");
     equal(note.body, "a\xef\xbf\xbd"
                      "b\xef\xbf\xbd\xef\xbf\xbd");
-    assert_int_equal(on_note_parse(&arena, (struct ng_str){NULL, 0}, &note), NG_OK);
+    assert_int_equal(notes_note_parse(&arena, (struct ng_str){NULL, 0}, &note), NG_OK);
     assert_int_equal(note.body.len, 0);
     note = note_of("---\ntitle: 2026\n---\n");
     equal(note.title, "2026");
@@ -80,34 +80,34 @@ static void tags(void **state)
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(texts); i++) {
-        struct on_note note = note_of(texts[i]);
+        struct notes_note note = note_of(texts[i]);
         bool seen[4] = {false};
         assert_int_equal(note.tag_count, 4);
         for (size_t k = 0; k < 4; k++) {
-            seen[0] = seen[0] || on_is(note.tags[k], "a");
-            seen[1] = seen[1] || on_is(note.tags[k], "b/c");
-            seen[2] = seen[2] || on_is(note.tags[k], "d");
-            seen[3] = seen[3] || on_is(note.tags[k], "e");
+            seen[0] = seen[0] || notes_is(note.tags[k], "a");
+            seen[1] = seen[1] || notes_is(note.tags[k], "b/c");
+            seen[2] = seen[2] || notes_is(note.tags[k], "d");
+            seen[3] = seen[3] || notes_is(note.tags[k], "e");
         }
         assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
     }
     assert_int_equal(note_of("---\ntags: []\n---\n").tag_count, 0);
     assert_int_equal(note_of("---\ntags:\ntag: {a: b}\n---\n").tag_count, 0);
-    struct on_note note = note_of("---\naliases: [One, Two]\n---\n");
+    struct notes_note note = note_of("---\naliases: [One, Two]\n---\n");
     assert_int_equal(note.alias_count, 2);
     equal(note.aliases[1], "Two");
-    assert_true(on_tag_below(ng_str_of("a/b"), ng_str_of("a")));
-    assert_false(on_tag_below(ng_str_of("ab"), ng_str_of("a")));
+    assert_true(notes_tag_below(ng_str_of("a/b"), ng_str_of("a")));
+    assert_false(notes_tag_below(ng_str_of("ab"), ng_str_of("a")));
 }
 
 static void time_is(const char *text, const char *wanted)
 {
     int64_t ms = 0;
-    char out[ON_TIME_SIZE];
-    if (!on_time_parse(ng_str_of(text), &ms)) {
+    char out[NOTES_TIME_SIZE];
+    if (!notes_time_parse(ng_str_of(text), &ms)) {
         fail_msg("%s is no time", text);
     }
-    on_time_write(ms, out);
+    notes_time_write(ms, out);
     assert_string_equal(out, wanted);
 }
 
@@ -117,7 +117,7 @@ static void times(void **state)
         "",           "2026",          "2026-02-29",
         "2026-13-01", "2026-01-01x",   "2026-01-01T25:00",
         "1.5",        "2026-01-01 10", "2026-01-01T10:00+25:00:00"};
-    char out[ON_TIME_SIZE];
+    char out[NOTES_TIME_SIZE];
     int64_t ms = 0;
     (void)state;
     tzset();
@@ -129,36 +129,36 @@ static void times(void **state)
     time_is("2024-02-29", "2024-02-28T23:00:00Z");
     time_is("1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z");
     for (size_t i = 0; i < NG_COUNT(none); i++) {
-        assert_false(on_time_parse(ng_str_of(none[i]), &ms));
+        assert_false(notes_time_parse(ng_str_of(none[i]), &ms));
     }
-    on_time_write_local(1769610600000, out);
+    notes_time_write_local(1769610600000, out);
     assert_string_equal(out, "2026-01-28T15:30:00+01:00");
-    on_time_write(INT64_MAX, out);
-    on_time_write_local(INT64_MIN, out);
-    struct on_note note = note_of("---\nmodified: nonsense\nupdated: 2026-01-02T00:00:00Z\n"
-                                  "date: 2026-01-01T00:00:00Z\n---\n");
+    notes_time_write(INT64_MAX, out);
+    notes_time_write_local(INT64_MIN, out);
+    struct notes_note note = note_of("---\nmodified: nonsense\nupdated: 2026-01-02T00:00:00Z\n"
+                                     "date: 2026-01-01T00:00:00Z\n---\n");
     assert_true(note.has_modified && note.has_created);
     assert_int_equal(note.modified_ms - note.created_ms, 86400000);
-    assert_true(on_day_valid(ng_str_of("2026-12-31")));
-    assert_false(on_day_valid(ng_str_of("2026-12-32")));
+    assert_true(notes_day_valid(ng_str_of("2026-12-31")));
+    assert_false(notes_day_valid(ng_str_of("2026-12-32")));
 }
 
 static void forms(void **state)
 {
     (void)state;
-    equal(on_nfc(&arena, ng_str_of("Cafe\xcc\x81")), "Caf\xc3\xa9");
-    equal(on_fold(&arena, ng_str_of("STRASSE \xc3\x89t\xc3\xa9 ABC")),
+    equal(notes_nfc(&arena, ng_str_of("Cafe\xcc\x81")), "Caf\xc3\xa9");
+    equal(notes_fold(&arena, ng_str_of("STRASSE \xc3\x89t\xc3\xa9 ABC")),
           "strasse \xc3\xa9t\xc3\xa9 abc");
-    equal(on_fold(&arena, ng_str_of("Stra\xc3\x9f"
-                                    "e")),
+    equal(notes_fold(&arena, ng_str_of("Stra\xc3\x9f"
+                                       "e")),
           "strasse");
-    equal(on_slug(&arena, ng_str_of("Caf\xc3\xa9 Notes")), "caf\xc3\xa9-notes");
-    equal(on_slug(&arena, ng_str_of("  R&D: Q1/Q2 - x_y!  ")), "r-d-q1-q2-x-y");
-    equal(on_slug(&arena, ng_str_of("\xe4\xbc\x9a\xe8\xad\xb0\xe3\x83\xa1\xe3\x83\xa2")),
+    equal(notes_slug(&arena, ng_str_of("Caf\xc3\xa9 Notes")), "caf\xc3\xa9-notes");
+    equal(notes_slug(&arena, ng_str_of("  R&D: Q1/Q2 - x_y!  ")), "r-d-q1-q2-x-y");
+    equal(notes_slug(&arena, ng_str_of("\xe4\xbc\x9a\xe8\xad\xb0\xe3\x83\xa1\xe3\x83\xa2")),
           "\xe4\xbc\x9a\xe8\xad\xb0\xe3\x83\xa1\xe3\x83\xa2");
-    equal(on_slug(&arena, ng_str_of("\xf0\x9f\x8e\x89 !")), "");
-    equal(on_slug(&arena, ng_str_of("../../etc/passwd")), "etc-passwd");
-    equal(on_slug(
+    equal(notes_slug(&arena, ng_str_of("\xf0\x9f\x8e\x89 !")), "");
+    equal(notes_slug(&arena, ng_str_of("../../etc/passwd")), "etc-passwd");
+    equal(notes_slug(
               &arena,
               ng_str_of(
                   "\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80")),
@@ -166,10 +166,10 @@ static void forms(void **state)
     char lots[2000];
     memset(lots, 'a', sizeof(lots));
     lots[sizeof(lots) - 1] = '\0';
-    assert_int_equal(on_slug(&arena, ng_str_of(lots)).len, ON_SLUG_MAX);
-    assert_int_equal(on_words(ng_str_of("one, two - three\n\xe2\x80\x94 (four) _ 5")), 5);
-    assert_int_equal(on_distance(ng_str_of("kitten"), ng_str_of("sitting"), 3), 3);
-    assert_int_equal(on_distance(ng_str_of("kitten"), ng_str_of("sitting"), 2), SIZE_MAX);
+    assert_int_equal(notes_slug(&arena, ng_str_of(lots)).len, NOTES_SLUG_MAX);
+    assert_int_equal(notes_words(ng_str_of("one, two - three\n\xe2\x80\x94 (four) _ 5")), 5);
+    assert_int_equal(notes_distance(ng_str_of("kitten"), ng_str_of("sitting"), 3), 3);
+    assert_int_equal(notes_distance(ng_str_of("kitten"), ng_str_of("sitting"), 2), SIZE_MAX);
 }
 
 static void globs(void **state)
@@ -220,17 +220,18 @@ static void globs(void **state)
         {"**/**/**/**/**/**/x", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/y", false},
     };
     (void)state;
-    assert_false(on_glob_is_wide(ng_str_of("{a,b}{c,d}")));
+    assert_false(notes_glob_is_wide(ng_str_of("{a,b}{c,d}")));
     /* Too long to be expanded: it is wide, and matches nothing. */
     static char groups[30000];
     for (size_t i = 0; i + 5 <= sizeof(groups); i += 5) {
         memcpy(groups + i, "{a,b}", 5);
     }
-    assert_true(on_glob_is_wide(on_str(groups, sizeof(groups))));
-    assert_false(on_glob(on_str(groups, sizeof(groups)), ng_str_of("a")));
-    assert_true(on_glob_is_wide(ng_str_of("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}")));
+    assert_true(notes_glob_is_wide(notes_str(groups, sizeof(groups))));
+    assert_false(notes_glob(notes_str(groups, sizeof(groups)), ng_str_of("a")));
+    assert_true(notes_glob_is_wide(ng_str_of("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}")));
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        if (on_glob(ng_str_of(cases[i].pattern), ng_str_of(cases[i].path)) != cases[i].match) {
+        if (notes_glob(ng_str_of(cases[i].pattern), ng_str_of(cases[i].path)) !=
+            cases[i].match) {
             fail_msg("%s and %s", cases[i].pattern, cases[i].path);
         }
     }
@@ -238,25 +239,26 @@ static void globs(void **state)
 
 static void json(void **state)
 {
-    struct on_buf buf;
+    struct notes_buf buf;
     (void)state;
-    on_buf_init(&buf, 100);
-    on_json_begin(&buf, '{');
-    on_json_name_c(&buf, "a\"{");
-    on_json_begin(&buf, '[');
-    on_json_int(&buf, -1);
-    on_json_text(&buf, ng_str_of("x[\n\x01\xff"));
-    on_json_bool(&buf, true);
-    on_json_end(&buf, ']');
-    on_json_name_c(&buf, "b");
-    on_json_null(&buf);
-    on_json_end(&buf, '}');
-    equal(on_buf_str(&buf), "{\"a\\\"{\":[-1,\"x[\\n\\u0001\xef\xbf\xbd\",true],\"b\":null}");
+    notes_buf_init(&buf, 100);
+    notes_json_begin(&buf, '{');
+    notes_json_name_c(&buf, "a\"{");
+    notes_json_begin(&buf, '[');
+    notes_json_int(&buf, -1);
+    notes_json_text(&buf, ng_str_of("x[\n\x01\xff"));
+    notes_json_bool(&buf, true);
+    notes_json_end(&buf, ']');
+    notes_json_name_c(&buf, "b");
+    notes_json_null(&buf);
+    notes_json_end(&buf, '}');
+    equal(notes_buf_str(&buf),
+          "{\"a\\\"{\":[-1,\"x[\\n\\u0001\xef\xbf\xbd\",true],\"b\":null}");
     for (int i = 0; i < 100; i++) {
-        on_buf_add_char(&buf, 'x');
+        notes_buf_add_char(&buf, 'x');
     }
     assert_int_equal(buf.rc, NG_ETOOLARGE);
-    on_buf_done(&buf);
+    notes_buf_done(&buf);
 }
 
 int main(void)

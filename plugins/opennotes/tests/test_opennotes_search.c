@@ -63,46 +63,47 @@ static void test_distance(void **state)
         random_word(&seed, b);
         unsigned wanted = plain_distance(a, b);
         for (unsigned most = 0; most <= 2; most++) {
-            assert_int_equal(on_fuzzy_distance(ng_str_of(a), ng_str_of(b), most),
+            assert_int_equal(notes_fuzzy_distance(ng_str_of(a), ng_str_of(b), most),
                              smaller(wanted, most + 1));
         }
     }
     /* Of characters, not bytes. */
-    assert_int_equal(on_fuzzy_distance(ng_str_of("\xc3\xa9t\xc3\xa9"), ng_str_of("ete"), 2), 2);
-    assert_int_equal(
-        on_fuzzy_distance(ng_str_of("\xe4\xbc\x9a\xe8\xad\xb0"), ng_str_of("\xe4\xbc\x9a"), 2),
-        1);
+    assert_int_equal(notes_fuzzy_distance(ng_str_of("\xc3\xa9t\xc3\xa9"), ng_str_of("ete"), 2),
+                     2);
+    assert_int_equal(notes_fuzzy_distance(ng_str_of("\xe4\xbc\x9a\xe8\xad\xb0"),
+                                          ng_str_of("\xe4\xbc\x9a"), 2),
+                     1);
 }
 
-static void expect_match(const char *query, const char *word, enum on_fuzzy_class wanted)
+static void expect_match(const char *query, const char *word, enum notes_fuzzy_class wanted)
 {
-    assert_int_equal(on_fuzzy_match(ng_str_of(query), ng_str_of(word)), wanted);
+    assert_int_equal(notes_fuzzy_match(ng_str_of(query), ng_str_of(word)), wanted);
 }
 
 static void test_classes(void **state)
 {
     (void)state;
-    expect_match("abc", "abc", ON_FUZZY_EXACT);
-    expect_match("abc", "abcdefgh", ON_FUZZY_PREFIX);
-    expect_match("abc", "acb", ON_FUZZY_EDITS);
-    expect_match("abc", "ab", ON_FUZZY_EDITS);
-    expect_match("abc", "a", ON_FUZZY_NONE);
-    expect_match("ab", "abx", ON_FUZZY_PREFIX);
-    expect_match("ab", "xb", ON_FUZZY_NONE);
-    expect_match("abcde", "xbcdx", ON_FUZZY_NONE);
-    expect_match("abcdef", "xbcdex", ON_FUZZY_EDITS);
-    expect_match("abcdef", "bacdfe", ON_FUZZY_EDITS);
-    expect_match("abcdef", "xxcdex", ON_FUZZY_NONE);
-    assert_int_equal(on_fuzzy_edits(2), 0);
-    assert_int_equal(on_fuzzy_edits(3), 1);
-    assert_int_equal(on_fuzzy_edits(5), 1);
-    assert_int_equal(on_fuzzy_edits(6), 2);
-    assert_int_equal(on_fuzzy_edits(ON_FUZZY_LETTERS_MAX), 2);
-    assert_int_equal(on_fuzzy_edits(ON_FUZZY_LETTERS_MAX + 1), 0);
-    char longest[ON_FUZZY_LETTERS_MAX + 40];
+    expect_match("abc", "abc", NOTES_FUZZY_EXACT);
+    expect_match("abc", "abcdefgh", NOTES_FUZZY_PREFIX);
+    expect_match("abc", "acb", NOTES_FUZZY_EDITS);
+    expect_match("abc", "ab", NOTES_FUZZY_EDITS);
+    expect_match("abc", "a", NOTES_FUZZY_NONE);
+    expect_match("ab", "abx", NOTES_FUZZY_PREFIX);
+    expect_match("ab", "xb", NOTES_FUZZY_NONE);
+    expect_match("abcde", "xbcdx", NOTES_FUZZY_NONE);
+    expect_match("abcdef", "xbcdex", NOTES_FUZZY_EDITS);
+    expect_match("abcdef", "bacdfe", NOTES_FUZZY_EDITS);
+    expect_match("abcdef", "xxcdex", NOTES_FUZZY_NONE);
+    assert_int_equal(notes_fuzzy_edits(2), 0);
+    assert_int_equal(notes_fuzzy_edits(3), 1);
+    assert_int_equal(notes_fuzzy_edits(5), 1);
+    assert_int_equal(notes_fuzzy_edits(6), 2);
+    assert_int_equal(notes_fuzzy_edits(NOTES_FUZZY_LETTERS_MAX), 2);
+    assert_int_equal(notes_fuzzy_edits(NOTES_FUZZY_LETTERS_MAX + 1), 0);
+    char longest[NOTES_FUZZY_LETTERS_MAX + 40];
     memset(longest, 'a', sizeof(longest));
-    assert_int_equal(on_fuzzy_distance(on_str(longest, sizeof(longest)),
-                                       on_str(longest, sizeof(longest) - 1), 2),
+    assert_int_equal(notes_fuzzy_distance(notes_str(longest, sizeof(longest)),
+                                          notes_str(longest, sizeof(longest) - 1), 2),
                      3);
 }
 
@@ -111,47 +112,47 @@ static void test_words(void **state)
     struct ng_str words[4];
     (void)state;
     struct ng_str text = ng_str_of("-a_b  \xc3\xa9t\xc3\xa9; 12x");
-    assert_int_equal(on_fuzzy_split(text, words, 4), 4);
-    assert_true(on_is(words[0], "a"));
-    assert_true(on_is(words[1], "b"));
-    assert_true(on_is(words[2], "\xc3\xa9t\xc3\xa9"));
-    assert_true(on_is(words[3], "12x"));
-    assert_int_equal(on_fuzzy_split(text, words, 2), 2);
-    assert_int_equal(on_fuzzy_split(ng_str_of("!?"), words, 4), 0);
-    assert_int_equal(on_fuzzy_split(ng_str_of(""), words, 4), 0);
+    assert_int_equal(notes_fuzzy_split(text, words, 4), 4);
+    assert_true(notes_is(words[0], "a"));
+    assert_true(notes_is(words[1], "b"));
+    assert_true(notes_is(words[2], "\xc3\xa9t\xc3\xa9"));
+    assert_true(notes_is(words[3], "12x"));
+    assert_int_equal(notes_fuzzy_split(text, words, 2), 2);
+    assert_int_equal(notes_fuzzy_split(ng_str_of("!?"), words, 4), 0);
+    assert_int_equal(notes_fuzzy_split(ng_str_of(""), words, 4), 0);
 }
 
-static void expect_condition(const char *text, enum on_field field, enum on_operator op,
+static void expect_condition(const char *text, enum notes_field field, enum notes_operator op,
                              const char *key, const char *value)
 {
-    struct on_filter_condition condition;
-    assert_null(on_filter_parse(ng_str_of(text), &condition));
+    struct notes_filter_condition condition;
+    assert_null(notes_filter_parse(ng_str_of(text), &condition));
     assert_int_equal(condition.field, field);
     assert_int_equal(condition.op, op);
-    assert_true(on_is(condition.key, key));
-    assert_true(on_is(condition.value, value));
+    assert_true(notes_is(condition.key, key));
+    assert_true(notes_is(condition.value, value));
 }
 
 static void test_conditions(void **state)
 {
-    struct on_filter_condition condition;
+    struct notes_filter_condition condition;
     (void)state;
-    expect_condition("data.status=open", ON_FIELD_DATA, ON_EQUAL, "status", "open");
-    expect_condition(" data.a.b  !=  x y ", ON_FIELD_DATA, ON_UNEQUAL, "a.b", "x y");
-    expect_condition("data.due date<=\"2026-01-01\"", ON_FIELD_DATA, ON_LESS_EQUAL, "due date",
-                     "2026-01-01");
-    expect_condition("data.tag~x", ON_FIELD_TAGS, ON_CONTAINS, "tag", "x");
-    expect_condition("data.tags=a=b", ON_FIELD_TAGS, ON_EQUAL, "tags", "a=b");
-    expect_condition("title='=x'", ON_FIELD_TITLE, ON_EQUAL, "", "=x");
-    expect_condition("title=", ON_FIELD_TITLE, ON_EQUAL, "", "");
-    expect_condition("links-to=a.md", ON_FIELD_LINKS_TO, ON_EQUAL, "", "a.md");
-    expect_condition("linked-by!=a", ON_FIELD_LINKED_BY, ON_UNEQUAL, "", "a");
-    expect_condition("path>=x", ON_FIELD_PATH, ON_GREATER_EQUAL, "", "x");
-    assert_null(on_filter_parse(ng_str_of("data.n>2.5"), &condition));
+    expect_condition("data.status=open", NOTES_FIELD_DATA, NOTES_EQUAL, "status", "open");
+    expect_condition(" data.a.b  !=  x y ", NOTES_FIELD_DATA, NOTES_UNEQUAL, "a.b", "x y");
+    expect_condition("data.due date<=\"2026-01-01\"", NOTES_FIELD_DATA, NOTES_LESS_EQUAL,
+                     "due date", "2026-01-01");
+    expect_condition("data.tag~x", NOTES_FIELD_TAGS, NOTES_CONTAINS, "tag", "x");
+    expect_condition("data.tags=a=b", NOTES_FIELD_TAGS, NOTES_EQUAL, "tags", "a=b");
+    expect_condition("title='=x'", NOTES_FIELD_TITLE, NOTES_EQUAL, "", "=x");
+    expect_condition("title=", NOTES_FIELD_TITLE, NOTES_EQUAL, "", "");
+    expect_condition("links-to=a.md", NOTES_FIELD_LINKS_TO, NOTES_EQUAL, "", "a.md");
+    expect_condition("linked-by!=a", NOTES_FIELD_LINKED_BY, NOTES_UNEQUAL, "", "a");
+    expect_condition("path>=x", NOTES_FIELD_PATH, NOTES_GREATER_EQUAL, "", "x");
+    assert_null(notes_filter_parse(ng_str_of("data.n>2.5"), &condition));
     assert_true(condition.is_number && condition.number > 2.4 && condition.number < 2.6);
-    assert_null(on_filter_parse(ng_str_of("data.n>'2.5'"), &condition));
+    assert_null(notes_filter_parse(ng_str_of("data.n>'2.5'"), &condition));
     assert_false(condition.is_number);
-    assert_null(on_filter_parse(ng_str_of("data.n>1e999"), &condition));
+    assert_null(notes_filter_parse(ng_str_of("data.n>1e999"), &condition));
     assert_false(condition.is_number);
     static const char *const bad[] = {
         "",          "x",         "=",         "=x",         "data.=x",
@@ -159,7 +160,7 @@ static void test_conditions(void **state)
         "data.x!1",  "path=",     "links-to=", "links-to>x", "linked-by<=x",
         "data.x<>1"};
     for (size_t i = 0; i < NG_COUNT(bad); i++) {
-        assert_non_null(on_filter_parse(ng_str_of(bad[i]), &condition));
+        assert_non_null(notes_filter_parse(ng_str_of(bad[i]), &condition));
     }
 }
 

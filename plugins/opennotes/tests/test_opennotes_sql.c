@@ -50,7 +50,7 @@ static void test_notes(void **state)
                 "read_markdown('**') b ON a.size + 10 = b.size ORDER BY 1",
                 "[{\"x\":\"a.md\",\"y\":\"dir/b.md\"},{\"x\":\"dir/b.md\",\"y\":\"dir/sub/"
                 "c.md\"}]");
-    expect_fail(f, "SELECT file_path FROM read_markdown(NULL || 'x')", ON_ESQL, "one glob");
+    expect_fail(f, "SELECT file_path FROM read_markdown(NULL || 'x')", NOTES_ESQL, "one glob");
 }
 
 static void test_markdown_tables(void **state)
@@ -129,7 +129,7 @@ static void test_values(void **state)
 static void test_params(void **state)
 {
     struct fixture *f = *state;
-    const struct on_sql_param params[] = {
+    const struct notes_sql_param params[] = {
         {ng_str_of("who"), ng_str_of("x'; DROP"), false},
         {ng_str_of("n"), ng_str_of("7"), true},
         {ng_str_of("r"), ng_str_of("1.5"), true},
@@ -137,16 +137,17 @@ static void test_params(void **state)
     };
     struct outcome outcome = run_with(
         f,
-        (struct on_sql){.text = ng_str_of("SELECT :who a, @n + 1 b, $r c, :none d, :who e"),
-                        .params = params,
-                        .param_count = NG_COUNT(params)},
+        (struct notes_sql){.text = ng_str_of("SELECT :who a, @n + 1 b, $r c, :none d, :who e"),
+                           .params = params,
+                           .param_count = NG_COUNT(params)},
         whole);
     assert_int_equal(outcome.rc, NG_OK);
-    assert_true(on_begins(outcome.text, "{\"results\":[{\"a\":\"x'; DROP\",\"b\":8,\"c\":1.5,"
-                                        "\"d\":null,\"e\":\"x'; DROP\"}]"));
+    assert_true(notes_begins(outcome.text,
+                             "{\"results\":[{\"a\":\"x'; DROP\",\"b\":8,\"c\":1.5,"
+                             "\"d\":null,\"e\":\"x'; DROP\"}]"));
     done(&outcome);
-    expect_fail(f, "SELECT :other", ON_ESQL, ":other has no value");
-    expect_fail(f, "SELECT ?", ON_ESQL, "? has no value");
+    expect_fail(f, "SELECT :other", NOTES_ESQL, ":other has no value");
+    expect_fail(f, "SELECT ?", NOTES_ESQL, "? has no value");
 }
 
 /* ---- paging ---- */
@@ -191,12 +192,13 @@ static void test_paging(void **state)
 static void test_weight(void **state)
 {
     (void)state;
-    assert_true(on_sql_weight(ng_str_of("SELECT * FROM read_markdown('**/*.md')")) < 1000);
-    uint64_t once = on_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT * FROM a"));
+    assert_true(notes_sql_weight(ng_str_of("SELECT * FROM read_markdown('**/*.md')")) < 1000);
+    uint64_t once =
+        notes_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT * FROM a"));
     uint64_t thrice =
-        on_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT * FROM a, a, a"));
+        notes_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT * FROM a, a, a"));
     uint64_t named =
-        on_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT a.x, a.y FROM a"));
+        notes_sql_weight(ng_str_of("WITH a AS (SELECT 1, 2, 3, 4) SELECT a.x, a.y FROM a"));
     assert_true(thrice > once + 20);
     assert_true(named < thrice);
 }
@@ -205,18 +207,19 @@ static void test_tokens(void **state)
 {
     (void)state;
     struct ng_str sql = ng_str_of("a'b''c'\"d\"\"\"[e]`f`1x::/*g*/--h\n.");
-    static const enum on_token_kind kinds[] = {
-        ON_TOKEN_WORD,   ON_TOKEN_STRING, ON_TOKEN_QUOTED, ON_TOKEN_BRACKET, ON_TOKEN_QUOTED,
-        ON_TOKEN_NUMBER, ON_TOKEN_MARK,   ON_TOKEN_MARK,   ON_TOKEN_END,     ON_TOKEN_END,
+    static const enum notes_token_kind kinds[] = {
+        NOTES_TOKEN_WORD,   NOTES_TOKEN_STRING, NOTES_TOKEN_QUOTED, NOTES_TOKEN_BRACKET,
+        NOTES_TOKEN_QUOTED, NOTES_TOKEN_NUMBER, NOTES_TOKEN_MARK,   NOTES_TOKEN_MARK,
+        NOTES_TOKEN_END,    NOTES_TOKEN_END,
     };
     size_t at = 0;
     for (size_t i = 0; i < NG_COUNT(kinds); i++) {
-        assert_int_equal(on_token_next(sql, &at).kind, kinds[i]);
+        assert_int_equal(notes_token_next(sql, &at).kind, kinds[i]);
     }
     static const char *const open[] = {"'a", "\"", "[x", "`", "/*", "--", "'a''"};
     for (size_t i = 0; i < NG_COUNT(open); i++) {
         at = 0;
-        while (on_token_next(ng_str_of(open[i]), &at).kind != ON_TOKEN_END) {
+        while (notes_token_next(ng_str_of(open[i]), &at).kind != NOTES_TOKEN_END) {
         }
         assert_int_equal(at, strlen(open[i]));
     }

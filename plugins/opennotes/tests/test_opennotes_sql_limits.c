@@ -142,7 +142,7 @@ static void test_forbidden(void **state)
 {
     struct fixture *f = *state;
     for (size_t i = 0; i < NG_COUNT(forbidden); i++) {
-        expect_fail(f, forbidden[i], ON_ESQL, "Invalid SQL query: ");
+        expect_fail(f, forbidden[i], NOTES_ESQL, "Invalid SQL query: ");
     }
     /* The index is as it was. */
     sqlite3_stmt *statement = NULL;
@@ -231,7 +231,7 @@ static void add_big_note(struct fixture *fixture)
 static void expect_stop(struct fixture *fixture, const char *sql, const char *message)
 {
     struct outcome outcome = run(fixture, sql, little);
-    assert_int_equal(outcome.rc, ON_ESQL);
+    assert_int_equal(outcome.rc, NOTES_ESQL);
     assert_non_null(strstr(outcome.message, message));
     done(&outcome);
 }
@@ -252,41 +252,42 @@ static void test_rows_and_bytes(void **state)
     assert_int_equal(outcome.rc, NG_OK);
     assert_int_equal(outcome.total, 100000);
     done(&outcome);
-    expect_fail(f, COUNT_UP("100001") "SELECT i FROM n", ON_ESQL, "more than 100,000 rows");
+    expect_fail(f, COUNT_UP("100001") "SELECT i FROM n", NOTES_ESQL, "more than 100,000 rows");
     expect_stop(f, COUNT_UP("100") "SELECT printf('%.400000c', 'x') FROM n",
                 "larger than 16 MiB");
-    expect_fail(f, "SELECT zeroblob(20000000)", ON_ESQL, "too big");
-    expect_fail(f, "SELECT hex(zeroblob(16000000))", ON_ESQL, "too big");
-    expect_fail(f, "SELECT replace(hex(zeroblob(8000)), '0', printf('%.9999c', 'x'))", ON_ESQL,
-                "too big");
+    expect_fail(f, "SELECT zeroblob(20000000)", NOTES_ESQL, "too big");
+    expect_fail(f, "SELECT hex(zeroblob(16000000))", NOTES_ESQL, "too big");
+    expect_fail(f, "SELECT replace(hex(zeroblob(8000)), '0', printf('%.9999c', 'x'))",
+                NOTES_ESQL, "too big");
     /* One call would append gigabytes, character by character, and nothing would stop it. */
     expect_fail(f,
                 "SELECT printf('%.*c%.*c%.*c%.*c', 2000000000, 'x', 2000000000, 'x', "
                 "2000000000, 'x', 2000000000, 'x')",
-                ON_ESQL, "too big");
-    expect_fail(f, "SELECT format('%2000000000d', 1)", ON_ESQL, "too big");
-    expect_fail(f, "SELECT printf('%.99999999999999999999f', 1)", ON_ESQL, "too big");
-    expect_fail(f, "SELECT printf('%-*s', -9223372036854775807 - 1, 'x')", ON_ESQL, "too big");
-    expect_fail(f, "SELECT printf('%.9000000c%.9000000c', 'x', 'y')", ON_ESQL, "too big");
+                NOTES_ESQL, "too big");
+    expect_fail(f, "SELECT format('%2000000000d', 1)", NOTES_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%.99999999999999999999f', 1)", NOTES_ESQL, "too big");
+    expect_fail(f, "SELECT printf('%-*s', -9223372036854775807 - 1, 'x')", NOTES_ESQL,
+                "too big");
+    expect_fail(f, "SELECT printf('%.9000000c%.9000000c', 'x', 'y')", NOTES_ESQL, "too big");
     /* Sorting 3 * 10^3 values of 10 kB takes 30 MB of temporary storage. */
     expect_stop(f,
                 COUNT_UP("3000") "SELECT count(*) FROM (SELECT i, randomblob(10000) b FROM n "
                                  "ORDER BY b LIMIT -1 OFFSET 1)",
                 "more than 16 MiB");
     /* As many large values at once as a row holds. */
-    struct on_buf sql;
-    on_buf_init(&sql, 100000);
-    on_buf_add_c(&sql, "SELECT length(a1) FROM (SELECT ");
+    struct notes_buf sql;
+    notes_buf_init(&sql, 100000);
+    notes_buf_add_c(&sql, "SELECT length(a1) FROM (SELECT ");
     for (int i = 1; i <= 40; i++) {
-        on_buf_printf(&sql, "%srandomblob(1600000 - %d) a%d", i > 1 ? "," : "", i, i);
+        notes_buf_printf(&sql, "%srandomblob(1600000 - %d) a%d", i > 1 ? "," : "", i, i);
     }
-    on_buf_add_c(&sql, ") WHERE length(a1) > 0");
+    notes_buf_add_c(&sql, ") WHERE length(a1) > 0");
     for (int i = 2; i <= 40; i++) {
-        on_buf_printf(&sql, " AND a1 <> a%d", i);
+        notes_buf_printf(&sql, " AND a1 <> a%d", i);
     }
-    on_buf_add_char(&sql, '\0');
+    notes_buf_add_char(&sql, '\0');
     expect_stop(f, sql.data, "more than 16 MiB");
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
 }
 
 /* Statements that would run for minutes or for ever: they end, each with QUERY_TIMEOUT. (How
@@ -358,82 +359,82 @@ static void test_cut_content(void **state)
 
 /* Statements that SQLite would copy into each other before it runs them. */
 /* Each table joins the one before it with itself. */
-static void add_joins(struct on_buf *sql)
+static void add_joins(struct notes_buf *sql)
 {
-    on_buf_add_c(sql, "WITH a0(x) AS (SELECT 1)");
+    notes_buf_add_c(sql, "WITH a0(x) AS (SELECT 1)");
     for (int i = 1; i <= 40; i++) {
-        on_buf_printf(sql, ", a%d AS (SELECT p.x FROM a%d p, a%d q)", i, i - 1, i - 1);
+        notes_buf_printf(sql, ", a%d AS (SELECT p.x FROM a%d p, a%d q)", i, i - 1, i - 1);
     }
-    on_buf_add_c(sql, " SELECT count(*) FROM a40");
+    notes_buf_add_c(sql, " SELECT count(*) FROM a40");
 }
 
 /* The same, below another table, and with every way to write a name. */
-static void add_quoted_joins(struct on_buf *sql)
+static void add_quoted_joins(struct notes_buf *sql)
 {
-    on_buf_add_c(sql, "WITH z AS (WITH a0(x) AS (SELECT 1)");
+    notes_buf_add_c(sql, "WITH z AS (WITH a0(x) AS (SELECT 1)");
     for (int i = 1; i <= 40; i++) {
-        on_buf_printf(sql, ", \"a%d\"(y) AS NOT MATERIALIZED (SELECT 1 FROM [a%d], `a%d`)", i,
-                      i - 1, i - 1);
+        notes_buf_printf(sql, ", \"a%d\"(y) AS NOT MATERIALIZED (SELECT 1 FROM [a%d], `a%d`)",
+                         i, i - 1, i - 1);
     }
-    on_buf_add_c(sql, " SELECT * FROM a40) SELECT * FROM z");
+    notes_buf_add_c(sql, " SELECT * FROM a40) SELECT * FROM z");
 }
 
 /* A long term that the arguments of a function repeat. */
-static void add_long_terms(struct on_buf *sql)
+static void add_long_terms(struct notes_buf *sql)
 {
-    on_buf_add_c(sql, "SELECT 1");
+    notes_buf_add_c(sql, "SELECT 1");
     for (int i = 0; i < 12000; i++) {
-        on_buf_add_c(sql, i % 100 == 99 ? "+(1)" : "+1");
+        notes_buf_add_c(sql, i % 100 == 99 ? "+(1)" : "+1");
     }
-    on_buf_add_c(sql, " AS x ORDER BY max(x");
+    notes_buf_add_c(sql, " AS x ORDER BY max(x");
     for (int i = 0; i < 12000; i++) {
-        on_buf_add_c(sql, ",x");
+        notes_buf_add_c(sql, ",x");
     }
-    on_buf_add_c(sql, ")");
+    notes_buf_add_c(sql, ")");
 }
 
 static void test_bombs(void **state)
 {
     struct fixture *f = *state;
-    static void (*const bombs[])(struct on_buf *) = {add_joins, add_quoted_joins,
-                                                     add_long_terms};
-    struct on_buf sql;
-    on_buf_init(&sql, 200000);
+    static void (*const bombs[])(struct notes_buf *) = {add_joins, add_quoted_joins,
+                                                        add_long_terms};
+    struct notes_buf sql;
+    notes_buf_init(&sql, 200000);
     for (size_t i = 0; i < NG_COUNT(bombs); i++) {
-        on_buf_clear(&sql);
+        notes_buf_clear(&sql);
         bombs[i](&sql);
-        on_buf_add_char(&sql, '\0');
-        expect_fail(f, sql.data, ON_ESQL, "too complex");
+        notes_buf_add_char(&sql, '\0');
+        expect_fail(f, sql.data, NOTES_ESQL, "too complex");
     }
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
 }
 
 /* What is long alone runs, or is refused, and soon. */
 static void test_long(void **state)
 {
     struct fixture *f = *state;
-    struct on_buf sql;
-    on_buf_init(&sql, 200000);
-    on_buf_add_c(&sql, "WITH a0 AS (SELECT 1 AS x)");
+    struct notes_buf sql;
+    notes_buf_init(&sql, 200000);
+    notes_buf_add_c(&sql, "WITH a0 AS (SELECT 1 AS x)");
     for (int i = 1; i <= 50; i++) {
-        on_buf_printf(&sql, ", a%d AS (SELECT x + x + x + x AS x FROM a%d WHERE x + x > 0)", i,
-                      i - 1);
+        notes_buf_printf(&sql, ", a%d AS (SELECT x + x + x + x AS x FROM a%d WHERE x + x > 0)",
+                         i, i - 1);
     }
-    on_buf_add_c(&sql, " SELECT x FROM a50");
-    on_buf_add_char(&sql, '\0');
+    notes_buf_add_c(&sql, " SELECT x FROM a50");
+    notes_buf_add_char(&sql, '\0');
     struct outcome outcome = run(f, sql.data, whole);
-    assert_true(outcome.rc == NG_OK || outcome.rc == ON_ESQL);
+    assert_true(outcome.rc == NG_OK || outcome.rc == NOTES_ESQL);
     done(&outcome);
 
-    on_buf_clear(&sql);
-    on_buf_add_c(&sql, "SELECT 1 WHERE 'x' IN ('0'");
+    notes_buf_clear(&sql);
+    notes_buf_add_c(&sql, "SELECT 1 WHERE 'x' IN ('0'");
     for (int i = 0; i < 9000; i++) {
-        on_buf_printf(&sql, ",'%d'", i);
+        notes_buf_printf(&sql, ",'%d'", i);
     }
-    on_buf_add_c(&sql, ")");
-    on_buf_add_char(&sql, '\0');
+    notes_buf_add_c(&sql, ")");
+    notes_buf_add_char(&sql, '\0');
     expect_rows(f, sql.data, "[]");
-    on_buf_done(&sql);
+    notes_buf_done(&sql);
 }
 
 static void test_deep(void **state)
@@ -444,13 +445,13 @@ static void test_deep(void **state)
     memset(deep, '(', 89999);
     memcpy(deep, "SELECT ", 7);
     deep[89999] = '\0';
-    expect_fail(f, deep, ON_ESQL, "Invalid SQL query: ");
+    expect_fail(f, deep, NOTES_ESQL, "Invalid SQL query: ");
     memset(deep, '-', 89999);
     memcpy(deep, "SELECT 1", 8);
     for (size_t i = 9; i < 89999; i += 2) {
         deep[i] = ' ';
     }
-    expect_fail(f, deep, ON_ESQL, "Invalid SQL query: ");
+    expect_fail(f, deep, NOTES_ESQL, "Invalid SQL query: ");
     free(deep);
 }
 

@@ -45,33 +45,34 @@ int teardown(void **state)
 
 const struct page whole = {1000, 0, (size_t)16 * 1024 * 1024, LONG_MS, 0};
 
-struct outcome run_with(struct fixture *fixture, struct on_sql sql, struct page page)
+struct outcome run_with(struct fixture *fixture, struct notes_sql sql, struct page page)
 {
     struct outcome outcome = {.call = harness_new_call(&fixture->harness)};
     struct ng_call *call = &outcome.call->pub;
-    const struct on_budget budget = {page.bytes, 1000000};
-    struct on_answer answer;
+    const struct notes_budget budget = {page.bytes, 1000000};
+    struct notes_answer answer;
     sql.timeout_ms = page.timeout_ms;
     sql.bytes_max = page.bytes_max;
-    on_answer_begin(&answer, call, &budget, page.limit, page.offset);
-    on_answer_list(&answer, "results");
-    outcome.rc = on_sql_run(call, fixture->index, &sql, &answer, &outcome.total);
+    notes_answer_begin(&answer, call, &budget, page.limit, page.offset);
+    notes_answer_list(&answer, "results");
+    outcome.rc = notes_sql_run(call, fixture->index, &sql, &answer, &outcome.total);
     if (outcome.rc == NG_OK) {
-        on_answer_list_end(&answer);
-        assert_int_equal(on_answer_end(&answer, outcome.total), NG_OK);
+        notes_answer_list_end(&answer);
+        assert_int_equal(notes_answer_end(&answer, outcome.total), NG_OK);
         call_complete_result(outcome.call);
-        outcome.text = outcome.call->work.text;
+        outcome.text = outcome.call->staged.text;
         outcome.message = outcome.hint = "";
     } else {
-        on_answer_drop(&answer);
+        notes_answer_drop(&answer);
         outcome.message = call->host
-                              ->format(call, "%.*s", (int)outcome.call->work.message.len,
-                                       outcome.call->work.message.data)
+                              ->format(call, "%.*s", (int)outcome.call->staged.message.len,
+                                       outcome.call->staged.message.data)
                               .data;
         outcome.hint =
             call->host
-                ->format(call, "%.*s", (int)outcome.call->work.hint.len,
-                         outcome.call->work.hint.len > 0 ? outcome.call->work.hint.data : "")
+                ->format(call, "%.*s", (int)outcome.call->staged.hint.len,
+                         outcome.call->staged.hint.len > 0 ? outcome.call->staged.hint.data
+                                                           : "")
                 .data;
     }
     return outcome;
@@ -79,7 +80,7 @@ struct outcome run_with(struct fixture *fixture, struct on_sql sql, struct page 
 
 struct outcome run(struct fixture *fixture, const char *sql, struct page page)
 {
-    return run_with(fixture, (struct on_sql){.text = ng_str_of(sql)}, page);
+    return run_with(fixture, (struct notes_sql){.text = ng_str_of(sql)}, page);
 }
 
 void done(struct outcome *outcome)
@@ -95,10 +96,10 @@ void expect_rows(struct fixture *fixture, const char *sql, const char *rows)
     }
     assert_int_equal(outcome.rc, NG_OK);
     struct ng_str begin = ng_str_of("{\"results\":");
-    size_t end = on_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
+    size_t end = notes_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
     assert_true(end != SIZE_MAX);
-    struct ng_str got = on_str(outcome.text.data + begin.len, end - begin.len);
-    if (!on_is(got, rows)) {
+    struct ng_str got = notes_str(outcome.text.data + begin.len, end - begin.len);
+    if (!notes_is(got, rows)) {
         print_error("%s\n  gave   %.*s\n  wanted %s\n", sql, (int)got.len, got.data, rows);
         fail();
     }
@@ -120,7 +121,7 @@ void expect_fail(struct fixture *fixture, const char *sql, int rc, const char *p
 void expect_hint(struct fixture *fixture, const char *sql, const char *part)
 {
     struct outcome outcome = run(fixture, sql, whole);
-    bool told = outcome.rc == ON_ESQL && strstr(outcome.hint, part) != NULL;
+    bool told = outcome.rc == NOTES_ESQL && strstr(outcome.hint, part) != NULL;
     if (!told) {
         print_error("%s\n  %d %s\n  hint %s\n  wanted %s\n", sql, outcome.rc, outcome.message,
                     outcome.hint, part);

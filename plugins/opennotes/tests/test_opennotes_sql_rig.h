@@ -36,7 +36,7 @@ struct page {
 };
 
 extern const struct page whole;
-struct outcome run_with(struct fixture *fixture, struct on_sql sql, struct page page);
+struct outcome run_with(struct fixture *fixture, struct notes_sql sql, struct page page);
 struct outcome run(struct fixture *fixture, const char *sql, struct page page);
 void done(struct outcome *outcome);
 void expect_rows(struct fixture *fixture, const char *sql, const char *rows);

@@ -77,31 +77,31 @@ static void leave(const struct folder *folder, int left)
 static void test_one_file(void **state)
 {
     struct folder *folder = *state;
-    struct on_stat stat;
+    struct notes_stat stat;
     bool loose = false;
     leave(folder, 0);
-    assert_int_equal(on_tree_stat(folder->fd, "a.md", &stat, &loose), NG_EBUSY);
-    assert_int_equal(on_tree_stat(folder->fd, "link.md", &stat, &loose), NG_EBUSY);
+    assert_int_equal(notes_tree_stat(folder->fd, "a.md", &stat, &loose), NG_EBUSY);
+    assert_int_equal(notes_tree_stat(folder->fd, "link.md", &stat, &loose), NG_EBUSY);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &folder->limit), 0);
-    assert_int_equal(on_tree_stat(folder->fd, "a.md", &stat, &loose), NG_OK);
-    assert_int_equal(on_tree_stat(folder->fd, "none.md", &stat, &loose), NG_ENOTFOUND);
+    assert_int_equal(notes_tree_stat(folder->fd, "a.md", &stat, &loose), NG_OK);
+    assert_int_equal(notes_tree_stat(folder->fd, "none.md", &stat, &loose), NG_ENOTFOUND);
 }
 
 static void test_all_files(void **state)
 {
     struct folder *folder = *state;
-    struct on_tree_walk walk = {.root_fd = folder->fd};
-    struct on_tree tree;
+    struct notes_tree_walk walk = {.root_fd = folder->fd};
+    struct notes_tree tree;
     for (int left = 0; left < 4; left++) {
         leave(folder, left);
-        int rc = on_tree_read(&walk, &tree);
+        int rc = notes_tree_read(&walk, &tree);
         assert_true(rc == NG_EBUSY || (rc == NG_OK && tree.file_count == 3));
-        on_tree_done(&tree);
+        notes_tree_done(&tree);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &folder->limit), 0);
     }
-    assert_int_equal(on_tree_read(&walk, &tree), NG_OK);
+    assert_int_equal(notes_tree_read(&walk, &tree), NG_OK);
     assert_int_equal(tree.file_count, 3);
-    on_tree_done(&tree);
+    notes_tree_done(&tree);
 }
 
 int main(void)

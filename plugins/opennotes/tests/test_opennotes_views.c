@@ -204,9 +204,9 @@ static void own(void **state)
 static void statements(void **state)
 {
     struct fixture *fixture = *state;
-    char day[ON_TIME_SIZE];
+    char day[NOTES_TIME_SIZE];
     char wanted[200];
-    assert_true(on_view_time(ng_str_of("today"), (int64_t)time(NULL) * 1000, day));
+    assert_true(notes_view_time(ng_str_of("today"), (int64_t)time(NULL) * 1000, day));
     (void)snprintf(wanted, sizeof(wanted), "{\"title\":\"a\",\"day\":\"%.4s", day);
     fixture_says(fixture, VIEWS, "{\"view\":\"sql\",\"params\":{\"t\":\"d\"}}",
                  (const char *const[]){wanted, "{\"title\":\"b\"", "{\"title\":\"d\"",
@@ -237,10 +237,10 @@ static void faulty(void **state)
 
 static void time_is(const char *name, const char *now, const char *wanted)
 {
-    char out[ON_TIME_SIZE];
+    char out[NOTES_TIME_SIZE];
     int64_t ms = 0;
-    assert_true(on_time_parse(ng_str_of(now), &ms));
-    if (!on_view_time(ng_str_of(name), ms, out)) {
+    assert_true(notes_time_parse(ng_str_of(now), &ms));
+    if (!notes_view_time(ng_str_of(name), ms, out)) {
         fail_msg("%s is no time", name);
     }
     assert_string_equal(out, wanted);
@@ -250,7 +250,7 @@ static void times(void **state)
 {
     static const char *const none[] = {
         "", "env:HOME", "todayx", "today+", "today+x", "year+1", "today+99999999999", "now-1"};
-    char out[ON_TIME_SIZE];
+    char out[NOTES_TIME_SIZE];
     (void)state;
     time_is("today", "2026-01-31T10:00", "2026-01-31");
     time_is("today+1", "2026-01-31T10:00", "2026-02-01");
@@ -274,7 +274,7 @@ static void times(void **state)
     time_is("end_of_quarter", "2026-12-31T10:00", "2026-12-31");
     time_is("year", "2026-12-31T23:30", "2026");
     for (size_t i = 0; i < NG_COUNT(none); i++) {
-        assert_false(on_view_time(ng_str_of(none[i]), 0, out));
+        assert_false(notes_view_time(ng_str_of(none[i]), 0, out));
     }
 }
 

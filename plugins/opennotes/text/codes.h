@@ -8,19 +8,19 @@
 /* Codes of this plugin's own, in the order of its descriptor. Others are the core's:
  * INVALID_PARAMS is NG_EINVAL, PATH_TRAVERSAL is NG_ETRAVERSAL, QUERY_TIMEOUT is
  * NG_EQUERYTIMEOUT. */
-#define ON_ENOTEBOOK (NG_EPLUGIN - 0)   /* NOTEBOOK_NOT_FOUND */
-#define ON_ENOTE (NG_EPLUGIN - 1)       /* NOTE_NOT_FOUND */
-#define ON_EVIEW (NG_EPLUGIN - 2)       /* VIEW_NOT_FOUND */
-#define ON_ETEMPLATE (NG_EPLUGIN - 3)   /* TEMPLATE_NOT_FOUND */
-#define ON_ESECTION (NG_EPLUGIN - 4)    /* SECTION_NOT_FOUND */
-#define ON_ESQL (NG_EPLUGIN - 5)        /* INVALID_SQL */
-#define ON_EEXISTS (NG_EPLUGIN - 6)     /* NOTE_EXISTS */
-#define ON_EPATH (NG_EPLUGIN - 7)       /* NOTE_INVALID_PATH */
-#define ON_ECONFIG (NG_EPLUGIN - 8)     /* NOTEBOOK_CONFIG_ERROR */
-#define ON_EVIEWPARAMS (NG_EPLUGIN - 9) /* VIEW_INVALID_PARAMS */
-#define ON_ENOTTEXT (NG_EPLUGIN - 10)   /* NOT_TEXT */
+#define NOTES_ENOTEBOOK (NG_EPLUGIN - 0)   /* NOTEBOOK_NOT_FOUND */
+#define NOTES_ENOTE (NG_EPLUGIN - 1)       /* NOTE_NOT_FOUND */
+#define NOTES_EVIEW (NG_EPLUGIN - 2)       /* VIEW_NOT_FOUND */
+#define NOTES_ETEMPLATE (NG_EPLUGIN - 3)   /* TEMPLATE_NOT_FOUND */
+#define NOTES_ESECTION (NG_EPLUGIN - 4)    /* SECTION_NOT_FOUND */
+#define NOTES_ESQL (NG_EPLUGIN - 5)        /* INVALID_SQL */
+#define NOTES_EEXISTS (NG_EPLUGIN - 6)     /* NOTE_EXISTS */
+#define NOTES_EPATH (NG_EPLUGIN - 7)       /* NOTE_INVALID_PATH */
+#define NOTES_ECONFIG (NG_EPLUGIN - 8)     /* NOTEBOOK_CONFIG_ERROR */
+#define NOTES_EVIEWPARAMS (NG_EPLUGIN - 9) /* VIEW_INVALID_PARAMS */
+#define NOTES_ENOTTEXT (NG_EPLUGIN - 10)   /* NOT_TEXT */
 
 /* The collection of the events of notes that tools write (struct ng_file_edit). */
-#define ON_COLLECTION "notes"
+#define NOTES_COLLECTION "notes"
 
 #endif

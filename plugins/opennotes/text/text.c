@@ -12,37 +12,37 @@
 #define BUF_FIRST 512
 #define DISTANCE_BYTES_MAX 64
 
-int on_fail_memory(struct ng_call *call)
+int notes_fail_memory(struct ng_call *call)
 {
     return ng_fail(call, NG_EINTERNAL, "Out of memory.");
 }
 
 /* ---- strings */
 
-bool on_equal(struct ng_str a, struct ng_str b)
+bool notes_equal(struct ng_str a, struct ng_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-bool on_is(struct ng_str a, const char *text)
+bool notes_is(struct ng_str a, const char *text)
 {
-    return on_equal(a, ng_str_of(text));
+    return notes_equal(a, ng_str_of(text));
 }
 
-int on_compare(struct ng_str a, struct ng_str b)
+int notes_compare(struct ng_str a, struct ng_str b)
 {
     size_t len = a.len < b.len ? a.len : b.len;
     int order = len == 0 ? 0 : memcmp(a.data, b.data, len);
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-bool on_begins(struct ng_str text, const char *beginning)
+bool notes_begins(struct ng_str text, const char *beginning)
 {
     size_t len = strlen(beginning);
     return text.len >= len && (len == 0 || memcmp(text.data, beginning, len) == 0);
 }
 
-bool on_ends(struct ng_str text, const char *ending)
+bool notes_ends(struct ng_str text, const char *ending)
 {
     size_t len = strlen(ending);
     return text.len >= len &&
@@ -54,7 +54,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-struct ng_str on_trim(struct ng_str text)
+struct ng_str notes_trim(struct ng_str text)
 {
     while (text.len > 0 && is_blank(text.data[0])) {
         text.data++;
@@ -66,7 +66,7 @@ struct ng_str on_trim(struct ng_str text)
     return text;
 }
 
-size_t on_find(struct ng_str text, struct ng_str needle, size_t from)
+size_t notes_find(struct ng_str text, struct ng_str needle, size_t from)
 {
     if (needle.len == 0 || from > text.len || text.len - from < needle.len) {
         return SIZE_MAX;
@@ -75,7 +75,7 @@ size_t on_find(struct ng_str text, struct ng_str needle, size_t from)
     return at == NULL ? SIZE_MAX : (size_t)(at - text.data);
 }
 
-size_t on_distance(struct ng_str a, struct ng_str b, size_t most)
+size_t notes_distance(struct ng_str a, struct ng_str b, size_t most)
 {
     size_t row[DISTANCE_BYTES_MAX + 1];
     if (a.len > DISTANCE_BYTES_MAX || b.len > DISTANCE_BYTES_MAX) {
@@ -100,8 +100,8 @@ size_t on_distance(struct ng_str a, struct ng_str b, size_t most)
 
 /* ---- arena */
 
-struct on_block {
-    struct on_block *older;
+struct notes_block {
+    struct notes_block *older;
     size_t used, size;
 };
 
@@ -110,45 +110,45 @@ static size_t align(size_t bytes)
     return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
 }
 
-#define BLOCK_HEAD ((sizeof(struct on_block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN)
+#define BLOCK_HEAD ((sizeof(struct notes_block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN)
 
-void on_arena_init(struct on_arena *arena, size_t max)
+void notes_arena_init(struct notes_arena *arena, size_t max)
 {
-    *arena = (struct on_arena){.max = max};
+    *arena = (struct notes_arena){.max = max};
 }
 
-void on_arena_done(struct on_arena *arena)
+void notes_arena_done(struct notes_arena *arena)
 {
     while (arena->blocks != NULL) {
-        struct on_block *older = arena->blocks->older;
+        struct notes_block *older = arena->blocks->older;
         free(arena->blocks);
         arena->blocks = older;
     }
     arena->used = 0;
 }
 
-void on_arena_reset(struct on_arena *arena)
+void notes_arena_reset(struct notes_arena *arena)
 {
-    struct on_block *keep = arena->blocks;
+    struct notes_block *keep = arena->blocks;
     if (keep != NULL && keep->size == ARENA_BLOCK) {
         arena->blocks = keep->older;
-        on_arena_done(arena);
+        notes_arena_done(arena);
         keep->older = NULL;
         keep->used = BLOCK_HEAD;
         arena->blocks = keep;
     } else {
-        on_arena_done(arena);
+        notes_arena_done(arena);
     }
     arena->used = 0;
-    arena->starved = false;
+    arena->oom = false;
 }
 
-static struct on_block *arena_grow(struct on_arena *arena, size_t bytes)
+static struct notes_block *arena_grow(struct notes_arena *arena, size_t bytes)
 {
     /* A large piece gets a block of its own behind the newest, which goes on being filled. */
     bool large = bytes > ARENA_BLOCK / 4;
     size_t size = large ? BLOCK_HEAD + bytes : ARENA_BLOCK;
-    struct on_block *block = malloc(size);
+    struct notes_block *block = malloc(size);
     if (block == NULL) {
         return NULL;
     }
@@ -164,19 +164,19 @@ static struct on_block *arena_grow(struct on_arena *arena, size_t bytes)
     return block;
 }
 
-void *on_arena_alloc(struct on_arena *arena, size_t bytes)
+void *notes_arena_alloc(struct notes_arena *arena, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2 ||
         (arena->max != 0 && (bytes > arena->max || arena->used > arena->max - bytes))) {
         return NULL;
     }
     size_t size = align(bytes == 0 ? 1 : bytes);
-    struct on_block *block = arena->blocks;
+    struct notes_block *block = arena->blocks;
     if (block == NULL || block->size - block->used < size) {
         block = arena_grow(arena, size);
     }
     if (block == NULL) {
-        arena->starved = true;
+        arena->oom = true;
         return NULL;
     }
     char *memory = (char *)block + block->used;
@@ -186,46 +186,46 @@ void *on_arena_alloc(struct on_arena *arena, size_t bytes)
     return memory;
 }
 
-struct ng_str on_arena_copy(struct on_arena *arena, struct ng_str text)
+struct ng_str notes_arena_copy(struct notes_arena *arena, struct ng_str text)
 {
     if (text.data == NULL) {
         return text;
     }
-    char *copy = text.len == SIZE_MAX ? NULL : on_arena_alloc(arena, text.len + 1);
+    char *copy = text.len == SIZE_MAX ? NULL : notes_arena_alloc(arena, text.len + 1);
     if (copy == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
-    return on_str(copy, text.len);
+    return notes_str(copy, text.len);
 }
 
 /* ---- buffer */
 
-void on_buf_init(struct on_buf *buf, size_t max)
+void notes_buf_init(struct notes_buf *buf, size_t max)
 {
-    *buf = (struct on_buf){.max = max};
+    *buf = (struct notes_buf){.max = max};
 }
 
-void on_buf_done(struct on_buf *buf)
+void notes_buf_done(struct notes_buf *buf)
 {
     free(buf->data);
-    *buf = (struct on_buf){.max = buf->max};
+    *buf = (struct notes_buf){.max = buf->max};
 }
 
-void on_buf_clear(struct on_buf *buf)
+void notes_buf_clear(struct notes_buf *buf)
 {
-    on_buf_cut(buf, 0);
+    notes_buf_cut(buf, 0);
 }
 
-void on_buf_cut(struct on_buf *buf, size_t len)
+void notes_buf_cut(struct notes_buf *buf, size_t len)
 {
     buf->len = len;
     buf->rc = NG_OK;
 }
 
-static bool buf_reserve(struct on_buf *buf, size_t len)
+static bool buf_reserve(struct notes_buf *buf, size_t len)
 {
     if (buf->rc != NG_OK) {
         return false;
@@ -244,7 +244,7 @@ static bool buf_reserve(struct on_buf *buf, size_t len)
     char *data = realloc(buf->data, cap);
     if (data == NULL) {
         buf->rc = NG_EINTERNAL;
-        buf->starved = true;
+        buf->oom = true;
         return false;
     }
     buf->data = data;
@@ -252,7 +252,7 @@ static bool buf_reserve(struct on_buf *buf, size_t len)
     return true;
 }
 
-void on_buf_add(struct on_buf *buf, struct ng_str text)
+void notes_buf_add(struct notes_buf *buf, struct ng_str text)
 {
     if (text.len > 0 && buf_reserve(buf, text.len)) {
         memcpy(buf->data + buf->len, text.data, text.len);
@@ -260,17 +260,17 @@ void on_buf_add(struct on_buf *buf, struct ng_str text)
     }
 }
 
-void on_buf_add_c(struct on_buf *buf, const char *text)
+void notes_buf_add_c(struct notes_buf *buf, const char *text)
 {
-    on_buf_add(buf, ng_str_of(text));
+    notes_buf_add(buf, ng_str_of(text));
 }
 
-void on_buf_add_char(struct on_buf *buf, char c)
+void notes_buf_add_char(struct notes_buf *buf, char c)
 {
-    on_buf_add(buf, on_str(&c, 1));
+    notes_buf_add(buf, notes_str(&c, 1));
 }
 
-void on_buf_printf(struct on_buf *buf, const char *format, ...)
+void notes_buf_printf(struct notes_buf *buf, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -289,35 +289,35 @@ void on_buf_printf(struct on_buf *buf, const char *format, ...)
 /* ---- JSON */
 
 /* A string ends in a quote, so one of these at the end is never a string's. */
-static void json_comma(struct on_buf *buf)
+static void json_comma(struct notes_buf *buf)
 {
     char last = buf->len == 0 ? '[' : buf->data[buf->len - 1];
     if (last != '{' && last != '[' && last != ':' && last != ',') {
-        on_buf_add_char(buf, ',');
+        notes_buf_add_char(buf, ',');
     }
 }
 
-void on_json_begin(struct on_buf *buf, char bracket)
+void notes_json_begin(struct notes_buf *buf, char bracket)
 {
     json_comma(buf);
-    on_buf_add_char(buf, bracket);
+    notes_buf_add_char(buf, bracket);
 }
 
-void on_json_end(struct on_buf *buf, char bracket)
+void notes_json_end(struct notes_buf *buf, char bracket)
 {
-    on_buf_add_char(buf, bracket);
+    notes_buf_add_char(buf, bracket);
 }
 
-static void json_escape(struct on_buf *buf, unsigned char c)
+static void json_escape(struct notes_buf *buf, unsigned char c)
 {
     static const char short_escapes[] = "\b\t\n\f\r\"\\";
     static const char letters[] = "btnfr\"\\";
     const char *at = c == '\0' ? NULL : strchr(short_escapes, c);
     if (at != NULL) {
-        on_buf_add_char(buf, '\\');
-        on_buf_add_char(buf, letters[at - short_escapes]);
+        notes_buf_add_char(buf, '\\');
+        notes_buf_add_char(buf, letters[at - short_escapes]);
     } else {
-        on_buf_printf(buf, "\\u%04x", c);
+        notes_buf_printf(buf, "\\u%04x", c);
     }
 }
 
@@ -344,10 +344,10 @@ static size_t utf8_length(struct ng_str text, size_t at)
     return bad ? 0 : need;
 }
 
-void on_json_text(struct on_buf *buf, struct ng_str text)
+void notes_json_text(struct notes_buf *buf, struct ng_str text)
 {
     json_comma(buf);
-    on_buf_add_char(buf, '"');
+    notes_buf_add_char(buf, '"');
     size_t done = 0;
     size_t at = 0;
     while (at < text.len) {
@@ -358,55 +358,55 @@ void on_json_text(struct on_buf *buf, struct ng_str text)
             at += len;
             continue;
         }
-        on_buf_add(buf, on_str(text.data + done, at - done));
+        notes_buf_add(buf, notes_str(text.data + done, at - done));
         if (len == 0) {
-            on_buf_add_c(buf, "\xef\xbf\xbd");
+            notes_buf_add_c(buf, "\xef\xbf\xbd");
         } else {
             json_escape(buf, c);
         }
         at++;
         done = at;
     }
-    on_buf_add(buf, on_str(text.data + done, at - done));
-    on_buf_add_char(buf, '"');
+    notes_buf_add(buf, notes_str(text.data + done, at - done));
+    notes_buf_add_char(buf, '"');
 }
 
-void on_json_name(struct on_buf *buf, struct ng_str name)
+void notes_json_name(struct notes_buf *buf, struct ng_str name)
 {
-    on_json_text(buf, name);
-    on_buf_add_char(buf, ':');
+    notes_json_text(buf, name);
+    notes_buf_add_char(buf, ':');
 }
 
-void on_json_name_c(struct on_buf *buf, const char *name)
+void notes_json_name_c(struct notes_buf *buf, const char *name)
 {
-    on_json_name(buf, ng_str_of(name));
+    notes_json_name(buf, ng_str_of(name));
 }
 
-void on_json_int(struct on_buf *buf, int64_t number)
-{
-    json_comma(buf);
-    on_buf_printf(buf, "%lld", (long long)number);
-}
-
-void on_json_bool(struct on_buf *buf, bool value)
-{
-    on_json_raw(buf, ng_str_of(value ? "true" : "false"));
-}
-
-void on_json_null(struct on_buf *buf)
-{
-    on_json_raw(buf, ng_str_of("null"));
-}
-
-void on_json_raw(struct on_buf *buf, struct ng_str json)
+void notes_json_int(struct notes_buf *buf, int64_t number)
 {
     json_comma(buf);
-    on_buf_add(buf, json);
+    notes_buf_printf(buf, "%lld", (long long)number);
+}
+
+void notes_json_bool(struct notes_buf *buf, bool value)
+{
+    notes_json_raw(buf, ng_str_of(value ? "true" : "false"));
+}
+
+void notes_json_null(struct notes_buf *buf)
+{
+    notes_json_raw(buf, ng_str_of("null"));
+}
+
+void notes_json_raw(struct notes_buf *buf, struct ng_str json)
+{
+    json_comma(buf);
+    notes_buf_add(buf, json);
 }
 
 /* ---- UTF-8 */
 
-bool on_utf8_valid(struct ng_str text)
+bool notes_utf8_valid(struct ng_str text)
 {
     size_t at = 0;
     while (at < text.len) {
@@ -419,9 +419,9 @@ bool on_utf8_valid(struct ng_str text)
     return true;
 }
 
-struct ng_str on_utf8_clean(struct on_arena *arena, struct ng_str text)
+struct ng_str notes_utf8_clean(struct notes_arena *arena, struct ng_str text)
 {
-    if (on_utf8_valid(text)) {
+    if (notes_utf8_valid(text)) {
         return text.data != NULL ? text : ng_str_of("");
     }
     size_t len = 0;
@@ -430,9 +430,9 @@ struct ng_str on_utf8_clean(struct on_arena *arena, struct ng_str text)
         step = valid == 0 ? 1 : valid;
         len += valid == 0 ? 3 : valid;
     }
-    char *clean = on_arena_alloc(arena, len + 1);
+    char *clean = notes_arena_alloc(arena, len + 1);
     if (clean == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     size_t out = 0;
     for (size_t at = 0, step = 0; at < text.len; at += step) {
@@ -442,10 +442,10 @@ struct ng_str on_utf8_clean(struct on_arena *arena, struct ng_str text)
                valid == 0 ? 3 : valid);
         out += valid == 0 ? 3 : valid;
     }
-    return on_str(clean, len);
+    return notes_str(clean, len);
 }
 
-struct ng_str on_utf8_cut(struct ng_str text, size_t bytes)
+struct ng_str notes_utf8_cut(struct ng_str text, size_t bytes)
 {
     if (text.len <= bytes) {
         return text;
@@ -453,10 +453,10 @@ struct ng_str on_utf8_cut(struct ng_str text, size_t bytes)
     while (bytes > 0 && ((unsigned char)text.data[bytes] & 0xc0) == 0x80) {
         bytes--;
     }
-    return on_str(text.data, bytes);
+    return notes_str(text.data, bytes);
 }
 
-int32_t on_utf8_next_wide(struct ng_str text, size_t *at)
+int32_t notes_utf8_next_wide(struct ng_str text, size_t *at)
 {
     const unsigned char *p = (const unsigned char *)text.data + *at;
     size_t len = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -468,7 +468,7 @@ int32_t on_utf8_next_wide(struct ng_str text, size_t *at)
     return c;
 }
 
-size_t on_utf8_put(int32_t character, char *out)
+size_t notes_utf8_put(int32_t character, char *out)
 {
     uint32_t c = (uint32_t)character;
     if (c < 0x80) {

@@ -18,7 +18,7 @@ static bool is_ascii(struct ng_str text)
     return true;
 }
 
-static struct ng_str map(struct on_arena *arena, struct ng_str text, unsigned options)
+static struct ng_str map(struct notes_arena *arena, struct ng_str text, unsigned options)
 {
     utf8proc_uint8_t *out = NULL;
     utf8proc_ssize_t len =
@@ -27,14 +27,14 @@ static struct ng_str map(struct on_arena *arena, struct ng_str text, unsigned op
     if (len < 0) {
         free(out);
         /* Not valid UTF-8: in no form but its own. */
-        return len == UTF8PROC_ERROR_NOMEM ? on_str(NULL, 0) : text;
+        return len == UTF8PROC_ERROR_NOMEM ? notes_str(NULL, 0) : text;
     }
-    struct ng_str copy = on_arena_copy(arena, on_str((const char *)out, (size_t)len));
+    struct ng_str copy = notes_arena_copy(arena, notes_str((const char *)out, (size_t)len));
     free(out);
     return copy;
 }
 
-struct ng_str on_nfc(struct on_arena *arena, struct ng_str text)
+struct ng_str notes_nfc(struct notes_arena *arena, struct ng_str text)
 {
     if (text.data == NULL || is_ascii(text)) {
         return text;
@@ -42,7 +42,7 @@ struct ng_str on_nfc(struct on_arena *arena, struct ng_str text)
     return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
-struct ng_str on_fold(struct on_arena *arena, struct ng_str text)
+struct ng_str notes_fold(struct notes_arena *arena, struct ng_str text)
 {
     if (text.data == NULL) {
         return text;
@@ -50,15 +50,15 @@ struct ng_str on_fold(struct on_arena *arena, struct ng_str text)
     if (!is_ascii(text)) {
         return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
     }
-    char *folded = on_arena_alloc(arena, text.len + 1);
+    char *folded = notes_arena_alloc(arena, text.len + 1);
     for (size_t i = 0; folded != NULL && i < text.len; i++) {
         char c = text.data[i];
         folded[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     }
-    return on_str(folded, folded != NULL ? text.len : 0);
+    return notes_str(folded, folded != NULL ? text.len : 0);
 }
 
-bool on_is_word(int32_t character)
+bool notes_is_word(int32_t character)
 {
     if (character < 0x80) {
         return (character >= 'a' && character <= 'z') ||
@@ -78,25 +78,25 @@ static bool is_white(int32_t c)
     return category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP;
 }
 
-struct ng_str on_slug(struct on_arena *arena, struct ng_str title)
+struct ng_str notes_slug(struct notes_arena *arena, struct ng_str title)
 {
-    struct ng_str text = on_nfc(arena, title);
+    struct ng_str text = notes_nfc(arena, title);
     size_t size = text.len > SIZE_MAX / 4 ? 0 : text.len * 2 + 4;
-    char *slug = text.data == NULL || size == 0 ? NULL : on_arena_alloc(arena, size);
+    char *slug = text.data == NULL || size == 0 ? NULL : notes_arena_alloc(arena, size);
     size_t len = 0;
     bool dash = false;
     if (slug == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     for (size_t at = 0; at < text.len;) {
-        int32_t c = on_utf8_next(text, &at);
-        if (!on_is_word(c) || c == '_') {
+        int32_t c = notes_utf8_next(text, &at);
+        if (!notes_is_word(c) || c == '_') {
             dash = len > 0;
             continue;
         }
         char bytes[4];
-        size_t count = on_utf8_put(utf8proc_tolower(c), bytes);
-        if (len + count + (dash ? 1 : 0) > ON_SLUG_MAX) {
+        size_t count = notes_utf8_put(utf8proc_tolower(c), bytes);
+        if (len + count + (dash ? 1 : 0) > NOTES_SLUG_MAX) {
             break;
         }
         if (dash) {
@@ -106,7 +106,7 @@ struct ng_str on_slug(struct on_arena *arena, struct ng_str title)
         memcpy(slug + len, bytes, count);
         len += count;
     }
-    return on_nfc(arena, on_str(slug, len));
+    return notes_nfc(arena, notes_str(slug, len));
 }
 
 /* What words of the index are made of: no '_', which is in names of programs between words. */
@@ -134,26 +134,27 @@ static bool is_word_part(int32_t c)
     }
 }
 
-bool on_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word, size_t *ret_letters)
+bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
+                     size_t *ret_letters)
 {
     size_t begin = *at;
     size_t letters = 0;
     while (*at < text.len) {
         size_t here = *at;
-        if (is_word_part(on_utf8_next(text, at))) {
+        if (is_word_part(notes_utf8_next(text, at))) {
             begin = letters++ == 0 ? here : begin;
         } else if (letters > 0) {
-            *ret_word = on_str(text.data + begin, here - begin);
+            *ret_word = notes_str(text.data + begin, here - begin);
             *ret_letters = letters;
             return true;
         }
     }
-    *ret_word = on_str(text.data + begin, *at - begin);
+    *ret_word = notes_str(text.data + begin, *at - begin);
     *ret_letters = letters;
     return letters > 0;
 }
 
-uint64_t on_hash(struct ng_str text, uint64_t seed)
+uint64_t notes_hash(struct ng_str text, uint64_t seed)
 {
     uint64_t hash = 14695981039346656037U ^ seed; /* FNV-1a */
     for (size_t i = 0; i < text.len; i++) {
@@ -162,15 +163,15 @@ uint64_t on_hash(struct ng_str text, uint64_t seed)
     return hash;
 }
 
-size_t on_words(struct ng_str text)
+size_t notes_words(struct ng_str text)
 {
     size_t words = 0;
     bool counted = false;
     for (size_t at = 0; at < text.len;) {
-        int32_t c = on_utf8_next(text, &at);
+        int32_t c = notes_utf8_next(text, &at);
         if (is_white(c)) {
             counted = false;
-        } else if (!counted && on_is_word(c) && c != '_') {
+        } else if (!counted && notes_is_word(c) && c != '_') {
             counted = true;
             words++;
         }
@@ -197,11 +198,11 @@ static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
             *ret_in = in != inverted && c != '/';
             return true;
         }
-        int32_t low = on_utf8_next(pattern, &at);
+        int32_t low = notes_utf8_next(pattern, &at);
         int32_t high = low;
         if (at + 1 < pattern.len && pattern.data[at] == '-' && pattern.data[at + 1] != ']') {
             at++;
-            high = on_utf8_next(pattern, &at);
+            high = notes_utf8_next(pattern, &at);
         }
         in = in || (c >= low && c <= high);
     }
@@ -215,7 +216,7 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     if (*p >= pattern.len || *at >= glob->path.len) {
         return false;
     }
-    int32_t c = on_utf8_next(glob->path, at);
+    int32_t c = notes_utf8_next(glob->path, at);
     bool in = false;
     if (pattern.data[*p] == '?') {
         (*p)++;
@@ -227,7 +228,7 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     if (pattern.data[*p] == '\\' && *p + 1 < pattern.len) {
         (*p)++;
     }
-    return on_utf8_next(pattern, p) == c;
+    return notes_utf8_next(pattern, p) == c;
 }
 
 /*
@@ -265,7 +266,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             continue;
         }
         if (star != SIZE_MAX && star_at < path.len && path.data[star_at] != '/') {
-            (void)on_utf8_next(path, &star_at);
+            (void)notes_utf8_next(path, &star_at);
             at = star_at;
             p = star;
             continue;
@@ -274,7 +275,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             return false;
         }
         do {
-            (void)on_utf8_next(path, &deep_at);
+            (void)notes_utf8_next(path, &deep_at);
         } while (folders && deep_at < path.len && path.data[deep_at - 1] != '/');
         if (folders && deep_at >= path.len) {
             return false;
@@ -335,7 +336,7 @@ static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
 static bool match_one(struct ng_str pattern, struct ng_str path)
 {
     /* What ends in .MD is a note too, and "*.md" means all notes. */
-    if (on_ends(pattern, "*.md") && path.len > 3 &&
+    if (notes_ends(pattern, "*.md") && path.len > 3 &&
         strncasecmp(path.data + path.len - 3, ".md", 3) == 0) {
         pattern.len -= 3;
         path.len -= 3;
@@ -348,7 +349,7 @@ static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
 {
     struct group group = {SIZE_MAX, 0};
     bool match = false;
-    if (*ways > ON_GLOB_WAYS_MAX) {
+    if (*ways > NOTES_GLOB_WAYS_MAX) {
         return false;
     }
     if (!find_group(pattern, &group)) {
@@ -357,32 +358,33 @@ static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
     }
     for (size_t from = group.open + 1; !match && from <= group.close;) {
         size_t end = end_of_way(pattern, from, group.close);
-        struct on_buf way;
-        on_buf_init(&way, pattern.len + 1);
-        on_buf_add(&way, on_str(pattern.data, group.open));
-        on_buf_add(&way, on_str(pattern.data + from, end - from));
-        on_buf_add(&way, on_str(pattern.data + group.close + 1, pattern.len - group.close - 1));
-        match = way.rc == NG_OK && match_ways(on_buf_str(&way), path, ways);
-        on_buf_done(&way);
+        struct notes_buf way;
+        notes_buf_init(&way, pattern.len + 1);
+        notes_buf_add(&way, notes_str(pattern.data, group.open));
+        notes_buf_add(&way, notes_str(pattern.data + from, end - from));
+        notes_buf_add(&way,
+                      notes_str(pattern.data + group.close + 1, pattern.len - group.close - 1));
+        match = way.rc == NG_OK && match_ways(notes_buf_str(&way), path, ways);
+        notes_buf_done(&way);
         from = end + 1;
     }
     return match;
 }
 
-bool on_glob(struct ng_str pattern, struct ng_str path)
+bool notes_glob(struct ng_str pattern, struct ng_str path)
 {
     size_t ways = 0;
-    return pattern.len <= ON_GLOB_BYTES_MAX && match_ways(pattern, path, &ways);
+    return pattern.len <= NOTES_GLOB_BYTES_MAX && match_ways(pattern, path, &ways);
 }
 
-bool on_glob_is_wide(struct ng_str pattern)
+bool notes_glob_is_wide(struct ng_str pattern)
 {
     size_t ways = 0;
-    return pattern.len > ON_GLOB_BYTES_MAX ||
-           (!match_ways(pattern, on_str("", 0), &ways) && ways > ON_GLOB_WAYS_MAX);
+    return pattern.len > NOTES_GLOB_BYTES_MAX ||
+           (!match_ways(pattern, notes_str("", 0), &ways) && ways > NOTES_GLOB_WAYS_MAX);
 }
 
-bool on_glob_leaves(struct ng_str pattern)
+bool notes_glob_leaves(struct ng_str pattern)
 {
     for (size_t at = 0; at + 1 < pattern.len; at++) {
         if (pattern.data[at] == '.' && pattern.data[at + 1] == '.' &&
@@ -391,5 +393,5 @@ bool on_glob_leaves(struct ng_str pattern)
             return true;
         }
     }
-    return on_begins(pattern, "/");
+    return notes_begins(pattern, "/");
 }

@@ -20,7 +20,7 @@ static bool writable(const struct tm *tm)
     return tm->tm_year + 1900 >= 0 && tm->tm_year + 1900 <= YEAR_MAX;
 }
 
-void on_time_write(int64_t time_ms, char out[ON_TIME_SIZE])
+void notes_time_write(int64_t time_ms, char out[NOTES_TIME_SIZE])
 {
     time_t seconds;
     struct tm tm;
@@ -29,31 +29,31 @@ void on_time_write(int64_t time_ms, char out[ON_TIME_SIZE])
         seconds = 0;
         (void)gmtime_r(&seconds, &tm);
     }
-    (void)snprintf(out, ON_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
+    (void)snprintf(out, NOTES_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
                    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-void on_time_write_local(int64_t time_ms, char out[ON_TIME_SIZE])
+void notes_time_write_local(int64_t time_ms, char out[NOTES_TIME_SIZE])
 {
     time_t seconds;
     struct tm tm;
     split_ms(time_ms, &seconds);
     if (localtime_r(&seconds, &tm) == NULL || !writable(&tm)) {
-        on_time_write(time_ms, out);
+        notes_time_write(time_ms, out);
         return;
     }
     long offset = tm.tm_gmtoff / 60;
     long minutes = offset < 0 ? -offset : offset;
-    (void)snprintf(out, ON_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%c%02ld:%02ld",
+    (void)snprintf(out, NOTES_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%c%02ld:%02ld",
                    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
                    tm.tm_sec, offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-void on_day_write(int64_t time_ms, char out[ON_DAY_SIZE])
+void notes_day_write(int64_t time_ms, char out[NOTES_DAY_SIZE])
 {
-    char text[ON_TIME_SIZE];
-    on_time_write_local(time_ms, text);
-    (void)snprintf(out, ON_DAY_SIZE, "%.10s", text);
+    char text[NOTES_TIME_SIZE];
+    notes_time_write_local(time_ms, text);
+    (void)snprintf(out, NOTES_DAY_SIZE, "%.10s", text);
 }
 
 /* ---- reading */
@@ -155,14 +155,14 @@ static bool read_zone(struct ng_str text, size_t *at, bool *ret_local, int *ret_
     return hours >= 0 && hours <= 24 && minutes >= 0 && minutes <= 59;
 }
 
-bool on_time_parse(struct ng_str text, int64_t *ret_ms)
+bool notes_time_parse(struct ng_str text, int64_t *ret_ms)
 {
     struct tm tm = {.tm_isdst = -1};
     int ms = 0;
     int zone = 0;
     bool local = true;
     size_t at = 0;
-    text = on_trim(text);
+    text = notes_trim(text);
     if (!read_day(text, &at, &tm)) {
         return false;
     }
@@ -183,7 +183,7 @@ bool on_time_parse(struct ng_str text, int64_t *ret_ms)
     return true;
 }
 
-bool on_day_valid(struct ng_str day)
+bool notes_day_valid(struct ng_str day)
 {
     struct tm tm = {0};
     size_t at = 0;

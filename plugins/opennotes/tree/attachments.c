@@ -12,15 +12,15 @@
 
 static int compare(const void *a, const void *b)
 {
-    return on_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
+    return notes_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
 }
 
-static void add_name(struct on_attachments *files, struct ng_str name)
+static void add_name(struct notes_attachments *files, struct ng_str name)
 {
     if (files->count == files->room) {
         size_t room = files->room == 0 ? 256 : files->room * 2;
         struct ng_str *names = realloc(files->names, room * sizeof(*names));
-        if (names == NULL || room > ON_TREE_FILES_MAX) {
+        if (names == NULL || room > NOTES_TREE_FILES_MAX) {
             files->names = names != NULL ? names : files->names;
             files->rc = NG_EINTERNAL;
             return;
@@ -28,8 +28,9 @@ static void add_name(struct on_attachments *files, struct ng_str name)
         files->names = names;
         files->room = room;
     }
-    struct ng_str clean = on_utf8_clean(&files->arena, on_arena_copy(&files->arena, name));
-    struct ng_str fold = clean.data != NULL ? on_fold(&files->arena, clean) : clean;
+    struct ng_str clean =
+        notes_utf8_clean(&files->arena, notes_arena_copy(&files->arena, name));
+    struct ng_str fold = clean.data != NULL ? notes_fold(&files->arena, clean) : clean;
     if (fold.data == NULL) {
         files->rc = NG_EINTERNAL;
         return;
@@ -39,7 +40,7 @@ static void add_name(struct on_attachments *files, struct ng_str name)
 
 static void add_folder(void *user, int fd, struct ng_str path)
 {
-    struct on_attachments *files = user;
+    struct notes_attachments *files = user;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = own >= 0 ? fdopendir(own) : NULL;
     (void)path;
@@ -53,23 +54,24 @@ static void add_folder(void *user, int fd, struct ng_str path)
     for (const struct dirent *entry = readdir(dir); entry != NULL && files->rc == NG_OK;
          entry = readdir(dir)) {
         struct ng_str name = ng_str_of(entry->d_name);
-        if (!on_tree_is_hidden(name) && !on_tree_is_note(name)) {
+        if (!notes_tree_is_hidden(name) && !notes_tree_is_note(name)) {
             add_name(files, name);
         }
     }
     (void)closedir(dir);
 }
 
-static void read_names(struct on_attachments *files, int root_fd)
+static void read_names(struct notes_attachments *files, int root_fd)
 {
-    const struct on_tree_walk walk = {.root_fd = root_fd, .folder = add_folder, .user = files};
-    struct on_tree tree;
+    const struct notes_tree_walk walk = {
+        .root_fd = root_fd, .folder = add_folder, .user = files};
+    struct notes_tree tree;
     files->read = true;
-    on_arena_init(&files->arena, 0);
-    int rc = on_tree_read(&walk, &tree);
+    notes_arena_init(&files->arena, 0);
+    int rc = notes_tree_read(&walk, &tree);
     if (rc == NG_OK) {
         files->rc = tree.cut ? NG_ETOOLARGE : files->rc;
-        on_tree_done(&tree);
+        notes_tree_done(&tree);
     } else {
         files->rc = rc;
     }
@@ -78,13 +80,13 @@ static void read_names(struct on_attachments *files, int root_fd)
     }
 }
 
-bool on_attachments_have(struct on_attachments *files, int root_fd, struct ng_str path)
+bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path)
 {
     size_t begin = path.len;
     while (begin > 0 && path.data[begin - 1] != '/') {
         begin--;
     }
-    struct ng_str name = on_str(path.data + begin, path.len - begin);
+    struct ng_str name = notes_str(path.data + begin, path.len - begin);
     if (!files->read) {
         read_names(files, root_fd);
     }
@@ -93,11 +95,11 @@ bool on_attachments_have(struct on_attachments *files, int root_fd, struct ng_st
             bsearch(&name, files->names, files->count, sizeof(*files->names), compare) != NULL);
 }
 
-void on_attachments_done(struct on_attachments *files)
+void notes_attachments_done(struct notes_attachments *files)
 {
     if (files->read) {
-        on_arena_done(&files->arena);
+        notes_arena_done(&files->arena);
     }
     free(files->names);
-    *files = (struct on_attachments){.names = NULL};
+    *files = (struct notes_attachments){.names = NULL};
 }

@@ -6,8 +6,8 @@
 
 #include "text/text.h"
 
-struct on_attachments {
-    struct on_arena arena;
+struct notes_attachments {
+    struct notes_arena arena;
     struct ng_str *names; /* folded, in order */
     size_t count, room;
     bool read;
@@ -16,7 +16,7 @@ struct on_attachments {
 
 /* Begins zeroed; the folders are read at the first question. Is there a file with the last part
  * of this path, wherever it is? Yes where that cannot be told. `path` is folded. */
-bool on_attachments_have(struct on_attachments *files, int root_fd, struct ng_str path);
-void on_attachments_done(struct on_attachments *files);
+bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path);
+void notes_attachments_done(struct notes_attachments *files);
 
 #endif

@@ -37,7 +37,7 @@ static int open_beneath(int root_fd, const char *path, int flags, uint64_t resol
     return -EAGAIN;
 }
 
-char *on_tree_path_of(int fd)
+char *notes_tree_path_of(int fd)
 {
     char name[64];
     char *path = malloc(PATH_MAX + 1);
@@ -70,8 +70,8 @@ static int open_linked(int root_fd, const char *path, int flags)
     if (fd < 0) {
         return -errno;
     }
-    char *real = on_tree_path_of(fd);
-    char *root = on_tree_path_of(root_fd);
+    char *real = notes_tree_path_of(fd);
+    char *root = notes_tree_path_of(root_fd);
     (void)close(fd);
     const char *rest = real != NULL && root != NULL ? below(real, root) : NULL;
     int rc = -EXDEV;
@@ -85,7 +85,7 @@ static int open_linked(int root_fd, const char *path, int flags)
     return rc;
 }
 
-int on_tree_open(int root_fd, const char *path, int flags)
+int notes_tree_open(int root_fd, const char *path, int flags)
 {
     if ((flags & O_PATH) == 0) {
         flags |= O_NOATIME | O_NOCTTY | O_NONBLOCK;
@@ -94,7 +94,7 @@ int on_tree_open(int root_fd, const char *path, int flags)
     return fd == -EXDEV ? open_linked(root_fd, path, flags) : fd;
 }
 
-int on_tree_open_folder(const char *path)
+int notes_tree_open_folder(const char *path)
 {
     struct open_how how = {
         .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
@@ -104,12 +104,12 @@ int on_tree_open_folder(const char *path)
     return fd >= 0 ? (int)fd : -errno;
 }
 
-bool on_tree_is_note(struct ng_str name)
+bool notes_tree_is_note(struct ng_str name)
 {
     return name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0;
 }
 
-bool on_tree_is_hidden(struct ng_str name)
+bool notes_tree_is_hidden(struct ng_str name)
 {
     return name.len > 0 && name.data[0] == '.';
 }
@@ -119,22 +119,22 @@ static int64_t nanoseconds(struct statx_timestamp time)
     return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_nsec;
 }
 
-bool on_tree_is_busy(int error)
+bool notes_tree_is_busy(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-static int take_stat(int dir_fd, const char *name, int flags, struct on_stat *ret_stat,
+static int take_stat(int dir_fd, const char *name, int flags, struct notes_stat *ret_stat,
                      bool *ret_loose)
 {
     struct statx found;
     if (statx(dir_fd, name, flags, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
-        return on_tree_is_busy(errno) ? NG_EBUSY : NG_ENOTFOUND;
+        return notes_tree_is_busy(errno) ? NG_EBUSY : NG_ENOTFOUND;
     }
     if (!S_ISREG(found.stx_mode)) {
         return NG_ENOTFOUND;
     }
-    *ret_stat = (struct on_stat){
+    *ret_stat = (struct notes_stat){
         .size = (int64_t)found.stx_size,
         .mtime_ns = nanoseconds(found.stx_mtime),
         .ctime_ns = nanoseconds(found.stx_ctime),
@@ -146,22 +146,23 @@ static int take_stat(int dir_fd, const char *name, int flags, struct on_stat *re
     return NG_OK;
 }
 
-int on_tree_stat_at(int dir_fd, const char *name, struct on_stat *ret_stat, bool *ret_loose)
+int notes_tree_stat_at(int dir_fd, const char *name, struct notes_stat *ret_stat,
+                       bool *ret_loose)
 {
     return take_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, ret_stat, ret_loose);
 }
 
-int on_tree_stat_of(int fd, struct on_stat *ret_stat, bool *ret_loose)
+int notes_tree_stat_of(int fd, struct notes_stat *ret_stat, bool *ret_loose)
 {
     return take_stat(fd, "", AT_EMPTY_PATH, ret_stat, ret_loose);
 }
 
-int on_tree_stat(int root_fd, const char *path, struct on_stat *ret_stat, bool *ret_loose)
+int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat, bool *ret_loose)
 {
     struct stat entry;
-    int fd = on_tree_open(root_fd, path, O_PATH);
+    int fd = notes_tree_open(root_fd, path, O_PATH);
     if (fd < 0) {
-        return on_tree_is_busy(-fd) ? NG_EBUSY : NG_ENOTFOUND;
+        return notes_tree_is_busy(-fd) ? NG_EBUSY : NG_ENOTFOUND;
     }
     int rc = take_stat(fd, "", AT_EMPTY_PATH, ret_stat, ret_loose);
     (void)close(fd);
@@ -186,7 +187,7 @@ static char *grow(char *data, size_t len, size_t need, size_t *cap)
     return more;
 }
 
-int on_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
+int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
 {
     struct stat found;
     size_t cap = 0;
@@ -216,6 +217,6 @@ int on_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
         return rc;
     }
     data[len] = '\0';
-    *ret_bytes = on_str(data, len);
+    *ret_bytes = notes_str(data, len);
     return NG_OK;
 }

@@ -25,29 +25,29 @@ static void *more_items(void *items, size_t count, size_t *cap, size_t size)
     return grown;
 }
 
-static struct ng_str join(struct on_arena *arena, struct ng_str folder, struct ng_str name)
+static struct ng_str join(struct notes_arena *arena, struct ng_str folder, struct ng_str name)
 {
     size_t len = folder.len + (folder.len > 0) + name.len;
-    char *path = on_arena_alloc(arena, len + 1);
+    char *path = notes_arena_alloc(arena, len + 1);
     if (path == NULL) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
     if (folder.len > 0) {
         memcpy(path, folder.data, folder.len);
         path[folder.len] = '/';
     }
     memcpy(path + len - name.len, name.data, name.len);
-    return on_str(path, len);
+    return notes_str(path, len);
 }
 
-static int add_dir(struct on_tree *tree, struct on_tree_dir dir)
+static int add_dir(struct notes_tree *tree, struct notes_tree_dir dir)
 {
-    if (tree->dir_count >= ON_TREE_DIRS_MAX ||
-        (dir.linked && tree->linked_dirs >= ON_TREE_LINKED_DIRS_MAX)) {
+    if (tree->dir_count >= NOTES_TREE_DIRS_MAX ||
+        (dir.linked && tree->linked_dirs >= NOTES_TREE_LINKED_DIRS_MAX)) {
         tree->cut = true;
         return NG_OK;
     }
-    struct on_tree_dir *dirs =
+    struct notes_tree_dir *dirs =
         more_items(tree->dirs, tree->dir_count, &tree->dir_cap, sizeof(*dirs));
     if (dirs == NULL) {
         return NG_EINTERNAL;
@@ -58,13 +58,13 @@ static int add_dir(struct on_tree *tree, struct on_tree_dir dir)
     return NG_OK;
 }
 
-static int add_file(struct on_tree *tree, const struct on_tree_file *file)
+static int add_file(struct notes_tree *tree, const struct notes_tree_file *file)
 {
-    if (tree->file_count >= ON_TREE_FILES_MAX) {
+    if (tree->file_count >= NOTES_TREE_FILES_MAX) {
         tree->cut = true;
         return NG_OK;
     }
-    struct on_tree_file *files =
+    struct notes_tree_file *files =
         more_items(tree->files, tree->file_count, &tree->file_cap, sizeof(*files));
     if (files == NULL) {
         return NG_EINTERNAL;
@@ -75,12 +75,12 @@ static int add_file(struct on_tree *tree, const struct on_tree_file *file)
 }
 
 /* One entry of folder number `at`. */
-static int add_entry(const struct on_tree_walk *walk, struct on_tree *tree, size_t at,
+static int add_entry(const struct notes_tree_walk *walk, struct notes_tree *tree, size_t at,
                      int dir_fd, const struct dirent *entry)
 {
     struct ng_str name = ng_str_of(entry->d_name);
     unsigned char type = entry->d_type;
-    if (on_tree_is_hidden(name) || (type == DT_REG && !on_tree_is_note(name)) ||
+    if (notes_tree_is_hidden(name) || (type == DT_REG && !notes_tree_is_note(name)) ||
         (type != DT_REG && type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN)) {
         return NG_OK;
     }
@@ -89,16 +89,16 @@ static int add_entry(const struct on_tree_walk *walk, struct on_tree *tree, size
         return NG_EINTERNAL;
     }
     if (type == DT_DIR) {
-        return add_dir(tree, (struct on_tree_dir){
+        return add_dir(tree, (struct notes_tree_dir){
                                  .path = path, .parent = at, .linked = tree->dirs[at].linked});
     }
-    struct on_tree_file file = {.file = path};
-    bool note = on_tree_is_note(name);
+    struct notes_tree_file file = {.file = path};
+    bool note = notes_tree_is_note(name);
     int rc = note && type != DT_LNK
-                 ? on_tree_stat_at(dir_fd, entry->d_name, &file.stat, &file.loose)
+                 ? notes_tree_stat_at(dir_fd, entry->d_name, &file.stat, &file.loose)
                  : NG_ENOTFOUND;
     if (rc == NG_ENOTFOUND && note && type != DT_REG) {
-        rc = on_tree_stat(walk->root_fd, path.data, &file.stat, &file.loose);
+        rc = notes_tree_stat(walk->root_fd, path.data, &file.stat, &file.loose);
     }
     if (rc != NG_ENOTFOUND) {
         return rc == NG_OK ? add_file(tree, &file) : rc;
@@ -106,21 +106,21 @@ static int add_entry(const struct on_tree_walk *walk, struct on_tree *tree, size
     if (type == DT_REG) {
         return NG_OK;
     }
-    int fd = on_tree_open(walk->root_fd, path.data, O_PATH | O_DIRECTORY);
+    int fd = notes_tree_open(walk->root_fd, path.data, O_PATH | O_DIRECTORY);
     if (fd < 0) {
-        return on_tree_is_busy(-fd) ? NG_EBUSY : NG_OK;
+        return notes_tree_is_busy(-fd) ? NG_EBUSY : NG_OK;
     }
     (void)close(fd);
     return add_dir(tree,
-                   (struct on_tree_dir){.path = path,
-                                        .parent = at,
-                                        .linked = type == DT_LNK || tree->dirs[at].linked});
+                   (struct notes_tree_dir){.path = path,
+                                           .parent = at,
+                                           .linked = type == DT_LNK || tree->dirs[at].linked});
 }
 
 /* Is this folder one of those it is below? Then a link leads in a circle. */
-static bool is_circle(const struct on_tree *tree, size_t at)
+static bool is_circle(const struct notes_tree *tree, size_t at)
 {
-    const struct on_tree_dir *dir = &tree->dirs[at];
+    const struct notes_tree_dir *dir = &tree->dirs[at];
     for (size_t up = at; up != 0;) {
         up = tree->dirs[up].parent;
         if (tree->dirs[up].inode == dir->inode && tree->dirs[up].device == dir->device) {
@@ -130,13 +130,13 @@ static bool is_circle(const struct on_tree *tree, size_t at)
     return false;
 }
 
-static int read_folder(const struct on_tree_walk *walk, struct on_tree *tree, size_t at)
+static int read_folder(const struct notes_tree_walk *walk, struct notes_tree *tree, size_t at)
 {
     struct ng_str path = tree->dirs[at].path;
     int fd =
-        on_tree_open(walk->root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
+        notes_tree_open(walk->root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
     struct stat found;
-    if (fd < 0 && on_tree_is_busy(-fd)) {
+    if (fd < 0 && notes_tree_is_busy(-fd)) {
         return NG_EBUSY; /* it is there: without it, its notes would look deleted */
     }
     if (fd < 0 || fstat(fd, &found) != 0) {
@@ -170,28 +170,28 @@ static int read_folder(const struct on_tree_walk *walk, struct on_tree *tree, si
 
 static int compare_files(const void *a, const void *b)
 {
-    const struct on_tree_file *first = a;
-    const struct on_tree_file *second = b;
-    return on_compare(first->file, second->file);
+    const struct notes_tree_file *first = a;
+    const struct notes_tree_file *second = b;
+    return notes_compare(first->file, second->file);
 }
 
-int on_tree_read(const struct on_tree_walk *walk, struct on_tree *ret_tree)
+int notes_tree_read(const struct notes_tree_walk *walk, struct notes_tree *ret_tree)
 {
-    struct on_tree *tree = ret_tree;
+    struct notes_tree *tree = ret_tree;
     struct stat root;
     memset(tree, 0, sizeof(*tree));
-    on_arena_init(&tree->arena, 0);
+    notes_arena_init(&tree->arena, 0);
     /* A folder that was removed while it was open still opens, and is empty. */
     int rc = fstat(walk->root_fd, &root) == 0 && root.st_nlink > 0 ? NG_OK : NG_ENOTFOUND;
     if (rc == NG_OK) {
-        rc = add_dir(tree, (struct on_tree_dir){.path = on_str("", 0)});
+        rc = add_dir(tree, (struct notes_tree_dir){.path = notes_str("", 0)});
     }
     for (size_t at = 0; at < tree->dir_count && rc == NG_OK; at++) {
         rc = walk->stop != NULL && walk->stop(walk->user) ? NG_ECANCELLED
                                                           : read_folder(walk, tree, at);
     }
     if (rc != NG_OK) {
-        on_tree_done(tree);
+        notes_tree_done(tree);
         return rc;
     }
     if (tree->file_count > 1) {
@@ -200,9 +200,9 @@ int on_tree_read(const struct on_tree_walk *walk, struct on_tree *ret_tree)
     return NG_OK;
 }
 
-void on_tree_done(struct on_tree *tree)
+void notes_tree_done(struct notes_tree *tree)
 {
-    on_arena_done(&tree->arena);
+    notes_arena_done(&tree->arena);
     free(tree->files);
     free(tree->dirs);
     memset(tree, 0, sizeof(*tree));

@@ -53,7 +53,7 @@ static bool is_remote(int root_fd)
     }
 }
 
-void on_watch_open(struct on_watch *watch, int root_fd)
+void notes_watch_open(struct notes_watch *watch, int root_fd)
 {
     memset(watch, 0, sizeof(*watch));
     watch->fd = -1;
@@ -66,7 +66,7 @@ void on_watch_open(struct on_watch *watch, int root_fd)
     }
 }
 
-static void free_items(struct on_watched *items, size_t count)
+static void free_items(struct notes_watched *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(items[i].path);
@@ -74,7 +74,7 @@ static void free_items(struct on_watched *items, size_t count)
     free(items);
 }
 
-void on_watch_drop(struct on_watch *watch)
+void notes_watch_drop(struct notes_watch *watch)
 {
     free_items(watch->fresh, watch->fresh_count);
     watch->fresh = NULL;
@@ -82,25 +82,25 @@ void on_watch_drop(struct on_watch *watch)
     watch->fresh_cap = 0;
 }
 
-void on_watch_close(struct on_watch *watch)
+void notes_watch_close(struct notes_watch *watch)
 {
     if (watch->fd >= 0) {
         (void)close(watch->fd);
     }
     watch->fd = -1;
-    on_watch_drop(watch);
+    notes_watch_drop(watch);
     free_items(watch->items, watch->count);
     watch->items = NULL;
     watch->count = 0;
 }
 
-static void turn_off(struct on_watch *watch, int error)
+static void turn_off(struct notes_watch *watch, int error)
 {
-    on_watch_close(watch);
+    notes_watch_close(watch);
     watch->error = error;
 }
 
-void on_watch_folder(struct on_watch *watch, int fd, struct ng_str path)
+void notes_watch_folder(struct notes_watch *watch, int fd, struct ng_str path)
 {
     char name[64];
     if (watch->fd < 0) {
@@ -115,7 +115,7 @@ void on_watch_folder(struct on_watch *watch, int fd, struct ng_str path)
     }
     if (watch->fresh_count == watch->fresh_cap) {
         size_t cap = watch->fresh_cap > 0 ? watch->fresh_cap * 2 : FIRST_ITEMS;
-        struct on_watched *items = realloc(watch->fresh, cap * sizeof(*items));
+        struct notes_watched *items = realloc(watch->fresh, cap * sizeof(*items));
         if (items == NULL) {
             turn_off(watch, ENOMEM);
             return;
@@ -128,23 +128,23 @@ void on_watch_folder(struct on_watch *watch, int fd, struct ng_str path)
         turn_off(watch, ENOMEM);
         return;
     }
-    watch->fresh[watch->fresh_count++] = (struct on_watched){id, copy};
+    watch->fresh[watch->fresh_count++] = (struct notes_watched){id, copy};
 }
 
 static int compare_ids(const void *a, const void *b)
 {
-    const struct on_watched *first = a;
-    const struct on_watched *second = b;
+    const struct notes_watched *first = a;
+    const struct notes_watched *second = b;
     return (first->id > second->id) - (first->id < second->id);
 }
 
-static const struct on_watched *find(const struct on_watched *items, size_t count, int id)
+static const struct notes_watched *find(const struct notes_watched *items, size_t count, int id)
 {
-    struct on_watched wanted = {id, NULL};
+    struct notes_watched wanted = {id, NULL};
     return count > 0 ? bsearch(&wanted, items, count, sizeof(*items), compare_ids) : NULL;
 }
 
-void on_watch_commit(struct on_watch *watch, bool linked)
+void notes_watch_commit(struct notes_watch *watch, bool linked)
 {
     if (watch->fd < 0) {
         return;
@@ -172,7 +172,7 @@ void on_watch_commit(struct on_watch *watch, bool linked)
 }
 
 /* May a name that is no note's be a folder, or a link to one? */
-static bool may_be_folder(const struct on_watch *watch, int root_fd, const char *path,
+static bool may_be_folder(const struct notes_watch *watch, int root_fd, const char *path,
                           uint32_t mask)
 {
     struct stat entry;
@@ -183,54 +183,54 @@ static bool may_be_folder(const struct on_watch *watch, int root_fd, const char 
            fstatat(root_fd, path, &entry, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(entry.st_mode);
 }
 
-static enum on_watch_news one_event(const struct on_watch *watch, int root_fd,
-                                    const struct inotify_event *event,
-                                    int (*file)(void *user, struct ng_str path), void *user)
+static enum notes_watch_news one_event(const struct notes_watch *watch, int root_fd,
+                                       const struct inotify_event *event,
+                                       int (*file)(void *user, struct ng_str path), void *user)
 {
     char path[PATH_MAX + NAME_MAX + 2];
     if ((event->mask & IN_Q_OVERFLOW) != 0) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
-    const struct on_watched *item = find(watch->items, watch->count, event->wd);
+    const struct notes_watched *item = find(watch->items, watch->count, event->wd);
     if (item == NULL || (event->mask & IN_IGNORED) != 0) {
-        return ON_WATCH_NOTHING; /* of a folder that is watched no more */
+        return NOTES_WATCH_NOTHING; /* of a folder that is watched no more */
     }
     if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) != 0) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
     struct ng_str name = ng_str_of(event->len > 0 ? event->name : NULL);
-    if (name.len == 0 || on_tree_is_hidden(name)) {
-        return ON_WATCH_NOTHING;
+    if (name.len == 0 || notes_tree_is_hidden(name)) {
+        return NOTES_WATCH_NOTHING;
     }
     if (watch->aliased) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
     int len = snprintf(path, sizeof(path), "%s%s%s", item->path,
                        item->path[0] != '\0' ? "/" : "", event->name);
     if (len < 0 || (size_t)len >= sizeof(path)) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
     if ((event->mask & IN_ISDIR) != 0) {
-        return (event->mask & (IN_MODIFY | IN_CLOSE_WRITE)) != 0 ? ON_WATCH_NOTHING
-                                                                 : ON_WATCH_ALL;
+        return (event->mask & (IN_MODIFY | IN_CLOSE_WRITE)) != 0 ? NOTES_WATCH_NOTHING
+                                                                 : NOTES_WATCH_ALL;
     }
-    if (!on_tree_is_note(name)) {
-        return may_be_folder(watch, root_fd, path, event->mask) ? ON_WATCH_ALL
-                                                                : ON_WATCH_NOTHING;
+    if (!notes_tree_is_note(name)) {
+        return may_be_folder(watch, root_fd, path, event->mask) ? NOTES_WATCH_ALL
+                                                                : NOTES_WATCH_NOTHING;
     }
-    return file(user, on_str(path, (size_t)len)) == 0 ? ON_WATCH_FILES : ON_WATCH_ALL;
+    return file(user, notes_str(path, (size_t)len)) == 0 ? NOTES_WATCH_FILES : NOTES_WATCH_ALL;
 }
 
-enum on_watch_news on_watch_drain(struct on_watch *watch, int root_fd,
-                                  int (*file)(void *user, struct ng_str path), void *user)
+enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,
+                                        int (*file)(void *user, struct ng_str path), void *user)
 {
-    enum on_watch_news news = ON_WATCH_NOTHING;
+    enum notes_watch_news news = NOTES_WATCH_NOTHING;
     if (watch->fd < 0) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
     char *events = malloc(EVENTS_SIZE);
     if (events == NULL) {
-        return ON_WATCH_ALL;
+        return NOTES_WATCH_ALL;
     }
     for (;;) {
         ssize_t len = read(watch->fd, events, EVENTS_SIZE);
@@ -242,7 +242,7 @@ enum on_watch_news on_watch_drain(struct on_watch *watch, int root_fd,
         }
         for (ssize_t at = 0; at < len;) {
             const struct inotify_event *event = (const void *)(events + at);
-            enum on_watch_news one = one_event(watch, root_fd, event, file, user);
+            enum notes_watch_news one = one_event(watch, root_fd, event, file, user);
             news = one > news ? one : news;
             at += (ssize_t)(sizeof(*event) + event->len);
         }

@@ -5,38 +5,39 @@
 
 #include "text/text.h"
 
-struct on_watched {
+struct notes_watched {
     int id;
     char *path; /* of the folder, relative */
 };
 
-struct on_watch {
-    int fd;                   /* -1: off, everything is found by scanning */
-    int error;                /* errno that turned it off; 0: it was never on */
-    struct on_watched *items; /* by id */
+struct notes_watch {
+    int fd;                      /* -1: off, everything is found by scanning */
+    int error;                   /* errno that turned it off; 0: it was never on */
+    struct notes_watched *items; /* by id */
     size_t count;
-    struct on_watched *fresh; /* those of the walk under way */
+    struct notes_watched *fresh; /* those of the walk under way */
     size_t fresh_count, fresh_cap;
     bool linked;  /* some folders are reached through links */
     bool aliased; /* a folder is there under two paths */
 };
 
-enum on_watch_news {
-    ON_WATCH_NOTHING = 0,
-    ON_WATCH_FILES = 1, /* those that were told */
-    ON_WATCH_ALL = 2    /* anything may have changed: walk */
+enum notes_watch_news {
+    NOTES_WATCH_NOTHING = 0,
+    NOTES_WATCH_FILES = 1, /* those that were told */
+    NOTES_WATCH_ALL = 2    /* anything may have changed: walk */
 };
 
 /* Off where the system has no more of them, and for remote file systems, whose changes by other
  * machines are told to nobody. */
-void on_watch_open(struct on_watch *watch, int root_fd);
-void on_watch_close(struct on_watch *watch);
+void notes_watch_open(struct notes_watch *watch, int root_fd);
+void notes_watch_close(struct notes_watch *watch);
 /* For the folders of a walk, before each is read; then commit, or drop. */
-void on_watch_folder(struct on_watch *watch, int fd, struct ng_str path);
-void on_watch_commit(struct on_watch *watch, bool linked);
-void on_watch_drop(struct on_watch *watch);
+void notes_watch_folder(struct notes_watch *watch, int fd, struct ng_str path);
+void notes_watch_commit(struct notes_watch *watch, bool linked);
+void notes_watch_drop(struct notes_watch *watch);
 /* All that came so far. Calls file() with the relative path of each note that changed. */
-enum on_watch_news on_watch_drain(struct on_watch *watch, int root_fd,
-                                  int (*file)(void *user, struct ng_str path), void *user);
+enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,
+                                        int (*file)(void *user, struct ng_str path),
+                                        void *user);
 
 #endif

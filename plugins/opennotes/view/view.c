@@ -2,7 +2,7 @@
 /* view.c - the tool that lists views and runs one. */
 #include "view.h"
 
-const char on_views_summary[] =
+const char notes_views_summary[] =
     "List the views of an OpenNotes notebook of Markdown notes, or run one: ready queries such "
     "as today or orphans, for questions that come again.\n\n"
     "Without 'view': all views with descriptions and parameters. "
@@ -10,20 +10,20 @@ const char on_views_summary[] =
     "Built-in views: today, recent, kanban, untagged, orphans, broken-links\n\n"
     "Example: { view: 'kanban', params: { status: 'todo,in-progress,done' } }";
 
-const char on_views_params[] =
+const char notes_views_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
     "\"view\":{\"type\":\"string\","
     "\"description\":\"View name to execute. Omit to list all views.\"},"
     "\"params\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"},"
     "\"description\":\"Parameters for the view (e.g., {'status': "
-    "'todo,done'})\"}," ON_PARAM_NOTEBOOK ","
+    "'todo,done'})\"}," NOTES_PARAM_NOTEBOOK ","
     "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"
     "\"description\":\"Maximum results when executing view (default: 50)\"},"
     "\"offset\":{\"type\":\"integer\",\"default\":0,\"minimum\":0,"
     "\"maximum\":9007199254740991,"
     "\"description\":\"Offset for pagination when executing view\"}}}";
 
-const char on_views_result[] =
+const char notes_views_result[] =
     "{\"type\":\"object\",\"required\":[\"notebook\",\"pagination\"],\"properties\":{"
     "\"views\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\","
     "\"origin\"],\"properties\":{\"name\":{\"type\":\"string\"},\"origin\":{\"type\":"
@@ -37,45 +37,46 @@ const char on_views_result[] =
     "\"view\":{\"type\":\"object\",\"required\":[\"name\",\"description\"],\"properties\":{"
     "\"name\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}},"
     "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-    "\"pagination\":" ON_SCHEMA_PAGINATION ",\"notebook\":" ON_SCHEMA_NOTEBOOK ","
+    "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"notebook\":" NOTES_SCHEMA_NOTEBOOK ","
     "\"_guidance\":{\"type\":\"string\"}}}";
 
-static void write_head(struct on_view *view)
+static void write_head(struct notes_view *view)
 {
-    on_notebook_write(view->notebook, &view->answer->json);
+    notes_notebook_write(view->notebook, &view->answer->json);
 }
 
-static int list_views(struct on_view *view)
+static int list_views(struct notes_view *view)
 {
-    on_answer_list(view->answer, "views");
-    int rc = on_view_list(view);
-    on_answer_list_end(view->answer);
+    notes_answer_list(view->answer, "views");
+    int rc = notes_view_list(view);
+    notes_answer_list_end(view->answer);
     return rc;
 }
 
-static int run_view(struct on_view *view)
+static int run_view(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    struct on_buf *json = &view->answer->json;
-    int rc = on_view_find(view);
-    rc = rc == NG_OK ? on_view_read_params(view) : rc;
-    rc = rc == NG_OK ? on_index_begin(view->notebook->index, view->call, &view->db) : rc;
+    struct notes_buf *json = &view->answer->json;
+    int rc = notes_view_find(view);
+    rc = rc == NG_OK ? notes_view_read_params(view) : rc;
+    rc = rc == NG_OK ? notes_index_begin(view->notebook->index, view->call, &view->db) : rc;
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str description =
         host->json_text(host->json_get(view->definition, "description"));
-    on_json_name_c(json, "view");
-    on_json_begin(json, '{');
-    on_json_name_c(json, "name");
-    on_json_text(json, view->name);
-    on_json_name_c(json, "description");
-    on_json_text(json, on_json_cut(description, ON_VIEW_VALUE_MAX, SIZE_MAX));
-    on_json_end(json, '}');
-    on_answer_list(view->answer, "results");
-    rc = view->origin == ON_VIEW_BUILTIN ? on_view_run_builtin(view) : on_view_run_query(view);
-    on_answer_list_end(view->answer);
-    on_index_end(view->notebook->index, view->db);
+    notes_json_name_c(json, "view");
+    notes_json_begin(json, '{');
+    notes_json_name_c(json, "name");
+    notes_json_text(json, view->name);
+    notes_json_name_c(json, "description");
+    notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
+    notes_json_end(json, '}');
+    notes_answer_list(view->answer, "results");
+    rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)
+                                            : notes_view_run_query(view);
+    notes_answer_list_end(view->answer);
+    notes_index_end(view->notebook->index, view->db);
     return rc;
 }
 
@@ -86,34 +87,34 @@ static int check_args(struct ng_call *call)
                : NG_OK;
 }
 
-int on_views_run(void *self, struct ng_call *call, struct ng_str args)
+int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct opennotes *notes = self;
-    struct on_budget budget = {(size_t)notes->max_bytes, (size_t)notes->max_lines};
-    struct on_notebook *notebook = NULL;
-    struct on_arena arena;
-    struct on_answer answer;
-    struct on_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
+    struct notes_budget budget = {(size_t)notes->max_bytes, (size_t)notes->max_lines};
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
+    struct notes_answer answer;
+    struct notes_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
     (void)args;
     int rc = check_args(call);
-    rc = rc == NG_OK ? on_notebook_pick(self, call, &notebook) : rc;
+    rc = rc == NG_OK ? notes_notebook_pick(self, call, &notebook) : rc;
     if (rc != NG_OK) {
         return rc;
     }
     view.notebook = notebook;
     view.name = ng_arg_text(call, "view");
     view.now_ms = call->host->now_ms();
-    on_arena_init(&arena, 0);
-    on_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", ON_LIMIT_DEFAULT),
-                    ng_arg_int(call, "offset", 0));
+    notes_arena_init(&arena, 0);
+    notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
     write_head(&view);
     rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
     if (rc == NG_OK) {
-        rc = on_answer_end(&answer, view.total);
+        rc = notes_answer_end(&answer, view.total);
     } else {
-        on_answer_drop(&answer);
+        notes_answer_drop(&answer);
     }
-    on_arena_done(&arena);
-    on_notebook_done(notebook);
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
     return rc;
 }

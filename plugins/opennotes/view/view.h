@@ -8,25 +8,25 @@
 #include "note/note.h"
 #include "notebook/notebook.h"
 
-#define ON_VIEW_PARAMS_MAX 20
-#define ON_VIEW_VALUE_MAX 1000 /* bytes of one parameter's value */
+#define NOTES_VIEW_PARAMS_MAX 20
+#define NOTES_VIEW_VALUE_MAX 1000 /* bytes of one parameter's value */
 
-enum on_view_origin { ON_VIEW_BUILTIN = 0, ON_VIEW_GLOBAL, ON_VIEW_NOTEBOOK };
+enum notes_view_origin { NOTES_VIEW_BUILTIN = 0, NOTES_VIEW_GLOBAL, NOTES_VIEW_NOTEBOOK };
 
 /* One call that runs a view. */
-struct on_view {
+struct notes_view {
     struct opennotes *self;
-    const struct on_notebook *notebook;
+    const struct notes_notebook *notebook;
     struct ng_call *call;
     sqlite3 *db;
-    struct on_arena *arena;
-    struct on_answer *answer; /* its list "results" is open */
+    struct notes_arena *arena;
+    struct notes_answer *answer; /* its list "results" is open */
     struct ng_str name;
-    enum on_view_origin origin;
+    enum notes_view_origin origin;
     const struct ng_value *definition;
-    struct ng_str names[ON_VIEW_PARAMS_MAX]; /* parameters and their values */
-    struct ng_str values[ON_VIEW_PARAMS_MAX];
-    struct ng_str types[ON_VIEW_PARAMS_MAX];
+    struct ng_str names[NOTES_VIEW_PARAMS_MAX]; /* parameters and their values */
+    struct ng_str values[NOTES_VIEW_PARAMS_MAX];
+    struct ng_str types[NOTES_VIEW_PARAMS_MAX];
     size_t count;
     int64_t now_ms;
     int64_t total; /* of the results */
@@ -35,50 +35,51 @@ struct on_view {
 /* ---- view_find.c */
 
 /* Finds the view and its origin; VIEW_NOT_FOUND, NOTEBOOK_CONFIG_ERROR. */
-int on_view_find(struct on_view *view);
+int notes_view_find(struct notes_view *view);
 /* Writes every view as an item of the answer's list. */
-int on_view_list(struct on_view *view);
+int notes_view_list(struct notes_view *view);
 
 /* ---- view_params.c */
 
 /* Checks the call's parameters against the definition's; VIEW_INVALID_PARAMS. */
-int on_view_read_params(struct on_view *view);
+int notes_view_read_params(struct notes_view *view);
 /* {NULL, 0}: there is no such parameter, or it has no value. */
-struct ng_str on_view_param(const struct on_view *view, const char *name);
+struct ng_str notes_view_param(const struct notes_view *view, const char *name);
 /* Elements of a list value, "a, b": the next, without blanks. False: there is no more. */
-bool on_view_next(struct ng_str *rest, struct ng_str *ret_item);
+bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item);
 
 /* ---- view_time.c */
 
 /* What a time variable ("today", "this_week-1", "end_of_month") says. False: it is none. */
-bool on_view_time(struct ng_str name, int64_t now_ms, char out[ON_TIME_SIZE]);
+bool notes_view_time(struct ng_str name, int64_t now_ms, char out[NOTES_TIME_SIZE]);
 
 /* ---- view_builtin.c, view_query.c */
 
 /* Adds the results from answer->offset on, and sets view->total. */
-int on_view_run_builtin(struct on_view *view);
-int on_view_run_query(struct on_view *view);
+int notes_view_run_builtin(struct notes_view *view);
+int notes_view_run_query(struct notes_view *view);
 /* The text with its {{variables}}: times, and, where `params` says so, parameters.
  * NOTEBOOK_CONFIG_ERROR for unknown ones and {{env:...}}. */
-int on_view_expand(struct on_view *view, struct ng_str text, bool params, struct ng_str *ret);
-int on_view_fail(struct on_view *view, const char *what, struct ng_str text);
+int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
+                      struct ng_str *ret);
+int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text);
 
 /* ---- view_row.c */
 
 /* A member of each result beside those of a note's summary; {NULL, 0}: none. */
-struct on_view_extra {
+struct notes_view_extra {
     const char *name;
     struct ng_str text;
     bool json; /* text is JSON already */
 };
 /* Counts a result; where it belongs to the page it is added: path, title, tags, created,
  * modified of the note. */
-int on_view_add(struct on_view *view, int64_t note, const struct on_view_extra *extras,
-                size_t count);
+int notes_view_add(struct notes_view *view, int64_t note, const struct notes_view_extra *extras,
+                   size_t count);
 /* Runs a statement whose first column is the id of a note, and adds each. */
-int on_view_add_all(struct on_view *view, sqlite3_stmt *statement);
-sqlite3_stmt *on_view_prepare(struct on_view *view, const char *sql);
+int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement);
+sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql);
 
-ON_TOOL(views);
+NOTES_TOOL(views);
 
 #endif

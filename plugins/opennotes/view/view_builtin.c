@@ -17,41 +17,41 @@
 
 /* ---- today, recent, untagged */
 
-static int run_today(struct on_view *view)
+static int run_today(struct notes_view *view)
 {
-    char day[ON_TIME_SIZE];
-    char next[ON_TIME_SIZE];
+    char day[NOTES_TIME_SIZE];
+    char next[NOTES_TIME_SIZE];
     int64_t from = 0;
     int64_t to = 0;
-    if (!on_view_time(ng_str_of("today"), view->now_ms, day) ||
-        !on_view_time(ng_str_of("tomorrow"), view->now_ms, next) ||
-        !on_time_parse(ng_str_of(day), &from) || !on_time_parse(ng_str_of(next), &to)) {
+    if (!notes_view_time(ng_str_of("today"), view->now_ms, day) ||
+        !notes_view_time(ng_str_of("tomorrow"), view->now_ms, next) ||
+        !notes_time_parse(ng_str_of(day), &from) || !notes_time_parse(ng_str_of(next), &to)) {
         return ng_fail(view->call, NG_EINTERNAL, "The system's time is not known.");
     }
     sqlite3_stmt *statement =
-        on_view_prepare(view, "SELECT id FROM notes WHERE (created >= ?1 AND created < ?2)"
-                              " OR (modified >= ?1 AND modified < ?2)"
-                              " ORDER BY modified DESC, path");
+        notes_view_prepare(view, "SELECT id FROM notes WHERE (created >= ?1 AND created < ?2)"
+                                 " OR (modified >= ?1 AND modified < ?2)"
+                                 " ORDER BY modified DESC, path");
     if (statement == NULL) {
         return NG_EINTERNAL;
     }
     (void)sqlite3_bind_int64(statement, 1, from);
     (void)sqlite3_bind_int64(statement, 2, to);
-    return on_view_add_all(view, statement);
+    return notes_view_add_all(view, statement);
 }
 
-static int run_sql(struct on_view *view, const char *sql)
+static int run_sql(struct notes_view *view, const char *sql)
 {
-    sqlite3_stmt *statement = on_view_prepare(view, sql);
-    return statement != NULL ? on_view_add_all(view, statement) : NG_EINTERNAL;
+    sqlite3_stmt *statement = notes_view_prepare(view, sql);
+    return statement != NULL ? notes_view_add_all(view, statement) : NG_EINTERNAL;
 }
 
-static int run_recent(struct on_view *view)
+static int run_recent(struct notes_view *view)
 {
     return run_sql(view, "SELECT id FROM notes ORDER BY modified DESC, path LIMIT " RECENT_MAX);
 }
 
-static int run_untagged(struct on_view *view)
+static int run_untagged(struct notes_view *view)
 {
     return run_sql(view, "SELECT id FROM notes n WHERE NOT EXISTS"
                          " (SELECT 1 FROM tags t WHERE t.note = n.id)"
@@ -83,37 +83,37 @@ static int compare_cards(const void *a, const void *b)
     if (left->kind == 0 && (left->number < right->number || left->number > right->number)) {
         return left->number < right->number ? -1 : 1;
     }
-    int order = left->kind == 1 ? on_compare(left->priority, right->priority) : 0;
+    int order = left->kind == 1 ? notes_compare(left->priority, right->priority) : 0;
     if (order != 0) {
         return order;
     }
     if (left->modified != right->modified) {
         return left->modified > right->modified ? -1 : 1;
     }
-    return on_compare(left->path, right->path);
+    return notes_compare(left->path, right->path);
 }
 
 /* The column of a status, by its text without regard to case; SIZE_MAX: none. */
-static size_t column_of(struct on_view *view, struct ng_str status)
+static size_t column_of(struct notes_view *view, struct ng_str status)
 {
-    struct ng_str rest = on_view_param(view, "status");
-    struct ng_str fold = on_fold(view->arena, on_trim(status));
+    struct ng_str rest = notes_view_param(view, "status");
+    struct ng_str fold = notes_fold(view->arena, notes_trim(status));
     struct ng_str item;
-    for (size_t column = 0; on_view_next(&rest, &item); column++) {
-        if (on_equal(on_fold(view->arena, on_nfc(view->arena, item)), fold)) {
+    for (size_t column = 0; notes_view_next(&rest, &item); column++) {
+        if (notes_equal(notes_fold(view->arena, notes_nfc(view->arena, item)), fold)) {
             return column;
         }
     }
     return SIZE_MAX;
 }
 
-static int read_card(struct on_view *view, sqlite3_stmt *row, struct card *card)
+static int read_card(struct notes_view *view, sqlite3_stmt *row, struct card *card)
 {
     *card = (struct card){.note = sqlite3_column_int64(row, 0)};
-    card->column = column_of(view, on_column(row, 1));
-    card->status = on_arena_copy(view->arena, on_column(row, 1));
-    card->priority = on_arena_copy(view->arena, on_column(row, 2));
-    card->path = on_arena_copy(view->arena, on_column(row, 5));
+    card->column = column_of(view, notes_column_text(row, 1));
+    card->status = notes_arena_copy(view->arena, notes_column_text(row, 1));
+    card->priority = notes_arena_copy(view->arena, notes_column_text(row, 2));
+    card->path = notes_arena_copy(view->arena, notes_column_text(row, 5));
     card->kind = sqlite3_column_type(row, 3) != SQLITE_NULL   ? 0
                  : sqlite3_column_type(row, 2) != SQLITE_NULL ? 1
                                                               : 2;
@@ -121,7 +121,7 @@ static int read_card(struct on_view *view, sqlite3_stmt *row, struct card *card)
     card->modified = sqlite3_column_int64(row, 4);
     return card->path.data != NULL && (card->priority.data != NULL || card->kind != 1)
                ? NG_OK
-               : on_fail_memory(view->call);
+               : notes_fail_memory(view->call);
 }
 
 static const char kanban_sql[] =
@@ -132,9 +132,9 @@ static const char kanban_sql[] =
     " ORDER BY n.id, s.rowid";
 
 /* A note with several statuses stands in the first column that it has. */
-static int read_cards(struct on_view *view, struct card **ret_cards, size_t *ret_count)
+static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *ret_count)
 {
-    sqlite3_stmt *row = on_view_prepare(view, kanban_sql);
+    sqlite3_stmt *row = notes_view_prepare(view, kanban_sql);
     struct card *cards = NULL;
     size_t count = 0;
     size_t room = 0;
@@ -152,7 +152,8 @@ static int read_cards(struct on_view *view, struct card **ret_cards, size_t *ret
         if (count == room) {
             room = room == 0 ? 256 : room * 2;
             struct card *more = realloc(cards, room * sizeof(*cards));
-            rc = more != NULL && room <= KANBAN_ROWS_MAX ? NG_OK : on_fail_memory(view->call);
+            rc =
+                more != NULL && room <= KANBAN_ROWS_MAX ? NG_OK : notes_fail_memory(view->call);
             cards = more != NULL ? more : cards;
         }
         if (rc == NG_OK) {
@@ -165,7 +166,7 @@ static int read_cards(struct on_view *view, struct card **ret_cards, size_t *ret
     return rc;
 }
 
-static int run_kanban(struct on_view *view)
+static int run_kanban(struct notes_view *view)
 {
     struct card *cards = NULL;
     size_t count = 0;
@@ -174,13 +175,13 @@ static int run_kanban(struct on_view *view)
         qsort(cards, count, sizeof(*cards), compare_cards);
     }
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        struct on_view_extra extras[] = {
+        struct notes_view_extra extras[] = {
             {.name = "status", .text = cards[i].status},
             {.name = "priority",
-             .text = cards[i].kind == 2 ? on_str(NULL, 0) : cards[i].priority,
+             .text = cards[i].kind == 2 ? notes_str(NULL, 0) : cards[i].priority,
              .json = cards[i].kind == 0},
         };
-        rc = on_view_add(view, cards[i].note, extras, NG_COUNT(extras));
+        rc = notes_view_add(view, cards[i].note, extras, NG_COUNT(extras));
     }
     free(cards);
     return rc;
@@ -189,34 +190,34 @@ static int run_kanban(struct on_view *view)
 /* ---- the graph */
 
 #define INNER_LINKS                                                                            \
-    " FROM links l JOIN resolved r ON " ON_IS_RESOLVED                                         \
+    " FROM links l JOIN resolved r ON " NOTES_IS_RESOLVED                                      \
     " WHERE r.id IS NOT NULL AND r.id <> l.note)"
 #define NO_INCOMING                                                                            \
-    ON_RESOLVED "SELECT n.id FROM notes n WHERE n.id NOT IN (SELECT r.id" INNER_LINKS
+    NOTES_RESOLVED "SELECT n.id FROM notes n WHERE n.id NOT IN (SELECT r.id" INNER_LINKS
 #define NO_OUTGOING " AND n.id NOT IN (SELECT l.note" INNER_LINKS
 #define NO_TAGS " AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.note = n.id)"
 #define ORDER " ORDER BY created DESC, path"
 
-static int run_orphans(struct on_view *view)
+static int run_orphans(struct notes_view *view)
 {
-    struct ng_str definition = on_view_param(view, "definition");
-    if (on_is(definition, "no-incoming")) {
+    struct ng_str definition = notes_view_param(view, "definition");
+    if (notes_is(definition, "no-incoming")) {
         return run_sql(view, NO_INCOMING ORDER);
     }
-    if (on_is(definition, "no-links")) {
+    if (notes_is(definition, "no-links")) {
         return run_sql(view, NO_INCOMING NO_OUTGOING ORDER);
     }
-    if (on_is(definition, "isolated")) {
+    if (notes_is(definition, "isolated")) {
         return run_sql(view, NO_INCOMING NO_OUTGOING NO_TAGS ORDER);
     }
-    return ng_fail(view->call, ON_EVIEWPARAMS,
+    return ng_fail(view->call, NOTES_EVIEWPARAMS,
                    "The view 'orphans': parameter 'definition' is 'no-incoming', 'no-links' or "
                    "'isolated', and not '%.*s'.",
                    (int)definition.len, definition.data);
 }
 
 /* Does a link that leads to no note lead to another file or folder, or out of the notebook? */
-static bool leads_elsewhere(struct on_attachments *files, int root, bool wiki,
+static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki,
                             struct ng_str key)
 {
     static const char *const endings[] = {".png",  ".jpg", ".jpeg", ".gif", ".svg",    ".webp",
@@ -224,11 +225,11 @@ static bool leads_elsewhere(struct on_attachments *files, int root, bool wiki,
                                           ".flac", ".mp4", ".webm", ".mov", ".canvas", ".base"};
     char path[4096];
     for (size_t i = 0; wiki && i < NG_COUNT(endings); i++) {
-        if (on_ends(key, endings[i])) {
-            return on_attachments_have(files, root, key); /* they may be anywhere */
+        if (notes_ends(key, endings[i])) {
+            return notes_attachments_have(files, root, key); /* they may be anywhere */
         }
     }
-    if (on_is(key, "..") || on_begins(key, "../")) {
+    if (notes_is(key, "..") || notes_begins(key, "../")) {
         return true;
     }
     if (wiki || key.len == 0 || key.len >= sizeof(path) || root < 0 ||
@@ -237,73 +238,74 @@ static bool leads_elsewhere(struct on_attachments *files, int root, bool wiki,
     }
     memcpy(path, key.data, key.len);
     path[key.len] = '\0';
-    int fd = on_tree_open(root, path, O_PATH | O_CLOEXEC);
+    int fd = notes_tree_open(root, path, O_PATH | O_CLOEXEC);
     if (fd >= 0) {
         (void)close(fd);
     }
     return fd >= 0;
 }
 
-static void add_broken(struct on_view *view, sqlite3_stmt *row)
+static void add_broken(struct notes_view *view, sqlite3_stmt *row)
 {
     int64_t number = view->total++;
-    if (number < view->answer->offset || !on_answer_more(view->answer)) {
+    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
         return;
     }
-    struct on_buf *item = on_answer_item(view->answer);
-    on_json_begin(item, '{');
-    on_json_name_c(item, "path");
-    on_json_text(item, on_column(row, 0));
-    on_json_name_c(item, "line");
-    on_json_int(item, sqlite3_column_int64(row, 1));
-    on_json_name_c(item, "target");
-    on_json_text(item, on_column(row, 2));
-    on_json_name_c(item, "text");
-    on_json_text(item, on_column(row, 3));
-    on_json_end(item, '}');
-    (void)on_answer_add(view->answer);
+    struct notes_buf *item = notes_answer_item(view->answer);
+    notes_json_begin(item, '{');
+    notes_json_name_c(item, "path");
+    notes_json_text(item, notes_column_text(row, 0));
+    notes_json_name_c(item, "line");
+    notes_json_int(item, sqlite3_column_int64(row, 1));
+    notes_json_name_c(item, "target");
+    notes_json_text(item, notes_column_text(row, 2));
+    notes_json_name_c(item, "text");
+    notes_json_text(item, notes_column_text(row, 3));
+    notes_json_end(item, '}');
+    (void)notes_answer_add(view->answer);
 }
 
-static int run_broken_links(struct on_view *view)
+static int run_broken_links(struct notes_view *view)
 {
-    int root = on_index_root(view->notebook->index);
-    sqlite3_stmt *row = on_view_prepare(
-        view, ON_RESOLVED
+    int root = notes_index_root(view->notebook->index);
+    sqlite3_stmt *row = notes_view_prepare(
+        view, NOTES_RESOLVED
         "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
-        " JOIN notes s ON s.id = l.note JOIN resolved r ON " ON_IS_RESOLVED
+        " JOIN notes s ON s.id = l.note JOIN resolved r ON " NOTES_IS_RESOLVED
         " WHERE r.id IS NULL ORDER BY s.path, l.line, l.rowid");
     if (row == NULL) {
         return NG_EINTERNAL;
     }
-    struct on_attachments files = {.read = false};
+    struct notes_attachments files = {.read = false};
     int step = SQLITE_DONE;
     while ((step = sqlite3_step(row)) == SQLITE_ROW) {
         if (!leads_elsewhere(&files, root, sqlite3_column_int(row, 5) != 0,
-                             on_column(row, 4))) {
+                             notes_column_text(row, 4))) {
             add_broken(view, row);
         }
     }
-    int rc = step == SQLITE_DONE ? NG_OK
-                                 : on_index_fail(view->notebook->index, view->call, view->db);
+    int rc = step == SQLITE_DONE
+                 ? NG_OK
+                 : notes_index_fail(view->notebook->index, view->call, view->db);
     (void)sqlite3_finalize(row);
-    on_attachments_done(&files);
+    notes_attachments_done(&files);
     return rc;
 }
 
 /* ---- */
 
-int on_view_run_builtin(struct on_view *view)
+int notes_view_run_builtin(struct notes_view *view)
 {
     static const struct {
         const char *name;
-        int (*run)(struct on_view *view);
+        int (*run)(struct notes_view *view);
     } views[] = {
         {"today", run_today},     {"recent", run_recent},
         {"kanban", run_kanban},   {"untagged", run_untagged},
         {"orphans", run_orphans}, {"broken-links", run_broken_links},
     };
     for (size_t i = 0; i < NG_COUNT(views); i++) {
-        if (on_is(view->name, views[i].name)) {
+        if (notes_is(view->name, views[i].name)) {
             return views[i].run(view);
         }
     }

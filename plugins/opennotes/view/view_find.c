@@ -23,15 +23,15 @@ static const char builtin_json[] =
     "\"broken-links\":{\"description\":\"Links that lead to no note and no file\"}}";
 
 /* The views of one origin: an object by name, or NULL. */
-static int views_of(struct on_view *view, enum on_view_origin origin,
+static int views_of(struct notes_view *view, enum notes_view_origin origin,
                     const struct ng_value **ret_views)
 {
     const struct ng_host *host = view->call->host;
     *ret_views = NULL;
-    if (origin == ON_VIEW_BUILTIN) {
+    if (origin == NOTES_VIEW_BUILTIN) {
         return host->json_parse(view->call, ng_str_of(builtin_json), ret_views);
     }
-    if (origin == ON_VIEW_GLOBAL) {
+    if (origin == NOTES_VIEW_GLOBAL) {
         return view->self->views != NULL
                    ? host->json_parse(view->call, ng_str_of(view->self->views), ret_views)
                    : NG_OK;
@@ -47,54 +47,55 @@ static const struct ng_value *member_of(const struct ng_host *host,
 {
     for (const struct ng_value *item = host->json_first(views); item != NULL;
          item = host->json_next(item)) {
-        if (on_equal(host->json_key(item), name)) {
+        if (notes_equal(host->json_key(item), name)) {
             return item;
         }
     }
     return NULL;
 }
 
-static int fail_unknown(struct on_view *view)
+static int fail_unknown(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    struct ng_str nearest = on_str(NULL, 0);
+    struct ng_str nearest = notes_str(NULL, 0);
     size_t best = DISTANCE_MAX + 1;
-    for (int origin = ON_VIEW_NOTEBOOK; origin >= ON_VIEW_BUILTIN; origin--) {
+    for (int origin = NOTES_VIEW_NOTEBOOK; origin >= NOTES_VIEW_BUILTIN; origin--) {
         const struct ng_value *views = NULL;
-        (void)views_of(view, (enum on_view_origin)origin, &views);
+        (void)views_of(view, (enum notes_view_origin)origin, &views);
         for (const struct ng_value *item = host->json_first(views); item != NULL;
              item = host->json_next(item)) {
-            size_t distance = on_distance(host->json_key(item), view->name, DISTANCE_MAX);
+            size_t distance = notes_distance(host->json_key(item), view->name, DISTANCE_MAX);
             nearest = distance < best ? host->json_key(item) : nearest;
             best = distance < best ? distance : best;
         }
     }
-    struct ng_str shown = on_utf8_cut(view->name, 100);
-    (void)ng_fail(view->call, ON_EVIEW, "View not found: %.*s", (int)shown.len, shown.data);
+    struct ng_str shown = notes_utf8_cut(view->name, 100);
+    (void)ng_fail(view->call, NOTES_EVIEW, "View not found: %.*s", (int)shown.len, shown.data);
     if (nearest.data != NULL) {
         host->hint(view->call, "Did you mean '%.*s'? Call without `view` to list all views.",
                    (int)nearest.len, nearest.data);
     } else {
         host->hint(view->call, "Call without `view` to list all views.");
     }
-    return ON_EVIEW;
+    return NOTES_EVIEW;
 }
 
-int on_view_find(struct on_view *view)
+int notes_view_find(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    for (int origin = ON_VIEW_NOTEBOOK; origin >= ON_VIEW_BUILTIN; origin--) {
+    for (int origin = NOTES_VIEW_NOTEBOOK; origin >= NOTES_VIEW_BUILTIN; origin--) {
         const struct ng_value *views = NULL;
-        int rc = views_of(view, (enum on_view_origin)origin, &views);
+        int rc = views_of(view, (enum notes_view_origin)origin, &views);
         if (rc != NG_OK) {
             return rc;
         }
         view->definition = member_of(host, views, view->name);
-        view->origin = (enum on_view_origin)origin;
+        view->origin = (enum notes_view_origin)origin;
         if (view->definition != NULL) {
             return host->json_type(view->definition) == NG_TYPE_OBJECT
                        ? NG_OK
-                       : on_view_fail(view, "its definition is no object", on_str(NULL, 0));
+                       : notes_view_fail(view, "its definition is no object",
+                                         notes_str(NULL, 0));
         }
     }
     return fail_unknown(view);
@@ -102,88 +103,88 @@ int on_view_find(struct on_view *view)
 
 /* ---- listing */
 
-static void write_parameters(struct on_buf *item, const struct ng_host *host,
+static void write_parameters(struct notes_buf *item, const struct ng_host *host,
                              const struct ng_value *parameters)
 {
     static const char *const texts[] = {"default", "description"};
-    on_json_name_c(item, "parameters");
-    on_json_begin(item, '[');
+    notes_json_name_c(item, "parameters");
+    notes_json_begin(item, '[');
     for (const struct ng_value *parameter = host->json_first(parameters); parameter != NULL;
          parameter = host->json_next(parameter)) {
         struct ng_str type = host->json_text(host->json_get(parameter, "type"));
-        on_json_begin(item, '{');
-        on_json_name_c(item, "name");
-        on_json_text(item, host->json_text(host->json_get(parameter, "name")));
-        on_json_name_c(item, "type");
-        on_json_text(item, type.data != NULL ? type : ng_str_of("string"));
-        on_json_name_c(item, "required");
-        on_json_bool(item,
-                     host->json_type(host->json_get(parameter, "required")) == NG_TYPE_TRUE);
+        notes_json_begin(item, '{');
+        notes_json_name_c(item, "name");
+        notes_json_text(item, host->json_text(host->json_get(parameter, "name")));
+        notes_json_name_c(item, "type");
+        notes_json_text(item, type.data != NULL ? type : ng_str_of("string"));
+        notes_json_name_c(item, "required");
+        notes_json_bool(item,
+                        host->json_type(host->json_get(parameter, "required")) == NG_TYPE_TRUE);
         for (size_t i = 0; i < NG_COUNT(texts); i++) {
             struct ng_str text = host->json_text(host->json_get(parameter, texts[i]));
             if (text.data != NULL) {
-                on_json_name_c(item, texts[i]);
-                on_json_text(item, text);
+                notes_json_name_c(item, texts[i]);
+                notes_json_text(item, text);
             }
         }
-        on_json_end(item, '}');
+        notes_json_end(item, '}');
     }
-    on_json_end(item, ']');
+    notes_json_end(item, ']');
 }
 
-static void add_definition(struct on_view *view, struct ng_str name, enum on_view_origin origin,
-                           const struct ng_value *definition)
+static void add_definition(struct notes_view *view, struct ng_str name,
+                           enum notes_view_origin origin, const struct ng_value *definition)
 {
     static const char *const origins[] = {"built-in", "global", "notebook"};
     const struct ng_host *host = view->call->host;
     int64_t number = view->total++;
-    if (number < view->answer->offset || !on_answer_more(view->answer)) {
+    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
         return;
     }
-    struct on_buf *item = on_answer_item(view->answer);
+    struct notes_buf *item = notes_answer_item(view->answer);
     struct ng_str description = host->json_text(host->json_get(definition, "description"));
     const struct ng_value *parameters = host->json_get(definition, "parameters");
-    on_json_begin(item, '{');
-    on_json_name_c(item, "name");
-    on_json_text(item, name);
-    on_json_name_c(item, "origin");
-    on_json_text(item, ng_str_of(origins[origin]));
+    notes_json_begin(item, '{');
+    notes_json_name_c(item, "name");
+    notes_json_text(item, name);
+    notes_json_name_c(item, "origin");
+    notes_json_text(item, ng_str_of(origins[origin]));
     if (description.data != NULL) {
-        on_json_name_c(item, "description");
-        on_json_text(item, description);
+        notes_json_name_c(item, "description");
+        notes_json_text(item, description);
     }
     if (host->json_type(parameters) == NG_TYPE_ARRAY) {
         write_parameters(item, host, parameters);
     }
-    on_json_end(item, '}');
-    (void)on_answer_add(view->answer);
+    notes_json_end(item, '}');
+    (void)notes_answer_add(view->answer);
 }
 
 /* Each name once, with the definition that a call would run. */
-int on_view_list(struct on_view *view)
+int notes_view_list(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    const struct ng_value *views[ON_VIEW_NOTEBOOK + 1] = {NULL};
-    for (int origin = ON_VIEW_BUILTIN; origin <= ON_VIEW_NOTEBOOK; origin++) {
-        int rc = views_of(view, (enum on_view_origin)origin, &views[origin]);
+    const struct ng_value *views[NOTES_VIEW_NOTEBOOK + 1] = {NULL};
+    for (int origin = NOTES_VIEW_BUILTIN; origin <= NOTES_VIEW_NOTEBOOK; origin++) {
+        int rc = views_of(view, (enum notes_view_origin)origin, &views[origin]);
         if (rc != NG_OK) {
             return rc;
         }
     }
-    for (int origin = ON_VIEW_BUILTIN; origin <= ON_VIEW_NOTEBOOK; origin++) {
+    for (int origin = NOTES_VIEW_BUILTIN; origin <= NOTES_VIEW_NOTEBOOK; origin++) {
         for (const struct ng_value *item = host->json_first(views[origin]); item != NULL;
              item = host->json_next(item)) {
             struct ng_str name = host->json_key(item);
             bool seen = false;
-            for (int lower = ON_VIEW_BUILTIN; lower < origin; lower++) {
+            for (int lower = NOTES_VIEW_BUILTIN; lower < origin; lower++) {
                 seen = seen || member_of(host, views[lower], name) != NULL;
             }
-            int best = ON_VIEW_NOTEBOOK;
+            int best = NOTES_VIEW_NOTEBOOK;
             while (member_of(host, views[best], name) == NULL) {
                 best--;
             }
             if (!seen) {
-                add_definition(view, name, (enum on_view_origin)best,
+                add_definition(view, name, (enum notes_view_origin)best,
                                member_of(host, views[best], name));
             }
         }

@@ -5,14 +5,14 @@
 #include "text/codes.h"
 #include "view.h"
 
-bool on_view_next(struct ng_str *rest, struct ng_str *ret_item)
+bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
 {
     while (rest->len > 0) {
         const char *comma = memchr(rest->data, ',', rest->len);
         size_t len = comma != NULL ? (size_t)(comma - rest->data) : rest->len;
-        *ret_item = on_trim(on_str(rest->data, len));
+        *ret_item = notes_trim(notes_str(rest->data, len));
         len += comma != NULL ? 1 : 0;
-        *rest = on_str(rest->data + len, rest->len - len);
+        *rest = notes_str(rest->data + len, rest->len - len);
         if (ret_item->len > 0) {
             return true;
         }
@@ -20,44 +20,44 @@ bool on_view_next(struct ng_str *rest, struct ng_str *ret_item)
     return false;
 }
 
-struct ng_str on_view_param(const struct on_view *view, const char *name)
+struct ng_str notes_view_param(const struct notes_view *view, const char *name)
 {
     for (size_t i = 0; i < view->count; i++) {
-        if (on_is(view->names[i], name)) {
+        if (notes_is(view->names[i], name)) {
             return view->values[i];
         }
     }
-    return on_str(NULL, 0);
+    return notes_str(NULL, 0);
 }
 
-static int fail_param(struct on_view *view, struct ng_str name, const char *what)
+static int fail_param(struct notes_view *view, struct ng_str name, const char *what)
 {
     struct ng_call *call = view->call;
-    struct on_buf list;
-    on_buf_init(&list, 4096);
+    struct notes_buf list;
+    notes_buf_init(&list, 4096);
     for (size_t i = 0; i < view->count; i++) {
-        on_buf_printf(&list, "%s'%.*s' (%.*s)", i > 0 ? ", " : "", (int)view->names[i].len,
-                      view->names[i].data, (int)view->types[i].len, view->types[i].data);
+        notes_buf_printf(&list, "%s'%.*s' (%.*s)", i > 0 ? ", " : "", (int)view->names[i].len,
+                         view->names[i].data, (int)view->types[i].len, view->types[i].data);
     }
-    (void)ng_fail(call, ON_EVIEWPARAMS, "The view '%.*s': parameter '%.*s' %s",
-                  (int)view->name.len, view->name.data, (int)on_utf8_cut(name, 100).len,
+    (void)ng_fail(call, NOTES_EVIEWPARAMS, "The view '%.*s': parameter '%.*s' %s",
+                  (int)view->name.len, view->name.data, (int)notes_utf8_cut(name, 100).len,
                   name.data, what);
     if (view->count == 0) {
         call->host->hint(call, "The view has no parameters.");
     } else {
         call->host->hint(call, "The view has the parameters %.*s.", (int)list.len, list.data);
     }
-    on_buf_done(&list);
-    return ON_EVIEWPARAMS;
+    notes_buf_done(&list);
+    return NOTES_EVIEWPARAMS;
 }
 
 static bool is_number(struct ng_str text)
 {
-    struct on_arena arena;
+    struct notes_arena arena;
     struct ng_str ignored;
-    on_arena_init(&arena, 0);
-    bool number = on_scalar_type(&arena, text, &ignored) == ON_NUMBER;
-    on_arena_done(&arena);
+    notes_arena_init(&arena, 0);
+    bool number = notes_scalar_type(&arena, text, &ignored) == NOTES_NUMBER;
+    notes_arena_done(&arena);
     return number;
 }
 
@@ -66,26 +66,26 @@ static const char *value_fault(struct ng_str type, struct ng_str value)
 {
     struct ng_str rest = value;
     struct ng_str item;
-    if (value.len > ON_VIEW_VALUE_MAX) {
+    if (value.len > NOTES_VIEW_VALUE_MAX) {
         return "is longer than 1000 bytes.";
     }
-    if (on_is(type, "date") && !on_day_valid(value)) {
+    if (notes_is(type, "date") && !notes_day_valid(value)) {
         return "is a day: write it as YYYY-MM-DD.";
     }
-    if (on_is(type, "bool") && !on_is(value, "true") && !on_is(value, "false")) {
+    if (notes_is(type, "bool") && !notes_is(value, "true") && !notes_is(value, "false")) {
         return "is 'true' or 'false'.";
     }
-    if (on_is(type, "number") && !is_number(value)) {
+    if (notes_is(type, "number") && !is_number(value)) {
         return "is a number.";
     }
-    if (on_is(type, "list") && !on_view_next(&rest, &item)) {
+    if (notes_is(type, "list") && !notes_view_next(&rest, &item)) {
         return "is an empty list: give its values, separated by commas.";
     }
     return NULL;
 }
 
 /* One declared parameter: {name, type, required, default, description}. */
-static int declare(struct on_view *view, const struct ng_value *parameter)
+static int declare(struct notes_view *view, const struct ng_value *parameter)
 {
     static const char *const types[] = {"string", "list", "date", "bool", "number"};
     const struct ng_host *host = view->call->host;
@@ -94,10 +94,10 @@ static int declare(struct on_view *view, const struct ng_value *parameter)
     struct ng_str fallback = host->json_text(host->json_get(parameter, "default"));
     bool known = type.data == NULL;
     for (size_t i = 0; i < NG_COUNT(types); i++) {
-        known = known || on_is(type, types[i]);
+        known = known || notes_is(type, types[i]);
     }
-    if (name.len == 0 || !known || view->count == ON_VIEW_PARAMS_MAX) {
-        return on_view_fail(
+    if (name.len == 0 || !known || view->count == NOTES_VIEW_PARAMS_MAX) {
+        return notes_view_fail(
             view,
             "its `parameters` are at most 20 of {name, type: string, list, date, "
             "bool or number, required, default}",
@@ -105,16 +105,16 @@ static int declare(struct on_view *view, const struct ng_value *parameter)
     }
     view->names[view->count] = name;
     view->types[view->count] = type.data != NULL ? type : ng_str_of("string");
-    view->values[view->count] = on_str(NULL, 0);
+    view->values[view->count] = notes_str(NULL, 0);
     int rc = NG_OK;
     if (fallback.data != NULL) {
-        rc = on_view_expand(view, fallback, false, &view->values[view->count]);
+        rc = notes_view_expand(view, fallback, false, &view->values[view->count]);
     }
     view->count++;
     return rc;
 }
 
-static int take_given(struct on_view *view, const struct ng_value *given)
+static int take_given(struct notes_view *view, const struct ng_value *given)
 {
     const struct ng_host *host = view->call->host;
     for (const struct ng_value *item = host->json_first(given); item != NULL;
@@ -122,7 +122,7 @@ static int take_given(struct on_view *view, const struct ng_value *given)
         struct ng_str key = host->json_key(item);
         struct ng_str value = host->json_text(item);
         size_t i = 0;
-        while (i < view->count && !on_equal(view->names[i], key)) {
+        while (i < view->count && !notes_equal(view->names[i], key)) {
             i++;
         }
         if (i == view->count) {
@@ -137,7 +137,7 @@ static int take_given(struct on_view *view, const struct ng_value *given)
     return NG_OK;
 }
 
-int on_view_read_params(struct on_view *view)
+int notes_view_read_params(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
     const struct ng_value *declared = host->json_get(view->definition, "parameters");

@@ -13,13 +13,14 @@
 #define KEYS_MAX 64    /* of front matter in one query */
 #define FILTERS_MAX 64 /* lists of alternatives in one query */
 
-int on_view_fail(struct on_view *view, const char *what, struct ng_str text)
+int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text)
 {
-    struct ng_str shown = on_utf8_cut(text, 100);
-    return ng_fail(view->call, ON_ECONFIG, "The view '%.*s' in %s cannot be used: %s%s%.*s%s",
-                   (int)view->name.len, view->name.data,
-                   view->origin == ON_VIEW_NOTEBOOK ? ON_CONFIG_NAME : "opennotes.views", what,
-                   shown.len > 0 ? " ('" : "", (int)shown.len,
+    struct ng_str shown = notes_utf8_cut(text, 100);
+    return ng_fail(view->call, NOTES_ECONFIG,
+                   "The view '%.*s' in %s cannot be used: %s%s%.*s%s", (int)view->name.len,
+                   view->name.data,
+                   view->origin == NOTES_VIEW_NOTEBOOK ? NOTES_CONFIG_NAME : "opennotes.views",
+                   what, shown.len > 0 ? " ('" : "", (int)shown.len,
                    shown.data != NULL ? shown.data : "", shown.len > 0 ? "')." : ".");
 }
 
@@ -42,56 +43,57 @@ static bool in_quotes(struct ng_str text)
 
 enum expand_mode { TIMES_ONLY, WITH_PARAMS, IN_SQL };
 
-static int expand_one(struct on_view *view, struct on_buf *out, struct ng_str name,
+static int expand_one(struct notes_view *view, struct notes_buf *out, struct ng_str name,
                       enum expand_mode mode, bool quoted)
 {
-    char time[ON_TIME_SIZE];
-    if (on_begins(name, "env:")) {
-        return on_view_fail(view, "views may not read the environment", name);
+    char time[NOTES_TIME_SIZE];
+    if (notes_begins(name, "env:")) {
+        return notes_view_fail(view, "views may not read the environment", name);
     }
     for (size_t i = 0; mode == WITH_PARAMS && i < view->count; i++) {
-        if (on_equal(view->names[i], name)) {
-            on_buf_add(out, view->values[i]);
+        if (notes_equal(view->names[i], name)) {
+            notes_buf_add(out, view->values[i]);
             return NG_OK;
         }
     }
-    if (!on_view_time(name, view->now_ms, time)) {
-        return on_view_fail(view, "it names a variable that is not known", name);
+    if (!notes_view_time(name, view->now_ms, time)) {
+        return notes_view_fail(view, "it names a variable that is not known", name);
     }
-    on_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
-    on_buf_add_c(out, time);
-    on_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_buf_add_c(out, time);
+    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
     return NG_OK;
 }
 
-static int expand(struct on_view *view, struct ng_str text, enum expand_mode mode,
+static int expand(struct notes_view *view, struct ng_str text, enum expand_mode mode,
                   struct ng_str *ret)
 {
-    struct on_buf out;
+    struct notes_buf out;
     size_t copied = 0;
     int rc = NG_OK;
-    on_buf_init(&out, SQL_BYTES_MAX);
-    for (size_t at = on_find(text, ng_str_of("{{"), 0); rc == NG_OK && at != SIZE_MAX;
-         at = on_find(text, ng_str_of("{{"), copied)) {
-        size_t close = on_find(text, ng_str_of("}}"), at + 2);
+    notes_buf_init(&out, SQL_BYTES_MAX);
+    for (size_t at = notes_find(text, ng_str_of("{{"), 0); rc == NG_OK && at != SIZE_MAX;
+         at = notes_find(text, ng_str_of("{{"), copied)) {
+        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
         if (close == SIZE_MAX) {
             break;
         }
-        on_buf_add(&out, on_str(text.data + copied, at - copied));
-        rc = expand_one(view, &out, on_trim(on_str(text.data + at + 2, close - at - 2)), mode,
-                        mode == IN_SQL && in_quotes(on_str(text.data, at)));
+        notes_buf_add(&out, notes_str(text.data + copied, at - copied));
+        rc = expand_one(view, &out, notes_trim(notes_str(text.data + at + 2, close - at - 2)),
+                        mode, mode == IN_SQL && in_quotes(notes_str(text.data, at)));
         copied = close + 2;
     }
-    on_buf_add(&out, on_str(text.data + copied, text.len - copied));
+    notes_buf_add(&out, notes_str(text.data + copied, text.len - copied));
     if (rc == NG_OK) {
-        *ret = on_arena_copy(view->arena, on_buf_str(&out));
-        rc = out.rc == NG_OK && ret->data != NULL ? NG_OK : on_fail_memory(view->call);
+        *ret = notes_arena_copy(view->arena, notes_buf_str(&out));
+        rc = out.rc == NG_OK && ret->data != NULL ? NG_OK : notes_fail_memory(view->call);
     }
-    on_buf_done(&out);
+    notes_buf_done(&out);
     return rc;
 }
 
-int on_view_expand(struct on_view *view, struct ng_str text, bool params, struct ng_str *ret)
+int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
+                      struct ng_str *ret)
 {
     return expand(view, text, params ? WITH_PARAMS : TIMES_ONLY, ret);
 }
@@ -99,38 +101,38 @@ int on_view_expand(struct on_view *view, struct ng_str text, bool params, struct
 /* ---- a statement */
 
 /* A list as a JSON array, for `IN (SELECT value FROM json_each(:name))`. */
-static struct ng_str list_json(struct on_view *view, struct ng_str list)
+static struct ng_str list_json(struct notes_view *view, struct ng_str list)
 {
-    struct on_buf json;
+    struct notes_buf json;
     struct ng_str item;
-    on_buf_init(&json, SQL_BYTES_MAX);
-    on_json_begin(&json, '[');
-    while (on_view_next(&list, &item)) {
-        on_json_text(&json, item);
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '[');
+    while (notes_view_next(&list, &item)) {
+        notes_json_text(&json, item);
     }
-    on_json_end(&json, ']');
-    struct ng_str copy = on_arena_copy(view->arena, on_buf_str(&json));
-    on_buf_done(&json);
+    notes_json_end(&json, ']');
+    struct ng_str copy = notes_arena_copy(view->arena, notes_buf_str(&json));
+    notes_buf_done(&json);
     return copy;
 }
 
-static int run_sql(struct on_view *view, struct ng_str sql)
+static int run_sql(struct notes_view *view, struct ng_str sql)
 {
-    struct on_sql_param params[ON_VIEW_PARAMS_MAX];
-    struct on_sql statement = {.timeout_ms = view->self->query_timeout_ms,
-                               .load = view->self->sql_load,
-                               .params = params,
-                               .param_count = view->count};
+    struct notes_sql_param params[NOTES_VIEW_PARAMS_MAX];
+    struct notes_sql statement = {.timeout_ms = view->self->query_timeout_ms,
+                                  .load = view->self->sql_load,
+                                  .params = params,
+                                  .param_count = view->count};
     for (size_t i = 0; i < view->count; i++) {
-        params[i] = (struct on_sql_param){.name = view->names[i], .text = view->values[i]};
-        params[i].is_number = on_is(view->types[i], "number");
-        if (on_is(view->types[i], "list") && params[i].text.data != NULL) {
+        params[i] = (struct notes_sql_param){.name = view->names[i], .text = view->values[i]};
+        params[i].is_number = notes_is(view->types[i], "number");
+        if (notes_is(view->types[i], "list") && params[i].text.data != NULL) {
             params[i].text = list_json(view, params[i].text);
         }
     }
     int rc = expand(view, sql, IN_SQL, &statement.text);
     return rc == NG_OK
-               ? on_sql_run(view->call, view->db, &statement, view->answer, &view->total)
+               ? notes_sql_run(view->call, view->db, &statement, view->answer, &view->total)
                : rc;
 }
 
@@ -138,28 +140,28 @@ static int run_sql(struct on_view *view, struct ng_str sql)
 
 /* One query as it is put together. */
 struct query {
-    struct on_view *view;
-    struct on_buf sql;
-    struct on_filter *filters[FILTERS_MAX];
+    struct notes_view *view;
+    struct notes_buf sql;
+    struct notes_filter *filters[FILTERS_MAX];
     size_t filter_count;
     struct ng_str keys[KEYS_MAX]; /* of front matter, in the order of their parameters */
     size_t key_count;
     size_t keys_before; /* those that come before the filters' parameters */
 };
 
-static int compile(struct query *query, struct on_buf *json)
+static int compile(struct query *query, struct notes_buf *json)
 {
     const struct ng_value *filters = NULL;
-    struct on_view *view = query->view;
+    struct notes_view *view = query->view;
     if (query->filter_count == FILTERS_MAX) {
-        return on_view_fail(view, "it has too many filters", on_str(NULL, 0));
+        return notes_view_fail(view, "it has too many filters", notes_str(NULL, 0));
     }
     if (json->rc != NG_OK) {
-        return on_fail_memory(view->call);
+        return notes_fail_memory(view->call);
     }
-    int rc = view->call->host->json_parse(view->call, on_buf_str(json), &filters);
-    struct on_filter *filter = NULL;
-    rc = rc == NG_OK ? on_filter_compile(view->call, filters, ON_ECONFIG, &filter) : rc;
+    int rc = view->call->host->json_parse(view->call, notes_buf_str(json), &filters);
+    struct notes_filter *filter = NULL;
+    rc = rc == NG_OK ? notes_filter_compile(view->call, filters, NOTES_ECONFIG, &filter) : rc;
     if (rc == NG_OK) {
         query->filters[query->filter_count++] = filter;
     }
@@ -167,16 +169,16 @@ static int compile(struct query *query, struct on_buf *json)
 }
 
 /* The parameter of type list that a condition names; view->count: none. */
-static size_t list_param(const struct on_view *view, struct ng_str condition)
+static size_t list_param(const struct notes_view *view, struct ng_str condition)
 {
-    for (size_t at = on_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
-         at = on_find(condition, ng_str_of("{{"), at + 2)) {
-        size_t close = on_find(condition, ng_str_of("}}"), at);
-        struct ng_str name = close == SIZE_MAX
-                                 ? on_str("", 0)
-                                 : on_trim(on_str(condition.data + at + 2, close - at - 2));
+    for (size_t at = notes_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
+         at = notes_find(condition, ng_str_of("{{"), at + 2)) {
+        size_t close = notes_find(condition, ng_str_of("}}"), at);
+        struct ng_str name =
+            close == SIZE_MAX ? notes_str("", 0)
+                              : notes_trim(notes_str(condition.data + at + 2, close - at - 2));
         for (size_t i = 0; i < view->count; i++) {
-            if (on_equal(view->names[i], name) && on_is(view->types[i], "list")) {
+            if (notes_equal(view->names[i], name) && notes_is(view->types[i], "list")) {
                 return i;
             }
         }
@@ -185,7 +187,8 @@ static size_t list_param(const struct on_view *view, struct ng_str condition)
 }
 
 /* A condition may only have variables in its value, and a value never begins the operator. */
-static int expand_condition(struct on_view *view, struct ng_str condition, struct on_buf *json)
+static int expand_condition(struct notes_view *view, struct ng_str condition,
+                            struct notes_buf *json)
 {
     size_t at = 0;
     while (at < condition.len && memchr("=!<>~{", condition.data[at], 6) == NULL) {
@@ -194,28 +197,29 @@ static int expand_condition(struct on_view *view, struct ng_str condition, struc
     while (at < condition.len && memchr("=!<>~", condition.data[at], 5) != NULL) {
         at++;
     }
-    struct ng_str value = on_str(condition.data + at, condition.len - at);
+    struct ng_str value = notes_str(condition.data + at, condition.len - at);
     bool early = at == 0 || memchr("=!<>~", condition.data[at - 1], 5) == NULL;
     struct ng_str expanded;
-    if (early && on_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
-        return on_view_fail(view, "variables stand behind the operator", condition);
+    if (early && notes_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
+        return notes_view_fail(view, "variables stand behind the operator", condition);
     }
-    int rc = on_view_expand(view, value, true, &expanded);
+    int rc = notes_view_expand(view, value, true, &expanded);
     if (rc != NG_OK) {
         return rc;
     }
-    struct on_buf whole;
-    on_buf_init(&whole, SQL_BYTES_MAX);
-    on_buf_add(&whole, on_str(condition.data, at));
-    on_buf_add_c(&whole, on_begins(value, "{{") ? " " : "");
-    on_buf_add(&whole, expanded);
-    on_json_text(json, on_buf_str(&whole));
-    on_buf_done(&whole);
+    struct notes_buf whole;
+    notes_buf_init(&whole, SQL_BYTES_MAX);
+    notes_buf_add(&whole, notes_str(condition.data, at));
+    notes_buf_add_c(&whole, notes_begins(value, "{{") ? " " : "");
+    notes_buf_add(&whole, expanded);
+    notes_json_text(json, notes_buf_str(&whole));
+    notes_buf_done(&whole);
     return NG_OK;
 }
 
 /* Every element of a list parameter makes a condition of its own. */
-static int add_conditions(struct on_view *view, struct ng_str condition, struct on_buf *json)
+static int add_conditions(struct notes_view *view, struct ng_str condition,
+                          struct notes_buf *json)
 {
     size_t i = list_param(view, condition);
     if (i == view->count) {
@@ -225,7 +229,7 @@ static int add_conditions(struct on_view *view, struct ng_str condition, struct 
     struct ng_str rest = all;
     struct ng_str item;
     int rc = NG_OK;
-    while (rc == NG_OK && on_view_next(&rest, &item)) {
+    while (rc == NG_OK && notes_view_next(&rest, &item)) {
         view->values[i] = item;
         rc = expand_condition(view, condition, json);
     }
@@ -236,59 +240,59 @@ static int add_conditions(struct on_view *view, struct ng_str condition, struct 
 /* An `and` with a list parameter: one of its values. */
 static int add_alternatives(struct query *query, struct ng_str condition)
 {
-    struct on_buf json;
-    on_buf_init(&json, SQL_BYTES_MAX);
-    on_json_begin(&json, '{');
-    on_json_name_c(&json, "or");
-    on_json_begin(&json, '[');
+    struct notes_buf json;
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "or");
+    notes_json_begin(&json, '[');
     int rc = add_conditions(query->view, condition, &json);
-    on_json_end(&json, ']');
-    on_json_end(&json, '}');
+    notes_json_end(&json, ']');
+    notes_json_end(&json, '}');
     rc = rc == NG_OK ? compile(query, &json) : rc;
-    on_buf_done(&json);
+    notes_buf_done(&json);
     return rc;
 }
 
 static int add_list(struct query *query, const struct ng_value *filters, const char *name,
-                    struct on_buf *json)
+                    struct notes_buf *json)
 {
-    struct on_view *view = query->view;
+    struct notes_view *view = query->view;
     const struct ng_host *host = view->call->host;
     const struct ng_value *list = host->json_get(filters, name);
     int rc = NG_OK;
     if (list == NULL) {
         return NG_OK;
     }
-    on_json_name_c(json, name);
-    on_json_begin(json, '[');
+    notes_json_name_c(json, name);
+    notes_json_begin(json, '[');
     for (const struct ng_value *item = host->json_first(list); rc == NG_OK && item != NULL;
          item = host->json_next(item)) {
         struct ng_str condition = host->json_text(item);
         if (host->json_type(item) != NG_TYPE_STRING) {
-            rc = on_view_fail(view, "its filters are lists of texts", ng_str_of(name));
+            rc = notes_view_fail(view, "its filters are lists of texts", ng_str_of(name));
         } else if (strcmp(name, "and") == 0 && list_param(view, condition) < view->count) {
             rc = add_alternatives(query, condition);
         } else {
             rc = add_conditions(view, condition, json);
         }
     }
-    on_json_end(json, ']');
+    notes_json_end(json, ']');
     return rc;
 }
 
 static int add_filters(struct query *query, const struct ng_value *filters)
 {
     static const char *const names[] = {"and", "or", "not"};
-    struct on_buf json;
+    struct notes_buf json;
     int rc = NG_OK;
-    on_buf_init(&json, SQL_BYTES_MAX);
-    on_json_begin(&json, '{');
+    notes_buf_init(&json, SQL_BYTES_MAX);
+    notes_json_begin(&json, '{');
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(names); i++) {
         rc = add_list(query, filters, names[i], &json);
     }
-    on_json_end(&json, '}');
+    notes_json_end(&json, '}');
     rc = rc == NG_OK ? compile(query, &json) : rc;
-    on_buf_done(&json);
+    notes_buf_done(&json);
     return rc;
 }
 
@@ -298,11 +302,11 @@ static int add_key(struct query *query, const char *before, struct ng_str key,
                    const char *behind)
 {
     if (query->key_count == KEYS_MAX) {
-        return on_view_fail(query->view, "it sorts by too many fields", on_str(NULL, 0));
+        return notes_view_fail(query->view, "it sorts by too many fields", notes_str(NULL, 0));
     }
-    on_buf_add_c(&query->sql, before);
-    on_buf_add_c(&query->sql, "? ORDER BY f.rowid LIMIT 1)");
-    on_buf_add_c(&query->sql, behind);
+    notes_buf_add_c(&query->sql, before);
+    notes_buf_add_c(&query->sql, "? ORDER BY f.rowid LIMIT 1)");
+    notes_buf_add_c(&query->sql, behind);
     query->keys[query->key_count++] = key;
     return NG_OK;
 }
@@ -319,9 +323,9 @@ static int order_by_field(struct query *query, struct ng_str key, const char *di
     int rc = add_key(query, FIELD_TEXT, key, " IS NULL, ");
     rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, " IS NULL, ") : rc;
     rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, direction) : rc;
-    on_buf_add_c(&query->sql, ", ");
+    notes_buf_add_c(&query->sql, ", ");
     rc = rc == NG_OK ? add_key(query, FIELD_TEXT, key, direction) : rc;
-    on_buf_add_c(&query->sql, ", ");
+    notes_buf_add_c(&query->sql, ", ");
     return rc;
 }
 
@@ -336,7 +340,7 @@ static const char *column_of(struct ng_str field)
         {"words", "n.words"},
     };
     for (size_t i = 0; i < NG_COUNT(columns); i++) {
-        if (on_is(field, columns[i][0])) {
+        if (notes_is(field, columns[i][0])) {
             return columns[i][1];
         }
     }
@@ -346,30 +350,31 @@ static const char *column_of(struct ng_str field)
 /* "title", "-data.rank": one field of an order. */
 static int order_by(struct query *query, struct ng_str field)
 {
-    bool down = on_begins(field, "-");
-    struct ng_str name = down ? on_str(field.data + 1, field.len - 1) : field;
+    bool down = notes_begins(field, "-");
+    struct ng_str name = down ? notes_str(field.data + 1, field.len - 1) : field;
     const char *direction = down ? " DESC" : " ASC";
     const char *column = column_of(name);
     if (column != NULL) {
-        on_buf_add_c(&query->sql, column);
-        on_buf_add_c(&query->sql, direction);
-        on_buf_add_c(&query->sql, ", ");
+        notes_buf_add_c(&query->sql, column);
+        notes_buf_add_c(&query->sql, direction);
+        notes_buf_add_c(&query->sql, ", ");
         return NG_OK;
     }
-    if (on_begins(name, "data.") && name.len > 5) {
-        return order_by_field(query, on_str(name.data + 5, name.len - 5), direction);
+    if (notes_begins(name, "data.") && name.len > 5) {
+        return order_by_field(query, notes_str(name.data + 5, name.len - 5), direction);
     }
-    return on_view_fail(query->view,
-                        "it sorts or groups by title, path, created, modified, size, words or "
-                        "data.KEY only",
-                        field);
+    return notes_view_fail(
+        query->view,
+        "it sorts or groups by title, path, created, modified, size, words or "
+        "data.KEY only",
+        field);
 }
 
 static int order_all(struct query *query, const struct ng_value *sort, struct ng_str group)
 {
     const struct ng_host *host = query->view->call->host;
     int rc = NG_OK;
-    on_buf_add_c(&query->sql, " ORDER BY ");
+    notes_buf_add_c(&query->sql, " ORDER BY ");
     if (group.data != NULL) {
         rc = order_by(query, group);
     }
@@ -380,28 +385,28 @@ static int order_all(struct query *query, const struct ng_value *sort, struct ng
          item = host->json_next(item)) {
         rc = order_by(query, host->json_text(item));
     }
-    on_buf_add_c(&query->sql, "n.path");
+    notes_buf_add_c(&query->sql, "n.path");
     return rc;
 }
 
 static int select_group(struct query *query, struct ng_str group)
 {
-    on_buf_add_c(&query->sql, "SELECT n.id");
+    notes_buf_add_c(&query->sql, "SELECT n.id");
     if (group.data == NULL) {
         return NG_OK;
     }
-    on_buf_add_c(&query->sql, ", ");
+    notes_buf_add_c(&query->sql, ", ");
     const char *column = column_of(group);
     if (column != NULL) {
-        on_buf_add_c(&query->sql, "json_quote(");
-        on_buf_add_c(&query->sql, on_is(group, "title") ? "n.title" : column);
-        on_buf_add_char(&query->sql, ')');
+        notes_buf_add_c(&query->sql, "json_quote(");
+        notes_buf_add_c(&query->sql, notes_is(group, "title") ? "n.title" : column);
+        notes_buf_add_char(&query->sql, ')');
         return NG_OK;
     }
-    if (!on_begins(group, "data.")) {
-        return on_view_fail(query->view, "it groups by a field such as data.status", group);
+    if (!notes_begins(group, "data.")) {
+        return notes_view_fail(query->view, "it groups by a field such as data.status", group);
     }
-    return add_key(query, FIELD_JSON, on_str(group.data + 5, group.len - 5), "");
+    return add_key(query, FIELD_JSON, notes_str(group.data + 5, group.len - 5), "");
 }
 
 /* ---- the whole */
@@ -413,7 +418,7 @@ static int bind_all(struct query *query, sqlite3_stmt *statement)
     for (size_t i = 0; i < query->key_count; i++) {
         if (i == query->keys_before) {
             for (size_t k = 0; ok && k < query->filter_count; k++) {
-                ok = on_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
+                ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
             }
         }
         struct ng_str key = query->keys[i];
@@ -422,7 +427,7 @@ static int bind_all(struct query *query, sqlite3_stmt *statement)
     }
     for (size_t k = 0; ok && query->key_count == query->keys_before && k < query->filter_count;
          k++) {
-        ok = on_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
+        ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
     }
     return ok ? NG_OK : NG_EINTERNAL;
 }
@@ -436,48 +441,49 @@ static int build(struct query *query, const struct ng_value *definition)
     int rc = add_filters(query, host->json_get(definition, "filters"));
     rc = rc == NG_OK ? select_group(query, group) : rc;
     query->keys_before = query->key_count;
-    on_buf_add_c(&query->sql, " FROM notes n WHERE 1");
+    notes_buf_add_c(&query->sql, " FROM notes n WHERE 1");
     for (size_t i = 0; i < query->filter_count; i++) {
-        on_buf_add_c(&query->sql, " AND (");
-        on_buf_add(&query->sql, query->filters[i]->sql);
-        on_buf_add_char(&query->sql, ')');
+        notes_buf_add_c(&query->sql, " AND (");
+        notes_buf_add(&query->sql, query->filters[i]->sql);
+        notes_buf_add_char(&query->sql, ')');
     }
     rc = rc == NG_OK ? order_all(query, host->json_get(definition, "sort"), group) : rc;
     if (rc == NG_OK && limit != NULL) {
         if (host->json_integer(limit, &most) != NG_OK || most < 1) {
-            return on_view_fail(query->view, "its limit is a number from 1", on_str(NULL, 0));
+            return notes_view_fail(query->view, "its limit is a number from 1",
+                                   notes_str(NULL, 0));
         }
-        on_buf_printf(&query->sql, " LIMIT %lld", (long long)most);
+        notes_buf_printf(&query->sql, " LIMIT %lld", (long long)most);
     }
-    on_buf_add_char(&query->sql, '\0');
-    return rc == NG_OK && query->sql.rc != NG_OK ? on_fail_memory(query->view->call) : rc;
+    notes_buf_add_char(&query->sql, '\0');
+    return rc == NG_OK && query->sql.rc != NG_OK ? notes_fail_memory(query->view->call) : rc;
 }
 
-static int run_filters(struct on_view *view, const struct ng_value *definition)
+static int run_filters(struct notes_view *view, const struct ng_value *definition)
 {
     struct query query = {.view = view};
-    on_buf_init(&query.sql, SQL_BYTES_MAX);
+    notes_buf_init(&query.sql, SQL_BYTES_MAX);
     int rc = build(&query, definition);
-    if (rc == NG_OK && on_filter_functions(view->db) != SQLITE_OK) {
-        rc = on_index_fail(view->notebook->index, view->call, view->db);
+    if (rc == NG_OK && notes_filter_functions(view->db) != SQLITE_OK) {
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
     }
-    sqlite3_stmt *statement = rc == NG_OK ? on_view_prepare(view, query.sql.data) : NULL;
+    sqlite3_stmt *statement = rc == NG_OK ? notes_view_prepare(view, query.sql.data) : NULL;
     if (rc == NG_OK && statement == NULL) {
         rc = NG_EINTERNAL;
     }
     if (rc == NG_OK && bind_all(&query, statement) != NG_OK) {
-        rc = on_index_fail(view->notebook->index, view->call, view->db);
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
         (void)sqlite3_finalize(statement);
         statement = NULL;
     }
     if (statement != NULL) {
-        rc = on_view_add_all(view, statement);
+        rc = notes_view_add_all(view, statement);
     }
-    on_buf_done(&query.sql);
+    notes_buf_done(&query.sql);
     return rc;
 }
 
-int on_view_run_query(struct on_view *view)
+int notes_view_run_query(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
     const struct ng_value *sql = host->json_get(view->definition, "sql");
@@ -488,6 +494,6 @@ int on_view_run_query(struct on_view *view)
     if (host->json_type(query) == NG_TYPE_OBJECT) {
         return run_filters(view, query);
     }
-    return on_view_fail(view, "it has neither `query` (an object) nor `sql` (a text)",
-                        on_str(NULL, 0));
+    return notes_view_fail(view, "it has neither `query` (an object) nor `sql` (a text)",
+                           notes_str(NULL, 0));
 }

@@ -2,28 +2,28 @@
 /* view_row.c - the results of views: a note each, with what the view adds to it. */
 #include "view.h"
 
-sqlite3_stmt *on_view_prepare(struct on_view *view, const char *sql)
+sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(view->db, sql, -1, &statement, NULL) != SQLITE_OK) {
-        (void)on_index_fail(view->notebook->index, view->call, view->db);
+        (void)notes_index_fail(view->notebook->index, view->call, view->db);
         return NULL;
     }
     return statement;
 }
 
-static void write_time(struct on_buf *item, const char *name, int64_t time_ms)
+static void write_time(struct notes_buf *item, const char *name, int64_t time_ms)
 {
-    char text[ON_TIME_SIZE];
-    on_time_write(time_ms, text);
-    on_json_name_c(item, name);
-    on_json_text(item, ng_str_of(text));
+    char text[NOTES_TIME_SIZE];
+    notes_time_write(time_ms, text);
+    notes_json_name_c(item, name);
+    notes_json_text(item, ng_str_of(text));
 }
 
-static int write_tags(struct on_view *view, struct on_buf *item, int64_t note)
+static int write_tags(struct notes_view *view, struct notes_buf *item, int64_t note)
 {
     sqlite3_stmt *tags =
-        on_view_prepare(view, "SELECT tag FROM tags WHERE note=?1 ORDER BY rowid");
+        notes_view_prepare(view, "SELECT tag FROM tags WHERE note=?1 ORDER BY rowid");
     if (tags == NULL) {
         return NG_EINTERNAL;
     }
@@ -31,84 +31,84 @@ static int write_tags(struct on_view *view, struct on_buf *item, int64_t note)
     (void)sqlite3_bind_int64(tags, 1, note);
     while (sqlite3_step(tags) == SQLITE_ROW) {
         if (!any) {
-            on_json_name_c(item, "tags");
-            on_json_begin(item, '[');
+            notes_json_name_c(item, "tags");
+            notes_json_begin(item, '[');
         }
         any = true;
-        on_json_text(item, on_column(tags, 0));
+        notes_json_text(item, notes_column_text(tags, 0));
     }
     if (any) {
-        on_json_end(item, ']');
+        notes_json_end(item, ']');
     }
     (void)sqlite3_finalize(tags);
     return NG_OK;
 }
 
-static int write_row(struct on_view *view, sqlite3_stmt *row, int64_t note,
-                     const struct on_view_extra *extras, size_t count)
+static int write_row(struct notes_view *view, sqlite3_stmt *row, int64_t note,
+                     const struct notes_view_extra *extras, size_t count)
 {
-    struct on_buf *item = on_answer_item(view->answer);
-    on_json_begin(item, '{');
+    struct notes_buf *item = notes_answer_item(view->answer);
+    notes_json_begin(item, '{');
     for (size_t i = 0; i < count; i++) {
         if (extras[i].text.data == NULL) {
             continue;
         }
-        on_json_name_c(item, extras[i].name);
+        notes_json_name_c(item, extras[i].name);
         if (extras[i].json) {
-            on_json_raw(item, extras[i].text);
+            notes_json_raw(item, extras[i].text);
         } else {
-            on_json_text(item, extras[i].text);
+            notes_json_text(item, extras[i].text);
         }
     }
-    on_json_name_c(item, "path");
-    on_json_text(item, on_column(row, 0));
+    notes_json_name_c(item, "path");
+    notes_json_text(item, notes_column_text(row, 0));
     if (sqlite3_column_type(row, 1) != SQLITE_NULL) {
-        on_json_name_c(item, "title");
-        on_json_text(item, on_column(row, 1));
+        notes_json_name_c(item, "title");
+        notes_json_text(item, notes_column_text(row, 1));
     }
     int rc = write_tags(view, item, note);
     write_time(item, "created", sqlite3_column_int64(row, 2));
     write_time(item, "modified", sqlite3_column_int64(row, 3));
-    on_json_end(item, '}');
-    (void)on_answer_add(view->answer);
+    notes_json_end(item, '}');
+    (void)notes_answer_add(view->answer);
     return rc;
 }
 
-int on_view_add(struct on_view *view, int64_t note, const struct on_view_extra *extras,
-                size_t count)
+int notes_view_add(struct notes_view *view, int64_t note, const struct notes_view_extra *extras,
+                   size_t count)
 {
     int64_t number = view->total++;
-    if (number < view->answer->offset || !on_answer_more(view->answer)) {
+    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
         return NG_OK;
     }
-    sqlite3_stmt *row =
-        on_view_prepare(view, "SELECT path, title, created, modified FROM notes WHERE id=?1");
+    sqlite3_stmt *row = notes_view_prepare(
+        view, "SELECT path, title, created, modified FROM notes WHERE id=?1");
     if (row == NULL) {
         return NG_EINTERNAL;
     }
     (void)sqlite3_bind_int64(row, 1, note);
     int rc = sqlite3_step(row) == SQLITE_ROW
                  ? write_row(view, row, note, extras, count)
-                 : on_index_fail(view->notebook->index, view->call, view->db);
+                 : notes_index_fail(view->notebook->index, view->call, view->db);
     (void)sqlite3_finalize(row);
     return rc;
 }
 
-int on_view_add_all(struct on_view *view, sqlite3_stmt *statement)
+int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
 {
     int rc = NG_OK;
     int step = SQLITE_DONE;
     while (rc == NG_OK && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct on_view_extra group = {.name = "group", .json = true};
+        struct notes_view_extra group = {.name = "group", .json = true};
         if (sqlite3_column_count(statement) > 1) {
             group.text = sqlite3_column_type(statement, 1) != SQLITE_NULL
-                             ? on_column(statement, 1)
+                             ? notes_column_text(statement, 1)
                              : ng_str_of("null");
         }
-        rc = on_view_add(view, sqlite3_column_int64(statement, 0), &group, 1);
+        rc = notes_view_add(view, sqlite3_column_int64(statement, 0), &group, 1);
     }
     if (rc == NG_OK && step != SQLITE_DONE) {
-        rc = on_index_fail(view->notebook->index, view->call, view->db);
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
     }
     (void)sqlite3_finalize(statement);
     return rc;

@@ -13,7 +13,7 @@
 
 #define REPLY_BYTES_MAX 65536
 
-const char on_create_summary[] =
+const char notes_create_summary[] =
     "Create a new Markdown note (a .md file) in an OpenNotes notebook, for "
     "knowledge that people read and edit too.\n\n"
     "Required: 'title' - becomes the note's title in frontmatter\n\n"
@@ -26,7 +26,7 @@ const char on_create_summary[] =
     "\"high\"})\n\n"
     "Returns the created note path. Fails with NOTE_EXISTS where there is one already.";
 
-const char on_create_params[] =
+const char notes_create_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"title\"],"
     "\"properties\":{"
     "\"title\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
@@ -40,24 +40,24 @@ const char on_create_params[] =
     "\"data\":{\"type\":\"object\",\"maxProperties\":200,\"additionalProperties\":{"
     "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},"
     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]},"
-    "\"description\":\"Frontmatter fields as key-value pairs\"}," ON_PARAM_NOTEBOOK "}}";
+    "\"description\":\"Frontmatter fields as key-value pairs\"}," NOTES_PARAM_NOTEBOOK "}}";
 
-const char on_create_result[] =
+const char notes_create_result[] =
     "{\"type\":\"object\",\"required\":[\"created\",\"notebook\"],\"properties\":{"
     "\"created\":{\"type\":\"object\",\"required\":[\"path\",\"absolutePath\",\"title\"],"
     "\"properties\":{\"path\":{\"type\":\"string\"},\"absolutePath\":{\"type\":\"string\"},"
     "\"title\":{\"type\":\"string\"}}},"
-    "\"notebook\":" ON_SCHEMA_NOTEBOOK "}}";
+    "\"notebook\":" NOTES_SCHEMA_NOTEBOOK "}}";
 
 /* In call memory: what the file service's function needs after the tool returned. */
 struct create_job {
-    const struct on_notebook *notebook;
+    const struct notes_notebook *notebook;
     struct ng_str path, absolute, title, bytes;
 };
 
 static int fail_exists(struct ng_call *call, struct ng_str path)
 {
-    (void)ng_fail(call, ON_EEXISTS, "Note already exists: %.*s", (int)path.len, path.data);
+    (void)ng_fail(call, NOTES_EEXISTS, "Note already exists: %.*s", (int)path.len, path.data);
     call->host->hint(call, "Change it with the tool that edits notes, or choose another title "
                            "or path.");
     struct ng_writer *details = call->host->details(call);
@@ -67,14 +67,14 @@ static int fail_exists(struct ng_call *call, struct ng_str path)
         call->host->json_string(details, path);
         call->host->json_end(details);
     }
-    return ON_EEXISTS;
+    return NOTES_EEXISTS;
 }
 
 static int create_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
                      void *user)
 {
     const struct create_job *job = user;
-    int rc = on_write_inside(job->notebook, call, present, job->path);
+    int rc = notes_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_NONE) {
         rc = fail_exists(call, job->path);
     }
@@ -84,22 +84,22 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     if (rc != NG_OK) {
         return rc;
     }
-    struct on_buf json;
-    on_buf_init(&json, REPLY_BYTES_MAX);
-    on_json_begin(&json, '{');
-    on_json_name_c(&json, "created");
-    on_json_begin(&json, '{');
-    on_json_name_c(&json, "path");
-    on_json_text(&json, job->path);
-    on_json_name_c(&json, "absolutePath");
-    on_json_text(&json, job->absolute);
-    on_json_name_c(&json, "title");
-    on_json_text(&json, job->title);
-    on_json_end(&json, '}');
-    on_notebook_write(job->notebook, &json);
-    on_json_end(&json, '}');
-    rc = on_answer_reply(call, &json);
-    on_buf_done(&json);
+    struct notes_buf json;
+    notes_buf_init(&json, REPLY_BYTES_MAX);
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "created");
+    notes_json_begin(&json, '{');
+    notes_json_name_c(&json, "path");
+    notes_json_text(&json, job->path);
+    notes_json_name_c(&json, "absolutePath");
+    notes_json_text(&json, job->absolute);
+    notes_json_name_c(&json, "title");
+    notes_json_text(&json, job->title);
+    notes_json_end(&json, '}');
+    notes_notebook_write(job->notebook, &json);
+    notes_json_end(&json, '}');
+    rc = notes_answer_reply(call, &json);
+    notes_buf_done(&json);
     return rc;
 }
 
@@ -108,12 +108,12 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
 /* A name for a title that has no letters: the time, and a number that no other has. */
 static struct ng_str name_by_time(struct ng_call *call)
 {
-    char now[ON_TIME_SIZE];
+    char now[NOTES_TIME_SIZE];
     uint32_t number = 0;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
-        return on_str(NULL, 0);
+        return notes_str(NULL, 0);
     }
-    on_time_write_local(call->host->now_ms(), now);
+    notes_time_write_local(call->host->now_ms(), now);
     return call->host->format(call, "%.4s%.2s%.2s-%.2s%.2s%.2s-%08x", now, now + 5, now + 8,
                               now + 11, now + 14, now + 17, number);
 }
@@ -124,22 +124,22 @@ static struct ng_str folder_of(struct ng_str path)
     while (path.len > 0 && path.data[path.len - 1] == '/') {
         path.len--;
     }
-    return on_is(path, ".") ? on_str("", 0) : path;
+    return notes_is(path, ".") ? notes_str("", 0) : path;
 }
 
-static int note_path(struct ng_call *call, struct on_arena *arena, struct ng_str title,
+static int note_path(struct ng_call *call, struct notes_arena *arena, struct ng_str title,
                      struct ng_str *ret_path)
 {
     struct ng_str given = ng_arg_text(call, "path");
-    if (on_ends(given, ".md")) {
-        return on_write_path(call, given, ret_path);
+    if (notes_ends(given, ".md")) {
+        return notes_write_path(call, given, ret_path);
     }
-    if (on_begins(given, "/")) {
-        return on_write_path(call, given, ret_path); /* says what is wrong with it */
+    if (notes_begins(given, "/")) {
+        return notes_write_path(call, given, ret_path); /* says what is wrong with it */
     }
-    struct ng_str slug = on_slug(arena, title);
+    struct ng_str slug = notes_slug(arena, title);
     if (slug.data == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     if (slug.len == 0) {
         slug = name_by_time(call);
@@ -156,14 +156,14 @@ static int note_path(struct ng_call *call, struct on_arena *arena, struct ng_str
     }
     char *path = ng_alloc(call, len + 1);
     if (path == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     size_t at = 0;
     for (size_t i = 0; i < NG_COUNT(parts); i++) {
         memcpy(path + at, parts[i].data != NULL ? parts[i].data : "", parts[i].len);
         at += parts[i].len;
     }
-    return on_write_path(call, on_str(path, len), ret_path);
+    return notes_write_path(call, notes_str(path, len), ret_path);
 }
 
 /* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
@@ -181,7 +181,7 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
     if (sqlite3_step(statement) != SQLITE_ROW) {
         return false;
     }
-    struct ng_str file = on_column(statement, 0);
+    struct ng_str file = notes_column_text(statement, 0);
     while (end < file.len && slashes > 0) {
         slashes -= file.data[end++] == '/' ? 1 : 0;
     }
@@ -191,7 +191,7 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
 }
 
 /* A folder of the path may be there in another form of Unicode: it is the same folder. */
-static int find_folder(const struct on_notebook *notebook, struct ng_call *call, sqlite3 *db,
+static int find_folder(const struct notes_notebook *notebook, struct ng_call *call, sqlite3 *db,
                        struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3_stmt *statement = NULL;
@@ -200,7 +200,7 @@ static int find_folder(const struct on_notebook *notebook, struct ng_call *call,
                            "SELECT file FROM notes WHERE file IS NOT NULL"
                            " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
                            -1, &statement, NULL) != SQLITE_OK) {
-        return on_index_fail(notebook->index, call, db);
+        return notes_index_fail(notebook->index, call, db);
     }
     bool found = false;
     for (size_t len = path.len; len > 0 && !found; len--) {
@@ -215,38 +215,38 @@ static int find_folder(const struct on_notebook *notebook, struct ng_call *call,
 /* There may be a note of this name in another form of Unicode: it is the same note. (One of
  * this very name is the file service's to find: it knows the repeat of a call.) *ret_file: the
  * path with its folders as they are on disk. */
-static int check_free(const struct on_notebook *notebook, struct ng_call *call,
+static int check_free(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = on_index_is_plain(path) ? NG_OK : on_index_begin(notebook->index, call, &db);
+    int rc = notes_index_is_plain(path) ? NG_OK : notes_index_begin(notebook->index, call, &db);
     if (rc != NG_OK || db == NULL) {
         return rc;
     }
-    rc = on_index_file(notebook->index, call, db, path, &file);
+    rc = notes_index_file(notebook->index, call, db, path, &file);
     if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
     rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
-    on_index_end(notebook->index, db);
+    notes_index_end(notebook->index, db);
     return rc;
 }
 
 /* ---- */
 
-static int create_note(struct on_notebook *notebook, struct ng_call *call,
-                       struct on_arena *arena)
+static int create_note(struct notes_notebook *notebook, struct ng_call *call,
+                       struct notes_arena *arena)
 {
     const struct ng_value *data = ng_arg(call, "data");
-    struct ng_str title = on_trim(ng_arg_text(call, "title"));
+    struct ng_str title = notes_trim(ng_arg_text(call, "title"));
     struct create_job *job = ng_alloc(call, sizeof(*job));
-    struct on_value *fields = on_arena_alloc(arena, sizeof(*fields));
+    struct notes_value *fields = notes_arena_alloc(arena, sizeof(*fields));
     if (job == NULL || fields == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
-    fields->type = ON_MAP;
+    fields->type = NOTES_MAP;
     if (title.len == 0) {
         return ng_fail(call, NG_EINVAL, "`title` is empty; give the note a title.");
     }
@@ -254,12 +254,12 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
         return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
     }
     if (data != NULL) {
-        fields = on_value_from(arena, call, data);
+        fields = notes_value_from(arena, call, data);
     }
     if (fields == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
-    struct on_new_note note = {
+    struct notes_new_note note = {
         .title = title,
         .template_name = ng_arg_text(call, "template"),
         .content = ng_arg_text(call, "content"),
@@ -272,8 +272,8 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
     job->path = note.path;
     struct ng_str file;
     rc = rc == NG_OK ? check_free(notebook, call, note.path, &file) : rc;
-    rc = rc == NG_OK ? on_write_place(notebook, call, file, &job->absolute) : rc;
-    rc = rc == NG_OK ? on_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
+    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &job->absolute) : rc;
+    rc = rc == NG_OK ? notes_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
     if (rc == NG_OK && memchr(job->bytes.data, '\0', job->bytes.len) != NULL) {
         rc = ng_fail(call, NG_EINVAL,
                      "`content`, `data` or the template hold NUL characters; notes are text.");
@@ -288,24 +288,24 @@ static int create_note(struct on_notebook *notebook, struct ng_call *call,
         .fn = create_fn,
         .user = job,
         .parents = true,
-        .collection = ON_COLLECTION,
-        .exists_code = ON_EEXISTS,
+        .collection = NOTES_COLLECTION,
+        .exists_code = NOTES_EEXISTS,
     };
     return call->host->file_edit(call, &edit);
 }
 
-int on_create_run(void *self, struct ng_call *call, struct ng_str args)
+int notes_create_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct on_notebook *notebook = NULL;
-    struct on_arena arena;
+    struct notes_notebook *notebook = NULL;
+    struct notes_arena arena;
     (void)args;
-    int rc = on_notebook_pick(self, call, &notebook);
+    int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    on_arena_init(&arena, ON_COMPOSE_MAX);
+    notes_arena_init(&arena, NOTES_COMPOSE_MAX);
     rc = create_note(notebook, call, &arena);
-    on_arena_done(&arena);
-    on_notebook_done(notebook);
+    notes_arena_done(&arena);
+    notes_notebook_done(notebook);
     return rc;
 }

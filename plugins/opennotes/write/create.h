@@ -7,55 +7,56 @@
 #include "notebook/notebook.h"
 
 /* Bytes that composing one note may take. */
-#define ON_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
+#define NOTES_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
 /* Largest note that is edited. */
-#define ON_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
+#define NOTES_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
 
 /* ---- create_path.c: nothing is written outside of the notebook */
 
 /* Checks the relative path of a note that need not be there: *ret_path is its NFC form without
  * "./" and doubled slashes. NOTE_INVALID_PATH, PATH_TRAVERSAL. */
-int on_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* The absolute path of a file of the notebook; checks that it stays inside when links on the
  * way are followed, so that no folder is made outside either. */
-int on_write_place(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
-                   struct ng_str *ret_absolute);
+int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str file, struct ng_str *ret_absolute);
 /* The same of a file as it was found, when it is about to be written. */
-int on_write_inside(const struct on_notebook *notebook, struct ng_call *call,
-                    const struct ng_file *present, struct ng_str path);
+int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
+                       const struct ng_file *present, struct ng_str path);
 
 /* ---- create_template.c */
 
 /* What `{{...}}` stands for. */
-struct on_vars {
+struct notes_vars {
     struct ng_str title, slug;
-    int64_t now_ms;              /* {{date}}, {{time}}, {{year}}, {{month}}, {{day}} */
-    const struct on_value *data; /* any other name: its field */
+    int64_t now_ms;                 /* {{date}}, {{time}}, {{year}}, {{month}}, {{day}} */
+    const struct notes_value *data; /* any other name: its field */
 };
 
 /* The text of a template of the notebook; TEMPLATE_NOT_FOUND, NOTEBOOK_CONFIG_ERROR. */
-int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
-                     struct ng_str name, struct ng_str *ret_text);
-bool on_template_known(const struct on_notebook *notebook, struct ng_call *call,
-                       struct ng_str name);
+int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,
+                        struct ng_str name, struct ng_str *ret_text);
+bool notes_template_known(const struct notes_notebook *notebook, struct ng_call *call,
+                          struct ng_str name);
 /* Writes the text with its variables filled in; names that are not known stay as they are. */
-void on_template_fill(struct on_buf *out, struct ng_str text, const struct on_vars *vars);
+void notes_template_fill(struct notes_buf *out, struct ng_str text,
+                         const struct notes_vars *vars);
 
 /* ---- create_compose.c */
 
-struct on_new_note {
+struct notes_new_note {
     struct ng_str path; /* relative */
     struct ng_str title;
-    struct ng_str template_name; /* {NULL, 0}: the group's, if there is one */
-    struct ng_str content;       /* {NULL, 0}: none */
-    const struct on_value *data; /* a map */
-    int64_t now_ms;              /* when it is made */
-    int64_t day_ms;              /* what {{date}} and {{time}} say */
+    struct ng_str template_name;    /* {NULL, 0}: the group's, if there is one */
+    struct ng_str content;          /* {NULL, 0}: none */
+    const struct notes_value *data; /* a map */
+    int64_t now_ms;                 /* when it is made */
+    int64_t day_ms;                 /* what {{date}} and {{time}} say */
 };
 
 /* The bytes of a new note, in call memory, and its title. */
-int on_compose(const struct on_notebook *notebook, struct ng_call *call, struct on_arena *arena,
-               const struct on_new_note *note, struct ng_str *ret_bytes,
-               struct ng_str *ret_title);
+int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
+                  struct notes_arena *arena, const struct notes_new_note *note,
+                  struct ng_str *ret_bytes, struct ng_str *ret_title);
 
 #endif

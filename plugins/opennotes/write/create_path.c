@@ -14,8 +14,8 @@
 
 static int fail_path(struct ng_call *call, struct ng_str path, const char *why)
 {
-    struct ng_str shown = on_utf8_cut(path, SHOWN_BYTES);
-    return ng_fail(call, ON_EPATH, "Invalid note path '%.*s': %s", (int)shown.len,
+    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
+    return ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': %s", (int)shown.len,
                    shown.data != NULL ? shown.data : "", why);
 }
 
@@ -41,9 +41,9 @@ static const char *name_fault(struct ng_str name)
     return NULL;
 }
 
-int on_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
 {
-    int rc = on_index_path(call, given, ret_path);
+    int rc = notes_index_path(call, given, ret_path);
     if (rc != NG_OK) {
         return rc;
     }
@@ -54,13 +54,13 @@ int on_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
     for (size_t at = 0; at < path.len;) {
         const char *slash = memchr(path.data + at, '/', path.len - at);
         size_t len = slash != NULL ? (size_t)(slash - path.data) - at : path.len - at;
-        const char *fault = len == 0 ? NULL : name_fault(on_str(path.data + at, len));
+        const char *fault = len == 0 ? NULL : name_fault(notes_str(path.data + at, len));
         if (fault != NULL) {
             return fail_path(call, path, fault);
         }
         at += len + 1;
     }
-    if (!on_ends(path, ".md")) {
+    if (!notes_ends(path, ".md")) {
         return fail_path(call, path, "notes end in '.md'.");
     }
     return NG_OK;
@@ -68,7 +68,7 @@ int on_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_
 
 static int fail_outside(struct ng_call *call, struct ng_str path)
 {
-    struct ng_str shown = on_utf8_cut(path, SHOWN_BYTES);
+    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
     (void)ng_fail(call, NG_ETRAVERSAL, "Path traversal blocked: %.*s", (int)shown.len,
                   shown.data);
     call->host->hint(call, "A link on this path leaves the notebook. Use paths relative to "
@@ -79,13 +79,13 @@ static int fail_outside(struct ng_call *call, struct ng_str path)
 /* Is `real` below the folder? */
 static bool is_below(struct ng_str folder, struct ng_str real)
 {
-    bool root = on_is(folder, "/");
+    bool root = notes_is(folder, "/");
     return real.len > folder.len && memcmp(real.data, folder.data, folder.len) == 0 &&
            (root || real.data[folder.len] == '/');
 }
 
-int on_write_inside(const struct on_notebook *notebook, struct ng_call *call,
-                    const struct ng_file *present, struct ng_str path)
+int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
+                       const struct ng_file *present, struct ng_str path)
 {
     return is_below(notebook->path, present->real) ? NG_OK : fail_outside(call, path);
 }
@@ -100,7 +100,7 @@ static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng
         if (file.data[len - 1] != '/') {
             continue;
         }
-        int rc = call->host->file_stat(call, on_str(absolute.data, base + len - 1), &found);
+        int rc = call->host->file_stat(call, notes_str(absolute.data, base + len - 1), &found);
         if (rc != NG_OK || found.type == NG_FILE_DIRECTORY) {
             return rc;
         }
@@ -111,14 +111,14 @@ static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng
     return NG_OK;
 }
 
-int on_write_place(const struct on_notebook *notebook, struct ng_call *call, struct ng_str file,
-                   struct ng_str *ret_absolute)
+int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
+                      struct ng_str file, struct ng_str *ret_absolute)
 {
     struct ng_file found = {.size = sizeof(found)};
     size_t size = notebook->path.len + file.len + 2;
     char *absolute = ng_alloc(call, size);
     if (absolute == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     size_t len = notebook->path.len;
     memcpy(absolute, notebook->path.data, len);
@@ -128,12 +128,12 @@ int on_write_place(const struct on_notebook *notebook, struct ng_call *call, str
     memcpy(absolute + len, file.data, file.len);
     len += file.len;
     absolute[len] = '\0';
-    *ret_absolute = on_str(absolute, len);
+    *ret_absolute = notes_str(absolute, len);
     int rc = call->host->file_stat(call, *ret_absolute, &found);
     if (rc == NG_EOUTSIDE) {
         return fail_outside(call, file);
     }
-    rc = rc == NG_OK ? on_write_inside(notebook, call, &found, file) : rc;
+    rc = rc == NG_OK ? notes_write_inside(notebook, call, &found, file) : rc;
     return rc == NG_OK && found.type == NG_FILE_NONE ? check_parents(call, *ret_absolute, file)
                                                      : rc;
 }

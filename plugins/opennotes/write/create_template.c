@@ -14,7 +14,7 @@
 
 /* ---- finding one */
 
-static const struct ng_value *find_template(const struct on_notebook *notebook,
+static const struct ng_value *find_template(const struct notes_notebook *notebook,
                                             struct ng_call *call, struct ng_str name,
                                             struct ng_str *ret_nearest)
 {
@@ -22,14 +22,14 @@ static const struct ng_value *find_template(const struct on_notebook *notebook,
     const struct ng_value *all =
         notebook->config != NULL ? host->json_get(notebook->config, "templates") : NULL;
     size_t best = DISTANCE_MAX + 1;
-    *ret_nearest = on_str(NULL, 0);
+    *ret_nearest = notes_str(NULL, 0);
     for (const struct ng_value *item = host->json_first(all); item != NULL;
          item = host->json_next(item)) {
         struct ng_str key = host->json_key(item);
-        if (on_equal(key, name)) {
+        if (notes_equal(key, name)) {
             return item;
         }
-        size_t distance = on_distance(key, name, DISTANCE_MAX);
+        size_t distance = notes_distance(key, name, DISTANCE_MAX);
         if (distance < best) {
             best = distance;
             *ret_nearest = key;
@@ -38,8 +38,8 @@ static const struct ng_value *find_template(const struct on_notebook *notebook,
     return NULL;
 }
 
-bool on_template_known(const struct on_notebook *notebook, struct ng_call *call,
-                       struct ng_str name)
+bool notes_template_known(const struct notes_notebook *notebook, struct ng_call *call,
+                          struct ng_str name)
 {
     struct ng_str nearest;
     return find_template(notebook, call, name, &nearest) != NULL;
@@ -47,13 +47,13 @@ bool on_template_known(const struct on_notebook *notebook, struct ng_call *call,
 
 static int fail_template(struct ng_call *call, struct ng_str name, struct ng_str nearest)
 {
-    (void)ng_fail(call, ON_ETEMPLATE, "Template not found: %.*s", (int)name.len, name.data);
+    (void)ng_fail(call, NOTES_ETEMPLATE, "Template not found: %.*s", (int)name.len, name.data);
     if (nearest.data != NULL) {
         call->host->hint(call, "Did you mean '%.*s'?", (int)nearest.len, nearest.data);
     } else {
         call->host->hint(call, "Check notebook .opennotes.json for templates");
     }
-    return ON_ETEMPLATE;
+    return NOTES_ETEMPLATE;
 }
 
 /* The malloc'd bytes in call memory. */
@@ -63,13 +63,13 @@ static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_te
     if (copy != NULL && bytes.len > 0) {
         memcpy(copy, bytes.data, bytes.len);
     }
-    *ret_text = on_str(copy, copy != NULL ? bytes.len : 0);
+    *ret_text = notes_str(copy, copy != NULL ? bytes.len : 0);
     free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
-    return copy != NULL ? NG_OK : on_fail_memory(call);
+    return copy != NULL ? NG_OK : notes_fail_memory(call);
 }
 
-int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
-                     struct ng_str name, struct ng_str *ret_text)
+int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,
+                        struct ng_str name, struct ng_str *ret_text)
 {
     struct ng_str nearest;
     const struct ng_value *found = find_template(notebook, call, name, &nearest);
@@ -78,84 +78,84 @@ int on_template_text(const struct on_notebook *notebook, struct ng_call *call,
     }
     struct ng_str text = call->host->json_text(found);
     if (call->host->json_type(found) != NG_TYPE_STRING) {
-        return ng_fail(call, ON_ECONFIG,
+        return ng_fail(call, NOTES_ECONFIG,
                        "The template '%.*s' in .opennotes.json is no text: write the template "
                        "itself, or the path of a file in the notebook.",
                        (int)name.len, name.data);
     }
-    bool path = on_ends(text, ".md") && memchr(text.data, '\n', text.len) == NULL &&
-                on_find(text, ng_str_of("{{"), 0) == SIZE_MAX;
+    bool path = notes_ends(text, ".md") && memchr(text.data, '\n', text.len) == NULL &&
+                notes_find(text, ng_str_of("{{"), 0) == SIZE_MAX;
     *ret_text = text;
     if (!path) {
         return NG_OK;
     }
     struct ng_str file;
-    struct ng_str bytes = on_str(NULL, 0);
-    int rc = on_index_path(call, text, &file);
+    struct ng_str bytes = notes_str(NULL, 0);
+    int rc = notes_index_path(call, text, &file);
     if (rc == NG_OK) {
-        rc = on_index_read(notebook->index, call, file, &bytes);
+        rc = notes_index_read(notebook->index, call, file, &bytes);
     }
     if (rc == NG_OK) {
         rc = keep(call, bytes, ret_text);
     }
-    if (rc == ON_ENOTE) {
-        (void)ng_fail(call, ON_ETEMPLATE,
+    if (rc == NOTES_ENOTE) {
+        (void)ng_fail(call, NOTES_ETEMPLATE,
                       "Template not found: %.*s is the file %.*s, which is not in the notebook",
                       (int)name.len, name.data, (int)text.len, text.data);
-        return ON_ETEMPLATE;
+        return NOTES_ETEMPLATE;
     }
     return rc;
 }
 
 /* ---- filling one in */
 
-static void set_text(struct on_value *value, struct ng_str text)
+static void set_text(struct notes_value *value, struct ng_str text)
 {
-    *value = (struct on_value){.type = ON_STRING, .text = text};
+    *value = (struct notes_value){.type = NOTES_STRING, .text = text};
 }
 
 /* What a name stands for. False: nothing. `scratch` holds texts that are made for it. */
-static bool lookup(const struct on_vars *vars, struct ng_str name, char scratch[ON_TIME_SIZE],
-                   struct on_value *ret_value)
+static bool lookup(const struct notes_vars *vars, struct ng_str name,
+                   char scratch[NOTES_TIME_SIZE], struct notes_value *ret_value)
 {
-    const struct on_value *field = on_value_get(vars->data, name);
+    const struct notes_value *field = notes_value_get(vars->data, name);
     if (field != NULL) {
         *ret_value = *field;
         return true;
     }
-    on_time_write_local(vars->now_ms, scratch);
-    if (on_is(name, "title")) {
+    notes_time_write_local(vars->now_ms, scratch);
+    if (notes_is(name, "title")) {
         set_text(ret_value, vars->title);
-    } else if (on_is(name, "slug")) {
+    } else if (notes_is(name, "slug")) {
         set_text(ret_value, vars->slug);
-    } else if (on_is(name, "date")) {
-        set_text(ret_value, on_str(scratch, 10));
-    } else if (on_is(name, "time")) {
-        set_text(ret_value, on_str(scratch + 11, 5));
-    } else if (on_is(name, "year")) {
-        set_text(ret_value, on_str(scratch, 4));
-    } else if (on_is(name, "month")) {
-        set_text(ret_value, on_str(scratch + 5, 2));
-    } else if (on_is(name, "day")) {
-        set_text(ret_value, on_str(scratch + 8, 2));
+    } else if (notes_is(name, "date")) {
+        set_text(ret_value, notes_str(scratch, 10));
+    } else if (notes_is(name, "time")) {
+        set_text(ret_value, notes_str(scratch + 11, 5));
+    } else if (notes_is(name, "year")) {
+        set_text(ret_value, notes_str(scratch, 4));
+    } else if (notes_is(name, "month")) {
+        set_text(ret_value, notes_str(scratch + 5, 2));
+    } else if (notes_is(name, "day")) {
+        set_text(ret_value, notes_str(scratch + 8, 2));
     } else {
         return false;
     }
     return true;
 }
 
-static void write_plain(struct on_buf *out, const struct on_value *value)
+static void write_plain(struct notes_buf *out, const struct notes_value *value)
 {
-    if (value->type == ON_LIST) {
-        for (const struct on_value *item = value->first; item != NULL; item = item->next) {
-            on_buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
+    if (value->type == NOTES_LIST) {
+        for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
+            notes_buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
             write_plain(out, item);
         }
-    } else if (value->type == ON_STRING) {
-        on_buf_add(out, value->text);
-    } else if (value->type != ON_NULL) {
-        struct on_yaml yaml = {.out = out, .newline = "\n"};
-        on_yaml_flow(&yaml, value, false);
+    } else if (value->type == NOTES_STRING) {
+        notes_buf_add(out, value->text);
+    } else if (value->type != NOTES_NULL) {
+        struct notes_yaml yaml = {.out = out, .newline = "\n"};
+        notes_yaml_flow(&yaml, value, false);
     }
 }
 
@@ -181,9 +181,10 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
 }
 
 /* In front matter a value must stay one value, whatever is in it. */
-static void write_front(struct on_buf *out, struct spot spot, const struct on_value *value)
+static void write_frontmatter(struct notes_buf *out, struct spot spot,
+                              const struct notes_value *value)
 {
-    struct on_yaml yaml = {.out = out, .newline = "\n"};
+    struct notes_yaml yaml = {.out = out, .newline = "\n"};
     bool in_flow = spot.before == '[' || spot.before == ',' || spot.after == ',' ||
                    spot.after == ']' || spot.after == '}';
     bool begins = ((spot.before == ':' || spot.before == '-') && !spot.tight_before) ||
@@ -191,52 +192,53 @@ static void write_front(struct on_buf *out, struct spot spot, const struct on_va
     bool ends = spot.after == '\n' || spot.after == ',' || spot.after == ']' ||
                 spot.after == '}' || (spot.after == '#' && !spot.tight_after);
     if (begins && ends) {
-        on_yaml_flow(&yaml, value, in_flow);
+        notes_yaml_flow(&yaml, value, in_flow);
         return;
     }
-    struct on_buf plain;
-    on_buf_init(&plain, out->max);
+    struct notes_buf plain;
+    notes_buf_init(&plain, out->max);
     write_plain(&plain, value);
-    struct ng_str text = on_buf_str(&plain);
+    struct ng_str text = notes_buf_str(&plain);
     if (spot.before == '"' && spot.tight_before) {
         /* As a JSON string, without its quotes. */
-        struct on_buf quoted;
-        on_buf_init(&quoted, out->max);
-        on_json_text(&quoted, text);
-        struct ng_str inner = on_buf_str(&quoted);
-        on_buf_add(out, on_str(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
-        on_buf_done(&quoted);
+        struct notes_buf quoted;
+        notes_buf_init(&quoted, out->max);
+        notes_json_text(&quoted, text);
+        struct ng_str inner = notes_buf_str(&quoted);
+        notes_buf_add(out, notes_str(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
+        notes_buf_done(&quoted);
     } else {
-        on_buf_add(out, text);
+        notes_buf_add(out, text);
     }
-    on_buf_done(&plain);
+    notes_buf_done(&plain);
 }
 
-void on_template_fill(struct on_buf *out, struct ng_str text, const struct on_vars *vars)
+void notes_template_fill(struct notes_buf *out, struct ng_str text,
+                         const struct notes_vars *vars)
 {
-    struct on_front front;
-    on_front_find(text, &front);
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(text, &frontmatter);
     size_t copied = 0;
-    for (size_t at = on_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
-        size_t close = on_find(text, ng_str_of("}}"), at + 2);
+    for (size_t at = notes_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
+        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
         if (close == SIZE_MAX) {
             break;
         }
-        char scratch[ON_TIME_SIZE];
-        struct on_value value;
-        struct ng_str name = on_trim(on_str(text.data + at + 2, close - at - 2));
+        char scratch[NOTES_TIME_SIZE];
+        struct notes_value value;
+        struct ng_str name = notes_trim(notes_str(text.data + at + 2, close - at - 2));
         if (lookup(vars, name, scratch, &value)) {
-            on_buf_add(out, on_str(text.data + copied, at - copied));
+            notes_buf_add(out, notes_str(text.data + copied, at - copied));
             copied = close + 2;
-            if (front.there && at < front.end) {
-                write_front(out, look_around(text, at, copied), &value);
+            if (frontmatter.there && at < frontmatter.end) {
+                write_frontmatter(out, look_around(text, at, copied), &value);
             } else {
                 write_plain(out, &value);
             }
-            at = on_find(text, ng_str_of("{{"), copied);
+            at = notes_find(text, ng_str_of("{{"), copied);
         } else {
-            at = on_find(text, ng_str_of("{{"), at + 2);
+            at = notes_find(text, ng_str_of("{{"), at + 2);
         }
     }
-    on_buf_add(out, on_str(text.data + copied, text.len - copied));
+    notes_buf_add(out, notes_str(text.data + copied, text.len - copied));
 }

@@ -10,7 +10,7 @@
 #include "notebook/notebook.h"
 #include "text/codes.h"
 
-const char on_edit_summary[] =
+const char notes_edit_summary[] =
     "Change a Markdown note of an OpenNotes notebook without sending it whole, to correct or "
     "extend it.\n\n"
     "operation:\n"
@@ -24,7 +24,7 @@ const char on_edit_summary[] =
     "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
     "note was changed meanwhile. Returns the note's new revision.";
 
-const char on_edit_params[] =
+const char notes_edit_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\",\"operation\"],"
     "\"properties\":{"
     "\"path\":{\"type\":\"string\","
@@ -38,9 +38,9 @@ const char on_edit_params[] =
     "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
     "\"description\":\"Frontmatter fields, for set; null removes one\"},"
     "\"expectedRevision\":{\"type\":\"string\","
-    "\"description\":\"Revision that the note must have\"}," ON_PARAM_NOTEBOOK "}}";
+    "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
 
-const char on_edit_result[] =
+const char notes_edit_result[] =
     "{\"type\":\"object\",\"required\":[\"path\",\"revision\"],\"properties\":{"
     "\"path\":{\"type\":\"string\"},\"revision\":{\"type\":\"string\"}}}";
 
@@ -48,15 +48,15 @@ enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, SET };
 
 /* In call memory. Arguments are lent for the call, which lives longer than the tool's run. */
 struct edit_job {
-    const struct on_notebook *notebook;
+    const struct notes_notebook *notebook;
     struct ng_str path;
     enum operation operation;
     struct ng_str content, section;
     const struct ng_value *data;
 };
 
-int on_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
-                  struct ng_str made)
+int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
+                     struct ng_str made)
 {
     size_t head = 0;
     size_t least = old.len < made.len ? old.len : made.len;
@@ -72,21 +72,22 @@ int on_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old
         return NG_OK;
     }
     return call->host->draft_splice(next, head, old.len - head - tail,
-                                    on_str(made.data + head, made.len - head - tail));
+                                    notes_str(made.data + head, made.len - head - tail));
 }
 
-static int set_fields(struct ng_call *call, struct on_arena *arena, const struct edit_job *job,
-                      struct ng_str bytes, struct on_change *change)
+static int set_fields(struct ng_call *call, struct notes_arena *arena,
+                      const struct edit_job *job, struct ng_str bytes,
+                      struct notes_change *change)
 {
-    struct ng_str error = on_str(NULL, 0);
-    struct on_front front;
-    const struct on_value *set = on_value_from(arena, call, job->data);
+    struct ng_str error = notes_str(NULL, 0);
+    struct notes_frontmatter frontmatter;
+    const struct notes_value *set = notes_value_from(arena, call, job->data);
     if (set == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
-    on_front_find(bytes, &front);
-    *change = (struct on_change){.old = bytes, .made = bytes, .to = front.body};
-    int rc = on_front_set(arena, bytes, set, &change->made, &error);
+    notes_frontmatter_find(bytes, &frontmatter);
+    *change = (struct notes_change){.old = bytes, .made = bytes, .to = frontmatter.body};
+    int rc = notes_frontmatter_set(arena, bytes, set, &change->made, &error);
     if (rc == NG_EINVAL) {
         return ng_fail(call, NG_EFAILED, "The note %.*s is unchanged: %.*s", (int)job->path.len,
                        job->path.data, (int)error.len, error.data);
@@ -94,16 +95,16 @@ static int set_fields(struct ng_call *call, struct on_arena *arena, const struct
     return rc;
 }
 
-static int make(struct ng_call *call, struct on_arena *arena, const struct edit_job *job,
-                struct ng_str bytes, struct on_change *change)
+static int make(struct ng_call *call, struct notes_arena *arena, const struct edit_job *job,
+                struct ng_str bytes, struct notes_change *change)
 {
     switch (job->operation) {
     case APPEND:
-        return on_text_append(arena, bytes, job->content, change);
+        return notes_text_append(arena, bytes, job->content, change);
     case PREPEND:
-        return on_text_prepend(arena, bytes, job->content, change);
+        return notes_text_prepend(arena, bytes, job->content, change);
     case REPLACE_SECTION:
-        return on_text_section(call, arena, bytes, job->section, job->content, change);
+        return notes_text_section(call, arena, bytes, job->section, job->content, change);
     case SET:
         break;
     }
@@ -112,14 +113,14 @@ static int make(struct ng_call *call, struct on_arena *arena, const struct edit_
 
 static int reply(struct ng_call *call, struct ng_str path, struct ng_str made)
 {
-    char revision[ON_REVISION_SIZE];
-    if (on_revision(made, -1, revision) != NG_OK) {
-        return on_fail_memory(call);
+    char revision[NOTES_REVISION_SIZE];
+    if (notes_revision(made, -1, revision) != NG_OK) {
+        return notes_fail_memory(call);
     }
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     host->json_object(writer);
     host->json_name(writer, "path");
@@ -134,36 +135,36 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
                    void *user)
 {
     const struct edit_job *job = user;
-    struct on_arena arena;
-    struct on_change change = {.level = 0};
-    int rc = on_write_inside(job->notebook, call, present, job->path);
+    struct notes_arena arena;
+    struct notes_change change = {.level = 0};
+    int rc = notes_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_REGULAR) {
-        rc =
-            ng_fail(call, ON_ENOTE, "Note not found: %.*s", (int)job->path.len, job->path.data);
+        rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
+                     job->path.data);
     }
-    struct ng_str bytes = present->data.data != NULL ? present->data : on_str("", 0);
-    rc = rc == NG_OK ? on_edit_text(call, job->path, bytes) : rc;
+    struct ng_str bytes = present->data.data != NULL ? present->data : notes_str("", 0);
+    rc = rc == NG_OK ? notes_edit_text(call, job->path, bytes) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    on_arena_init(&arena, 0);
+    notes_arena_init(&arena, 0);
     rc = make(call, &arena, job, bytes, &change);
     if (rc == NG_EINTERNAL) {
-        rc = on_fail_memory(call);
+        rc = notes_fail_memory(call);
     } else if (rc == NG_ETOOLARGE) {
         rc = ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
                      (int)job->path.len, job->path.data);
     }
     if (rc == NG_OK) {
-        rc = on_edit_check(call, &arena, job->path, &change);
+        rc = notes_edit_check(call, &arena, job->path, &change);
     }
     if (rc == NG_OK) {
-        rc = on_edit_draft(call, next, bytes, change.made);
+        rc = notes_edit_draft(call, next, bytes, change.made);
     }
     if (rc == NG_OK) {
         rc = reply(call, job->path, change.made);
     }
-    on_arena_done(&arena);
+    notes_arena_done(&arena);
     return rc;
 }
 
@@ -173,7 +174,7 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     static const char *const names[] = {"append", "prepend", "replace_section", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
-        job->operation = on_is(operation, names[i]) ? (enum operation)i : job->operation;
+        job->operation = notes_is(operation, names[i]) ? (enum operation)i : job->operation;
     }
     const char *name = names[job->operation];
     bool is_set = job->operation == SET;
@@ -205,7 +206,7 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     return NG_OK;
 }
 
-static int edit_note(struct on_notebook *notebook, struct ng_call *call)
+static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
 {
     struct edit_job *job = ng_alloc(call, sizeof(*job));
     sqlite3 *db = NULL;
@@ -213,22 +214,23 @@ static int edit_note(struct on_notebook *notebook, struct ng_call *call)
     struct ng_str file = {NULL, 0};
     struct ng_str absolute;
     struct ng_str path = ng_arg_text(call, "path");
-    struct on_stat stat;
+    struct notes_stat stat;
     if (job == NULL) {
-        return on_fail_memory(call);
+        return notes_fail_memory(call);
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
-    rc = rc == NG_OK ? on_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
-                     : rc;
+    rc = rc == NG_OK
+             ? notes_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
+             : rc;
     if (rc == NG_OK && file.data == NULL) {
-        rc = on_index_begin(notebook->index, call, &db);
+        rc = notes_index_begin(notebook->index, call, &db);
         rc = rc == NG_OK
-                 ? on_index_find(notebook->index, call, db, path, &id, &job->path, &file)
+                 ? notes_index_find(notebook->index, call, db, path, &id, &job->path, &file)
                  : rc;
-        on_index_end(notebook->index, db);
+        notes_index_end(notebook->index, db);
     }
-    rc = rc == NG_OK ? on_write_place(notebook, call, file, &absolute) : rc;
+    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
     if (rc != NG_OK) {
         return rc;
     }
@@ -238,20 +240,20 @@ static int edit_note(struct on_notebook *notebook, struct ng_call *call)
         .fn = edit_fn,
         .user = job,
         .expected_revision = ng_arg_text(call, "expectedRevision"),
-        .max_bytes = ON_NOTE_EDIT_MAX,
-        .collection = ON_COLLECTION,
+        .max_bytes = NOTES_NOTE_EDIT_MAX,
+        .collection = NOTES_COLLECTION,
     };
     return call->host->file_edit(call, &edit);
 }
 
-int on_edit_run(void *self, struct ng_call *call, struct ng_str args)
+int notes_edit_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct on_notebook *notebook = NULL;
+    struct notes_notebook *notebook = NULL;
     (void)args;
-    int rc = on_notebook_pick(self, call, &notebook);
+    int rc = notes_notebook_pick(self, call, &notebook);
     if (rc == NG_OK) {
         rc = edit_note(notebook, call);
-        on_notebook_done(notebook);
+        notes_notebook_done(notebook);
     }
     return rc;
 }

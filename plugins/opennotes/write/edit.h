@@ -8,36 +8,37 @@
 
 /* One place of a file that is made anew: old[at, to) becomes what is in `made` from `at` on;
  * all else of `made` is old. */
-struct on_change {
+struct notes_change {
     struct ng_str old, made;
     size_t at, to;
     unsigned level; /* of the heading whose section it is; 0: it is none */
 };
 
-int on_text_append(struct on_arena *arena, struct ng_str bytes, struct ng_str content,
-                   struct on_change *change);
+int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                      struct notes_change *change);
 /* Behind the front matter. */
-int on_text_prepend(struct on_arena *arena, struct ng_str bytes, struct ng_str content,
-                    struct on_change *change);
+int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                       struct notes_change *change);
 /* What follows the heading up to the next of its level or a higher one. The heading by its text
  * or its anchor. Fails with a sentence: SECTION_NOT_FOUND, INVALID_PARAMS where several are
  * meant, TOOL_FAILED where its end is not certain. */
-int on_text_section(struct ng_call *call, struct on_arena *arena, struct ng_str bytes,
-                    struct ng_str section, struct ng_str content, struct on_change *change);
+int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct ng_str bytes,
+                       struct ng_str section, struct ng_str content,
+                       struct notes_change *change);
 
 /* ---- edit_check.c: what an edit must not do, looked for in its outcome. Each fails with a
  * sentence. */
 
 /* NOT_TEXT, where the file holds anything but UTF-8 text. */
-int on_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes);
+int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes);
 /* Is all but the place the old, byte for byte, and are the headings outside of it the same
  * ones? Does a replaced section hold no line that looks like a heading which would end it? */
-int on_edit_check(struct ng_call *call, struct on_arena *arena, struct ng_str path,
-                  const struct on_change *change);
+int notes_edit_check(struct ng_call *call, struct notes_arena *arena, struct ng_str path,
+                     const struct notes_change *change);
 
 /* Puts what was made into the draft as one splice: what changed between the two. In call
  * memory. */
-int on_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
-                  struct ng_str made);
+int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
+                     struct ng_str made);
 
 #endif

@@ -10,18 +10,18 @@
 #define FENCE_MIN 3
 #define INDENT_MAX 3 /* blanks before a heading or a fence */
 
-int on_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes)
+int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes)
 {
     const char *fault = NULL;
-    if (on_begins(bytes, "\xff\xfe") || on_begins(bytes, "\xfe\xff")) {
+    if (notes_begins(bytes, "\xff\xfe") || notes_begins(bytes, "\xfe\xff")) {
         fault = "it is UTF-16 text, not UTF-8";
     } else if (bytes.len > 0 && memchr(bytes.data, '\0', bytes.len) != NULL) {
         fault = "it holds NUL bytes, so it is binary or not UTF-8 text";
-    } else if (!on_utf8_valid(bytes)) {
+    } else if (!notes_utf8_valid(bytes)) {
         fault = "it holds bytes that are not UTF-8 text";
     }
     return fault == NULL ? NG_OK
-                         : ng_fail(call, ON_ENOTTEXT,
+                         : ng_fail(call, NOTES_ENOTTEXT,
                                    "The note %.*s cannot be edited: %s. Only UTF-8 text is "
                                    "edited, so that nothing in it is destroyed.",
                                    (int)path.len, path.data, fault);
@@ -30,14 +30,14 @@ int on_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes)
 /* ---- headings outside */
 
 static int fail_heading(struct ng_call *call, struct ng_str path,
-                        const struct on_outline_heading *item, bool lost)
+                        const struct notes_outline_heading *item, bool lost)
 {
     (void)ng_fail(call, NG_EFAILED,
                   lost ? "The note %.*s is unchanged: with this content '%.*s' (line %u of its "
                          "content) would be a heading no longer, or another one."
                        : "The note %.*s is unchanged: this content would make '%.*s' (line %u "
                          "of its content) a heading.",
-                  (int)path.len, path.data, (int)on_utf8_cut(item->text, 200).len,
+                  (int)path.len, path.data, (int)notes_utf8_cut(item->text, 200).len,
                   item->text.data, (unsigned)item->line);
     call->host->hint(call,
                      "End what `content` opens (``` or ~~~, <!--, HTML), and put an empty "
@@ -45,23 +45,24 @@ static int fail_heading(struct ng_call *call, struct ng_str path,
     return NG_EFAILED;
 }
 
-static bool is_same(const struct on_outline_heading *a, const struct on_outline_heading *b)
+static bool is_same(const struct notes_outline_heading *a,
+                    const struct notes_outline_heading *b)
 {
-    return a->level == b->level && a->nested == b->nested && on_equal(a->text, b->text) &&
+    return a->level == b->level && a->nested == b->nested && notes_equal(a->text, b->text) &&
            a->last_line - a->line == b->last_line - b->line;
 }
 
 static size_t body_of(struct ng_str bytes, struct ng_str *ret_body)
 {
-    struct on_front front;
-    on_front_find(bytes, &front);
-    *ret_body = on_str(bytes.data + front.body, bytes.len - front.body);
-    return front.body;
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    *ret_body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    return frontmatter.body;
 }
 
 /* Headings that begin before `at` and behind `to`, both offsets of the file. */
-static void count_outside(const struct on_outline *outline, size_t body, size_t at, size_t to,
-                          size_t *ret_before, size_t *ret_behind)
+static void count_outside(const struct notes_outline *outline, size_t body, size_t at,
+                          size_t to, size_t *ret_before, size_t *ret_behind)
 {
     *ret_before = *ret_behind = 0;
     for (size_t i = 0; i < outline->count; i++) {
@@ -70,8 +71,8 @@ static void count_outside(const struct on_outline *outline, size_t body, size_t 
     }
 }
 
-static int compare(struct ng_call *call, struct ng_str path, const struct on_outline *old,
-                   const struct on_outline *made, const size_t counts[4])
+static int compare(struct ng_call *call, struct ng_str path, const struct notes_outline *old,
+                   const struct notes_outline *made, const size_t counts[4])
 {
     size_t before = counts[0];
     size_t behind = counts[1];
@@ -84,7 +85,7 @@ static int compare(struct ng_call *call, struct ng_str path, const struct on_out
         return fail_heading(call, path, &made->items[before], false);
     }
     for (size_t i = 1; i <= behind; i++) {
-        const struct on_outline_heading *item = &old->items[old->count - i];
+        const struct notes_outline_heading *item = &old->items[old->count - i];
         if (i > counts[3] || !is_same(item, &made->items[made->count - i])) {
             return fail_heading(call, path, item, true);
         }
@@ -122,12 +123,13 @@ static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
     size_t at = count_of(line, 0, ' ');
     char c = at < line.len && at <= INDENT_MAX ? line.data[at] : '\0';
     size_t len = c == '`' || c == '~' ? count_of(line, at, c) : 0;
-    struct ng_str rest = on_str(line.data + at + len, line.len - at - len);
+    struct ng_str rest = notes_str(line.data + at + len, line.len - at - len);
     if (*fence == '\0' && len >= FENCE_MIN &&
         (c == '~' || rest.len == 0 || memchr(rest.data, '`', rest.len) == NULL)) {
         *fence = c;
         *fence_len = len;
-    } else if (*fence != '\0' && c == *fence && len >= *fence_len && on_trim(rest).len == 0) {
+    } else if (*fence != '\0' && c == *fence && len >= *fence_len &&
+               notes_trim(rest).len == 0) {
         *fence = '\0';
     }
 }
@@ -135,8 +137,8 @@ static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
 /* The offset of a line from `at` to `to` that would end the section, were it a heading, which
  * the reader of Markdown takes for none; SIZE_MAX: there is none. Code between fences does not
  * count, but where the last fence is never closed. */
-static size_t find_hidden(const struct on_change *change, const struct on_outline *outline,
-                          size_t body)
+static size_t find_hidden(const struct notes_change *change,
+                          const struct notes_outline *outline, size_t body)
 {
     char fence = '\0';
     size_t fence_len = 0;
@@ -145,7 +147,7 @@ static size_t find_hidden(const struct on_change *change, const struct on_outlin
     for (size_t at = change->at; at < change->to;) {
         const char *lf = memchr(change->old.data + at, '\n', change->to - at);
         size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->to;
-        struct ng_str line = on_str(change->old.data + at, end - at);
+        struct ng_str line = notes_str(change->old.data + at, end - at);
         size_t level = level_of(line);
         while (item < outline->count && body + outline->items[item].at < at) {
             item++;
@@ -164,17 +166,17 @@ static size_t find_hidden(const struct on_change *change, const struct on_outlin
     return in_fence;
 }
 
-static int fail_hidden(struct ng_call *call, struct ng_str path, const struct on_change *change,
-                       size_t at)
+static int fail_hidden(struct ng_call *call, struct ng_str path,
+                       const struct notes_change *change, size_t at)
 {
     const char *lf = memchr(change->old.data + at, '\n', change->old.len - at);
     size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->old.len;
-    struct ng_str line = on_utf8_cut(on_str(change->old.data + at, end - at), 200);
+    struct ng_str line = notes_utf8_cut(notes_str(change->old.data + at, end - at), 200);
     (void)ng_fail(call, NG_EFAILED,
                   "The note %.*s is unchanged: its line '%.*s' looks like the heading of the "
                   "next section, but stands in HTML or in code that is not ended, so that it "
                   "would be replaced, too.",
-                  (int)path.len, path.data, (int)on_trim(line).len, on_trim(line).data);
+                  (int)path.len, path.data, (int)notes_trim(line).len, notes_trim(line).data);
     call->host->hint(call,
                      "End the code or HTML before it, or change the text with a tool that "
                      "edits files by their text.");
@@ -183,7 +185,7 @@ static int fail_hidden(struct ng_call *call, struct ng_str path, const struct on
 
 /* ---- */
 
-static bool keeps_bytes(const struct on_change *change)
+static bool keeps_bytes(const struct notes_change *change)
 {
     size_t tail = change->old.len - change->to;
     return change->made.len >= change->at + tail &&
@@ -192,11 +194,11 @@ static bool keeps_bytes(const struct on_change *change)
                   tail) == 0;
 }
 
-int on_edit_check(struct ng_call *call, struct on_arena *arena, struct ng_str path,
-                  const struct on_change *change)
+int notes_edit_check(struct ng_call *call, struct notes_arena *arena, struct ng_str path,
+                     const struct notes_change *change)
 {
-    struct on_outline old;
-    struct on_outline made;
+    struct notes_outline old;
+    struct notes_outline made;
     struct ng_str bodies[2];
     size_t counts[4]; /* headings before and behind the place: the old ones, those made */
     if (!keeps_bytes(change)) {
@@ -207,9 +209,9 @@ int on_edit_check(struct ng_call *call, struct on_arena *arena, struct ng_str pa
     }
     size_t old_body = body_of(change->old, &bodies[0]);
     size_t made_body = body_of(change->made, &bodies[1]);
-    if (on_outline_read(arena, bodies[0], &old) != NG_OK ||
-        on_outline_read(arena, bodies[1], &made) != NG_OK) {
-        return on_fail_memory(call);
+    if (notes_outline_read(arena, bodies[0], &old) != NG_OK ||
+        notes_outline_read(arena, bodies[1], &made) != NG_OK) {
+        return notes_fail_memory(call);
     }
     size_t hidden = change->level > 0 ? find_hidden(change, &old, old_body) : SIZE_MAX;
     if (hidden != SIZE_MAX) {

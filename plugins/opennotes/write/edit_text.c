@@ -15,57 +15,57 @@ static bool uses_crlf(struct ng_str bytes)
 }
 
 /* Adds a text with the file's line ends and one at its end. */
-static void add_lines(struct on_buf *out, struct ng_str text, bool crlf)
+static void add_lines(struct notes_buf *out, struct ng_str text, bool crlf)
 {
     for (size_t at = 0; at < text.len;) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
         size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
         size_t len = stop - at;
         len -= len > 0 && end != NULL && text.data[stop - 1] == '\r' ? 1 : 0;
-        on_buf_add(out, on_str(text.data + at, len));
-        on_buf_add_c(out, crlf ? "\r\n" : "\n");
+        notes_buf_add(out, notes_str(text.data + at, len));
+        notes_buf_add_c(out, crlf ? "\r\n" : "\n");
         at = stop + 1;
     }
 }
 
 /* `content` as lines of its own at `at`, in place of what is up to `to`. */
-static int put_lines(struct on_arena *arena, struct ng_str bytes, size_t at, size_t to,
-                     struct ng_str content, struct on_change *change)
+static int put_lines(struct notes_arena *arena, struct ng_str bytes, size_t at, size_t to,
+                     struct ng_str content, struct notes_change *change)
 {
-    struct on_buf out;
+    struct notes_buf out;
     bool crlf = uses_crlf(bytes);
-    on_buf_init(&out, ON_COMPOSE_MAX);
-    on_buf_add(&out, on_str(bytes.data, at));
+    notes_buf_init(&out, NOTES_COMPOSE_MAX);
+    notes_buf_add(&out, notes_str(bytes.data, at));
     if (at > 0 && bytes.data[at - 1] != '\n' && content.len > 0 &&
-        !(at == 3 && on_begins(bytes, "\xef\xbb\xbf"))) {
-        on_buf_add_c(&out, crlf ? "\r\n" : "\n");
+        !(at == 3 && notes_begins(bytes, "\xef\xbb\xbf"))) {
+        notes_buf_add_c(&out, crlf ? "\r\n" : "\n");
     }
     add_lines(&out, content, crlf);
-    on_buf_add(&out, on_str(bytes.data + to, bytes.len - to));
+    notes_buf_add(&out, notes_str(bytes.data + to, bytes.len - to));
     int rc = out.rc;
     if (rc == NG_OK) {
         change->old = bytes;
         change->at = at;
         change->to = to;
-        change->made = on_arena_copy(arena, on_buf_str(&out));
+        change->made = notes_arena_copy(arena, notes_buf_str(&out));
         rc = change->made.data != NULL ? NG_OK : NG_EINTERNAL;
     }
-    on_buf_done(&out);
+    notes_buf_done(&out);
     return rc;
 }
 
-int on_text_append(struct on_arena *arena, struct ng_str bytes, struct ng_str content,
-                   struct on_change *change)
+int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                      struct notes_change *change)
 {
     return put_lines(arena, bytes, bytes.len, bytes.len, content, change);
 }
 
-int on_text_prepend(struct on_arena *arena, struct ng_str bytes, struct ng_str content,
-                    struct on_change *change)
+int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+                       struct notes_change *change)
 {
-    struct on_front front;
-    on_front_find(bytes, &front);
-    return put_lines(arena, bytes, front.body, front.body, content, change);
+    struct notes_frontmatter frontmatter;
+    notes_frontmatter_find(bytes, &frontmatter);
+    return put_lines(arena, bytes, frontmatter.body, frontmatter.body, content, change);
 }
 
 /* ---- sections */
@@ -77,7 +77,7 @@ static size_t next_line(struct ng_str bytes, size_t at)
     return end != NULL ? (size_t)(end - bytes.data) + 1 : bytes.len;
 }
 
-static int fail_ambiguous(struct ng_call *call, const struct on_outline_heading *item,
+static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
                           size_t matches)
 {
     (void)ng_fail(call, NG_EINVAL, "The note has the heading '%.*s' %zu times.",
@@ -89,7 +89,7 @@ static int fail_ambiguous(struct ng_call *call, const struct on_outline_heading 
 }
 
 /* A section within a list item or a quote ends with it, and its lines bear its marks. */
-static int fail_nested(struct ng_call *call, const struct on_outline_heading *item)
+static int fail_nested(struct ng_call *call, const struct notes_outline_heading *item)
 {
     (void)ng_fail(
         call, NG_EFAILED,
@@ -102,12 +102,12 @@ static int fail_nested(struct ng_call *call, const struct on_outline_heading *it
     return NG_EFAILED;
 }
 
-static int find_section(struct ng_call *call, const struct on_outline *outline,
+static int find_section(struct ng_call *call, const struct notes_outline *outline,
                         struct ng_str section, size_t *ret_found)
 {
     size_t matches = 0;
-    if (!on_outline_find(outline, section, ret_found, &matches)) {
-        return on_fail_memory(call);
+    if (!notes_outline_find(outline, section, ret_found, &matches)) {
+        return notes_fail_memory(call);
     }
     if (!outline->whole) {
         return ng_fail(call, NG_EFAILED,
@@ -119,9 +119,9 @@ static int find_section(struct ng_call *call, const struct on_outline *outline,
         return fail_ambiguous(call, &outline->items[*ret_found], matches);
     }
     if (matches == 0) {
-        return on_outline_fail(call, outline, section);
+        return notes_outline_fail(call, outline, section);
     }
-    const struct on_outline_heading *item = &outline->items[*ret_found];
+    const struct notes_outline_heading *item = &outline->items[*ret_found];
     return item->nested ? fail_nested(call, item) : NG_OK;
 }
 
@@ -130,7 +130,7 @@ static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
 {
     while (at < end) {
         size_t next = next_line(bytes, at);
-        if (on_trim(on_str(bytes.data + at, next - at)).len > 0) {
+        if (notes_trim(notes_str(bytes.data + at, next - at)).len > 0) {
             break;
         }
         at = next;
@@ -144,30 +144,31 @@ static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
     size_t last = from;
     for (size_t at = from; at < end;) {
         size_t next = next_line(bytes, at);
-        last = on_trim(on_str(bytes.data + at, next - at)).len > 0 ? next : last;
+        last = notes_trim(notes_str(bytes.data + at, next - at)).len > 0 ? next : last;
         at = next;
     }
     return last;
 }
 
-int on_text_section(struct ng_call *call, struct on_arena *arena, struct ng_str bytes,
-                    struct ng_str section, struct ng_str content, struct on_change *change)
+int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct ng_str bytes,
+                       struct ng_str section, struct ng_str content,
+                       struct notes_change *change)
 {
-    struct on_outline outline;
-    struct on_front front;
+    struct notes_outline outline;
+    struct notes_frontmatter frontmatter;
     size_t found = 0;
-    on_front_find(bytes, &front);
-    struct ng_str body = on_str(bytes.data + front.body, bytes.len - front.body);
-    if (on_outline_read(arena, body, &outline) != NG_OK) {
-        return on_fail_memory(call);
+    notes_frontmatter_find(bytes, &frontmatter);
+    struct ng_str body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    if (notes_outline_read(arena, body, &outline) != NG_OK) {
+        return notes_fail_memory(call);
     }
     int rc = find_section(call, &outline, section, &found);
     if (rc != NG_OK) {
         return rc;
     }
-    const struct on_outline_heading *next = on_outline_next(&outline, found);
-    size_t end = next != NULL ? front.body + next->at : bytes.len;
-    size_t start = front.body + outline.items[found].end;
+    const struct notes_outline_heading *next = notes_outline_next(&outline, found);
+    size_t end = next != NULL ? frontmatter.body + next->at : bytes.len;
+    size_t start = frontmatter.body + outline.items[found].end;
     start = start < end ? start : end;
     /* The empty lines around the old text stay around the new one. */
     size_t from = skip_blank(bytes, start, end);

@@ -5,8 +5,8 @@
 
 #include "answer/tool.h"
 
-ON_TOOL(create);
-ON_TOOL(daily);
-ON_TOOL(edit);
+NOTES_TOOL(create);
+NOTES_TOOL(daily);
+NOTES_TOOL(edit);
 
 #endif

@@ -44,7 +44,7 @@ def sources(path):
     return ["".join(cell["source"]) for cell in found["cells"]]
 
 
-# ---- one caller on each face ----
+# ---- one caller on each transport ----
 
 
 class Rest:
@@ -152,7 +152,7 @@ def test_agents_in_the_same_cell(gateway):
     def work(number):
         client = httpx.Client(base_url=gateway.url, timeout=DEADLINE, trust_env=False, verify=False,
                               headers={"X-Notegate-Agent": f"a{number}"})
-        callers = [face(gateway, {"X-Notegate-Agent": f"a{number}"}) for face in FACES]
+        callers = [transport(gateway, {"X-Notegate-Agent": f"a{number}"}) for transport in FACES]
         for count in range(lines):
             while True:
                 read = client.post("/v1/tools/getNotebookCells", json={"notebook": path.name, "cellIds": ["c"]}).json()
@@ -258,7 +258,7 @@ CHANGES = {"runNotebookCells": {"cellIds": []}, "addNotebookCell": {"type": "cod
            "clearCellOutputs": {}, "deleteNotebookCells": {"cellIds": ["c"]}, "interruptKernel": {}, "restartKernel": {}}
 
 
-def test_the_mode_of_a_key_holds_on_every_face(tmp_path):
+def test_the_mode_of_a_key_holds_on_every_transport(tmp_path):
     """Whatever the client says of its mode or listed before: the call is checked."""
     data = tmp_path / "data"
     keys = {}
@@ -272,8 +272,8 @@ def test_the_mode_of_a_key_holds_on_every_face(tmp_path):
         write_notebook(path, [code("c", "1"), markdown("m", "2")])
         before = path.read_bytes()
         for mode in ("ask", "edit"):
-            for face in FACES:
-                caller = face(gateway, {"Authorization": f"Bearer {keys[mode]}"})
+            for transport in FACES:
+                caller = transport(gateway, {"Authorization": f"Bearer {keys[mode]}"})
                 assert caller.call("attachNotebook", {"notebook": "n.ipynb"})[0] is None
                 for tool, arguments in READS.items():
                     failed, text = caller.call(tool, arguments)
@@ -281,12 +281,12 @@ def test_the_mode_of_a_key_holds_on_every_face(tmp_path):
                 for tool, arguments in {**CHANGES, "createNotebook": {"notebook": "new.ipynb"}}.items():
                     for more in ({}, {"notebook": "n.ipynb"}):
                         failed, text = caller.call(tool, {**arguments, **more})
-                        assert failed == "MODE_FORBIDDEN" and "Agent mode" in text, (face, tool, text)
+                        assert failed == "MODE_FORBIDDEN" and "Agent mode" in text, (transport, tool, text)
             raised = Rest(gateway, {"Authorization": f"Bearer {keys[mode]}", "X-Notegate-Mode": "agent"})
             assert raised.call("updateNotebookCell", {"cellId": "c", "content": "2"})[0] == "MODE_FORBIDDEN"
         assert path.read_bytes() == before and not path.with_name("new.ipynb").exists()
-        for face in FACES:
-            caller = face(gateway, {"Authorization": f"Bearer {keys['agent']}"})
+        for transport in FACES:
+            caller = transport(gateway, {"Authorization": f"Bearer {keys['agent']}"})
             failed, text = caller.call("addNotebookCell", {"notebook": "n.ipynb", **CHANGES["addNotebookCell"]})
             assert failed is None, text
         assert len(sources(path)) == 5

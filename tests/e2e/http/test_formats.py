@@ -226,6 +226,6 @@ def test_a_whole_turn(everything, vendors, form):
     tools = tools_in(everything, form)
     vendors.requests.clear()
     assert TURNS[form](everything, vendors.url, tools) == LAST_WORDS
-    assert [face for face, _ in vendors.requests] == [form, form]
+    assert [transport for transport, _ in vendors.requests] == [form, form]
     for _, asked in vendors.requests:
         assert asked["tools"] == tools, "the library sent them as they were"

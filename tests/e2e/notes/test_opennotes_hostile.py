@@ -190,13 +190,13 @@ def expected(name):
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("face", [Rest, Mcp])
-def test_everything_once_and_no_trace(start, vault, face, budget):
+@pytest.mark.parametrize("transport", [Rest, Mcp])
+def test_everything_once_and_no_trace(start, vault, transport, budget):
     before = state(vault)
     watch = Watch(vault)
     gateway = start(sets=[f"opennotes.notebooks={os.fsdecode(vault)}", "plugins=opennotes",
                           f"opennotes.max_bytes={budget[0]}", f"opennotes.max_lines={budget[1]}"])
-    ask = face(gateway)
+    ask = transport(gateway)
     notes = [item for _, item in pages(ask, budget, "list", ["notes"], sortBy="path")]
     paths = [note["path"] for note in notes]
     assert len(paths) == len(set(paths)) == len(set(NOTES) - HIDDEN) and paths == sorted(paths, key=str.encode)

@@ -330,15 +330,15 @@ def test_python_sdk(place):
     assert "guide" in place.python(block(CLIENTS, "python", "streamable_http_client"))
 
 
-@pytest.mark.parametrize("start, face", [
+@pytest.mark.parametrize("start, transport", [
     ("client.chat.completions", "openai"), ("client.responses", "openai-responses"), ("Anthropic()", "anthropic"),
     ("genai.Client()", "gemini")])
-def test_models(place, start, face):
+def test_models(place, start, transport):
     common = block(CLIENTS, "python", "def run(name")
     with Vendors() as vendors:
         shown = place.python(common + block(CLIENTS, "python", start), **vendors.environment())
         assert shown.strip() == LAST_WORDS
-        assert [asked for asked, _ in vendors.requests] == [face, face]
+        assert [asked for asked, _ in vendors.requests] == [transport, transport]
         assert "guide" in json.dumps(vendors.requests[1][1]), "the tool's answer went to the model"
 
 

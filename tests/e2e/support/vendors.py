@@ -176,10 +176,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             function.update({"parametersJsonSchema": function.pop("parameters_json_schema")}
                             if "parameters_json_schema" in function else {})
         status, answer = 404, {"error": {"message": "no such address"}}
-        for pattern, face, make in FACES:
+        for pattern, transport, make in FACES:
             if pattern.search(self.path.split("?")[0]):
-                self.server.requests.append((face, asked))
-                problems = list(RULES[face](asked["tools"]))
+                self.server.requests.append((transport, asked))
+                problems = list(RULES[transport](asked["tools"]))
                 status = 400 if problems else 200
                 answer = {"error": {"message": "; ".join(problems)}} if problems else make(asked)
         body = json.dumps(answer).encode()

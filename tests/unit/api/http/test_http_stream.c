@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_http_stream.c - the life of a stream around the answer it is: closed() exactly once,
- * whoever lets go first, and what the watch does to it. (How bytes flow: tests/e2e.) */
+ * whoever lets go first, and what the monitor does to it. (How bytes flow: tests/e2e.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api/http/http_stream_face.h"
+#include "api/http/http_stream_transport.h"
 #include "core/base/arena.h"
 #include "core/keys/keys.h"
 

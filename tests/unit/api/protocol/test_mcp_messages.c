@@ -157,21 +157,22 @@ static void header_values(void **state)
     }
 }
 
-/* ---- eras ---- */
+/* ---- versions ---- */
 
 #define META(version)                                                                          \
     "\"_meta\":{\"" MCP_META_VERSION "\":\"" version "\",\"" MCP_META_CAPABILITIES "\":{}}"
 #define REQUEST(method, params)                                                                \
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":{" params "}}"
 
-struct era_case {
+struct version_case {
     const char *text;
     const char *version, *method, *name; /* headers */
     int code;                            /* 0: accepted */
     enum mcp_version expected;
 };
 
-static void check_era(const struct era_case *test, bool has_headers, enum mcp_version session)
+static void check_version(const struct version_case *test, bool has_headers,
+                          enum mcp_version session)
 {
     struct read read;
     struct mcp_terms terms;
@@ -180,7 +181,8 @@ static void check_era(const struct era_case *test, bool has_headers, enum mcp_ve
                                   .name = ng_str_of(test->name)};
     read_text(&read, test->text);
     assert_int_equal(read.rc, NG_OK);
-    bool fits = mcp_era_decide(&read.message, has_headers ? &headers : NULL, session, &terms);
+    bool fits =
+        mcp_version_decide(&read.message, has_headers ? &headers : NULL, session, &terms);
     if (terms.code != test->code || fits != (test->code == 0)) {
         fail_msg("%s: code %d (%s), not %d", test->text, terms.code, terms.message, test->code);
     }
@@ -195,8 +197,8 @@ static void check_era(const struct era_case *test, bool has_headers, enum mcp_ve
 
 static void eras_over_http(void **state)
 {
-    static const struct era_case cases[] = {
-        /* the handshake era */
+    static const struct version_case cases[] = {
+        /* the handshake versions */
         {REQUEST("tools/list", ""), NULL, NULL, NULL, 0, MCP_2025_03_26},
         {REQUEST("tools/list", ""), "2025-06-18", NULL, NULL, 0, MCP_2025_06_18},
         {REQUEST("tools/list", ""), " 2024-11-05 ", NULL, NULL, 0, MCP_2024_11_05},
@@ -204,7 +206,7 @@ static void eras_over_http(void **state)
          MCP_2025_11_25},
         {REQUEST("initialize", ""), NULL, NULL, NULL, 0, MCP_2025_03_26},
         {REQUEST("initialize", ""), "1999-01-01", NULL, NULL, MCP_UNSUPPORTED_VERSION, 0},
-        /* the stateless era */
+        /* the stateless version */
         {REQUEST("tools/list", META("2026-07-28")), "2026-07-28", "tools/list", NULL, 0,
          MCP_2026_07_28},
         {REQUEST("tools/list", META("2026-07-28")), "2026-07-28", " tools/list ", NULL, 0,
@@ -248,13 +250,13 @@ static void eras_over_http(void **state)
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        check_era(&cases[i], true, MCP_VERSION_NONE);
+        check_version(&cases[i], true, MCP_VERSION_NONE);
     }
 }
 
 static void eras_without_headers(void **state)
 {
-    static const struct era_case cases[] = {
+    static const struct version_case cases[] = {
         {REQUEST("tools/list", ""), NULL, NULL, NULL, 0, MCP_2025_11_25},
         {REQUEST("tools/call", "\"name\":\"a\"," META("2026-07-28")), NULL, NULL, NULL, 0,
          MCP_2026_07_28},
@@ -263,7 +265,7 @@ static void eras_without_headers(void **state)
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        check_era(&cases[i], false, MCP_2025_11_25);
+        check_version(&cases[i], false, MCP_2025_11_25);
     }
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/server/mcp_watch.h"
+#include "api/server/mcp_notifier.h"
 #include "core/base/str.h"
 
 #define META                                                                                   \

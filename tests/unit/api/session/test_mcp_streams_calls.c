@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/server/mcp_ask.h"
+#include "api/server/mcp_client_request.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
 #include "test_gateway.h"
@@ -336,7 +336,7 @@ static void nobody_answers(void **state)
     buf_init(&out, 65536);
     open_session(INITIALIZE("2025-11-25"), session);
     start_asking(&post, session, &out);
-    mcp_http_age(mcp, MCP_ASK_WAIT_MS + 1);
+    mcp_http_age(mcp, MCP_CLIENT_REQUEST_WAIT_MS + 1);
     read_until(post.response.stream, NULL, &out);
     assert_non_null(strstr(buf_cstr(&out), "nobody answered"));
     assert_non_null(strstr(buf_cstr(&out), "notifications/cancelled"));

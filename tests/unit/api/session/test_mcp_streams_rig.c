@@ -9,7 +9,7 @@
 
 #include "api/session/mcp_session.h"
 
-/* ---- the HTTP face's part ---- */
+/* ---- the HTTP transport's part ---- */
 
 atomic_int places;
 

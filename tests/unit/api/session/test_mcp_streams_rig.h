@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_streams_rig.h - streams without sockets: the HTTP face's part, read and cut off
+/* test_mcp_streams_rig.h - streams without sockets: the HTTP transport's part, read and cut off
  * by the case. */
 #ifndef NOTEGATE_TEST_MCP_STREAMS_RIG_H
 #define NOTEGATE_TEST_MCP_STREAMS_RIG_H

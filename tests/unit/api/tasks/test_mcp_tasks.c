@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks.c - tasks of the stateless era: made, asked, watched, cancelled.
+/* test_mcp_tasks.c - tasks of the stateless version: made, asked, watched, cancelled.
  */
 #include "test_mcp_tasks_rig.h"
 
@@ -224,20 +224,20 @@ static void changes_are_told_to_who_watches(void **state)
     char other[MCP_TASK_ID_LEN + 1];
     struct watched watched = {PTHREAD_MUTEX_INITIALIZER, ""};
     struct mcp_tasks *tasks = mcp_tasks_of(fixture.harness.gateway);
-    struct mcp_task_watch *watch = NULL;
-    struct mcp_task_watch *foreign = NULL;
+    struct mcp_task_subscription *subscription = NULL;
+    struct mcp_task_subscription *foreign = NULL;
     (void)state;
     make("k_ask", "{}", id);
     make("k_ask", "{}", other);
     free(get_until(id, "\"status\":\"input_required\""));
     struct ng_str ids[] = {ng_str_of("nothing"), ng_str_of(id)};
     struct watched none = {PTHREAD_MUTEX_INITIALIZER, ""};
-    assert_int_equal(
-        mcp_tasks_watch(tasks, ng_str_of("tester\n"), ids, 2, watch_changed, &watched, &watch),
-        NG_OK);
-    assert_int_equal(
-        mcp_tasks_watch(tasks, ng_str_of("other\n"), ids, 2, watch_changed, &none, &foreign),
-        NG_OK);
+    assert_int_equal(mcp_tasks_subscribe(tasks, ng_str_of("tester\n"), ids, 2, watch_changed,
+                                         &watched, &subscription),
+                     NG_OK);
+    assert_int_equal(mcp_tasks_subscribe(tasks, ng_str_of("other\n"), ids, 2, watch_changed,
+                                         &none, &foreign),
+                     NG_OK);
     free(on_task("tasks/cancel", other, ""));
     free(on_task("tasks/update", id,
                  "\"inputResponses\":{\"first\":{\"action\":\"decline\"}},"));
@@ -248,8 +248,8 @@ static void changes_are_told_to_who_watches(void **state)
     for (int i = 0; i < PATIENCE_MS && strlen(watched.seen) < strlen(expected); i++) {
         (void)nanosleep(&step, NULL);
     }
-    mcp_tasks_unwatch(tasks, watch);
-    mcp_tasks_unwatch(tasks, foreign);
+    mcp_tasks_unsubscribe(tasks, subscription);
+    mcp_tasks_unsubscribe(tasks, foreign);
     assert_string_equal(watched.seen, expected); /* working, completed */
     assert_string_equal(none.seen, "");
 }

@@ -13,7 +13,7 @@
 
 struct fixture fixture;
 
-static void open_faces(void)
+static void open_transports(void)
 {
     struct buf error;
     buf_init(&error, 4096);
@@ -29,7 +29,7 @@ int set_up(void **state)
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
     harness_open(&fixture.harness, sets);
-    open_faces();
+    open_transports();
     fixture.caller.agent = ng_str_of("tester");
     fixture.caller.role = NG_ROLE_ADMIN;
     fixture.caller.mode = NG_MODE_AGENT;
@@ -40,7 +40,7 @@ void start_anew(void)
 {
     mcp_http_free(fixture.mcp);
     harness_reopen(&fixture.harness);
-    open_faces();
+    open_transports();
 }
 
 int tear_down(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks_rig.h - a gateway whose tools may run as tasks, and requests of both eras
+/* test_mcp_tasks_rig.h - a gateway whose tools may run as tasks, and requests of both versions
  * to it. */
 #ifndef NOTEGATE_TEST_MCP_TASKS_RIG_H
 #define NOTEGATE_TEST_MCP_TASKS_RIG_H
@@ -42,7 +42,7 @@ void expect_not_in(char *answer, const char *part);
 char *call_newer(const char *tool, const char *arguments, const char *meta);
 /* The id of the task that was made; frees the answer. */
 void take_id(char *answer, char id[MCP_TASK_ID_LEN + 1]);
-/* A task of the newer era. */
+/* A task of the stateless version. */
 void make(const char *tool, const char *arguments, char id[MCP_TASK_ID_LEN + 1]);
 char *on_task(const char *method, const char *id, const char *more);
 /* tasks/get until the answer has `part`. */

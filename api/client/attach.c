@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* attach.c - finds the gateway that serves a data directory, or opens one. */
+#include "attach.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/base/trust.h"
+
+#define ATTACH_ERROR_MAX ((size_t)64 * 1024)
+/* While waiting for a data directory: how often to look. */
+#define ATTACH_POLL_NS 20000000L
+#define ATTACH_PATH_MAX 4096
+#define ATTACH_PASSWD_MAX 4096
+/* As the backend calls it; a test compares. */
+#define ATTACH_SQLITE_FILE "notegate.db"
+/* At the end: for a call that was answered before its tool came back. */
+#define ATTACH_DRAIN_MS 5000
+
+/* ---- the client module ---- */
+
+static int attach_load_client(struct attach *attach)
+{
+    char folder[ATTACH_PATH_MAX];
+    char path[ATTACH_PATH_MAX + sizeof(CLIENT_MODULE_NAME) + 1];
+    if (attach->client != NULL) {
+        return NG_OK;
+    }
+    if (loader_default_folders(NG_KIND_PLUGIN, folder, sizeof(folder)) != NG_OK) {
+        command_error("the folder of the modules has too long a name");
+        return NG_EUNAVAILABLE;
+    }
+    /* The module lies beside the folder of the plugins. */
+    char *last = strrchr(folder, '/');
+    if (last != NULL) {
+        *last = '\0';
+    }
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, CLIENT_MODULE_NAME);
+    struct buf error;
+    buf_init(&error, ATTACH_ERROR_MAX);
+    int trusted = trust_check_path(path, TRUST_PROGRAM, &error);
+    if (trusted != NG_OK && trusted != NG_ENOTFOUND) {
+        command_error("%s", buf_cstr(&error));
+        buf_done(&error);
+        return NG_EUNAVAILABLE;
+    }
+    buf_done(&error);
+    attach->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (attach->client_module == NULL) {
+        command_error("cannot load what talks to the running gateway: %s", dlerror());
+        return NG_EUNAVAILABLE;
+    }
+    const struct client_api *client = dlsym(attach->client_module, CLIENT_SYMBOL);
+    if (client == NULL || client->version != CLIENT_API) {
+        command_error("%s is not of this version of notegate; install both from one build",
+                      path);
+        return NG_EUNAVAILABLE;
+    }
+    attach->client = client;
+    return NG_OK;
+}
+
+/* ---- the socket ---- */
+
+static int attach_name_socket(struct attach *attach)
+{
+    int len = snprintf(attach->socket_path, sizeof(attach->socket_path), "%s/%s",
+                       attach->data_dir, NOTEGATE_SOCKET_NAME);
+    if (len >= 0 && (size_t)len < sizeof(attach->socket_path)) {
+        return NG_OK;
+    }
+    /* Too long for a socket address: by way of a descriptor of the folder. */
+    attach->dir_fd = open(attach->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (attach->dir_fd < 0) {
+        return NG_ENOTFOUND;
+    }
+    (void)snprintf(attach->socket_path, sizeof(attach->socket_path), "/proc/self/fd/%d/%s",
+                   attach->dir_fd, NOTEGATE_SOCKET_NAME);
+    return NG_OK;
+}
+
+/* Does somebody take connections there? A socket that a killed gateway left does not. */
+static bool attach_socket_answers(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    bool answers =
+        connect(fd, (const struct sockaddr *)(const void *)&address, sizeof(address)) == 0;
+    (void)close(fd);
+    return answers;
+}
+
+static bool attach_is_served(struct attach *attach)
+{
+    if (attach->socket_path[0] == '\0' && attach_name_socket(attach) != NG_OK) {
+        return false;
+    }
+    return attach_socket_answers(attach->socket_path);
+}
+
+static int attach_prepare(struct command_line *line, struct attach *ret)
+{
+    struct buf error;
+    memset(ret, 0, sizeof(*ret));
+    ret->dir_fd = -1;
+    if (command_config(line, &ret->config) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    buf_init(&error, ATTACH_ERROR_MAX);
+    ret->data_dir = gateway_data_dir(ret->config, false, &error);
+    int rc = ret->data_dir == NULL ? COMMAND_FAILED : COMMAND_OK;
+    if (rc != COMMAND_OK) {
+        command_error("%s", buf_cstr(&error));
+        attach_done(ret);
+    }
+    buf_done(&error);
+    return rc;
+}
+
+static bool attach_has_file(const struct attach *attach, const char *name)
+{
+    char path[ATTACH_PATH_MAX];
+    int len = snprintf(path, sizeof(path), "%s/%s", attach->data_dir, name);
+    return len < 0 || (size_t)len >= sizeof(path) || access(path, F_OK) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
+/*
+ * The machine's gateway is configured in a file that this user may not read. A command then
+ * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
+ * or a data directory that is named.
+ */
+static int attach_check_passed(struct attach *attach)
+{
+    const char *passed = config_passed_over(attach->config);
+    if (passed == NULL || config_is_set(attach->config, "data_dir") ||
+        attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
+        return COMMAND_OK;
+    }
+    command_error("this machine's gateway is configured in %s, which this user may not read; "
+                  "run this as its user: sudo -u notegate notegate ..., or name a data "
+                  "directory of your own with --data-dir, or a configuration with --config",
+                  passed);
+    attach_done(attach);
+    return COMMAND_FAILED;
+}
+
+int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
+{
+    int rc = attach_prepare(line, ret);
+    rc = rc == COMMAND_OK ? attach_check_passed(ret) : rc;
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    *ret_running = attach_is_served(ret);
+    if (*ret_running && attach_load_client(ret) != NG_OK) {
+        attach_done(ret);
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
+}
+
+/*
+ * A mistyped directory, or the one of another user, must not become an empty store that is in
+ * order and backed up: no store that this command itself would make is good enough for it.
+ * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
+ * is refused when it is open.
+ */
+static bool attach_has_data(const struct attach *attach)
+{
+    if (str_is(config_text(attach->config, "documents"), "memory")) {
+        return false;
+    }
+    if (!str_is(config_text(attach->config, "documents"), "sqlite")) {
+        return true;
+    }
+    return attach_has_file(attach, ATTACH_SQLITE_FILE);
+}
+
+bool attach_is_own(const struct attach *attach)
+{
+    struct stat info;
+    return stat(attach->data_dir, &info) == 0 && S_ISDIR(info.st_mode) &&
+           info.st_uid == geteuid() && attach_has_file(attach, NOTEGATE_LOCK_NAME) &&
+           (str_is(config_text(attach->config, "documents"), "memory") ||
+            attach_has_data(attach));
+}
+
+/* Every document is made with a sequence number. */
+static bool attach_is_empty(struct gateway *gateway)
+{
+    void *db = NULL;
+    const struct ng_documents *backend = store_backend(gateway->store, &db);
+    return !str_is(config_text(gateway->config, "documents"), "sqlite") &&
+           backend->last_seq != NULL && backend->last_seq(db) == 0;
+}
+
+static int attach_refuse_empty(struct attach *attach)
+{
+    struct stat info;
+    const struct config *config =
+        attach->gateway != NULL ? attach->gateway->config : attach->config;
+    struct ng_str documents = config_text(config, "documents");
+    if (stat(attach->data_dir, &info) != 0 && errno == ENOENT) {
+        command_error("the data directory %s does not exist; name the right one with "
+                      "--data-dir, or `data_dir` in the configuration",
+                      attach->data_dir);
+    } else {
+        command_error("there is no store (documents: %.*s) in the data directory %s, and no "
+                      "gateway serves it; name the right one with --data-dir, or `data_dir` "
+                      "in the configuration",
+                      (int)documents.len, documents.data, attach->data_dir);
+    }
+    attach_done(attach);
+    return COMMAND_FAILED;
+}
+
+int attach_check_owner(const struct attach *attach)
+{
+    struct stat info;
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char text[ATTACH_PASSWD_MAX];
+    if (stat(attach->data_dir, &info) != 0 || info.st_uid == geteuid()) {
+        return COMMAND_OK;
+    }
+    bool named =
+        getpwuid_r(info.st_uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
+    char number[16];
+    (void)snprintf(number, sizeof(number), "#%lu", (unsigned long)info.st_uid);
+    bool enters = access(attach->data_dir, X_OK) == 0;
+    command_error("the data directory %s belongs to user %s%s; run this as that user: "
+                  "sudo -u '%s' notegate ...",
+                  attach->data_dir, named ? found->pw_name : number,
+                  enters ? " and no gateway serves it" : ", who alone may enter it",
+                  named ? found->pw_name : number);
+    return COMMAND_FAILED;
+}
+
+int attach_open(struct command_line *line, struct attach *ret)
+{
+    struct buf error;
+    int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
+    bool running = false;
+    int rc = attach_find(line, ret, &running);
+    if (rc != COMMAND_OK || running) {
+        return rc;
+    }
+    bool needs_data = line->command->needs_data || line->needs_data;
+    rc = attach_check_owner(ret);
+    if (rc != COMMAND_OK) {
+        attach_done(ret);
+        return rc;
+    }
+    if (needs_data && !attach_has_data(ret)) {
+        return attach_refuse_empty(ret);
+    }
+    buf_init(&error, ATTACH_ERROR_MAX);
+    for (;;) {
+        buf_clear(&error);
+        rc = gateway_open(ret->config, GATEWAY_FULL, 0, &ret->gateway, &error);
+        if (rc == NG_OK) {
+            ret->config = NULL;
+            break;
+        }
+        if (rc != NG_EBUSY || clock_monotonic_ns() / 1000000 >= until) {
+            break;
+        }
+        /* Whoever has the directory may be a gateway that is just starting. */
+        if (attach_is_served(ret)) {
+            rc = attach_load_client(ret);
+            break;
+        }
+        const struct timespec pause = {0, ATTACH_POLL_NS};
+        (void)nanosleep(&pause, NULL);
+    }
+    if (rc != NG_OK) {
+        if (error.len > 0) {
+            command_error("%s", buf_cstr(&error));
+        }
+        attach_done(ret);
+    }
+    buf_done(&error);
+    if (rc == NG_OK && needs_data && ret->gateway != NULL && attach_is_empty(ret->gateway)) {
+        return attach_refuse_empty(ret);
+    }
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
+void attach_done(struct attach *attach)
+{
+    if (attach->gateway != NULL) {
+        (void)gateway_drain(attach->gateway, ATTACH_DRAIN_MS);
+    }
+    gateway_close(attach->gateway);
+    config_free(attach->config);
+    free(attach->data_dir);
+    if (attach->dir_fd >= 0) {
+        (void)close(attach->dir_fd);
+    }
+    /* The module stays loaded: libcurl keeps state that outlives its use. */
+    attach->gateway = NULL;
+    attach->config = NULL;
+    attach->data_dir = NULL;
+    attach->dir_fd = -1;
+}
+
+/* ---- requests ---- */
+
+static int attach_keep_body(void *user, int status, const char *data, size_t len)
+{
+    struct attach_answer *answer = user;
+    (void)status;
+    return buf_add(&answer->body, data, len);
+}
+
+int attach_request(struct attach *attach, struct client_request *request,
+                   struct attach_answer *ret)
+{
+    char error[512];
+    memset(ret, 0, sizeof(*ret));
+    buf_init(&ret->body, ATTACH_ANSWER_MAX);
+    request->socket_path = attach->socket_path;
+    request->on_body = attach_keep_body;
+    request->user = ret;
+    enum client_outcome outcome =
+        attach->client->send(request, &ret->status, error, sizeof(error));
+    if (ret->body.rc != NG_OK) {
+        command_error("%s", ret->body.rc == NG_EINTERNAL
+                                ? "out of memory for the gateway's answer; what was asked "
+                                  "for may have been done"
+                                : "the gateway's answer is too large for this command");
+        return NG_EUNAVAILABLE;
+    }
+    if (outcome != CLIENT_OK) {
+        command_error("%s", error);
+        return NG_EUNAVAILABLE;
+    }
+    return NG_OK;
+}
+
+void attach_answer_done(struct attach_answer *answer)
+{
+    buf_done(&answer->body);
+}
+
+void attach_print_error(const struct attach_answer *answer)
+{
+    struct arena arena;
+    const struct ng_value *value = NULL;
+    struct json_error json_error;
+    arena_init(&arena, ATTACH_ANSWER_MAX);
+    int rc =
+        json_parse(&arena, buf_str(&answer->body), JSON_DEPTH_DEFAULT, &value, &json_error);
+    const struct ng_value *message = rc == NG_OK ? json_get(value, "message") : NULL;
+    const struct ng_value *hint = rc == NG_OK ? json_get(value, "hint") : NULL;
+    if (message == NULL || message->type != NG_TYPE_STRING) {
+        command_error("the gateway answered with status %d", answer->status);
+    } else {
+        command_error("%.*s", (int)message->text.len, message->text.data);
+        if (hint != NULL && hint->type == NG_TYPE_STRING) {
+            fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
+        }
+    }
+    arena_done(&arena);
+}
+
+int attach_caller_headers(struct command_line *line, struct client_request *request)
+{
+    const struct {
+        const char *name, *value;
+    } callers[] = {
+        {"X-Notegate-Agent", line->agent},
+        {"X-Notegate-Space", line->space},
+        {"X-Notegate-Mode", line->mode},
+    };
+    for (size_t i = 0; i < NG_COUNT(callers); i++) {
+        if (callers[i].value == NULL) {
+            continue;
+        }
+        struct ng_str text =
+            arena_printf(&line->arena, "%s: %s", callers[i].name, callers[i].value);
+        if (text.data == NULL || memchr(text.data, '\n', text.len) != NULL ||
+            memchr(text.data, '\r', text.len) != NULL) {
+            command_error("--agent, --space and --mode are one short line each");
+            return NG_EINVAL;
+        }
+        request->headers[request->header_count++] = text.data;
+    }
+    return NG_OK;
+}
+
+bool attach_parse_mode(const char *text, enum ng_mode *ret)
+{
+    static const char *const modes[] = {"ask", "edit", "agent"};
+    static const enum ng_mode values[] = {NG_MODE_ASK, NG_MODE_EDIT, NG_MODE_AGENT};
+    *ret = NG_MODE_AGENT;
+    for (size_t i = 0; text != NULL && i < NG_COUNT(modes); i++) {
+        if (strcmp(text, modes[i]) == 0) {
+            *ret = values[i];
+            return true;
+        }
+    }
+    return text == NULL;
+}
+
+int attach_set_caller(const struct command_line *line, struct call *call)
+{
+    enum ng_mode mode;
+    if (!attach_parse_mode(line->mode, &mode)) {
+        return call_fail(call, NG_EINVAL, "the mode \"%s\" is none of ask, edit and agent",
+                         line->mode);
+    }
+    call->caller.all_spaces = true; /* the owner, as on the Unix socket */
+    call->client = ng_str_of(CLIENT_NAME);
+    return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
+                           ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - what a command works on: the gateway that serves the data directory, or one of its
+ * own.
+ */
+#ifndef NOTEGATE_API_ATTACH_H
+#define NOTEGATE_API_ATTACH_H
+
+#include "api/command/command.h"
+#include "client.h"
+
+/* Bytes of an answer that a command keeps in memory. */
+#define ATTACH_ANSWER_MAX ((size_t)256 * 1024 * 1024)
+
+struct attach {
+    struct config *config;   /* NULL where the gateway has it */
+    struct gateway *gateway; /* this process' own, or NULL: */
+    const struct client_api *client;
+    void *client_module;
+    char *data_dir;
+    int dir_fd;            /* of the data directory, where its path is too long for a socket */
+    char socket_path[108]; /* as sockaddr_un holds it */
+};
+
+/* An answer of a running gateway. */
+struct attach_answer {
+    int status;
+    struct buf body;
+};
+
+/*
+ * Loads the configuration; finds the gateway that serves its data directory, else opens one,
+ * waiting up to COMMAND_WAIT_MS for the directory. COMMAND_OK (attach_done runs once, later),
+ * or COMMAND_FAILED after a message.
+ */
+int attach_open(struct command_line *line, struct attach *ret);
+/* The same without opening one of its own: *ret_running says whether a gateway answers. */
+int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
+/* Has a gateway of this very user kept its data there before? Then opening one makes nothing.
+ */
+bool attach_is_own(const struct attach *attach);
+/*
+ * May this user open the data directory itself? What root makes in another user's directory
+ * (lock, database) that user's gateway can never open again. COMMAND_OK, or COMMAND_FAILED
+ * after a message. `serve` does not ask: in a container root serves what a host's user has
+ * mounted.
+ */
+int attach_check_owner(const struct attach *attach);
+void attach_done(struct attach *attach);
+
+/* One request to the running gateway, the answer in memory. NG_OK, or NG_EUNAVAILABLE after a
+ * message. attach_answer_done() in either case. */
+int attach_request(struct attach *attach, struct client_request *request,
+                   struct attach_answer *ret);
+void attach_answer_done(struct attach_answer *answer);
+/* What a failed request says: "message" and "hint" of its JSON, on stderr. */
+void attach_print_error(const struct attach_answer *answer);
+/* Adds X-Notegate-... of the command line. Texts live in the line's arena. */
+int attach_caller_headers(struct command_line *line, struct client_request *request);
+/* "ask", "edit", "agent"; NULL is agent. False: none of them. */
+bool attach_parse_mode(const char *text, enum ng_mode *ret);
+/* Makes the command line's caller the caller of a call. NG_OK, or NG_EINVAL with the sentence
+ * in the call's result. */
+int attach_set_caller(const struct command_line *line, struct call *call);
+
+#endif

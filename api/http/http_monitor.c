@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/* http_monitor.c - clients that left, clients that dawdle. */
+#include "http_monitor.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "api/auth/auth_peer.h"
+#include "core/base/str.h"
+#include "core/call/quota.h"
+#include "http_request.h"
+#include "http_server.h"
+#include "http_stream_transport.h"
+
+/* Calls cancelled in one round; the next round takes the rest. */
+#define ROUND_CALLS 64
+/* Probing a client on another machine that has shut down its sending side: seconds before the
+ * first probe, between two, and how many go unanswered. */
+#define PROBE_IDLE_S 5
+#define PROBE_INTERVAL_S 5
+#define PROBE_COUNT 3
+
+static struct ng_str agent_of(const struct http_connection *connection)
+{
+    return str_make(connection->agent, connection->agent_len);
+}
+
+static void list_add(struct http_connection **first, struct http_connection *connection)
+{
+    connection->prev = NULL;
+    connection->next = *first;
+    if (*first != NULL) {
+        (*first)->prev = connection;
+    }
+    *first = connection;
+}
+
+static void list_remove(struct http_connection **first, struct http_connection *connection)
+{
+    if (connection->prev != NULL) {
+        connection->prev->next = connection->next;
+    } else {
+        *first = connection->next;
+    }
+    if (connection->next != NULL) {
+        connection->next->prev = connection->prev;
+    }
+}
+
+static void give_place(struct http_monitor *monitor, struct http_connection *connection)
+{
+    if (connection->agent_len > 0) {
+        quota_release(monitor->agents, agent_of(connection));
+        connection->agent_len = 0;
+    }
+}
+
+void http_monitor_add(struct http_monitor *monitor, struct http_connection *connection)
+{
+    pthread_mutex_lock(&monitor->lock);
+    list_add(&monitor->first, connection);
+    connection->turn = monitor->added++;
+    if (monitor->count++ == 0) {
+        pthread_cond_signal(&monitor->wake);
+    }
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+/* A call left behind keeps its agent's place: else leaving would be a way to run more. */
+void http_monitor_remove(struct http_monitor *monitor, struct http_connection *connection)
+{
+    pthread_mutex_lock(&monitor->lock);
+    list_remove(&monitor->first, connection);
+    monitor->count--;
+    if (connection->is_behind) {
+        list_add(&monitor->behind, connection);
+    } else {
+        give_place(monitor, connection);
+    }
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection)
+{
+    if (!connection->is_behind) {
+        return;
+    }
+    pthread_mutex_lock(&monitor->lock);
+    list_remove(&monitor->behind, connection);
+    give_place(monitor, connection);
+    pthread_mutex_unlock(&monitor->lock);
+    call_unref(connection->waits.call);
+}
+
+int http_monitor_agent(struct http_monitor *monitor, struct http_connection *connection,
+                       struct ng_str agent)
+{
+    if (str_equal(agent, agent_of(connection)) || agent.len > sizeof(connection->agent)) {
+        return NG_OK; /* only this thread writes it */
+    }
+    size_t limit = atomic_load(&connection->request.gateway->limits.connections);
+    int rc = quota_acquire(monitor->agents, agent, limit);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&monitor->lock);
+    if (connection->agent_len > 0) {
+        quota_release(monitor->agents, agent_of(connection));
+    }
+    memcpy(connection->agent, agent.data, agent.len);
+    connection->agent_len = agent.len;
+    pthread_mutex_unlock(&monitor->lock);
+    return NG_OK;
+}
+
+void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *connection,
+                          const struct http_wait *wait)
+{
+    if (wait->call != NULL) {
+        call_ref(wait->call);
+    }
+    pthread_mutex_lock(&monitor->lock);
+    connection->waits = *wait;
+    connection->left = false;
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *connection)
+{
+    pthread_mutex_lock(&monitor->lock);
+    bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
+    connection->is_behind = connection->is_behind && abandoned;
+    struct call *call = connection->is_behind ? NULL : connection->waits.call;
+    if (!connection->is_behind) {
+        connection->waits.call = NULL;
+    }
+    pthread_mutex_unlock(&monitor->lock);
+    call_unref(call);
+    return abandoned;
+}
+
+void http_monitor_stream(struct http_monitor *monitor, struct http_connection *connection,
+                         struct http_stream *stream)
+{
+    http_stream_ref(stream);
+    pthread_mutex_lock(&monitor->lock);
+    connection->stream = stream;
+    if (monitor->ending) {
+        http_stream_finish(stream);
+    }
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+void http_monitor_unstream(struct http_monitor *monitor, struct http_connection *connection)
+{
+    pthread_mutex_lock(&monitor->lock);
+    struct http_stream *stream = connection->stream;
+    connection->stream = NULL;
+    pthread_mutex_unlock(&monitor->lock);
+    http_stream_unref(stream);
+}
+
+/*
+ * A client that has shut down its sending side may still read the answer, and one that has
+ * closed the socket looks the same from here. Within this machine the socket table knows which
+ * it is; elsewhere keep-alive probes find out, because a closed socket answers them with a
+ * reset.
+ */
+static bool half_closed_has_left(struct http_connection *connection)
+{
+    if (connection->auth.is_loopback) {
+        struct auth_peer found;
+        return auth_peer_find(&connection->peer, &connection->local, &found) == NG_ENOTFOUND;
+    }
+    if (!connection->half_closed && !connection->auth.is_socket) {
+        static const int on = 1;
+        static const int idle = PROBE_IDLE_S;
+        static const int interval = PROBE_INTERVAL_S;
+        static const int count = PROBE_COUNT;
+        (void)setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval,
+                         sizeof(interval));
+        (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    }
+    connection->half_closed = true;
+    return false;
+}
+
+static bool has_left(struct http_connection *connection)
+{
+    struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
+    if (poll(&poll_fd, 1, 0) <= 0) {
+        return false;
+    }
+    if ((poll_fd.revents & (POLLHUP | POLLERR)) != 0) {
+        return true;
+    }
+    return (poll_fd.revents & POLLRDHUP) != 0 && half_closed_has_left(connection);
+}
+
+/*
+ * The client has ended its side in the middle of a request, which can never be whole any more.
+ * libmicrohttpd misses that where data and end came together (it polls for edges).
+ */
+static bool cut_off(struct http_connection *connection, long long age)
+{
+    char byte;
+    struct pollfd poll_fd = {.fd = connection->fd, .events = POLLRDHUP};
+    return age > 2 * HTTP_MONITOR_MS && poll(&poll_fd, 1, 0) > 0 &&
+           recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A connection between two requests may rest; one that has begun to send a request line may not
+ * take for ever over it. The time is counted from the first round that saw bytes come. */
+static bool dawdles_before_head(struct http_connection *connection, long long now,
+                                long long since)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof(info);
+    if (connection->head_since_ms <= since) {
+        connection->head_since_ms = 0;
+        if (getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+            (long long)info.tcpi_last_data_recv + HTTP_MONITOR_MS >= now - since) {
+            return false;
+        }
+        connection->head_since_ms = now;
+        return false;
+    }
+    return now - connection->head_since_ms > HTTP_HEAD_MAX_MS;
+}
+
+/* How many more connections are open than leave room for others. */
+static size_t crowd(const struct http_monitor *monitor)
+{
+    if (monitor->first == NULL) {
+        return 0;
+    }
+    size_t limit = atomic_load(&monitor->first->request.gateway->limits.connections);
+    size_t most = limit - limit / 8;
+    return monitor->count > most ? monitor->count - most : 0;
+}
+
+static bool dawdles(struct http_connection *connection, long long now)
+{
+    long long since = atomic_load(&connection->since_ms);
+    long long age = now - since;
+    switch ((enum http_phase)atomic_load(&connection->phase)) {
+    case HTTP_PHASE_WAITING:
+        /* One that has not asked anything yet, or does not get on with its handshake (TLS),
+         * takes a place from others. */
+        return (age > HTTP_HEAD_MAX_MS && !atomic_load(&connection->asked)) ||
+               cut_off(connection, age) || dawdles_before_head(connection, now, since);
+    case HTTP_PHASE_HEAD:
+        return age > HTTP_HEAD_MAX_MS || cut_off(connection, age);
+    case HTTP_PHASE_BODY:
+        return age > HTTP_RECEIVE_MAX_MS || cut_off(connection, age);
+    case HTTP_PHASE_SENDING:
+        return age > HTTP_SEND_MAX_MS;
+    case HTTP_PHASE_WORKING:
+    case HTTP_PHASE_STREAMING:
+        return false;
+    }
+    return false;
+}
+
+/* Nobody has shown a right on it. */
+static bool is_stranger(struct http_connection *connection)
+{
+    return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
+           !connection->auth.is_socket;
+}
+
+/* From whom a crowded look takes connections that wait: the agent that has the most, or all
+ * strangers together if they have more. */
+struct crowding {
+    bool of_strangers;
+    char agent[HTTP_AGENT_MAX];
+    size_t agent_len;
+    size_t excess; /* connections of it that may go */
+};
+
+static void crowding_begin(struct http_monitor *monitor, size_t excess, struct crowding *ret)
+{
+    size_t strangers = 0;
+    ret->excess = 0;
+    if (excess == 0) {
+        return;
+    }
+    for (struct http_connection *at = monitor->first; at != NULL; at = at->next) {
+        strangers += is_stranger(at) ? 1 : 0;
+    }
+    size_t has = quota_most(monitor->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    ret->of_strangers = strangers >= has;
+    has = ret->of_strangers ? strangers : has;
+    if (has > 1) {
+        ret->excess = excess < has - 1 ? excess : has - 1;
+    }
+}
+
+static bool gives_way(struct http_connection *connection, long long now,
+                      struct crowding *crowding)
+{
+    struct ng_str agent = str_make(crowding->agent, crowding->agent_len);
+    bool is_meant = crowding->of_strangers
+                        ? is_stranger(connection) && atomic_load(&connection->asked)
+                        : str_equal(agent_of(connection), agent);
+    if (crowding->excess == 0 || !is_meant ||
+        now - atomic_load(&connection->since_ms) < HTTP_CROWDED_IDLE_MS) {
+        return false;
+    }
+    crowding->excess--;
+    return true;
+}
+
+/* Between requests, or over one that is not whole. */
+static bool must_go(struct http_connection *connection, int phase, long long now, bool has_turn,
+                    bool crowded)
+{
+    return ((phase != HTTP_PHASE_WAITING || has_turn) && dawdles(connection, now)) ||
+           (crowded && is_stranger(connection) &&
+            now - atomic_load(&connection->since_ms) > HTTP_STRANGER_MAX_MS);
+}
+
+/* A stream may be open for days; its client, its key and what lies between are looked after. */
+static void look_at_stream(struct http_connection *connection, long long now, bool ask)
+{
+    if (connection->stream == NULL) {
+        return;
+    }
+    /* The first key that is made holds for streams that came before it, too. */
+    bool needs_key = !connection->auth.is_socket && auth_needs_key(connection->server->auth);
+    bool shut =
+        http_stream_look(connection->stream, now, needs_key) || (ask && has_left(connection));
+    if (shut) {
+        http_stream_cut(connection->stream);
+        (void)shutdown(connection->fd, SHUT_RDWR);
+    }
+}
+
+/*
+ * A request under way whose client left. What is cancelled by that comes back soon; else the
+ * connection waits no longer. False: there is nothing to do.
+ */
+static bool take_left(struct http_connection *connection, struct http_wait *ret)
+{
+    struct call *call = connection->waits.call;
+    bool goes_on = call == NULL || connection->waits.left != NULL || atomic_load(&call->stays);
+    if (connection->left || !has_left(connection)) {
+        return false;
+    }
+    if (goes_on && !http_request_abandon(&connection->request)) {
+        return false; /* not asleep yet, or over: the next look sees it again */
+    }
+    connection->left = true;
+    connection->is_behind = goes_on;
+    if (goes_on && connection->waits.left == NULL) {
+        return false;
+    }
+    *ret = connection->waits;
+    call_ref(call);
+    return true;
+}
+
+/* One look at all connections; the lock is held. Fills `left` with what is to be told. */
+static size_t look(struct http_monitor *monitor, struct http_wait *left)
+{
+    size_t count = 0;
+    long long now = http_now_ms();
+    struct crowding crowding;
+    size_t excess = crowd(monitor);
+    crowding_begin(monitor, excess, &crowding);
+    unsigned looks = monitor->looks++;
+    for (struct http_connection *connection = monitor->first; connection != NULL;
+         connection = connection->next) {
+        int phase = atomic_load(&connection->phase);
+        unsigned turn = looks + connection->turn;
+        if (phase == HTTP_PHASE_STREAMING) {
+            look_at_stream(connection, now, turn % HTTP_MONITOR_STREAM_TURNS == 0);
+        } else if (phase == HTTP_PHASE_WORKING) {
+            if (count < ROUND_CALLS && take_left(connection, &left[count])) {
+                count++;
+            }
+        } else if (must_go(connection, phase, now, turn % HTTP_MONITOR_WAITING_TURNS == 0,
+                           excess > 0) ||
+                   (phase == HTTP_PHASE_WAITING && gives_way(connection, now, &crowding))) {
+            (void)shutdown(connection->fd, SHUT_RDWR);
+        }
+    }
+    return count;
+}
+
+/* Without the lock. */
+static void tell_left(struct http_wait *left, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (left[i].left != NULL) {
+            left[i].left(left[i].user);
+        } else {
+            call_cancel(left[i].call);
+        }
+        call_unref(left[i].call);
+    }
+}
+
+static void *monitor_run(void *user)
+{
+    struct http_monitor *monitor = user;
+    struct http_wait left[ROUND_CALLS];
+    pthread_mutex_lock(&monitor->lock);
+    while (!monitor->stopping) {
+        if (monitor->count == 0) {
+            (void)pthread_cond_wait(&monitor->wake, &monitor->lock);
+            continue;
+        }
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += HTTP_MONITOR_MS * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_nsec -= 1000000000L;
+            until.tv_sec++;
+        }
+        if (pthread_cond_timedwait(&monitor->wake, &monitor->lock, &until) != ETIMEDOUT) {
+            continue;
+        }
+        size_t count = look(monitor, left);
+        if (count > 0) {
+            pthread_mutex_unlock(&monitor->lock);
+            tell_left(left, count);
+            pthread_mutex_lock(&monitor->lock);
+        }
+    }
+    pthread_mutex_unlock(&monitor->lock);
+    return NULL;
+}
+
+int http_monitor_start(struct http_monitor *monitor)
+{
+    pthread_condattr_t attributes;
+    monitor->first = NULL;
+    monitor->behind = NULL;
+    monitor->count = 0;
+    monitor->looks = 0;
+    monitor->added = 0;
+    monitor->ending = false;
+    monitor->stopping = false;
+    monitor->agents = quota_new();
+    if (monitor->agents == NULL || pthread_mutex_init(&monitor->lock, NULL) != 0) {
+        quota_free(monitor->agents);
+        return NG_EINTERNAL;
+    }
+    int failed = pthread_condattr_init(&attributes);
+    if (failed == 0) {
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        failed = pthread_cond_init(&monitor->wake, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+    if (failed != 0) {
+        (void)pthread_mutex_destroy(&monitor->lock);
+        quota_free(monitor->agents);
+        return NG_EINTERNAL;
+    }
+    if (pthread_create(&monitor->thread, NULL, monitor_run, monitor) != 0) {
+        (void)pthread_cond_destroy(&monitor->wake);
+        (void)pthread_mutex_destroy(&monitor->lock);
+        quota_free(monitor->agents);
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+void http_monitor_stop(struct http_monitor *monitor)
+{
+    pthread_mutex_lock(&monitor->lock);
+    monitor->stopping = true;
+    pthread_cond_signal(&monitor->wake);
+    pthread_mutex_unlock(&monitor->lock);
+    (void)pthread_join(monitor->thread, NULL);
+    (void)pthread_cond_destroy(&monitor->wake);
+    (void)pthread_mutex_destroy(&monitor->lock);
+    quota_free(monitor->agents);
+}
+
+/* Up to ROUND_CALLS calls of the list that were not cancelled yet. */
+static size_t uncancelled(struct http_connection *first, struct http_wait *ret, size_t count)
+{
+    for (struct http_connection *at = first; at != NULL && count < ROUND_CALLS; at = at->next) {
+        struct call *call = at->waits.call;
+        if (call != NULL && !atomic_load(&call->cancelled)) {
+            call_ref(call);
+            ret[count].left = NULL;
+            ret[count++].call = call;
+        }
+    }
+    return count;
+}
+
+void http_monitor_cancel_all(struct http_monitor *monitor)
+{
+    struct http_wait calls[ROUND_CALLS];
+    size_t count;
+    do {
+        pthread_mutex_lock(&monitor->lock);
+        count = uncancelled(monitor->first, calls, 0);
+        count = uncancelled(monitor->behind, calls, count);
+        pthread_mutex_unlock(&monitor->lock);
+        tell_left(calls, count);
+    } while (count == ROUND_CALLS);
+}
+
+void http_monitor_end_streams(struct http_monitor *monitor)
+{
+    pthread_mutex_lock(&monitor->lock);
+    monitor->ending = true;
+    for (struct http_connection *connection = monitor->first; connection != NULL;
+         connection = connection->next) {
+        if (connection->stream != NULL) {
+            http_stream_finish(connection->stream);
+        }
+    }
+    pthread_mutex_unlock(&monitor->lock);
+}
+
+size_t http_monitor_busy(struct http_monitor *monitor)
+{
+    size_t busy = 0;
+    pthread_mutex_lock(&monitor->lock);
+    for (struct http_connection *connection = monitor->first; connection != NULL;
+         connection = connection->next) {
+        int phase = atomic_load(&connection->phase);
+        busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING ||
+                (phase == HTTP_PHASE_STREAMING && monitor->ending);
+    }
+    pthread_mutex_unlock(&monitor->lock);
+    return busy;
+}
+
+void http_monitor_each(struct http_monitor *monitor,
+                       void (*each)(struct http_connection *connection))
+{
+    pthread_mutex_lock(&monitor->lock);
+    for (struct http_connection *connection = monitor->first; connection != NULL;
+         connection = connection->next) {
+        each(connection);
+    }
+    pthread_mutex_unlock(&monitor->lock);
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_notifier.c - from events to notifications. The feed and plugins only leave a mark and
+ * wake a worker; the worker takes everything that is due and sends it. */
+#include "mcp_notifier.h"
+
+#include <stdlib.h>
+
+#include "core/base/str.h"
+#include "core/call/buffered.h"
+#include "core/feed/feed.h"
+#include "core/keys/keys.h"
+
+#define NOTIFIER_BUCKETS 64 /* a power of two */
+/* A message: an URI, escaped at worst, and what is around it. */
+#define WATCH_MESSAGE_MAX (6 * MCP_URI_MAX + 4096)
+/* Events taken in one go before others get the worker. */
+#define WATCH_TURN 256
+
+struct subscription {
+    struct subscription *next;
+    uint64_t hash;
+    const char *collection; /* of the kind; NULL: nothing tells of its changes */
+    struct ng_str name;     /* of the source, what keeps kinds of one collection apart */
+    struct ng_str space, id, uri;
+    size_t size; /* in limits.buffered */
+    char texts[];
+};
+
+enum turn { TURN_NONE = 0, TURN_DUE, TURN_RUNS, TURN_RUNS_DUE };
+
+struct mcp_notifier {
+    struct gateway *gateway;
+    struct call *who;
+    mcp_notifier_send_fn *send;
+    void *user;
+    char *meta; /* JSON members, or NULL */
+    unsigned lists;
+    atomic_uint changed; /* lists to be told of */
+    atomic_int turn;     /* enum turn: at most one worker at a time */
+    atomic_int refs;
+    struct task task;
+    pthread_mutex_t lock; /* of sending and the reader; may be held while the feed is asked */
+    struct feed_reader *reader;
+    bool open, closed;
+    pthread_mutex_t
+        table_lock; /* of the table; the feed asks while it holds locks of its own */
+    struct subscription *table[NOTIFIER_BUCKETS];
+    size_t count, bytes;              /* of URIs */
+    struct mcp_notifier *prev, *next; /* in the gateway's list */
+};
+
+/* gateway->lists_user. */
+struct notifiers {
+    pthread_mutex_t lock;
+    struct mcp_notifier *first;
+    int refs;
+};
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* ---- subscriptions ---- */
+
+static uint64_t hash_of(struct ng_str space, struct ng_str id)
+{
+    return str_hash(id) ^ (str_hash(space) << 1);
+}
+
+static struct subscription **find(struct mcp_notifier *notifier, struct ng_str name,
+                                  struct ng_str space, struct ng_str id)
+{
+    uint64_t hash = hash_of(space, id);
+    struct subscription **at = &notifier->table[hash & (NOTIFIER_BUCKETS - 1)];
+    while (*at != NULL && ((*at)->hash != hash || !str_equal((*at)->name, name) ||
+                           !str_equal((*at)->space, space) || !str_equal((*at)->id, id))) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+static struct ng_str put_text(char **at, struct ng_str text)
+{
+    struct ng_str copy = str_make(*at, text.len);
+    if (text.len > 0) {
+        memcpy(*at, text.data, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
+/* Resources without a kind have no space of their own: their id is all. */
+static struct ng_str space_of(const struct mcp_source *source, const struct mcp_uri *uri)
+{
+    return source->desc->kind == NULL ? ng_str_of("") : uri->space;
+}
+
+static void subscription_free(struct mcp_notifier *notifier, struct subscription *gone)
+{
+    if (gone != NULL) {
+        buffered_give(notifier->gateway, notifier->who->caller.agent, gone->size);
+        free(gone);
+    }
+}
+
+int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *source,
+                     const struct mcp_uri *uri, struct ng_str text)
+{
+    struct ng_str space = space_of(source, uri);
+    size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    bool known = *find(notifier, mcp_source_name(source->desc), space, uri->id) != NULL;
+    (void)pthread_mutex_unlock(&notifier->table_lock);
+    if (known) {
+        return NG_OK;
+    }
+    int rc = buffered_take(notifier->gateway, notifier->who->caller.agent, 0, size);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct subscription *made = alloc_zeroed(1, size);
+    if (made == NULL) {
+        buffered_give(notifier->gateway, notifier->who->caller.agent, size);
+        return NG_EINTERNAL;
+    }
+    made->size = size;
+    char *at = made->texts;
+    made->collection = source->desc->collection;
+    made->name = mcp_source_name(source->desc);
+    made->space = put_text(&at, space);
+    made->id = put_text(&at, uri->id);
+    made->uri = put_text(&at, text);
+    made->hash = hash_of(made->space, made->id);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    struct subscription **place = find(notifier, made->name, made->space, made->id);
+    known = *place != NULL;
+    if (!known && (notifier->count >= MCP_SUBSCRIPTIONS_MAX ||
+                   text.len > MCP_SUBSCRIPTIONS_BYTES_MAX - notifier->bytes)) {
+        rc = NG_ETOOLARGE;
+    } else if (!known) {
+        *place = made;
+        notifier->count++;
+        notifier->bytes += text.len;
+    }
+    (void)pthread_mutex_unlock(&notifier->table_lock);
+    if (known || rc != NG_OK) {
+        subscription_free(notifier, made);
+    }
+    return rc;
+}
+
+bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source *source,
+                         const struct mcp_uri *uri)
+{
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    struct subscription **place =
+        find(notifier, mcp_source_name(source->desc), space_of(source, uri), uri->id);
+    struct subscription *gone = *place;
+    if (gone != NULL) {
+        *place = gone->next;
+        notifier->count--;
+        notifier->bytes -= gone->uri.len;
+    }
+    (void)pthread_mutex_unlock(&notifier->table_lock);
+    bool found = gone != NULL;
+    subscription_free(notifier, gone);
+    return found;
+}
+
+/* Under table_lock: is the event a change of it? */
+static bool tells_of(const struct mcp_notifier *notifier, const struct subscription *at,
+                     const struct ng_event *event, uint64_t hash)
+{
+    bool spaceless = at->space.len == 0 && mcp_space_visible(notifier->who, event->key.space);
+    return at->collection != NULL && str_is(event->key.collection, at->collection) &&
+           str_equal(at->id, event->key.id) &&
+           (spaceless || (at->hash == hash && str_equal(at->space, event->key.space)));
+}
+
+/* ---- what an event means ---- */
+
+/* Does a resource come or go with it? */
+static bool changes_list(const struct mcp_notifier *notifier, const struct ng_event *event)
+{
+    struct mcp_source source;
+    bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
+                 str_is(event->action, "moved") ||
+                 (event->revision == 1 && !str_is(event->action, "updated"));
+    if ((notifier->lists & NG_LIST_RESOURCES) == 0 || !comes ||
+        !mcp_space_listed(notifier->who, event->key.space)) {
+        return false;
+    }
+    for (size_t i = 0; mcp_source_at(notifier->gateway, i, &source); i++) {
+        if (source.desc->collection != NULL &&
+            str_is(event->key.collection, source.desc->collection) &&
+            mcp_sees_plugin(notifier->who, source.plugin)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first subscription behind `after` (NULL: from the start) of the event's buckets that it
+ * is a change of. Those without a space are in another bucket than the event's. */
+static struct subscription *next_subscribed(struct mcp_notifier *notifier,
+                                            const struct ng_event *event, unsigned bucket,
+                                            const struct subscription *after)
+{
+    uint64_t hash = hash_of(event->key.space, event->key.id);
+    struct subscription *at = after == NULL ? notifier->table[bucket] : after->next;
+    while (at != NULL && !tells_of(notifier, at, event, hash)) {
+        at = at->next;
+    }
+    return at;
+}
+
+static unsigned bucket_of(const struct ng_event *event, bool spaceless)
+{
+    struct ng_str space = spaceless ? ng_str_of("") : event->key.space;
+    return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
+}
+
+static bool notifier_wants(void *user, const struct ng_event *event)
+{
+    struct mcp_notifier *notifier = user;
+    bool wanted = changes_list(notifier, event);
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    if (!wanted && notifier->count > 0) {
+        wanted = next_subscribed(notifier, event, bucket_of(event, false), NULL) != NULL ||
+                 next_subscribed(notifier, event, bucket_of(event, true), NULL) != NULL;
+    }
+    (void)pthread_mutex_unlock(&notifier->table_lock);
+    return wanted;
+}
+
+/* ---- sending; with notifier->lock held ---- */
+
+static void send_message(struct mcp_notifier *notifier, const char *method, struct ng_str uri)
+{
+    struct buf text;
+    buf_init(&text, WATCH_MESSAGE_MAX);
+    buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\"", method);
+    if (uri.data != NULL || notifier->meta != NULL) {
+        buf_add_c(&text, ",\"params\":{");
+        if (uri.data != NULL) {
+            buf_add_c(&text, "\"uri\":");
+            buf_add_json(&text, uri);
+        }
+        if (notifier->meta != NULL) {
+            buf_add_c(&text, uri.data != NULL ? ",\"_meta\":{" : "\"_meta\":{");
+            buf_add_c(&text, notifier->meta);
+            buf_add_char(&text, '}');
+        }
+        buf_add_char(&text, '}');
+    }
+    buf_add_char(&text, '}');
+    if (text.rc == NG_OK) {
+        notifier->send(notifier->user, buf_str(&text));
+    }
+    buf_done(&text);
+}
+
+static void send_lists(struct mcp_notifier *notifier)
+{
+    unsigned changed = atomic_exchange(&notifier->changed, 0) & notifier->lists;
+    if ((changed & NG_LIST_TOOLS) != 0) {
+        send_message(notifier, "tools/list_changed", no_text);
+    }
+    if ((changed & NG_LIST_PROMPTS) != 0) {
+        send_message(notifier, "prompts/list_changed", no_text);
+    }
+    if ((changed & NG_LIST_RESOURCES) != 0) {
+        send_message(notifier, "resources/list_changed", no_text);
+    }
+}
+
+/* The URIs of one bucket that the event tells of (event NULL: all of it), copied: sending under
+ * table_lock would hold up the feed. */
+static void send_bucket(struct mcp_notifier *notifier, const struct ng_event *event,
+                        unsigned bucket)
+{
+    struct buf uris;
+    buf_init(&uris, MCP_SUBSCRIPTIONS_BYTES_MAX + MCP_SUBSCRIPTIONS_MAX * sizeof(size_t));
+    (void)pthread_mutex_lock(&notifier->table_lock);
+    for (struct subscription *at = event == NULL
+                                       ? notifier->table[bucket]
+                                       : next_subscribed(notifier, event, bucket, NULL);
+         at != NULL;
+         at = event == NULL ? at->next : next_subscribed(notifier, event, bucket, at)) {
+        (void)buf_add(&uris, &at->uri.len, sizeof(at->uri.len));
+        (void)buf_add_str(&uris, at->uri);
+    }
+    (void)pthread_mutex_unlock(&notifier->table_lock);
+    size_t at = 0;
+    while (uris.rc == NG_OK && at < uris.len) {
+        size_t len = 0;
+        memcpy(&len, uris.data + at, sizeof(len));
+        send_message(notifier, "resources/updated",
+                     str_make(uris.data + at + sizeof(len), len));
+        at += sizeof(len) + len;
+    }
+    buf_done(&uris);
+}
+
+static void send_event(struct mcp_notifier *notifier, const struct ng_event *event)
+{
+    unsigned bucket = bucket_of(event, false);
+    unsigned spaceless = bucket_of(event, true);
+    send_bucket(notifier, event, bucket);
+    if (spaceless != bucket) {
+        send_bucket(notifier, event, spaceless);
+    }
+    if (changes_list(notifier, event)) {
+        (void)atomic_fetch_or(&notifier->changed, NG_LIST_RESOURCES);
+    }
+}
+
+/* ---- turns ---- */
+
+static void notifier_free(struct mcp_notifier *notifier)
+{
+    for (size_t i = 0; i < NOTIFIER_BUCKETS; i++) {
+        while (notifier->table[i] != NULL) {
+            struct subscription *gone = notifier->table[i];
+            notifier->table[i] = gone->next;
+            subscription_free(notifier, gone);
+        }
+    }
+    (void)pthread_mutex_destroy(&notifier->lock);
+    (void)pthread_mutex_destroy(&notifier->table_lock);
+    call_unref(notifier->who);
+    free(notifier->meta);
+    free(notifier);
+}
+
+void mcp_notifier_ref(struct mcp_notifier *notifier)
+{
+    (void)atomic_fetch_add(&notifier->refs, 1);
+}
+
+void mcp_notifier_unref(struct mcp_notifier *notifier)
+{
+    if (notifier != NULL && atomic_fetch_sub(&notifier->refs, 1) == 1) {
+        notifier_free(notifier);
+    }
+}
+
+/* There may be something to send: a worker looks, once for all that came until then. */
+static void notifier_wake(void *user)
+{
+    struct mcp_notifier *notifier = user;
+    int turn = atomic_load(&notifier->turn);
+    int next;
+    do {
+        if (turn == TURN_DUE || turn == TURN_RUNS_DUE) {
+            return;
+        }
+        next = turn == TURN_NONE ? TURN_DUE : TURN_RUNS_DUE;
+    } while (!atomic_compare_exchange_weak(&notifier->turn, &turn, next));
+    if (next == TURN_DUE) {
+        mcp_notifier_ref(notifier); /* the task's */
+        pool_resume(notifier->gateway->pool, &notifier->task);
+    }
+}
+
+static int open_reader(struct mcp_notifier *notifier)
+{
+    const struct feed_filter filter = {
+        .all_spaces = true, /* notifier_wants() knows better */
+        .wants = notifier_wants,
+        .user = notifier,
+    };
+    if (notifier->gateway->feed == NULL) {
+        return NG_OK;
+    }
+    return feed_open(notifier->gateway->feed, &filter, UINT64_MAX, notifier->who->caller.agent,
+                     notifier_wake, notifier, &notifier->reader);
+}
+
+/* Events were lost to it: everything may have changed. */
+static void start_over(struct mcp_notifier *notifier)
+{
+    feed_close(notifier->reader);
+    notifier->reader = NULL;
+    (void)open_reader(notifier);
+    notifier_wake(notifier);
+    for (unsigned i = 0; i < NOTIFIER_BUCKETS; i++) {
+        send_bucket(notifier, NULL, i);
+    }
+    (void)atomic_fetch_or(&notifier->changed, NG_LIST_RESOURCES);
+}
+
+/* True: there is more. */
+static bool take_turn(struct mcp_notifier *notifier)
+{
+    int rc = notifier->reader == NULL ? NG_PENDING : NG_OK;
+    for (size_t i = 0; i < WATCH_TURN && rc == NG_OK; i++) {
+        const struct ng_event *event = NULL;
+        rc = feed_next(notifier->reader, &event);
+        if (rc == NG_OK) {
+            send_event(notifier, event);
+        }
+    }
+    if (rc != NG_OK && rc != NG_PENDING) {
+        start_over(notifier);
+    }
+    if (rc != NG_OK) {
+        send_lists(notifier); /* once, behind what changed it */
+    }
+    return rc == NG_OK;
+}
+
+static void notifier_run(struct task *task)
+{
+    struct mcp_notifier *notifier =
+        (struct mcp_notifier *)(void *)((char *)task - offsetof(struct mcp_notifier, task));
+    atomic_store(&notifier->turn, TURN_RUNS);
+    (void)pthread_mutex_lock(&notifier->lock);
+    bool more = notifier->open && key_live(notifier->who->key) && take_turn(notifier);
+    (void)pthread_mutex_unlock(&notifier->lock);
+    int turn = TURN_RUNS;
+    if (!more && atomic_compare_exchange_strong(&notifier->turn, &turn, TURN_NONE)) {
+        mcp_notifier_unref(notifier);
+        return;
+    }
+    atomic_store(&notifier->turn, TURN_DUE);
+    pool_resume(notifier->gateway->pool, &notifier->task);
+}
+
+/* ---- life ---- */
+
+int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
+                     mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret)
+{
+    struct mcp_notifier *notifier = alloc_zeroed(1, sizeof(*notifier));
+    if (notifier == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)pthread_mutex_init(&notifier->lock, NULL);
+    (void)pthread_mutex_init(&notifier->table_lock, NULL);
+    call_ref(who);
+    notifier->who = who;
+    notifier->gateway = who->gateway;
+    notifier->lists = lists;
+    notifier->send = send;
+    notifier->user = user;
+    notifier->task.run = notifier_run;
+    atomic_init(&notifier->refs, 1);
+    atomic_init(&notifier->turn, TURN_NONE);
+    atomic_init(&notifier->changed, 0);
+    if (meta.data != NULL) {
+        notifier->meta = alloc_bytes(meta.len + 1);
+        if (notifier->meta == NULL) {
+            notifier_free(notifier);
+            return NG_EINTERNAL;
+        }
+        memcpy(notifier->meta, meta.data, meta.len);
+        notifier->meta[meta.len] = '\0';
+    }
+    *ret = notifier;
+    return NG_OK;
+}
+
+static void join_list(struct mcp_notifier *notifier)
+{
+    struct notifiers *notifiers = notifier->gateway->lists_user;
+    if (notifiers == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&notifiers->lock);
+    notifier->next = notifiers->first;
+    if (notifier->next != NULL) {
+        notifier->next->prev = notifier;
+    }
+    notifiers->first = notifier;
+    (void)pthread_mutex_unlock(&notifiers->lock);
+}
+
+static void leave_list(struct mcp_notifier *notifier)
+{
+    struct notifiers *notifiers = notifier->gateway->lists_user;
+    if (notifiers == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&notifiers->lock);
+    if (notifier->next != NULL) {
+        notifier->next->prev = notifier->prev;
+    }
+    if (notifier->prev != NULL) {
+        notifier->prev->next = notifier->next;
+    } else if (notifiers->first == notifier) {
+        notifiers->first = notifier->next;
+    }
+    notifier->prev = NULL;
+    notifier->next = NULL;
+    (void)pthread_mutex_unlock(&notifiers->lock);
+}
+
+int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
+{
+    (void)pthread_mutex_lock(&notifier->lock);
+    int rc = notifier->closed ? NG_OK : open_reader(notifier);
+    if (rc == NG_OK && !notifier->closed) {
+        notifier->open = true;
+        if (first.data != NULL) {
+            notifier->send(notifier->user, first);
+        }
+        join_list(notifier);
+        notifier_wake(notifier); /* the feed wakes only who has asked it once */
+    }
+    (void)pthread_mutex_unlock(&notifier->lock);
+    return rc;
+}
+
+void mcp_notifier_close(struct mcp_notifier *notifier)
+{
+    (void)pthread_mutex_lock(&notifier->lock);
+    bool was_open = notifier->open;
+    notifier->open = false;
+    notifier->closed = true;
+    if (was_open) {
+        leave_list(notifier);
+    }
+    feed_close(notifier->reader);
+    notifier->reader = NULL;
+    (void)pthread_mutex_unlock(&notifier->lock);
+}
+
+/* ---- plugins whose lists changed ---- */
+
+static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
+{
+    struct notifiers *notifiers = user;
+    (void)gateway;
+    (void)pthread_mutex_lock(&notifiers->lock);
+    for (struct mcp_notifier *at = notifiers->first; at != NULL; at = at->next) {
+        if ((at->lists & lists) != 0) {
+            (void)atomic_fetch_or(&at->changed, lists);
+            notifier_wake(at);
+        }
+    }
+    (void)pthread_mutex_unlock(&notifiers->lock);
+}
+
+int mcp_notifiers_open(struct gateway *gateway)
+{
+    struct notifiers *notifiers = gateway->lists_user;
+    if (notifiers == NULL) {
+        notifiers = alloc_zeroed(1, sizeof(*notifiers));
+        if (notifiers == NULL || pthread_mutex_init(&notifiers->lock, NULL) != 0) {
+            free(notifiers);
+            return NG_EINTERNAL;
+        }
+        gateway->lists_user = notifiers;
+        gateway->lists_changed = lists_changed;
+    }
+    notifiers->refs++;
+    return NG_OK;
+}
+
+void mcp_notifiers_close(struct gateway *gateway)
+{
+    struct notifiers *notifiers = gateway->lists_user;
+    if (notifiers == NULL || --notifiers->refs > 0) {
+        return;
+    }
+    gateway->lists_changed = NULL;
+    gateway->lists_user = NULL;
+    (void)pthread_mutex_destroy(&notifiers->lock);
+    free(notifiers);
+}

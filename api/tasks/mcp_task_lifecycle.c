@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_task_lifecycle.c - the table's life: made from the documents at the start, freed of what
+ * expired, stopped. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/cluster/cluster.h"
+#include "core/keys/keys.h"
+#include "mcp_task_table.h"
+
+/* Expired tasks removed from disk by one upkeep. */
+#define TASK_REAPED_MAX 512
+
+/* ---- upkeep ---- */
+
+/* What expired leaves the table; a run of it is cancelled, and leaves when it ends. Ids go to
+ * `ids`, for the documents. */
+static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
+                     struct mcp_task_waiter **ret_waiters)
+{
+    int64_t now = clock_unix_ms();
+    size_t count = 0;
+    mcp_tasks_lock(tasks);
+    for (struct mcp_task_entry *at = tasks->newest, *next = NULL; at != NULL && count < most;
+         at = next) {
+        next = at->next;
+        if (!at->is_stored || at->is_gone || at->expires_ms > now) {
+            continue;
+        }
+        memcpy(ids[count++], at->id, sizeof(at->id));
+        struct mcp_task_waiter *last = at->waiters;
+        while (last != NULL && last->next != NULL) {
+            last = last->next;
+        }
+        if (last != NULL) {
+            last->next = *ret_waiters;
+            *ret_waiters = at->waiters;
+            at->waiters = NULL;
+        }
+        if (at->call != NULL) {
+            at->is_gone = true;
+            call_cancel(at->call);
+        } else {
+            mcp_task_entry_unlink(tasks, at);
+            free(at);
+        }
+    }
+    mcp_tasks_unlock(tasks);
+    return count;
+}
+
+/* Requests whose clients have left need not wait any longer, and what runs for a key that was
+ * taken away need not go on. */
+static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_waiters)
+{
+    mcp_tasks_lock(tasks);
+    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+        (void)mcp_task_take_left(at, ret_waiters);
+        if (at->call != NULL && !key_live(at->call->key)) {
+            call_cancel(at->call);
+        }
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+/* All who wait, and nobody comes again. */
+static struct mcp_task_waiter *take_waiters(struct mcp_tasks *tasks)
+{
+    struct mcp_task_waiter *all = NULL;
+    mcp_tasks_lock(tasks);
+    tasks->is_stopping = true;
+    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+        while (at->waiters != NULL) {
+            struct mcp_task_waiter *waiter = at->waiters;
+            at->waiters = waiter->next;
+            waiter->next = all;
+            all = waiter;
+        }
+    }
+    mcp_tasks_unlock(tasks);
+    return all;
+}
+
+bool mcp_tasks_stopping(struct mcp_tasks *tasks)
+{
+    mcp_tasks_lock(tasks);
+    bool is_stopping = tasks->is_stopping;
+    mcp_tasks_unlock(tasks);
+    return is_stopping;
+}
+
+void mcp_tasks_stop(struct gateway *gateway, bool runs_too)
+{
+    struct mcp_tasks *tasks = mcp_tasks_of(gateway);
+    if (tasks == NULL) {
+        return;
+    }
+    mcp_task_wake(take_waiters(tasks));
+    mcp_tasks_lock(tasks);
+    for (struct mcp_task_entry *at = tasks->newest; at != NULL && runs_too; at = at->next) {
+        if (at->call != NULL) {
+            call_cancel(at->call);
+        }
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+static int tasks_upkeep(void *self, struct call *call)
+{
+    struct mcp_tasks *tasks = self;
+    struct mcp_task_waiter *waiters = NULL;
+    char(*ids)[MCP_TASK_ID_LEN + 1] = arena_alloc(&call->arena, TASK_REAPED_MAX * sizeof(*ids));
+    if (ids == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    size_t count = expire(tasks, ids, TASK_REAPED_MAX, &waiters);
+    drop_left(tasks, &waiters);
+    mcp_task_wake(waiters);
+    int rc = NG_OK;
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        rc = mcp_task_delete(call, ng_str_of(ids[i]));
+    }
+    return rc;
+}
+
+/* ---- opening ---- */
+
+/* Tasks found at the start. */
+struct found {
+    struct mcp_tasks *tasks;
+    struct call *call;
+    struct ng_str *ids; /* whose run died, or which have expired */
+    size_t count, room;
+};
+
+static int find_task(const struct mcp_task *task, void *user)
+{
+    struct found *found = user;
+    struct mcp_tasks *tasks = found->tasks;
+    int64_t expires = task->created_ms + task->ttl_ms;
+    bool is_expired = expires <= clock_unix_ms();
+    struct ng_str self = cluster_id(tasks->gateway->cluster);
+    bool is_elsewhere = task->gateway.len > 0 && task->gateway.len <= MCP_TASK_GATEWAY_MAX &&
+                        !str_equal(task->gateway, self) &&
+                        store_is_shared(tasks->gateway->store);
+    if (is_expired || (task->status == MCP_TASK_WORKING && !is_elsewhere)) {
+        if (found->count == found->room) {
+            size_t room = found->room == 0 ? 64 : 2 * found->room;
+            struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
+            if (ids == NULL) {
+                return NG_EINTERNAL;
+            }
+            if (found->count > 0) {
+                memcpy(ids, found->ids, found->count * sizeof(*ids));
+            }
+            found->ids = ids;
+            found->room = room;
+        }
+        found->ids[found->count++] = task->id;
+    }
+    if (is_expired || task->id.len != MCP_TASK_ID_LEN ||
+        task->owner.len >= MCP_TASK_OWNER_MAX) {
+        return NG_OK;
+    }
+    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
+    if (entry == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(entry->id, task->id.data, task->id.len);
+    memcpy(entry->owner, task->owner.data, task->owner.len);
+    entry->created_ms = task->created_ms;
+    entry->expires_ms = expires;
+    bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
+    entry->status = died ? MCP_TASK_FAILED : task->status;
+    entry->is_elsewhere = is_elsewhere;
+    if (is_elsewhere) {
+        memcpy(entry->gateway, task->gateway.data, task->gateway.len);
+    }
+    entry->is_stored = true;
+    mcp_task_entry_link(tasks, entry);
+    return NG_OK;
+}
+
+void mcp_task_fail_died(struct mcp_task *task)
+{
+    task->status = MCP_TASK_FAILED;
+    task->message = ng_str_of("the gateway was restarted while the tool ran");
+    task->outcome = ng_str_of(
+        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; what it "
+        "had changed until then is kept. Read before calling it again\"}");
+}
+
+static bool fail_died(struct mcp_task *task, struct call *call, void *user)
+{
+    (void)call;
+    (void)user;
+    if (task->status != MCP_TASK_WORKING) {
+        return false;
+    }
+    mcp_task_fail_died(task);
+    return true;
+}
+
+/* The documents say what the table says. */
+static int settle_found(struct found *found)
+{
+    struct mcp_task_edit edit = {.fn = fail_died};
+    int rc = NG_OK;
+    for (size_t i = 0; i < found->count && rc == NG_OK; i++) {
+        bool lives = mcp_task_entry_find(found->tasks, found->ids[i]) != NULL;
+        rc = lives ? mcp_task_change(found->call, found->ids[i], &edit)
+                   : mcp_task_delete(found->call, found->ids[i]);
+    }
+    return rc;
+}
+
+static void tasks_close(void *self)
+{
+    struct mcp_tasks *tasks = self;
+    struct mcp_task_entry *entry = tasks->newest;
+    while (entry != NULL) {
+        struct mcp_task_entry *next = entry->next;
+        free(entry);
+        entry = next;
+    }
+    (void)pthread_mutex_destroy(&tasks->subscription_lock);
+    (void)pthread_mutex_destroy(&tasks->lock);
+    free(tasks);
+}
+
+int mcp_tasks_open(struct gateway *gateway, struct buf *error)
+{
+    if (gateway->store == NULL || gateway->tasks.self != NULL) {
+        return NG_OK;
+    }
+    struct call *call = call_new(gateway);
+    struct mcp_tasks *tasks = alloc_zeroed(1, sizeof(*tasks));
+    if (call == NULL || tasks == NULL || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
+        pthread_mutex_init(&tasks->subscription_lock, NULL) != 0) {
+        buf_add_c(error, "out of memory");
+        free(tasks);
+        call_unref(call);
+        return NG_EINTERNAL;
+    }
+    struct found found = {.tasks = tasks, .call = call};
+    tasks->gateway = gateway;
+    int rc = mcp_task_declare(gateway->store, call);
+    rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
+    rc = rc != NG_OK ? rc : settle_found(&found);
+    if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        rc = NG_OK; /* the database is away: mcp_tasks_poll_remote() reads them when it is back
+                     */
+    }
+    if (rc != NG_OK) {
+        buf_printf(error, "the stored tasks cannot be read: %.*s",
+                   (int)call->staged.message.len,
+                   call->staged.message.data == NULL ? "" : call->staged.message.data);
+        tasks_close(tasks);
+    } else {
+        gateway->tasks.upkeep = tasks_upkeep;
+        gateway->tasks.poll = mcp_tasks_poll_remote;
+        gateway->tasks.close = tasks_close;
+        atomic_store(&gateway->tasks.self, tasks);
+    }
+    if (rc == NG_OK && found.count > 0) {
+        log_write(NG_LOG_INFO, "mcp", "%zu tasks had ended or expired", found.count);
+    }
+    call_unref(call);
+    return rc;
+}

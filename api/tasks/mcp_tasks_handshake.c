@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
+ * the task is over, and tasks/list. */
+#include "core/base/str.h"
+#include "mcp_task_request.h"
+
+static const struct ng_str no_text = {NULL, 0};
+
+/* ---- tasks/result ---- */
+
+unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
+{
+    const struct mcp_job *job = exchange->job;
+    bool can =
+        job->session != NULL && job->transport->ask != NULL && job->client_requests != NULL;
+    return can ? atomic_load(&job->session->client_asks) : 0;
+}
+
+static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *params)
+{
+    const struct ng_value *mode = json_get(params, "mode");
+    if (str_is(method, "sampling/createMessage")) {
+        return NG_ASK_MODEL;
+    }
+    if (str_is(method, "roots/list")) {
+        return NG_ASK_ROOTS;
+    }
+    return mode != NULL && str_is(mode->text, "url") ? NG_ASK_URL : NG_ASK_FORM;
+}
+
+/* The params of a question of the task, and whose it is. */
+static struct ng_str question_of(struct call *call, const struct ng_value *params,
+                                 struct ng_str id)
+{
+    struct buf text;
+    buf_init(&text, CALL_MEMORY_MAX);
+    buf_add_char(&text, '{');
+    const struct ng_value *at = params == NULL ? NULL : params->first;
+    for (; at != NULL; at = at->next) {
+        buf_add_json(&text, at->key);
+        buf_add_char(&text, ':');
+        (void)json_print(&text, at);
+        buf_add_char(&text, ',');
+    }
+    buf_add_c(&text, "\"_meta\":{\"" MCP_TASKS_RELATED "\":{\"taskId\":");
+    buf_add_json(&text, id);
+    buf_add_c(&text, "}}}");
+    struct ng_str copy = {NULL, 0};
+    if (text.rc == NG_OK) {
+        copy = arena_copy(&call->arena, buf_str(&text));
+    }
+    buf_done(&text);
+    return copy;
+}
+
+/* The request that asked is gone, however that came. */
+static void release_question(void *object)
+{
+    const struct mcp_task_request *request = object;
+    mcp_tasks_ask_over(request->tasks, request->id);
+}
+
+/* The questions of the task become those of the request that waits for it. */
+static int ask_for_task(struct mcp_task_request *request, struct call *call)
+{
+    const struct ng_value *asks = NULL;
+    struct json_error error;
+    if (call_pin(call, release_question, request) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    call->ask_answers = NULL; /* those of the round before are with the task */
+    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
+        NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
+    }
+    for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
+        const struct ng_value *method = json_get(at, "method");
+        const struct ng_value *params = json_get(at, "params");
+        struct ng_str key = arena_copy(&call->arena, at->key);
+        struct ng_str text = question_of(call, params, request->id);
+        if (method == NULL || key.data == NULL || text.data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
+        (void)call_host.ask(&call->pub, key.data, kind_of(method->text, params), text);
+    }
+    return NG_EINPUT;
+}
+
+/* The task is over, asks something, or has expired. */
+static int result_step(struct ng_call *pub, void *user)
+{
+    struct mcp_task_request *request = user;
+    struct call *call = call_of(pub);
+    struct json_error error;
+    int rc = mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (request->task.status == MCP_TASK_INPUT_REQUIRED && call->client_asks != 0 &&
+        !atomic_load(&call->cancelled) && !mcp_tasks_stopping(request->tasks)) {
+        return ask_for_task(request, call);
+    }
+    if (!mcp_task_is_over(request->task.status)) {
+        return call_fail(call, NG_ECANCELLED, "the request was cancelled");
+    }
+    if (request->task.status == MCP_TASK_CANCELLED) {
+        return NG_OK;
+    }
+    if (json_parse(&call->arena, request->task.outcome, JSON_DEPTH_DEFAULT, &request->outcome,
+                   &error) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is broken");
+    }
+    return NG_OK;
+}
+
+static int wait_step(struct ng_call *pub, void *user)
+{
+    struct mcp_task_request *request = user;
+    struct call *call = call_of(pub);
+    int rc = request == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    if (rc == NG_OK && request->answers != NULL) {
+        rc = mcp_task_request_apply(request, call);
+        request->answers = NULL;
+    }
+    if (rc == NG_OK) {
+        rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
+                             request);
+    }
+    return rc == NG_OK ? result_step(pub, user) : rc;
+}
+
+static void release_call(void *object)
+{
+    call_unref(object);
+}
+
+/* After a round of questions: the request's call is another one. NULL: out of memory. */
+static struct mcp_task_request *request_again(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    struct mcp_task_request *request = arena_zalloc(&call->arena, sizeof(*request));
+    const struct ng_value *id = json_get(exchange->message.params, "taskId");
+    if (request == NULL || id == NULL) {
+        return NULL;
+    }
+    request->tasks = mcp_tasks_of(call->gateway);
+    request->owner = mcp_task_owner(&call->arena, call);
+    request->id = id->text;
+    request->answers = call->ask_answers;
+    request->prepared = mcp_task_prepare(call);
+    if (request->owner.data == NULL || request->prepared == NULL ||
+        call_pin(call, release_call, request->prepared) != NG_OK) {
+        return NULL;
+    }
+    call->step_user = request;
+    return request;
+}
+
+static int start_result(struct mcp_exchange *exchange)
+{
+    struct call *call = exchange->call;
+    struct mcp_task_request *request = call->step_user;
+    if (request == NULL) {
+        request = request_again(exchange);
+    }
+    call->client_asks = mcp_task_session_asks(exchange);
+    call->no_deadline = true; /* the task has one: it expires */
+    return dispatch_step(call, wait_step, request);
+}
+
+/* The members of the stored result, and in its _meta whose it is. */
+static void print_outcome(struct buf *out, struct buf *meta,
+                          const struct mcp_task_request *request)
+{
+    bool any = false;
+    for (const struct ng_value *at = request->outcome->first; at != NULL; at = at->next) {
+        if (str_is(at->key, "_meta")) {
+            continue;
+        }
+        buf_add_c(out, any ? "," : "");
+        buf_add_json(out, at->key);
+        buf_add_char(out, ':');
+        (void)json_print(out, at);
+        any = true;
+    }
+    buf_add_c(meta, "\"" MCP_TASKS_RELATED "\":{\"taskId\":");
+    buf_add_json(meta, request->id);
+    buf_add_char(meta, '}');
+    const struct ng_value *kept = json_get(request->outcome, "_meta");
+    for (const struct ng_value *at = kept == NULL ? NULL : kept->first; at != NULL;
+         at = at->next) {
+        buf_add_char(meta, ',');
+        buf_add_json(meta, at->key);
+        buf_add_char(meta, ':');
+        (void)json_print(meta, at);
+    }
+}
+
+static void answer_result(struct mcp_exchange *exchange)
+{
+    const struct mcp_task_request *request = exchange->call->step_user;
+    if (mcp_task_request_failed(exchange)) {
+        return;
+    }
+    if (request->task.status == MCP_TASK_CANCELLED) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("the task was cancelled: it has no result"), no_text);
+        return;
+    }
+    if (request->task.status == MCP_TASK_FAILED) {
+        const struct ng_value *message = json_get(request->outcome, "message");
+        mcp_answer_error(exchange, 200, MCP_INTERNAL_ERROR,
+                         message != NULL ? message->text : ng_str_of("the task failed"),
+                         no_text);
+        return;
+    }
+    struct buf *out = mcp_answer_open(exchange);
+    struct buf meta;
+    buf_init(&meta, out->max);
+    mcp_result_begin(exchange, out);
+    print_outcome(out, &meta, request);
+    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_answer_close(exchange);
+    buf_done(&meta);
+}
+
+int mcp_tasks_result(struct mcp_exchange *exchange)
+{
+    static const struct mcp_run run = {start_result, answer_result};
+    struct mcp_task_request *request = mcp_task_request_named(exchange);
+    if (request == NULL) {
+        return NG_OK;
+    }
+    exchange->call->step_user = request;
+    return mcp_run(exchange, &run);
+}
+
+/* ---- tasks/list ---- */
+
+/* A cursor: id and creation of the last task of the page before, "ID-MS". It holds also when
+ * that one has expired meanwhile. */
+#define CURSOR_DIGITS 15
+
+static void print_cursor(struct buf *out, const struct mcp_task_place *place)
+{
+    buf_printf(out, ",\"nextCursor\":\"%s-%lld\"", place->id, (long long)place->created_ms);
+}
+
+static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
+{
+    size_t digits = MCP_TASK_ID_LEN + 1; /* where they begin */
+    bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
+                text.data[MCP_TASK_ID_LEN] == '-' &&
+                memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;
+    *ret = (struct mcp_task_place){.created_ms = 0};
+    for (size_t i = digits; good && i < text.len; i++) {
+        good = text.data[i] >= '0' && text.data[i] <= '9';
+        ret->created_ms = ret->created_ms * 10 + (text.data[i] - '0');
+    }
+    if (good) {
+        memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
+    }
+    return good;
+}
+
+static int list_step(struct ng_call *pub, void *user)
+{
+    struct mcp_task_request *request = user;
+    struct call *call = call_of(pub);
+    struct arena *arena = &call->arena;
+    size_t count = MCP_TASKS_PAGE + 1; /* one more tells whether there is a next page */
+    struct mcp_task_place *places = arena_alloc(arena, count * sizeof(*places));
+    request->page = arena_zalloc(arena, MCP_TASKS_PAGE * sizeof(*request->page));
+    if (places == NULL || request->page == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    mcp_tasks_lock(request->tasks);
+    mcp_tasks_page(request->tasks, request->owner, request->has_place ? &request->place : NULL,
+                   places, &count);
+    mcp_tasks_unlock(request->tasks);
+    request->has_more = count > MCP_TASKS_PAGE;
+    if (request->has_more) {
+        request->place = places[MCP_TASKS_PAGE - 1];
+    }
+    for (size_t i = 0; i < count && i < MCP_TASKS_PAGE; i++) {
+        struct mcp_task *task = &request->page[request->count];
+        int rc =
+            mcp_task_view(request->tasks, call, ng_str_of(places[i].id), request->owner, task);
+        if (rc == NG_OK) {
+            request->count++;
+        } else if (rc != NG_ENOTFOUND) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
+static int start_list(struct mcp_exchange *exchange)
+{
+    return dispatch_step(exchange->call, list_step, exchange->call->step_user);
+}
+
+static void answer_list(struct mcp_exchange *exchange)
+{
+    const struct mcp_task_request *request = exchange->call->step_user;
+    if (mcp_task_request_failed(exchange)) {
+        return;
+    }
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    buf_add_c(out, "\"tasks\":[");
+    for (size_t i = 0; i < request->count; i++) {
+        buf_add_c(out, i == 0 ? "{" : ",{");
+        mcp_task_print(out, &request->page[i], false, false);
+        buf_add_char(out, '}');
+    }
+    buf_add_char(out, ']');
+    if (request->has_more) {
+        print_cursor(out, &request->place);
+    }
+    mcp_result_end(exchange, out, no_text);
+    mcp_answer_close(exchange);
+}
+
+int mcp_tasks_list(struct mcp_exchange *exchange)
+{
+    static const struct mcp_run run = {start_list, answer_list};
+    struct mcp_task_request *request = mcp_task_request_new(exchange);
+    const struct ng_value *cursor = json_get(exchange->message.params, "cursor");
+    if (request == NULL) {
+        return NG_OK;
+    }
+    request->has_place = cursor != NULL;
+    if (cursor != NULL &&
+        (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place))) {
+        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
+                         ng_str_of("`params.cursor` is not one of this gateway's; leave it out "
+                                   "to begin again"),
+                         no_text);
+        return NG_OK;
+    }
+    exchange->call->step_user = request;
+    return mcp_run(exchange, &run);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* frontmatter.c - where front matter is in a file. */
+#include "note.h"
+
+#include <string.h>
+
+/* The line at `at` without its end; *ret_next: where the next begins. */
+static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
+{
+    const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
+    size_t stop = end != NULL ? (size_t)(end - bytes.data) : bytes.len;
+    *ret_next = end != NULL ? stop + 1 : stop;
+    return notes_str(bytes.data + at, stop - at);
+}
+
+/* Three of these and nothing but blanks behind them. */
+static bool is_fence(struct ng_str line, const char *fence)
+{
+    if (!notes_begins(line, fence)) {
+        return false;
+    }
+    for (size_t i = strlen(fence); i < line.len; i++) {
+        if (line.data[i] != ' ' && line.data[i] != '\t' &&
+            !(line.data[i] == '\r' && i + 1 == line.len)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter)
+{
+    *frontmatter =
+        (struct notes_frontmatter){.bom = notes_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
+    frontmatter->body = frontmatter->bom;
+    frontmatter->yaml = frontmatter->bom;
+    frontmatter->end = frontmatter->bom;
+    size_t next = frontmatter->bom;
+    struct ng_str line = line_at(bytes, frontmatter->bom, &next);
+    bool ended = next > frontmatter->bom + line.len;
+    frontmatter->crlf = ended && notes_ends(line, "\r");
+    if (!is_fence(line, "---") || !ended) {
+        return;
+    }
+    size_t yaml = next;
+    size_t lines = 1;
+    while (next < bytes.len) {
+        size_t at = next;
+        line = line_at(bytes, at, &next);
+        lines++;
+        if (is_fence(line, "---") || is_fence(line, "...")) {
+            frontmatter->there = true;
+            frontmatter->yaml = yaml;
+            frontmatter->end = at;
+            frontmatter->body = next;
+            frontmatter->lines = lines;
+            return;
+        }
+    }
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* frontmatter_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2.
+ * The only user of libyaml here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "note.h"
+
+#define ERROR_BYTES_MAX 300
+#define NAME_BYTES_SHOWN 60
+
+struct anchor {
+    struct anchor *older;
+    struct ng_str name;
+    const struct notes_value *value; /* NULL: its container is not closed yet */
+};
+
+struct frontmatter_parser {
+    struct notes_arena *arena;
+    yaml_parser_t yaml;
+    yaml_event_t event;
+    bool has_event;
+    size_t line; /* of the file, of the YAML's first */
+    size_t depth, values, bytes;
+    struct anchor *anchors;
+    size_t anchor_count;
+    struct ng_str error;
+};
+
+static int fail_at(struct frontmatter_parser *parser, size_t line, const char *what,
+                   struct ng_str name)
+{
+    char text[ERROR_BYTES_MAX];
+    name = notes_utf8_cut(name, NAME_BYTES_SHOWN);
+    int len = snprintf(text, sizeof(text), "line %zu: %s%s%.*s%s", line + parser->line, what,
+                       name.len > 0 ? " `" : "", (int)name.len, name.len > 0 ? name.data : "",
+                       name.len > 0 ? "`" : "");
+    parser->error = notes_arena_copy(parser->arena, notes_str(text, (size_t)len));
+    return parser->error.data == NULL ? NG_EINTERNAL : NG_EINVAL;
+}
+
+static int fail_here(struct frontmatter_parser *parser, const char *what)
+{
+    return fail_at(parser, parser->event.start_mark.line, what, notes_str(NULL, 0));
+}
+
+static int next_event(struct frontmatter_parser *parser)
+{
+    if (parser->has_event) {
+        yaml_event_delete(&parser->event);
+        parser->has_event = false;
+    }
+    if (yaml_parser_parse(&parser->yaml, &parser->event) == 1) {
+        parser->has_event = true;
+        return NG_OK;
+    }
+    if (parser->yaml.error == YAML_MEMORY_ERROR) {
+        return NG_EINTERNAL;
+    }
+    char text[ERROR_BYTES_MAX];
+    const char *context = parser->yaml.context;
+    const char *problem = parser->yaml.problem;
+    (void)snprintf(text, sizeof(text), "%s%s%s", context != NULL ? context : "",
+                   context != NULL ? ", " : "", problem != NULL ? problem : "is no YAML");
+    return fail_at(parser, parser->yaml.problem_mark.line, text, notes_str(NULL, 0));
+}
+
+/* ---- anchors */
+
+static int add_anchor(struct frontmatter_parser *parser, const yaml_char_t *name,
+                      struct anchor **ret_anchor)
+{
+    *ret_anchor = NULL;
+    if (name == NULL) {
+        return NG_OK;
+    }
+    if (++parser->anchor_count > NOTES_FRONTMATTER_ANCHORS_MAX) {
+        return fail_here(parser, "there are too many anchors");
+    }
+    struct anchor *anchor = notes_arena_alloc(parser->arena, sizeof(*anchor));
+    if (anchor == NULL) {
+        return NG_EINTERNAL;
+    }
+    anchor->name = notes_arena_copy(parser->arena, ng_str_of((const char *)name));
+    anchor->older = parser->anchors;
+    parser->anchors = anchor;
+    *ret_anchor = anchor;
+    return anchor->name.data == NULL ? NG_EINTERNAL : NG_OK;
+}
+
+static int build_alias(struct frontmatter_parser *parser, struct notes_value *value)
+{
+    struct ng_str name = ng_str_of((const char *)parser->event.data.alias.anchor);
+    const struct anchor *anchor = parser->anchors;
+    while (anchor != NULL && !notes_equal(anchor->name, name)) {
+        anchor = anchor->older;
+    }
+    size_t line = parser->event.start_mark.line;
+    if (anchor == NULL) {
+        return fail_at(parser, line, "there is no anchor", name);
+    }
+    if (anchor->value == NULL) {
+        return fail_at(parser, line, "an alias stands inside of its own anchor", name);
+    }
+    struct notes_value own = *value;
+    *value = *anchor->value;
+    value->key = own.key;
+    value->next = NULL;
+    value->place = own.place;
+    value->place.style = NOTES_STYLE_ALIAS;
+    if (parser->depth + value->height > NOTES_FRONTMATTER_DEPTH_MAX) {
+        return fail_at(parser, line, "values are nested too deeply", notes_str(NULL, 0));
+    }
+    return NG_OK;
+}
+
+/* ---- values */
+
+/* Counts what a value adds, aliases written out. */
+static int account(struct frontmatter_parser *parser, const struct notes_value *value,
+                   bool whole)
+{
+    parser->values += whole ? value->values : 1;
+    parser->bytes += whole ? value->bytes : value->text.len + value->key.len;
+    if (parser->values > NOTES_FRONTMATTER_VALUES_MAX) {
+        return fail_here(parser, "there are too many values");
+    }
+    if (parser->bytes > NOTES_FRONTMATTER_EXPANDED_MAX) {
+        return fail_here(parser, "with its aliases written out it is too large");
+    }
+    return NG_OK;
+}
+
+static bool tag_is(const yaml_char_t *tag, const char *name)
+{
+    static const char prefix[] = "tag:yaml.org,2002:";
+    const char *text = (const char *)tag;
+    return text != NULL && strncmp(text, prefix, sizeof(prefix) - 1) == 0 &&
+           strcmp(text + sizeof(prefix) - 1, name) == 0;
+}
+
+static enum notes_style scalar_style(yaml_scalar_style_t style)
+{
+    switch (style) {
+    case YAML_SINGLE_QUOTED_SCALAR_STYLE:
+        return NOTES_STYLE_SINGLE;
+    case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
+        return NOTES_STYLE_DOUBLE;
+    case YAML_LITERAL_SCALAR_STYLE:
+    case YAML_FOLDED_SCALAR_STYLE:
+        return NOTES_STYLE_BLOCK_TEXT;
+    default:
+        return NOTES_STYLE_PLAIN;
+    }
+}
+
+static int build_scalar(struct frontmatter_parser *parser, struct notes_value *value)
+{
+    const yaml_char_t *tag = parser->event.data.scalar.tag;
+    struct ng_str text =
+        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
+                                                  parser->event.data.scalar.length));
+    value->place.style = scalar_style(parser->event.data.scalar.style);
+    bool typed = tag_is(tag, "int") || tag_is(tag, "float") || tag_is(tag, "bool") ||
+                 tag_is(tag, "null");
+    bool plain = value->place.style == NOTES_STYLE_PLAIN && tag == NULL;
+    value->type = NOTES_STRING;
+    value->text = text;
+    if (text.data != NULL && (plain || typed)) {
+        value->type = notes_scalar_type(parser->arena, text, &value->text);
+    }
+    if (value->type != NOTES_STRING) {
+        value->written = text;
+    }
+    if (value->type != NOTES_STRING && value->type != NOTES_NUMBER) {
+        value->text = notes_str("", 0);
+    }
+    value->values = 1;
+    value->height = 0;
+    value->bytes = value->text.len;
+    return value->text.data == NULL ? NG_EINTERNAL : NG_OK;
+}
+
+static int build(struct frontmatter_parser *parser, struct notes_value *value);
+
+/* The present event is a key: what it says goes into the value that it names. */
+static int build_key(struct frontmatter_parser *parser, struct notes_value *member)
+{
+    if (parser->event.type != YAML_SCALAR_EVENT) {
+        return fail_here(parser, "a key is no text");
+    }
+    member->key =
+        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
+                                                  parser->event.data.scalar.length));
+    member->place.key_start = parser->event.start_mark.index;
+    member->place.key_end = parser->event.end_mark.index;
+    member->place.key_line = parser->event.start_mark.line;
+    member->place.key_column = parser->event.start_mark.column;
+    if (member->key.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    /* An anchor at a key names its text. */
+    struct anchor *anchor;
+    int rc = add_anchor(parser, parser->event.data.scalar.anchor, &anchor);
+    struct notes_value *text =
+        rc == NG_OK && anchor != NULL ? notes_arena_alloc(parser->arena, sizeof(*text)) : NULL;
+    if (text != NULL) {
+        *text = (struct notes_value){.type = NOTES_STRING, .text = member->key, .values = 1};
+        text->bytes = text->text.len;
+        anchor->value = text;
+    }
+    if (rc == NG_OK && anchor != NULL && text == NULL) {
+        rc = NG_EINTERNAL;
+    }
+    return rc == NG_OK ? next_event(parser) : rc;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct notes_value *const *left = a;
+    const struct notes_value *const *right = b;
+    return notes_compare((*left)->key, (*right)->key);
+}
+
+/* No key may come twice. */
+static int check_keys(struct frontmatter_parser *parser, const struct notes_value *map)
+{
+    if (map->count < 2) {
+        return NG_OK;
+    }
+    const struct notes_value **sorted = malloc(map->count * sizeof(*sorted));
+    size_t count = 0;
+    int rc = sorted != NULL ? NG_OK : NG_EINTERNAL;
+    for (const struct notes_value *item = map->first; rc == NG_OK && item != NULL;
+         item = item->next) {
+        sorted[count++] = item;
+    }
+    if (rc == NG_OK) {
+        qsort(sorted, count, sizeof(*sorted), compare_keys);
+    }
+    for (size_t i = 1; rc == NG_OK && i < count; i++) {
+        if (notes_equal(sorted[i - 1]->key, sorted[i]->key)) {
+            size_t a = sorted[i - 1]->place.key_line;
+            size_t b = sorted[i]->place.key_line;
+            rc = fail_at(parser, a > b ? a : b,
+                         "this key is there a second time:", sorted[i]->key);
+        }
+    }
+    free(sorted);
+    return rc;
+}
+
+/* The elements up to the event that ends them. */
+static int build_items(struct frontmatter_parser *parser, struct notes_value *value,
+                       yaml_event_type_t end)
+{
+    struct notes_value **link = &value->first;
+    int rc = next_event(parser);
+    while (rc == NG_OK && parser->event.type != end) {
+        struct notes_value *item = notes_arena_alloc(parser->arena, sizeof(*item));
+        rc = item == NULL ? NG_EINTERNAL : NG_OK;
+        if (rc == NG_OK && value->type == NOTES_MAP) {
+            rc = build_key(parser, item);
+        }
+        if (rc == NG_OK) {
+            rc = build(parser, item);
+        }
+        if (rc != NG_OK) {
+            break;
+        }
+        *link = item;
+        link = &item->next;
+        value->count++;
+        value->values += item->values;
+        value->bytes += item->bytes + item->key.len;
+        value->height = item->height + 1 > value->height ? item->height + 1 : value->height;
+        rc = next_event(parser);
+    }
+    return rc;
+}
+
+static int build_container(struct frontmatter_parser *parser, struct notes_value *value)
+{
+    bool map = parser->event.type == YAML_MAPPING_START_EVENT;
+    bool flow = map ? parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                    : parser->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+    value->type = map ? NOTES_MAP : NOTES_LIST;
+    value->text = notes_str("", 0);
+    value->values = 1;
+    value->height = 1;
+    value->place.style = flow ? NOTES_STYLE_FLOW : NOTES_STYLE_BLOCK;
+    if (++parser->depth > NOTES_FRONTMATTER_DEPTH_MAX) {
+        return fail_here(parser, "values are nested too deeply");
+    }
+    int rc = build_items(parser, value, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
+    if (rc == NG_OK) {
+        value->place.end = parser->event.end_mark.index;
+        value->place.end_line = parser->event.end_mark.line;
+        parser->depth--;
+    }
+    return rc == NG_OK && map ? check_keys(parser, value) : rc;
+}
+
+/* The value that begins at the present event; ends at its last event. Recursion is bounded by
+ * NOTES_FRONTMATTER_DEPTH_MAX. */
+static int build(struct frontmatter_parser *parser, struct notes_value *value)
+{
+    const yaml_event_t *event = &parser->event;
+    const yaml_char_t *name =
+        event->type == YAML_SCALAR_EVENT           ? event->data.scalar.anchor
+        : event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor
+        : event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor
+                                                   : NULL;
+    struct anchor *anchor;
+    int rc = add_anchor(parser, name, &anchor);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    value->place.start = event->start_mark.index;
+    value->place.end = event->end_mark.index;
+    value->place.line = event->start_mark.line;
+    value->place.end_line = event->end_mark.line;
+    if (event->type == YAML_ALIAS_EVENT) {
+        rc = build_alias(parser, value);
+        return rc == NG_OK ? account(parser, value, true) : rc;
+    }
+    bool scalar = event->type == YAML_SCALAR_EVENT;
+    rc = scalar ? build_scalar(parser, value) : account(parser, value, false);
+    if (rc == NG_OK) {
+        rc = scalar ? account(parser, value, false) : build_container(parser, value);
+    }
+    if (rc == NG_OK && anchor != NULL) {
+        anchor->value = value;
+    }
+    return rc;
+}
+
+static int build_document(struct frontmatter_parser *parser, struct notes_value *map)
+{
+    int rc = next_event(parser); /* the stream's start */
+    if (rc == NG_OK) {
+        rc = next_event(parser);
+    }
+    if (rc != NG_OK || parser->event.type == YAML_STREAM_END_EVENT) {
+        return rc;
+    }
+    rc = next_event(parser);
+    if (rc == NG_OK) {
+        rc = build(parser, map);
+    }
+    if (rc == NG_OK && map->type == NOTES_NULL) {
+        map->type = NOTES_MAP;
+        map->place.style = NOTES_STYLE_BLOCK;
+    }
+    if (rc == NG_OK && map->type != NOTES_MAP) {
+        return fail_at(parser, map->place.line, "front matter is lines of `key: value`",
+                       notes_str(NULL, 0));
+    }
+    if (rc == NG_OK) {
+        rc = next_event(parser); /* the document's end */
+    }
+    if (rc == NG_OK) {
+        rc = next_event(parser);
+    }
+    if (rc == NG_OK && parser->event.type != YAML_STREAM_END_EVENT) {
+        rc = fail_here(parser, "a second document begins");
+    }
+    return rc;
+}
+
+int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+                            const struct notes_value **ret_map, struct ng_str *ret_error)
+{
+    struct frontmatter_parser parser = {.arena = arena, .line = line};
+    struct notes_value *map = notes_arena_alloc(arena, sizeof(*map));
+    *ret_error = notes_str(NULL, 0);
+    if (map == NULL) {
+        return NG_EINTERNAL;
+    }
+    *map = (struct notes_value){.type = NOTES_MAP, .values = 1};
+    map->place.style = NOTES_STYLE_BLOCK;
+    if (yaml.len > NOTES_FRONTMATTER_BYTES_MAX) {
+        int too_large =
+            fail_at(&parser, 0, "front matter is larger than 1 MiB", notes_str(NULL, 0));
+        *ret_error = parser.error;
+        return too_large;
+    }
+    if (yaml_parser_initialize(&parser.yaml) != 1) {
+        return NG_EINTERNAL;
+    }
+    yaml_parser_set_encoding(&parser.yaml, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser.yaml, (const unsigned char *)yaml.data, yaml.len);
+    int rc = build_document(&parser, map);
+    if (parser.has_event) {
+        yaml_event_delete(&parser.event);
+    }
+    yaml_parser_delete(&parser.yaml);
+    *ret_error = parser.error;
+    if (rc == NG_OK) {
+        *ret_map = map;
+    }
+    return rc;
+}
