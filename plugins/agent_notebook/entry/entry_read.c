@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_read.c - notebook_read: an entry as it is or was, whole, one section, or some lines. */
 #include "entry.h"
-#include "entry_opened.h"
 #include "entry_text.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 /* Code up to this is read back as both `code` and `content`, larger one as `content` alone:
  * twice of it would be more than an answer can have. */
@@ -164,13 +164,13 @@ int entry_read_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    struct entry_opening opening = {
+    struct read_receipt opening = {
         .key = key,
         .title = call->host->json_text(call->host->json_get(body, "title")),
         .summary = call->host->json_text(call->host->json_get(body, "summary")),
         .status = call->host->json_text(entry_member(call, body, "metadata", "status")),
         .version = doc->revision,
     };
-    rc = entry_opened_add(notebook->opened, call, &opening);
+    rc = read_receipts_add(notebook->receipts, call, &opening);
     return rc != NG_OK ? rc : read_reply(call, doc, body, &part);
 }

@@ -2,8 +2,8 @@
 /* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry.
  */
 #include "entry.h"
-#include "entry_opened.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 struct entry_restore {
     const struct agent_notebook *self;
@@ -121,6 +121,6 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
              ? rc
              : entry_restore_prepare(notebook, call, &key,
                                      (uint64_t)ng_arg_int(call, "version", 0), true, &change);
-    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &key);
+    rc = rc != NG_OK ? rc : read_receipts_before(notebook->receipts, call, &key);
     return rc != NG_OK ? rc : ng_change_one(call, &change);
 }

@@ -3,8 +3,8 @@
  * updates of many agents at once make one line of versions and lose nothing. */
 #include "entry.h"
 #include "entry_edit.h"
-#include "entry_opened.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 /* Things that one update can change, as its history names them. */
 #define UPDATE_PARTS_MAX 8
@@ -130,7 +130,7 @@ int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
     update->collection = entry_collection(update->key.collection);
     rc = rc != NG_OK ? rc : entry_check_args(notebook, call, update->collection);
     rc = rc != NG_OK ? rc : entry_edit_kind(call, &update->kind);
-    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &update->key);
+    rc = rc != NG_OK ? rc : read_receipts_before(notebook->receipts, call, &update->key);
     if (rc != NG_OK) {
         return rc;
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * entry_opened.c - references of openings, written a little later and many at once.
+ * read_receipts.c - references of openings, written a little later and many at once.
  *
- * Openings of one agent wait in a batch for OPENED_WAIT_MS at most, then the plugin's one
+ * Openings of one agent wait in a batch for RECEIPTS_WAIT_MS at most, then the plugin's one
  * thread hands the batch to the store, as one change of a few documents (slots), whose events
  * name the entries that were opened. A change of an entry sends the batches that know of it on
  * their way first: commits become durable in the order in which they were asked for. A batch
  * that could not be written waits and is tried again.
  */
-#include "entry_opened.h"
+#include "read_receipts.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,31 +20,31 @@
 #include "entry.h"
 #include "entry_text.h"
 
-#define OPENED_WAIT_MS 200
+#define RECEIPTS_WAIT_MS 200
 /* Openings of a batch. */
-#define OPENED_BATCH_MAX 64
+#define RECEIPTS_BATCH_MAX 64
 /* Batches in memory. Over that reads wait for room, so that they come no faster than they can
  * be written; who has waited so long is told to come back (BUSY). */
-#define OPENED_BATCHES_MAX 256
-#define OPENED_ROOM_MS 2000
+#define RECEIPTS_BATCHES_MAX 256
+#define RECEIPTS_ROOM_MS 2000
 /* Batches that are in the store's hands at once: there each opening is a change of its own,
  * with some kilobytes of memory. The others wait here, where it has some hundred bytes. */
-#define OPENED_WRITING_MAX 32
+#define RECEIPTS_WRITING_MAX 32
 /* Slots of an agent. Which one is this process's is left to chance, so that gateways on one
  * database seldom share one. */
-#define OPENED_SLOTS 16
-#define OPENED_AGENT_SIZE 65
-#define OPENED_SLOT_SIZE (OPENED_AGENT_SIZE + 4)
+#define RECEIPTS_SLOTS 16
+#define RECEIPTS_AGENT_SIZE 65
+#define RECEIPTS_SLOT_SIZE (RECEIPTS_AGENT_SIZE + 4)
 /* After a failure, from the first to the last wait. */
-#define OPENED_RETRY_FIRST_MS 100
-#define OPENED_RETRY_LAST_MS 5000
+#define RECEIPTS_RETRY_FIRST_MS 100
+#define RECEIPTS_RETRY_LAST_MS 5000
 /* Deletions that are remembered, to drop openings that came too late. */
-#define OPENED_DELETED_MAX 256
+#define RECEIPTS_DELETED_MAX 256
 
-struct opened_batch;
+struct receipts_batch;
 
-struct opened_item {
-    struct opened_batch *batch;
+struct receipts_item {
+    struct receipts_batch *batch;
     struct ng_change change;
     struct ng_str data;
     bool written;
@@ -53,43 +53,43 @@ struct opened_item {
     uint64_t version;
 };
 
-struct opened_batch {
-    struct opened_batch *next, *before;
-    struct entry_opened *opened;
-    char agent[OPENED_AGENT_SIZE];
+struct receipts_batch {
+    struct receipts_batch *next, *before;
+    struct read_receipts *receipts;
+    char agent[RECEIPTS_AGENT_SIZE];
     int64_t due_ms;
     int64_t retry_ms; /* the last wait after a failure; 0: none yet */
     bool failed;      /* one of its changes has, in this try */
     size_t pending;   /* changes that have not ended */
     size_t count;
     uint64_t
-        hashes[OPENED_BATCH_MAX]; /* of the items' keys, side by side for who looks for one */
-    struct opened_item items[OPENED_BATCH_MAX];
-    char slot[OPENED_SLOT_SIZE];
+        hashes[RECEIPTS_BATCH_MAX]; /* of the items' keys, side by side for who looks for one */
+    struct receipts_item items[RECEIPTS_BATCH_MAX];
+    char slot[RECEIPTS_SLOT_SIZE];
 };
 
-struct opened_deletion {
+struct receipts_deletion {
     uint64_t hash; /* of the key */
     uint64_t version;
 };
 
-struct entry_opened {
+struct read_receipts {
     const struct ng_host *host;
     pthread_t thread;
     pthread_mutex_t
         order; /* who puts deletions or batches into the store's queue; before lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct opened_batch *first, *last; /* guarded by lock, as all below */
-    size_t batches;                    /* waiting or being written */
+    struct receipts_batch *first, *last; /* guarded by lock, as all below */
+    size_t batches;                      /* waiting or being written */
     size_t writing;
-    struct opened_deletion deleted[OPENED_DELETED_MAX];
+    struct receipts_deletion deleted[RECEIPTS_DELETED_MAX];
     size_t next_deleted;
     unsigned slot;
     bool stopping;
 };
 
-static int64_t opened_now_ms(void)
+static int64_t receipts_now_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -98,7 +98,7 @@ static int64_t opened_now_ms(void)
 
 /* ---- items ---- */
 
-static struct ng_key item_key(const struct opened_item *item)
+static struct ng_key item_key(const struct receipts_item *item)
 {
     const char *at = item->bytes;
     struct ng_key key = {
@@ -109,7 +109,7 @@ static struct ng_key item_key(const struct opened_item *item)
     return key;
 }
 
-static struct ng_str item_data(const struct opened_item *item)
+static struct ng_str item_data(const struct receipts_item *item)
 {
     struct ng_str data = {item->bytes + item->collection_len + item->space_len + item->id_len,
                           item->data_len};
@@ -136,7 +136,7 @@ static uint64_t key_hash(const struct ng_key *key)
 }
 
 /* What the event says: the entry, and what its reference shows. */
-static struct ng_str opening_data(struct ng_call *call, const struct entry_opening *opening)
+static struct ng_str opening_data(struct ng_call *call, const struct read_receipt *opening)
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->json_writer(call);
@@ -167,8 +167,8 @@ static struct ng_str opening_data(struct ng_call *call, const struct entry_openi
     return host->json_result(writer);
 }
 
-static bool item_make(struct ng_call *call, const struct entry_opening *opening,
-                      struct opened_item *ret)
+static bool item_make(struct ng_call *call, const struct read_receipt *opening,
+                      struct receipts_item *ret)
 {
     struct ng_str data = opening_data(call, opening);
     const struct ng_str parts[] = {opening->key.collection, opening->key.space, opening->key.id,
@@ -177,7 +177,7 @@ static bool item_make(struct ng_call *call, const struct entry_opening *opening,
     for (size_t i = 0; i < NG_COUNT(parts); i++) {
         len += parts[i].len;
     }
-    *ret = (struct opened_item){
+    *ret = (struct receipts_item){
         .bytes = data.data == NULL ? NULL : malloc(len + 1),
         .collection_len = parts[0].len,
         .space_len = parts[1].len,
@@ -197,7 +197,7 @@ static bool item_make(struct ng_call *call, const struct entry_opening *opening,
 
 /* ---- batches ---- */
 
-static void batch_free(struct opened_batch *batch)
+static void batch_free(struct receipts_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         free(batch->items[i].bytes);
@@ -206,67 +206,69 @@ static void batch_free(struct opened_batch *batch)
 }
 
 /* With the lock held. */
-static void opened_link(struct entry_opened *opened, struct opened_batch *batch)
+static void receipts_link(struct read_receipts *receipts, struct receipts_batch *batch)
 {
     batch->next = NULL;
-    batch->before = opened->last;
-    if (opened->last != NULL) {
-        opened->last->next = batch;
+    batch->before = receipts->last;
+    if (receipts->last != NULL) {
+        receipts->last->next = batch;
     } else {
-        opened->first = batch;
+        receipts->first = batch;
     }
-    opened->last = batch;
+    receipts->last = batch;
 }
 
 /* With the lock held. */
-static void opened_unlink(struct entry_opened *opened, struct opened_batch *batch)
+static void receipts_unlink(struct read_receipts *receipts, struct receipts_batch *batch)
 {
     if (batch->before != NULL) {
         batch->before->next = batch->next;
     } else {
-        opened->first = batch->next;
+        receipts->first = batch->next;
     }
     if (batch->next != NULL) {
         batch->next->before = batch->before;
     } else {
-        opened->last = batch->before;
+        receipts->last = batch->before;
     }
 }
 
 /* With the lock held: the agent's batch that has room, or a new one. NULL: there are too many.
  * Only the newest of an agent's batches may have room, and it is among the last of the list. */
-static struct opened_batch *opened_batch_of(struct entry_opened *opened, struct ng_str agent)
+static struct receipts_batch *receipts_batch_of(struct read_receipts *receipts,
+                                                struct ng_str agent)
 {
-    struct opened_batch *batch = opened->last;
+    struct receipts_batch *batch = receipts->last;
     while (batch != NULL && (batch->retry_ms > 0 || !entry_is(agent, batch->agent))) {
         batch = batch->before;
     }
-    if (batch != NULL && batch->count == OPENED_BATCH_MAX) {
+    if (batch != NULL && batch->count == RECEIPTS_BATCH_MAX) {
         batch = NULL;
     }
-    if (batch != NULL || opened->batches >= OPENED_BATCHES_MAX) {
+    if (batch != NULL || receipts->batches >= RECEIPTS_BATCHES_MAX) {
         return batch;
     }
     batch = calloc(1, sizeof(*batch));
     if (batch != NULL) {
         (void)snprintf(batch->agent, sizeof(batch->agent), "%.*s", (int)agent.len, agent.data);
-        (void)snprintf(batch->slot, sizeof(batch->slot), "%s/%u", batch->agent, opened->slot);
-        batch->opened = opened;
-        batch->due_ms = opened_now_ms() + OPENED_WAIT_MS;
-        opened_link(opened, batch);
-        opened->batches++;
-        (void)pthread_cond_broadcast(&opened->changed); /* the thread may sleep without end */
+        (void)snprintf(batch->slot, sizeof(batch->slot), "%s/%u", batch->agent, receipts->slot);
+        batch->receipts = receipts;
+        batch->due_ms = receipts_now_ms() + RECEIPTS_WAIT_MS;
+        receipts_link(receipts, batch);
+        receipts->batches++;
+        (void)pthread_cond_broadcast(&receipts->changed); /* the thread may sleep without end */
     }
     return batch;
 }
 
 /* With the lock held. */
-static bool opened_is_late(const struct entry_opened *opened, const struct opened_item *item)
+static bool receipts_is_late(const struct read_receipts *receipts,
+                             const struct receipts_item *item)
 {
     struct ng_key key = item_key(item);
     uint64_t hash = key_hash(&key);
-    for (size_t i = 0; i < OPENED_DELETED_MAX; i++) {
-        if (opened->deleted[i].hash == hash && opened->deleted[i].version > item->version) {
+    for (size_t i = 0; i < RECEIPTS_DELETED_MAX; i++) {
+        if (receipts->deleted[i].hash == hash && receipts->deleted[i].version > item->version) {
             return true;
         }
     }
@@ -275,8 +277,8 @@ static bool opened_is_late(const struct entry_opened *opened, const struct opene
 
 /* ---- writing ---- */
 
-static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
-                             struct ng_draft *next, void *user)
+static int receipts_write_slot(struct ng_call *call, const struct ng_doc *present,
+                               struct ng_draft *next, void *user)
 {
     const struct ng_str *data = user;
     (void)present;
@@ -286,29 +288,29 @@ static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
 
 /* From any thread: one more change of the batch has ended. Behind the last one the batch goes,
  * or waits for another try. */
-static void batch_ended(struct opened_batch *batch, struct opened_item *item, int rc)
+static void batch_ended(struct receipts_batch *batch, struct receipts_item *item, int rc)
 {
-    struct entry_opened *opened = batch->opened;
-    (void)pthread_mutex_lock(&opened->lock);
+    struct read_receipts *receipts = batch->receipts;
+    (void)pthread_mutex_lock(&receipts->lock);
     batch->failed = batch->failed || rc != NG_OK;
     if (item != NULL) {
         item->written = rc == NG_OK;
     }
     bool last = --batch->pending == 0;
-    bool again = last && batch->failed && !opened->stopping;
+    bool again = last && batch->failed && !receipts->stopping;
     if (again) {
-        int64_t wait = batch->retry_ms == 0 ? OPENED_RETRY_FIRST_MS : batch->retry_ms * 2;
-        batch->retry_ms = wait > OPENED_RETRY_LAST_MS ? OPENED_RETRY_LAST_MS : wait;
-        batch->due_ms = opened_now_ms() + batch->retry_ms;
-        opened_link(opened, batch);
+        int64_t wait = batch->retry_ms == 0 ? RECEIPTS_RETRY_FIRST_MS : batch->retry_ms * 2;
+        batch->retry_ms = wait > RECEIPTS_RETRY_LAST_MS ? RECEIPTS_RETRY_LAST_MS : wait;
+        batch->due_ms = receipts_now_ms() + batch->retry_ms;
+        receipts_link(receipts, batch);
     } else if (last) {
-        opened->batches--;
+        receipts->batches--;
     }
     if (last) {
-        opened->writing--;
-        (void)pthread_cond_broadcast(&opened->changed);
+        receipts->writing--;
+        (void)pthread_cond_broadcast(&receipts->changed);
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_mutex_unlock(&receipts->lock);
     if (last && !again) {
         batch_free(batch);
     }
@@ -316,68 +318,68 @@ static void batch_ended(struct opened_batch *batch, struct opened_item *item, in
 
 static void item_written(void *user, int rc)
 {
-    struct opened_item *item = user;
+    struct receipts_item *item = user;
     batch_ended(item->batch, item, rc);
 }
 
 /* With `order` held: hands one opening to the store. */
-static void item_write(struct entry_opened *opened, struct opened_item *item)
+static void item_write(struct read_receipts *receipts, struct receipts_item *item)
 {
-    struct opened_batch *batch = item->batch;
-    (void)pthread_mutex_lock(&opened->lock);
-    item->written = item->written || opened_is_late(opened, item);
+    struct receipts_batch *batch = item->batch;
+    (void)pthread_mutex_lock(&receipts->lock);
+    item->written = item->written || receipts_is_late(receipts, item);
     bool skip = item->written;
     batch->pending += skip ? 0 : 1;
-    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_mutex_unlock(&receipts->lock);
     if (skip) {
         return;
     }
     item->data = item_data(item);
     item->change = (struct ng_change){
         .size = sizeof(item->change),
-        .key = {ng_str_of(ENTRY_OPENED_COLLECTION), item_key(item).space,
+        .key = {ng_str_of(READ_RECEIPTS_COLLECTION), item_key(item).space,
                 ng_str_of(batch->slot)},
-        .fn = opened_write_slot,
+        .fn = receipts_write_slot,
         .user = &item->data,
         .action = "opened",
     };
-    int rc = opened->host->change_as(opened->host, ng_str_of(batch->agent), &item->change, 1,
-                                     item_written, item);
+    int rc = receipts->host->change_as(receipts->host, ng_str_of(batch->agent), &item->change,
+                                       1, item_written, item);
     if (rc != NG_OK) {
         item_written(item, rc);
     }
 }
 
 /* Hands a batch that is no longer in the list to the store. */
-static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
+static void batch_write(struct read_receipts *receipts, struct receipts_batch *batch)
 {
-    (void)pthread_mutex_lock(&opened->lock);
-    opened->writing++;
+    (void)pthread_mutex_lock(&receipts->lock);
+    receipts->writing++;
     batch->failed = false;
     batch->pending = 1; /* until all have been handed over */
     size_t count = batch->count;
-    (void)pthread_mutex_unlock(&opened->lock);
-    (void)pthread_mutex_lock(&opened->order);
+    (void)pthread_mutex_unlock(&receipts->lock);
+    (void)pthread_mutex_lock(&receipts->order);
     for (size_t i = 0; i < count; i++) {
-        item_write(opened, &batch->items[i]);
+        item_write(receipts, &batch->items[i]);
     }
-    (void)pthread_mutex_unlock(&opened->order);
+    (void)pthread_mutex_unlock(&receipts->order);
     batch_ended(batch, NULL, NG_OK);
 }
 
 /* With the lock held: the first that is full or due, if one more may be written; else when one
  * will be. */
-static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *ret_due_ms)
+static struct receipts_batch *receipts_take(struct read_receipts *receipts, int64_t *ret_due_ms)
 {
-    int64_t now = opened_now_ms();
+    int64_t now = receipts_now_ms();
     *ret_due_ms = INT64_MAX;
-    if (opened->writing >= OPENED_WRITING_MAX) {
+    if (receipts->writing >= RECEIPTS_WRITING_MAX) {
         return NULL; /* the end of one wakes */
     }
-    for (struct opened_batch *batch = opened->first; batch != NULL; batch = batch->next) {
-        bool full = batch->count == OPENED_BATCH_MAX && batch->retry_ms == 0;
-        if (opened->stopping || full || batch->due_ms <= now) {
-            opened_unlink(opened, batch);
+    for (struct receipts_batch *batch = receipts->first; batch != NULL; batch = batch->next) {
+        bool full = batch->count == RECEIPTS_BATCH_MAX && batch->retry_ms == 0;
+        if (receipts->stopping || full || batch->due_ms <= now) {
+            receipts_unlink(receipts, batch);
             return batch;
         }
         *ret_due_ms = batch->due_ms < *ret_due_ms ? batch->due_ms : *ret_due_ms;
@@ -386,82 +388,84 @@ static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *re
 }
 
 /* With the lock held, and without it meanwhile. */
-static void opened_sleep(struct entry_opened *opened, int64_t until_ms)
+static void receipts_sleep(struct read_receipts *receipts, int64_t until_ms)
 {
     struct timespec until = {(time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000L};
-    (void)pthread_cond_timedwait(&opened->changed, &opened->lock, &until);
+    (void)pthread_cond_timedwait(&receipts->changed, &receipts->lock, &until);
 }
 
-static void *opened_main(void *user)
+static void *receipts_main(void *user)
 {
-    struct entry_opened *opened = user;
+    struct read_receipts *receipts = user;
     int64_t due_ms = 0;
-    (void)pthread_mutex_lock(&opened->lock);
+    (void)pthread_mutex_lock(&receipts->lock);
     for (;;) {
-        struct opened_batch *batch = opened_take(opened, &due_ms);
+        struct receipts_batch *batch = receipts_take(receipts, &due_ms);
         if (batch != NULL) {
-            (void)pthread_mutex_unlock(&opened->lock);
-            batch_write(opened, batch);
-            (void)pthread_mutex_lock(&opened->lock);
+            (void)pthread_mutex_unlock(&receipts->lock);
+            batch_write(receipts, batch);
+            (void)pthread_mutex_lock(&receipts->lock);
             continue;
         }
-        if (opened->stopping && opened->writing == 0) {
+        if (receipts->stopping && receipts->writing == 0) {
             break;
         }
         if (due_ms == INT64_MAX) {
-            (void)pthread_cond_wait(&opened->changed, &opened->lock);
+            (void)pthread_cond_wait(&receipts->changed, &receipts->lock);
             continue;
         }
-        opened_sleep(opened, due_ms);
+        receipts_sleep(receipts, due_ms);
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_mutex_unlock(&receipts->lock);
     return NULL;
 }
 
 /* ---- what the tools call ---- */
 
 /* With the lock held: whether something is being written, or will be without waiting longer. */
-static bool opened_moves(const struct entry_opened *opened)
+static bool receipts_moves(const struct read_receipts *receipts)
 {
-    const struct opened_batch *batch = opened->first;
+    const struct receipts_batch *batch = receipts->first;
     while (batch != NULL && batch->retry_ms > 0) {
         batch = batch->next;
     }
-    return opened->writing > 0 || batch != NULL;
+    return receipts->writing > 0 || batch != NULL;
 }
 
-/* With the lock held: as opened_batch_of, but waits for room where the call may, unless nothing
- * can be written anyway. */
-static struct opened_batch *opened_room(struct entry_opened *opened, struct ng_call *call)
+/* With the lock held: as receipts_batch_of, but waits for room where the call may, unless
+ * nothing can be written anyway. */
+static struct receipts_batch *receipts_room(struct read_receipts *receipts,
+                                            struct ng_call *call)
 {
-    int64_t until_ms = opened_now_ms() + OPENED_ROOM_MS;
-    struct opened_batch *batch = opened_batch_of(opened, call->caller->agent);
-    while (batch == NULL && opened->batches >= OPENED_BATCHES_MAX &&
-           call->host->may_block(call) && opened_moves(opened) && opened_now_ms() < until_ms) {
-        opened_sleep(opened, until_ms);
-        batch = opened_batch_of(opened, call->caller->agent);
+    int64_t until_ms = receipts_now_ms() + RECEIPTS_ROOM_MS;
+    struct receipts_batch *batch = receipts_batch_of(receipts, call->caller->agent);
+    while (batch == NULL && receipts->batches >= RECEIPTS_BATCHES_MAX &&
+           call->host->may_block(call) && receipts_moves(receipts) &&
+           receipts_now_ms() < until_ms) {
+        receipts_sleep(receipts, until_ms);
+        batch = receipts_batch_of(receipts, call->caller->agent);
     }
     return batch;
 }
 
-int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
-                     const struct entry_opening *opening)
+int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
+                      const struct read_receipt *opening)
 {
-    struct opened_item item;
+    struct receipts_item item;
     if (!item_make(call, opening, &item)) {
         return entry_no_memory(call);
     }
-    (void)pthread_mutex_lock(&opened->lock);
-    struct opened_batch *batch = opened_room(opened, call);
+    (void)pthread_mutex_lock(&receipts->lock);
+    struct receipts_batch *batch = receipts_room(receipts, call);
     if (batch != NULL) {
         item.batch = batch;
         batch->hashes[batch->count] = key_hash(&opening->key);
         batch->items[batch->count++] = item;
-        if (batch->count == OPENED_BATCH_MAX) {
-            (void)pthread_cond_broadcast(&opened->changed);
+        if (batch->count == RECEIPTS_BATCH_MAX) {
+            (void)pthread_cond_broadcast(&receipts->changed);
         }
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_mutex_unlock(&receipts->lock);
     if (batch != NULL) {
         return NG_OK;
     }
@@ -472,7 +476,7 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
                          "too many references of openings wait to be written; try again");
 }
 
-static bool batch_knows(const struct opened_batch *batch, const struct ng_key *key,
+static bool batch_knows(const struct receipts_batch *batch, const struct ng_key *key,
                         uint64_t hash)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -488,108 +492,109 @@ static bool batch_knows(const struct opened_batch *batch, const struct ng_key *k
 }
 
 /* With the lock held: a batch that knows of the entry and does not wait after a failure. */
-static struct opened_batch *opened_knowing(const struct entry_opened *opened,
-                                           const struct ng_key *key)
+static struct receipts_batch *receipts_knowing(const struct read_receipts *receipts,
+                                               const struct ng_key *key)
 {
     uint64_t hash = key_hash(key);
-    struct opened_batch *batch = opened->first;
+    struct receipts_batch *batch = receipts->first;
     while (batch != NULL && (batch->retry_ms > 0 || !batch_knows(batch, key, hash))) {
         batch = batch->next;
     }
     return batch;
 }
 
-int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
-                        const struct ng_key *key)
+int read_receipts_before(struct read_receipts *receipts, struct ng_call *call,
+                         const struct ng_key *key)
 {
     bool may_block = call->host->may_block(call);
     for (;;) {
-        (void)pthread_mutex_lock(&opened->lock);
-        struct opened_batch *batch = opened_knowing(opened, key);
+        (void)pthread_mutex_lock(&receipts->lock);
+        struct receipts_batch *batch = receipts_knowing(receipts, key);
         if (batch != NULL && may_block) {
-            opened_unlink(opened, batch);
+            receipts_unlink(receipts, batch);
         }
-        (void)pthread_mutex_unlock(&opened->lock);
+        (void)pthread_mutex_unlock(&receipts->lock);
         if (batch == NULL || !may_block) {
             return batch == NULL ? NG_OK : NG_EWOULDBLOCK;
         }
-        batch_write(opened, batch);
+        batch_write(receipts, batch);
     }
 }
 
-int entry_opened_hold(struct entry_opened *opened, struct ng_call *call)
+int read_receipts_hold(struct read_receipts *receipts, struct ng_call *call)
 {
     if (!call->host->may_block(call)) {
-        return pthread_mutex_trylock(&opened->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
+        return pthread_mutex_trylock(&receipts->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
     }
-    (void)pthread_mutex_lock(&opened->order);
+    (void)pthread_mutex_lock(&receipts->order);
     return NG_OK;
 }
 
-void entry_opened_release(struct entry_opened *opened)
+void read_receipts_release(struct read_receipts *receipts)
 {
-    (void)pthread_mutex_unlock(&opened->order);
+    (void)pthread_mutex_unlock(&receipts->order);
 }
 
-void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
-                          uint64_t version)
+void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *key,
+                           uint64_t version)
 {
-    (void)pthread_mutex_lock(&opened->lock);
-    opened->deleted[opened->next_deleted] = (struct opened_deletion){key_hash(key), version};
-    opened->next_deleted = (opened->next_deleted + 1) % OPENED_DELETED_MAX;
-    (void)pthread_mutex_unlock(&opened->lock);
+    (void)pthread_mutex_lock(&receipts->lock);
+    receipts->deleted[receipts->next_deleted] =
+        (struct receipts_deletion){key_hash(key), version};
+    receipts->next_deleted = (receipts->next_deleted + 1) % RECEIPTS_DELETED_MAX;
+    (void)pthread_mutex_unlock(&receipts->lock);
 }
 
 /* ---- life ---- */
 
-static unsigned opened_slot(void)
+static unsigned receipts_slot(void)
 {
     unsigned char byte = 0;
     /* Any slot will do, so also the first. */
     if (getrandom(&byte, 1, 0) != 1) {
         return 0;
     }
-    return byte % OPENED_SLOTS;
+    return byte % RECEIPTS_SLOTS;
 }
 
-int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
+int read_receipts_start(struct ng_call *call, struct read_receipts **ret)
 {
-    struct entry_opened *opened = calloc(1, sizeof(*opened));
+    struct read_receipts *receipts = calloc(1, sizeof(*receipts));
     pthread_condattr_t attr;
-    if (opened == NULL || pthread_condattr_init(&attr) != 0) {
-        free(opened);
+    if (receipts == NULL || pthread_condattr_init(&attr) != 0) {
+        free(receipts);
         return entry_no_memory(call);
     }
-    opened->host = call->host;
-    opened->slot = opened_slot();
+    receipts->host = call->host;
+    receipts->slot = receipts_slot();
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&opened->changed, &attr);
+    (void)pthread_cond_init(&receipts->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    (void)pthread_mutex_init(&opened->lock, NULL);
-    (void)pthread_mutex_init(&opened->order, NULL);
-    if (pthread_create(&opened->thread, NULL, opened_main, opened) != 0) {
-        (void)pthread_cond_destroy(&opened->changed);
-        (void)pthread_mutex_destroy(&opened->lock);
-        (void)pthread_mutex_destroy(&opened->order);
-        free(opened);
+    (void)pthread_mutex_init(&receipts->lock, NULL);
+    (void)pthread_mutex_init(&receipts->order, NULL);
+    if (pthread_create(&receipts->thread, NULL, receipts_main, receipts) != 0) {
+        (void)pthread_cond_destroy(&receipts->changed);
+        (void)pthread_mutex_destroy(&receipts->lock);
+        (void)pthread_mutex_destroy(&receipts->order);
+        free(receipts);
         return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
     }
-    *ret = opened;
+    *ret = receipts;
     return NG_OK;
 }
 
-void entry_opened_stop(struct entry_opened *opened)
+void read_receipts_stop(struct read_receipts *receipts)
 {
-    if (opened == NULL) {
+    if (receipts == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&opened->lock);
-    opened->stopping = true;
-    (void)pthread_cond_signal(&opened->changed);
-    (void)pthread_mutex_unlock(&opened->lock);
-    (void)pthread_join(opened->thread, NULL);
-    (void)pthread_cond_destroy(&opened->changed);
-    (void)pthread_mutex_destroy(&opened->lock);
-    (void)pthread_mutex_destroy(&opened->order);
-    free(opened);
+    (void)pthread_mutex_lock(&receipts->lock);
+    receipts->stopping = true;
+    (void)pthread_cond_signal(&receipts->changed);
+    (void)pthread_mutex_unlock(&receipts->lock);
+    (void)pthread_join(receipts->thread, NULL);
+    (void)pthread_cond_destroy(&receipts->changed);
+    (void)pthread_mutex_destroy(&receipts->lock);
+    (void)pthread_mutex_destroy(&receipts->order);
+    free(receipts);
 }

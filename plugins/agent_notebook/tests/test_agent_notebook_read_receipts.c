@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_notebook_opened.c - references of entries: every change and every opening is one,
- * in the order in which things happened, by whom, and none of an entry after its deletion. */
+/* test_agent_notebook_read_receipts.c - references of entries: every change and every opening
+ * is one, in the order in which things happened, by whom, and none of an entry after its
+ * deletion. */
 #include "harness.h"
 
 #include <pthread.h>
