@@ -52,8 +52,8 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
     int rc = entry_key(call, &delete->key);
     /* Read before the hold, so that nothing is loaded within it. */
     rc = rc != NG_OK ? rc : call->host->get(call, &delete->key, 0, &doc);
-    rc = rc != NG_OK ? rc : read_receipts_before(delete->self->receipts, call, &delete->key);
-    rc = rc != NG_OK ? rc : read_receipts_hold(delete->self->receipts, call);
+    rc = rc != NG_OK ? rc : read_receipts_flush(delete->self->receipts, call, &delete->key);
+    rc = rc != NG_OK ? rc : read_receipts_lock(delete->self->receipts, call);
     if (rc != NG_OK) {
         return rc;
     }
@@ -64,6 +64,6 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
         .user = delete,
     };
     rc = ng_change_one(call, &change);
-    read_receipts_release(delete->self->receipts);
+    read_receipts_unlock(delete->self->receipts);
     return rc;
 }

@@ -121,6 +121,6 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
              ? rc
              : entry_restore_prepare(notebook, call, &key,
                                      (uint64_t)ng_arg_int(call, "version", 0), true, &change);
-    rc = rc != NG_OK ? rc : read_receipts_before(notebook->receipts, call, &key);
+    rc = rc != NG_OK ? rc : read_receipts_flush(notebook->receipts, call, &key);
     return rc != NG_OK ? rc : ng_change_one(call, &change);
 }

@@ -130,7 +130,7 @@ int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
     update->collection = entry_collection(update->key.collection);
     rc = rc != NG_OK ? rc : entry_check_args(notebook, call, update->collection);
     rc = rc != NG_OK ? rc : entry_edit_kind(call, &update->kind);
-    rc = rc != NG_OK ? rc : read_receipts_before(notebook->receipts, call, &update->key);
+    rc = rc != NG_OK ? rc : read_receipts_flush(notebook->receipts, call, &update->key);
     if (rc != NG_OK) {
         return rc;
     }

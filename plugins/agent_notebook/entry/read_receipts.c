@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read_receipts.c - references of openings, written a little later and many at once.
+ * read_receipts.c - a queue of read receipts, and the thread that writes each as one
+ * asynchronous change.
  *
- * Openings of one agent wait in a batch for RECEIPTS_WAIT_MS at most, then the plugin's one
- * thread hands the batch to the store, as one change of a few documents (slots), whose events
- * name the entries that were opened. A change of an entry sends the batches that know of it on
- * their way first: commits become durable in the order in which they were asked for. A batch
- * that could not be written waits and is tried again.
+ * The thread waits RECEIPTS_WAIT_MS after the first receipt, so that one commit holds many. A
+ * change of an entry flushes the receipts of that entry first: the store commits in the order
+ * in which it is asked. A receipt that could not be written is retried until the gateway stops.
  */
 #include "read_receipts.h"
 
@@ -14,61 +13,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/base/minmax.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_text.h"
 
 #define RECEIPTS_WAIT_MS 200
-/* Openings of a batch. */
-#define RECEIPTS_BATCH_MAX 64
-/* Batches in memory. Over that reads wait for room, so that they come no faster than they can
- * be written; who has waited so long is told to come back (BUSY). */
-#define RECEIPTS_BATCHES_MAX 256
+/* Receipts in memory, where each takes some kilobytes while it is written. Above that, reads
+ * wait for room up to RECEIPTS_ROOM_MS: they come no faster than receipts can be written. */
+#define RECEIPTS_MAX 4096
 #define RECEIPTS_ROOM_MS 2000
-/* Batches that are in the store's hands at once: there each opening is a change of its own,
- * with some kilobytes of memory. The others wait here, where it has some hundred bytes. */
-#define RECEIPTS_WRITING_MAX 32
-/* Slots of an agent. Which one is this process's is left to chance, so that gateways on one
- * database seldom share one. */
+/* Documents of an agent. Each process picks one by chance, so that gateways on one database
+ * seldom write the same one. */
 #define RECEIPTS_SLOTS 16
-#define RECEIPTS_AGENT_SIZE 65
-#define RECEIPTS_SLOT_SIZE (RECEIPTS_AGENT_SIZE + 4)
-/* After a failure, from the first to the last wait. */
-#define RECEIPTS_RETRY_FIRST_MS 100
-#define RECEIPTS_RETRY_LAST_MS 5000
-/* Deletions that are remembered, to drop openings that came too late. */
+#define RECEIPTS_SLOT_SIZE 80
+/* Backoff after a failure. */
+#define RECEIPTS_RETRY_MIN_MS 100
+#define RECEIPTS_RETRY_MAX_MS 5000
+/* Deletions that are remembered. */
 #define RECEIPTS_DELETED_MAX 256
+/* A thread without work looks again after that. */
+#define RECEIPTS_IDLE_MS (3600 * 1000)
 
-struct receipts_batch;
-
-struct receipts_item {
-    struct receipts_batch *batch;
-    struct ng_change change;
-    struct ng_str data;
-    bool written;
-    char *bytes; /* collection, space, id and the event's JSON, one behind the other */
-    size_t collection_len, space_len, id_len, data_len;
-    uint64_t version;
-};
-
-struct receipts_batch {
-    struct receipts_batch *next, *before;
+struct receipt {
+    struct receipt *next;
     struct read_receipts *receipts;
-    char agent[RECEIPTS_AGENT_SIZE];
-    int64_t due_ms;
-    int64_t retry_ms; /* the last wait after a failure; 0: none yet */
-    bool failed;      /* one of its changes has, in this try */
-    size_t pending;   /* changes that have not ended */
-    size_t count;
-    uint64_t
-        hashes[RECEIPTS_BATCH_MAX]; /* of the items' keys, side by side for who looks for one */
-    struct receipts_item items[RECEIPTS_BATCH_MAX];
+    struct ng_str agent, data; /* data: the JSON of the event */
+    struct ng_key key;         /* of the entry */
+    uint64_t hash;             /* of the key */
+    uint64_t version;
+    struct ng_change change;
     char slot[RECEIPTS_SLOT_SIZE];
+    char bytes[]; /* the texts above point into it */
 };
 
-struct receipts_deletion {
+struct receipt_list {
+    struct receipt *first;
+    struct receipt **end;
+};
+
+struct receipt_deletion {
     uint64_t hash; /* of the key */
     uint64_t version;
 };
@@ -76,90 +64,79 @@ struct receipts_deletion {
 struct read_receipts {
     const struct ng_host *host;
     pthread_t thread;
-    pthread_mutex_t
-        order; /* who puts deletions or batches into the store's queue; before lock */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct receipts_batch *first, *last; /* guarded by lock, as all below */
-    size_t batches;                      /* waiting or being written */
-    size_t writing;
-    struct receipts_deletion deleted[RECEIPTS_DELETED_MAX];
-    size_t next_deleted;
     unsigned slot;
+    pthread_mutex_t order; /* held while receipts or a deletion enter the queue of the store;
+                              taken before lock */
+    pthread_mutex_t lock;  /* guards all below */
+    pthread_cond_t changed;
+    struct receipt_list queued;
+    size_t count;     /* queued or being written */
+    int64_t due_ms;   /* when the thread writes the queued ones */
+    int64_t retry_ms; /* the last backoff; 0 after a success */
+    struct receipt_deletion deleted[RECEIPTS_DELETED_MAX];
+    size_t next_deleted;
     bool stopping;
 };
 
 static int64_t receipts_now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_monotonic_ns() / 1000000;
 }
 
-/* ---- items ---- */
+/* ---- lists ---- */
 
-static struct ng_key item_key(const struct receipts_item *item)
+static void list_add(struct receipt_list *list, struct receipt *receipt)
 {
-    const char *at = item->bytes;
-    struct ng_key key = {
-        {at, item->collection_len},
-        {at + item->collection_len, item->space_len},
-        {at + item->collection_len + item->space_len, item->id_len},
-    };
-    return key;
+    receipt->next = NULL;
+    *list->end = receipt;
+    list->end = &receipt->next;
 }
 
-static struct ng_str item_data(const struct receipts_item *item)
+static void list_clear(struct receipt_list *list)
 {
-    struct ng_str data = {item->bytes + item->collection_len + item->space_len + item->id_len,
-                          item->data_len};
-    return data;
+    *list = (struct receipt_list){NULL, &list->first};
+}
+
+/* ---- one receipt ---- */
+
+static uint64_t key_hash(const struct ng_key *key)
+{
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, key->collection);
+    hash = hash_fnv_byte(hash, 0xff);
+    hash = hash_fnv(hash, key->space);
+    hash = hash_fnv_byte(hash, 0xff);
+    return hash_fnv(hash, key->id);
 }
 
 static bool key_same(const struct ng_key *a, const struct ng_key *b)
 {
-    return entry_same(a->id, b->id) && entry_same(a->collection, b->collection) &&
-           entry_same(a->space, b->space);
+    return str_equal(a->id, b->id) && str_equal(a->collection, b->collection) &&
+           str_equal(a->space, b->space);
 }
 
-static uint64_t key_hash(const struct ng_key *key)
-{
-    const struct ng_str parts[] = {key->collection, key->space, key->id};
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        for (size_t j = 0; j < parts[i].len; j++) {
-            hash = (hash ^ (unsigned char)parts[i].data[j]) * 1099511628211U;
-        }
-        hash = (hash ^ 0xff) * 1099511628211U;
-    }
-    return hash;
-}
-
-/* What the event says: the entry, and what its reference shows. */
-static struct ng_str opening_data(struct ng_call *call, const struct read_receipt *opening)
+/* The JSON of the event: the entry, and the members that its reference shows. */
+static struct ng_str receipt_data(struct ng_call *call, const struct read_receipt *from)
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->json_writer(call);
-    struct ng_str none = {NULL, 0};
-    struct ng_str summary = {opening->summary.data,
-                             entry_chars(opening->summary, ENTRY_SUMMARY_CHARS)};
     if (writer == NULL) {
-        return none;
+        return str_make(NULL, 0);
     }
     host->json_object(writer);
     host->json_name(writer, "about");
     host->json_object(writer);
-    entry_put(call, writer, "collection", opening->key.collection);
-    entry_put(call, writer, "id", opening->key.id);
+    entry_put(call, writer, "collection", from->key.collection);
+    entry_put(call, writer, "id", from->key.id);
     host->json_end(writer);
-    entry_put(call, writer, "title", opening->title);
-    entry_put(call, writer, "summary", summary);
-    entry_put(call, writer, "status", opening->status);
-    entry_put_int(call, writer, "version", opening->version);
+    entry_put(call, writer, "title", from->title);
+    entry_put(call, writer, "summary",
+              str_make(from->summary.data, entry_chars(from->summary, ENTRY_SUMMARY_CHARS)));
+    entry_put(call, writer, "status", from->status);
+    entry_put_int(call, writer, "version", from->version);
     entry_put(call, writer, "source", ng_str_of("notebook"));
     host->json_name(writer, "tags");
     host->json_array(writer);
-    host->json_string(writer, opening->key.collection);
+    host->json_string(writer, from->key.collection);
     host->json_end(writer);
     host->json_name(writer, "score");
     host->json_number(writer, 0.8);
@@ -167,224 +144,148 @@ static struct ng_str opening_data(struct ng_call *call, const struct read_receip
     return host->json_result(writer);
 }
 
-static bool item_make(struct ng_call *call, const struct read_receipt *opening,
-                      struct receipts_item *ret)
+static struct ng_str receipt_copy(char **inout_at, struct ng_str text)
 {
-    struct ng_str data = opening_data(call, opening);
-    const struct ng_str parts[] = {opening->key.collection, opening->key.space, opening->key.id,
-                                   data};
-    size_t len = 0;
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        len += parts[i].len;
+    char *copy = *inout_at;
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
     }
-    *ret = (struct receipts_item){
-        .bytes = data.data == NULL ? NULL : malloc(len + 1),
-        .collection_len = parts[0].len,
-        .space_len = parts[1].len,
-        .id_len = parts[2].len,
-        .data_len = data.len,
-        .version = opening->version,
-    };
-    size_t at = 0;
-    for (size_t i = 0; ret->bytes != NULL && i < NG_COUNT(parts); i++) {
-        if (parts[i].len > 0) {
-            memcpy(ret->bytes + at, parts[i].data, parts[i].len);
-            at += parts[i].len;
-        }
-    }
-    return ret->bytes != NULL;
+    *inout_at += text.len;
+    return str_make(copy, text.len);
 }
 
-/* ---- batches ---- */
-
-static void batch_free(struct receipts_batch *batch)
+static struct receipt *receipt_new(struct read_receipts *receipts, struct ng_call *call,
+                                   const struct read_receipt *from)
 {
-    for (size_t i = 0; i < batch->count; i++) {
-        free(batch->items[i].bytes);
+    struct ng_str agent = call->caller->agent;
+    struct ng_str data = receipt_data(call, from);
+    if (data.data == NULL) {
+        return NULL;
     }
-    free(batch);
+    struct receipt *receipt = malloc(sizeof(*receipt) + agent.len + from->key.collection.len +
+                                     from->key.space.len + from->key.id.len + data.len);
+    if (receipt == NULL) {
+        return NULL;
+    }
+    char *at = receipt->bytes;
+    receipt->receipts = receipts;
+    receipt->agent = receipt_copy(&at, agent);
+    receipt->key.collection = receipt_copy(&at, from->key.collection);
+    receipt->key.space = receipt_copy(&at, from->key.space);
+    receipt->key.id = receipt_copy(&at, from->key.id);
+    receipt->data = receipt_copy(&at, data);
+    receipt->hash = key_hash(&from->key);
+    receipt->version = from->version;
+    (void)snprintf(receipt->slot, sizeof(receipt->slot), "%.*s/%u", (int)agent.len, agent.data,
+                   receipts->slot);
+    return receipt;
+}
+
+/* ---- writing ---- */
+
+static int receipt_change(struct ng_call *call, const struct ng_doc *present,
+                          struct ng_draft *next, void *user)
+{
+    const struct receipt *receipt = user;
+    (void)present;
+    call->host->draft_event(next, receipt->data);
+    return call->host->draft_json(next, ng_str_of("{}"));
+}
+
+/* From any thread: the change of the receipt is on disk or has failed. */
+static void receipt_done(void *user, int rc)
+{
+    struct receipt *receipt = user;
+    struct read_receipts *receipts = receipt->receipts;
+    int64_t now_ms = receipts_now_ms();
+    (void)pthread_mutex_lock(&receipts->lock);
+    bool retry = rc != NG_OK && !receipts->stopping;
+    bool wake = retry || receipts->stopping || receipts->count >= RECEIPTS_MAX;
+    if (rc == NG_OK) {
+        receipts->retry_ms = 0;
+    } else if (receipts->due_ms <= now_ms) { /* the first failure of this round */
+        receipts->retry_ms = i64_max(receipts->retry_ms * 2, RECEIPTS_RETRY_MIN_MS);
+        receipts->retry_ms = i64_min(receipts->retry_ms, RECEIPTS_RETRY_MAX_MS);
+        receipts->due_ms = now_ms + receipts->retry_ms;
+    }
+    if (retry) {
+        list_add(&receipts->queued, receipt);
+    } else {
+        receipts->count--;
+        free(receipt);
+    }
+    if (wake) {
+        (void)pthread_cond_broadcast(&receipts->changed);
+    }
+    (void)pthread_mutex_unlock(&receipts->lock);
 }
 
 /* With the lock held. */
-static void receipts_link(struct read_receipts *receipts, struct receipts_batch *batch)
+static bool receipt_is_late(const struct read_receipts *receipts, const struct receipt *receipt)
 {
-    batch->next = NULL;
-    batch->before = receipts->last;
-    if (receipts->last != NULL) {
-        receipts->last->next = batch;
-    } else {
-        receipts->first = batch;
-    }
-    receipts->last = batch;
-}
-
-/* With the lock held. */
-static void receipts_unlink(struct read_receipts *receipts, struct receipts_batch *batch)
-{
-    if (batch->before != NULL) {
-        batch->before->next = batch->next;
-    } else {
-        receipts->first = batch->next;
-    }
-    if (batch->next != NULL) {
-        batch->next->before = batch->before;
-    } else {
-        receipts->last = batch->before;
-    }
-}
-
-/* With the lock held: the agent's batch that has room, or a new one. NULL: there are too many.
- * Only the newest of an agent's batches may have room, and it is among the last of the list. */
-static struct receipts_batch *receipts_batch_of(struct read_receipts *receipts,
-                                                struct ng_str agent)
-{
-    struct receipts_batch *batch = receipts->last;
-    while (batch != NULL && (batch->retry_ms > 0 || !entry_is(agent, batch->agent))) {
-        batch = batch->before;
-    }
-    if (batch != NULL && batch->count == RECEIPTS_BATCH_MAX) {
-        batch = NULL;
-    }
-    if (batch != NULL || receipts->batches >= RECEIPTS_BATCHES_MAX) {
-        return batch;
-    }
-    batch = calloc(1, sizeof(*batch));
-    if (batch != NULL) {
-        (void)snprintf(batch->agent, sizeof(batch->agent), "%.*s", (int)agent.len, agent.data);
-        (void)snprintf(batch->slot, sizeof(batch->slot), "%s/%u", batch->agent, receipts->slot);
-        batch->receipts = receipts;
-        batch->due_ms = receipts_now_ms() + RECEIPTS_WAIT_MS;
-        receipts_link(receipts, batch);
-        receipts->batches++;
-        (void)pthread_cond_broadcast(&receipts->changed); /* the thread may sleep without end */
-    }
-    return batch;
-}
-
-/* With the lock held. */
-static bool receipts_is_late(const struct read_receipts *receipts,
-                             const struct receipts_item *item)
-{
-    struct ng_key key = item_key(item);
-    uint64_t hash = key_hash(&key);
     for (size_t i = 0; i < RECEIPTS_DELETED_MAX; i++) {
-        if (receipts->deleted[i].hash == hash && receipts->deleted[i].version > item->version) {
+        if (receipts->deleted[i].hash == receipt->hash &&
+            receipts->deleted[i].version > receipt->version) {
             return true;
         }
     }
     return false;
 }
 
-/* ---- writing ---- */
-
-static int receipts_write_slot(struct ng_call *call, const struct ng_doc *present,
-                               struct ng_draft *next, void *user)
+/* With the lock held: takes the receipts of the entry (NULL: all) from the queue, and drops
+ * those of deleted entries. */
+static struct receipt *receipts_take(struct read_receipts *receipts, const struct ng_key *key)
 {
-    const struct ng_str *data = user;
-    (void)present;
-    call->host->draft_event(next, *data);
-    return call->host->draft_json(next, ng_str_of("{}")); /* the event says it all */
+    uint64_t hash = key == NULL ? 0 : key_hash(key);
+    struct receipt_list taken;
+    struct receipt *receipt = receipts->queued.first;
+    list_clear(&receipts->queued);
+    list_clear(&taken);
+    while (receipt != NULL) {
+        struct receipt *next = receipt->next;
+        if (key != NULL && (receipt->hash != hash || !key_same(&receipt->key, key))) {
+            list_add(&receipts->queued, receipt);
+        } else if (!receipt_is_late(receipts, receipt)) {
+            list_add(&taken, receipt);
+        } else {
+            receipts->count--;
+            free(receipt);
+        }
+        receipt = next;
+    }
+    return taken.first;
 }
 
-/* From any thread: one more change of the batch has ended. Behind the last one the batch goes,
- * or waits for another try. */
-static void batch_ended(struct receipts_batch *batch, struct receipts_item *item, int rc)
+static void receipt_write(struct read_receipts *receipts, struct receipt *receipt)
 {
-    struct read_receipts *receipts = batch->receipts;
-    (void)pthread_mutex_lock(&receipts->lock);
-    batch->failed = batch->failed || rc != NG_OK;
-    if (item != NULL) {
-        item->written = rc == NG_OK;
-    }
-    bool last = --batch->pending == 0;
-    bool again = last && batch->failed && !receipts->stopping;
-    if (again) {
-        int64_t wait = batch->retry_ms == 0 ? RECEIPTS_RETRY_FIRST_MS : batch->retry_ms * 2;
-        batch->retry_ms = wait > RECEIPTS_RETRY_LAST_MS ? RECEIPTS_RETRY_LAST_MS : wait;
-        batch->due_ms = receipts_now_ms() + batch->retry_ms;
-        receipts_link(receipts, batch);
-    } else if (last) {
-        receipts->batches--;
-    }
-    if (last) {
-        receipts->writing--;
-        (void)pthread_cond_broadcast(&receipts->changed);
-    }
-    (void)pthread_mutex_unlock(&receipts->lock);
-    if (last && !again) {
-        batch_free(batch);
-    }
-}
-
-static void item_written(void *user, int rc)
-{
-    struct receipts_item *item = user;
-    batch_ended(item->batch, item, rc);
-}
-
-/* With `order` held: hands one opening to the store. */
-static void item_write(struct read_receipts *receipts, struct receipts_item *item)
-{
-    struct receipts_batch *batch = item->batch;
-    (void)pthread_mutex_lock(&receipts->lock);
-    item->written = item->written || receipts_is_late(receipts, item);
-    bool skip = item->written;
-    batch->pending += skip ? 0 : 1;
-    (void)pthread_mutex_unlock(&receipts->lock);
-    if (skip) {
-        return;
-    }
-    item->data = item_data(item);
-    item->change = (struct ng_change){
-        .size = sizeof(item->change),
-        .key = {ng_str_of(READ_RECEIPTS_COLLECTION), item_key(item).space,
-                ng_str_of(batch->slot)},
-        .fn = receipts_write_slot,
-        .user = &item->data,
+    receipt->change = (struct ng_change){
+        .size = sizeof(receipt->change),
+        .key = {ng_str_of(READ_RECEIPTS_COLLECTION), receipt->key.space,
+                ng_str_of(receipt->slot)},
+        .fn = receipt_change,
+        .user = receipt,
         .action = "opened",
     };
-    int rc = receipts->host->change_as(receipts->host, ng_str_of(batch->agent), &item->change,
-                                       1, item_written, item);
+    int rc = receipts->host->change_as(receipts->host, receipt->agent, &receipt->change, 1,
+                                       receipt_done, receipt);
     if (rc != NG_OK) {
-        item_written(item, rc);
+        receipt_done(receipt, rc);
     }
 }
 
-/* Hands a batch that is no longer in the list to the store. */
-static void batch_write(struct read_receipts *receipts, struct receipts_batch *batch)
+/* Hands the queued receipts of the entry (NULL: all) to the store. */
+static void receipts_write(struct read_receipts *receipts, const struct ng_key *key)
 {
-    (void)pthread_mutex_lock(&receipts->lock);
-    receipts->writing++;
-    batch->failed = false;
-    batch->pending = 1; /* until all have been handed over */
-    size_t count = batch->count;
-    (void)pthread_mutex_unlock(&receipts->lock);
     (void)pthread_mutex_lock(&receipts->order);
-    for (size_t i = 0; i < count; i++) {
-        item_write(receipts, &batch->items[i]);
+    (void)pthread_mutex_lock(&receipts->lock);
+    struct receipt *receipt = receipts_take(receipts, key);
+    (void)pthread_mutex_unlock(&receipts->lock);
+    while (receipt != NULL) {
+        struct receipt *next = receipt->next;
+        receipt_write(receipts, receipt);
+        receipt = next;
     }
     (void)pthread_mutex_unlock(&receipts->order);
-    batch_ended(batch, NULL, NG_OK);
-}
-
-/* With the lock held: the first that is full or due, if one more may be written; else when one
- * will be. */
-static struct receipts_batch *receipts_take(struct read_receipts *receipts, int64_t *ret_due_ms)
-{
-    int64_t now = receipts_now_ms();
-    *ret_due_ms = INT64_MAX;
-    if (receipts->writing >= RECEIPTS_WRITING_MAX) {
-        return NULL; /* the end of one wakes */
-    }
-    for (struct receipts_batch *batch = receipts->first; batch != NULL; batch = batch->next) {
-        bool full = batch->count == RECEIPTS_BATCH_MAX && batch->retry_ms == 0;
-        if (receipts->stopping || full || batch->due_ms <= now) {
-            receipts_unlink(receipts, batch);
-            return batch;
-        }
-        *ret_due_ms = batch->due_ms < *ret_due_ms ? batch->due_ms : *ret_due_ms;
-    }
-    return NULL;
 }
 
 /* With the lock held, and without it meanwhile. */
@@ -397,140 +298,104 @@ static void receipts_sleep(struct read_receipts *receipts, int64_t until_ms)
 static void *receipts_main(void *user)
 {
     struct read_receipts *receipts = user;
-    int64_t due_ms = 0;
     (void)pthread_mutex_lock(&receipts->lock);
-    for (;;) {
-        struct receipts_batch *batch = receipts_take(receipts, &due_ms);
-        if (batch != NULL) {
+    while (!receipts->stopping || receipts->count > 0) {
+        int64_t now_ms = receipts_now_ms();
+        bool any = receipts->queued.first != NULL;
+        if (any && (receipts->stopping || receipts->due_ms <= now_ms)) {
             (void)pthread_mutex_unlock(&receipts->lock);
-            batch_write(receipts, batch);
+            receipts_write(receipts, NULL);
             (void)pthread_mutex_lock(&receipts->lock);
-            continue;
+        } else {
+            receipts_sleep(receipts, any ? receipts->due_ms : now_ms + RECEIPTS_IDLE_MS);
         }
-        if (receipts->stopping && receipts->writing == 0) {
-            break;
-        }
-        if (due_ms == INT64_MAX) {
-            (void)pthread_cond_wait(&receipts->changed, &receipts->lock);
-            continue;
-        }
-        receipts_sleep(receipts, due_ms);
     }
     (void)pthread_mutex_unlock(&receipts->lock);
     return NULL;
 }
 
-/* ---- what the tools call ---- */
+/* ---- for the tools ---- */
 
-/* With the lock held: whether something is being written, or will be without waiting longer. */
-static bool receipts_moves(const struct read_receipts *receipts)
-{
-    const struct receipts_batch *batch = receipts->first;
-    while (batch != NULL && batch->retry_ms > 0) {
-        batch = batch->next;
-    }
-    return receipts->writing > 0 || batch != NULL;
-}
-
-/* With the lock held: as receipts_batch_of, but waits for room where the call may, unless
- * nothing can be written anyway. */
-static struct receipts_batch *receipts_room(struct read_receipts *receipts,
-                                            struct ng_call *call)
+/* With the lock held: waits for room in the queue, unless writing fails anyway. */
+static bool receipts_room(struct read_receipts *receipts, struct ng_call *call)
 {
     int64_t until_ms = receipts_now_ms() + RECEIPTS_ROOM_MS;
-    struct receipts_batch *batch = receipts_batch_of(receipts, call->caller->agent);
-    while (batch == NULL && receipts->batches >= RECEIPTS_BATCHES_MAX &&
-           call->host->may_block(call) && receipts_moves(receipts) &&
-           receipts_now_ms() < until_ms) {
+    while (receipts->count >= RECEIPTS_MAX && call->host->may_block(call) &&
+           receipts->retry_ms == 0 && receipts_now_ms() < until_ms) {
         receipts_sleep(receipts, until_ms);
-        batch = receipts_batch_of(receipts, call->caller->agent);
     }
-    return batch;
+    return receipts->count < RECEIPTS_MAX;
 }
 
 int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
-                      const struct read_receipt *opening)
+                      const struct read_receipt *from)
 {
-    struct receipts_item item;
-    if (!item_make(call, opening, &item)) {
+    struct receipt *receipt = receipt_new(receipts, call, from);
+    if (receipt == NULL) {
         return entry_no_memory(call);
     }
     (void)pthread_mutex_lock(&receipts->lock);
-    struct receipts_batch *batch = receipts_room(receipts, call);
-    if (batch != NULL) {
-        item.batch = batch;
-        batch->hashes[batch->count] = key_hash(&opening->key);
-        batch->items[batch->count++] = item;
-        if (batch->count == RECEIPTS_BATCH_MAX) {
+    bool room = receipts_room(receipts, call);
+    if (room) {
+        bool first = receipts->queued.first == NULL;
+        list_add(&receipts->queued, receipt);
+        receipts->count++;
+        if (first || receipts->count == RECEIPTS_MAX / 2) {
+            receipts->due_ms = receipts_now_ms() + (first ? RECEIPTS_WAIT_MS : 0);
             (void)pthread_cond_broadcast(&receipts->changed);
         }
     }
     (void)pthread_mutex_unlock(&receipts->lock);
-    if (batch != NULL) {
+    if (room) {
         return NG_OK;
     }
-    free(item.bytes);
-    return !call->host->may_block(call)
-               ? NG_EWOULDBLOCK
-               : ng_fail(call, NG_EBUSY,
-                         "too many references of openings wait to be written; try again");
-}
-
-static bool batch_knows(const struct receipts_batch *batch, const struct ng_key *key,
-                        uint64_t hash)
-{
-    for (size_t i = 0; i < batch->count; i++) {
-        if (batch->hashes[i] != hash) {
-            continue;
-        }
-        struct ng_key of_item = item_key(&batch->items[i]);
-        if (key_same(&of_item, key)) {
-            return true;
-        }
+    free(receipt);
+    if (!call->host->may_block(call)) {
+        return NG_EWOULDBLOCK;
     }
-    return false;
+    return ng_fail(call, NG_EBUSY,
+                   "too many references of openings wait to be written; try again");
 }
 
-/* With the lock held: a batch that knows of the entry and does not wait after a failure. */
-static struct receipts_batch *receipts_knowing(const struct read_receipts *receipts,
-                                               const struct ng_key *key)
+/* With the lock held. */
+static bool receipts_know(const struct read_receipts *receipts, const struct ng_key *key)
 {
     uint64_t hash = key_hash(key);
-    struct receipts_batch *batch = receipts->first;
-    while (batch != NULL && (batch->retry_ms > 0 || !batch_knows(batch, key, hash))) {
-        batch = batch->next;
+    const struct receipt *receipt = receipts->queued.first;
+    while (receipt != NULL && receipt->hash != hash) {
+        receipt = receipt->next;
     }
-    return batch;
+    return receipt != NULL;
 }
 
-int read_receipts_before(struct read_receipts *receipts, struct ng_call *call,
-                         const struct ng_key *key)
+int read_receipts_flush(struct read_receipts *receipts, struct ng_call *call,
+                        const struct ng_key *key)
 {
-    bool may_block = call->host->may_block(call);
-    for (;;) {
-        (void)pthread_mutex_lock(&receipts->lock);
-        struct receipts_batch *batch = receipts_knowing(receipts, key);
-        if (batch != NULL && may_block) {
-            receipts_unlink(receipts, batch);
-        }
-        (void)pthread_mutex_unlock(&receipts->lock);
-        if (batch == NULL || !may_block) {
-            return batch == NULL ? NG_OK : NG_EWOULDBLOCK;
-        }
-        batch_write(receipts, batch);
+    (void)pthread_mutex_lock(&receipts->lock);
+    bool known = receipts_know(receipts, key);
+    (void)pthread_mutex_unlock(&receipts->lock);
+    if (!known) {
+        return NG_OK;
     }
-}
-
-int read_receipts_hold(struct read_receipts *receipts, struct ng_call *call)
-{
     if (!call->host->may_block(call)) {
-        return pthread_mutex_trylock(&receipts->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
+        return NG_EWOULDBLOCK;
     }
-    (void)pthread_mutex_lock(&receipts->order);
+    receipts_write(receipts, key);
     return NG_OK;
 }
 
-void read_receipts_release(struct read_receipts *receipts)
+int read_receipts_lock(struct read_receipts *receipts, struct ng_call *call)
+{
+    if (call->host->may_block(call)) {
+        return pthread_mutex_lock(&receipts->order);
+    }
+    if (pthread_mutex_trylock(&receipts->order) != 0) {
+        return NG_EWOULDBLOCK;
+    }
+    return NG_OK;
+}
+
+void read_receipts_unlock(struct read_receipts *receipts)
 {
     (void)pthread_mutex_unlock(&receipts->order);
 }
@@ -540,45 +405,44 @@ void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *
 {
     (void)pthread_mutex_lock(&receipts->lock);
     receipts->deleted[receipts->next_deleted] =
-        (struct receipts_deletion){key_hash(key), version};
+        (struct receipt_deletion){key_hash(key), version};
     receipts->next_deleted = (receipts->next_deleted + 1) % RECEIPTS_DELETED_MAX;
     (void)pthread_mutex_unlock(&receipts->lock);
 }
 
 /* ---- life ---- */
 
-static unsigned receipts_slot(void)
+static void receipts_free(struct read_receipts *receipts)
 {
-    unsigned char byte = 0;
-    /* Any slot will do, so also the first. */
-    if (getrandom(&byte, 1, 0) != 1) {
-        return 0;
-    }
-    return byte % RECEIPTS_SLOTS;
+    (void)pthread_cond_destroy(&receipts->changed);
+    (void)pthread_mutex_destroy(&receipts->lock);
+    (void)pthread_mutex_destroy(&receipts->order);
+    free(receipts);
 }
 
 int read_receipts_start(struct ng_call *call, struct read_receipts **ret)
 {
     struct read_receipts *receipts = calloc(1, sizeof(*receipts));
     pthread_condattr_t attr;
+    unsigned char byte = 0;
     if (receipts == NULL || pthread_condattr_init(&attr) != 0) {
         free(receipts);
         return entry_no_memory(call);
     }
+    (void)random_bytes(&byte, 1); /* any slot is good, also the first */
+    receipts->slot = byte % RECEIPTS_SLOTS;
     receipts->host = call->host;
-    receipts->slot = receipts_slot();
+    list_clear(&receipts->queued);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&receipts->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
     (void)pthread_mutex_init(&receipts->lock, NULL);
     (void)pthread_mutex_init(&receipts->order, NULL);
     if (pthread_create(&receipts->thread, NULL, receipts_main, receipts) != 0) {
-        (void)pthread_cond_destroy(&receipts->changed);
-        (void)pthread_mutex_destroy(&receipts->lock);
-        (void)pthread_mutex_destroy(&receipts->order);
-        free(receipts);
+        receipts_free(receipts);
         return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
     }
+    (void)pthread_setname_np(receipts->thread, "ng-receipts");
     *ret = receipts;
     return NG_OK;
 }
@@ -590,11 +454,8 @@ void read_receipts_stop(struct read_receipts *receipts)
     }
     (void)pthread_mutex_lock(&receipts->lock);
     receipts->stopping = true;
-    (void)pthread_cond_signal(&receipts->changed);
+    (void)pthread_cond_broadcast(&receipts->changed);
     (void)pthread_mutex_unlock(&receipts->lock);
     (void)pthread_join(receipts->thread, NULL);
-    (void)pthread_cond_destroy(&receipts->changed);
-    (void)pthread_mutex_destroy(&receipts->lock);
-    (void)pthread_mutex_destroy(&receipts->order);
-    free(receipts);
+    receipts_free(receipts);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* read_receipts.h - references of openings: collected in memory and written a little later,
- * many at once, so that no read waits for a disk or a server. */
+/* read_receipts.h - read receipts: events that say which agent opened which entry. A read only
+ * queues its receipt in memory; a thread writes receipts a little later. */
 #ifndef NOTEGATE_AGENT_NOTEBOOK_READ_RECEIPTS_H
 #define NOTEGATE_AGENT_NOTEBOOK_READ_RECEIPTS_H
 
 #include "notebook.h"
 
-/* Where openings are kept until the journal has them: a few documents that are written over. */
+/* The collection of the documents whose events are the receipts: a few documents for each
+ * agent, overwritten by each receipt. */
 #define READ_RECEIPTS_COLLECTION "notebook_openings"
 
-/* What a reference of an opening says. Lent. */
+/* The contents of a receipt. Borrowed for the call. */
 struct read_receipt {
     struct ng_key key;
     struct ng_str title, summary, status;
@@ -17,22 +18,22 @@ struct read_receipt {
 };
 
 int read_receipts_start(struct ng_call *call, struct read_receipts **ret);
-/* Writes what is left and joins the thread. NULL is a no-op. */
+/* Writes the receipts that are queued and joins the thread. NULL is a no-op. */
 void read_receipts_stop(struct read_receipts *receipts);
-/* The caller has opened an entry. Does not block and does not wait: NG_EWOULDBLOCK where it
- * would have to. */
+/* Queues a receipt. NG_EWOULDBLOCK: the queue is full and the call may not wait; NG_EBUSY: it
+ * stayed full. */
 int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
-                      const struct read_receipt *opening);
-/* Before a change of the entry: openings of it that wait are sent on their way first, so that
- * references keep their order. NG_OK, or NG_EWOULDBLOCK: on a worker, please. */
-int read_receipts_before(struct read_receipts *receipts, struct ng_call *call,
-                         const struct ng_key *key);
-/* Around a deletion: no batch is handed to the store between its function and its place in the
- * store's queue. NG_EWOULDBLOCK: on a worker, please. */
-int read_receipts_hold(struct read_receipts *receipts, struct ng_call *call);
-void read_receipts_release(struct read_receipts *receipts);
-/* The entry is deleted with this version: what was opened of it before and still waits is not
- * told any more. Inside the change. */
+                      const struct read_receipt *receipt);
+/* Before a change of the entry: hands its queued receipts to the store, so that they come
+ * before the change. NG_EWOULDBLOCK: call again where the call may block. */
+int read_receipts_flush(struct read_receipts *receipts, struct ng_call *call,
+                        const struct ng_key *key);
+/* Around a deletion: no receipt reaches the store between the function of the deletion and its
+ * place in the queue of the store. NG_EWOULDBLOCK: call again where the call may block. */
+int read_receipts_lock(struct read_receipts *receipts, struct ng_call *call);
+void read_receipts_unlock(struct read_receipts *receipts);
+/* Inside the change that deletes the entry: receipts of versions below `version` are dropped
+ * from here on. */
 void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *key,
                            uint64_t version);
 
