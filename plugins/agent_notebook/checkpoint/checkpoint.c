@@ -2,6 +2,8 @@
 /* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
 #include "checkpoint.h"
 
+#include "core/base/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +130,11 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     host->json_end(writer);
     if (rc == NG_OK) {
         *ret_head = host->json_result(writer);
-        rc = ret_head->data == NULL ? checkpoint_too_large(call) : NG_OK;
+        if (ret_head->data == NULL) {
+            rc = checkpoint_too_large(call);
+        } else {
+            rc = NG_OK;
+        }
     }
     return rc;
 }
@@ -141,8 +147,14 @@ int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
     struct ng_str dump = {NULL, 0};
     struct ng_str head = {NULL, 0};
     int rc = functions->dump(handle, call, space, &dump);
-    rc = rc != NG_OK ? rc : checkpoint_head(call, space, id, label, dump, &head);
-    return rc != NG_OK ? rc : checkpoint_join(call, head, dump, ret_json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_head(call, space, id, label, dump, &head);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return checkpoint_join(call, head, dump, ret_json);
 }
 
 int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
@@ -159,16 +171,24 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
                        "the journal of the space is larger than a checkpoint can be, and the "
                        "journal in use cannot keep it otherwise");
     }
-    int rc =
-        id.data == NULL ? NG_EINTERNAL : checkpoint_head(call, space, id, label, none, &head);
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_head(call, space, id, label, none, &head);
+    }
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str kept =
         call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
                            (int)id.len, id.data);
-    rc = kept.data == NULL ? memory_no_room(call) : checkpoint_join(call, head, kept, &json);
-    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    if (kept.data == NULL) {
+        rc = memory_no_room(call);
+    } else {
+        rc = checkpoint_join(call, head, kept, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
     if (rc == NG_OK) {
         *ret_id = id;
     }
@@ -182,8 +202,13 @@ int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str lab
     const struct ng_journal *functions = memory_journal(call, &handle);
     struct ng_str id = memory_uuid(call);
     struct ng_str json = {NULL, 0};
-    int rc = id.data == NULL ? NG_EINTERNAL : checkpoint_make(call, space, id, label, &json);
-    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_make(call, space, id, label, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
     if (rc == NG_OK) {
         *ret_id = id;
         *ret_json = json;
@@ -206,7 +231,9 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
     int rc = functions->checkpoint_get(handle, call, space, id, &json);
     if (rc == NG_ENOTFOUND) {
         rc = checkpoint_make(call, space, id, label, &json);
-        rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+        if (rc == NG_OK) {
+            rc = functions->checkpoint_put(handle, call, space, id, json);
+        }
     } else if (rc == NG_OK) {
         rc = call->host->json_parse(call, json, &body);
         if (rc == NG_OK && memory_time_read(memory_text(call, body, "created_at"), &made_ms) &&
@@ -257,12 +284,15 @@ int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_st
     (void)functions->checkpoint_list(handle, call, space, checkpoint_near_row, &near);
     int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
-    struct ng_str hint = near.same == 0
-                             ? ng_str_of("checkpoint_list tells which there are.")
-                             : call->host->format(call,
-                                                  "The nearest is %s; checkpoint_list tells "
-                                                  "which there are.",
-                                                  near.best);
+    struct ng_str hint;
+    if (near.same == 0) {
+        hint = ng_str_of("checkpoint_list tells which there are.");
+    } else {
+        hint = call->host->format(call,
+                                  "The nearest is %s; checkpoint_list tells "
+                                  "which there are.",
+                                  near.best);
+    }
     if (hint.data != NULL) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
     }
@@ -275,7 +305,10 @@ int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
     void *handle = NULL;
     const struct ng_journal *functions = memory_journal(call, &handle);
     int rc = functions->checkpoint_get(handle, call, space, id, ret_json);
-    return rc == NG_ENOTFOUND ? checkpoint_not_found(call, space, id) : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return checkpoint_not_found(call, space, id);
 }
 
 /* ---- reading ---- */
@@ -284,7 +317,9 @@ static unsigned checkpoint_collection(struct ng_str name)
 {
     unsigned found = ENTRY_COLLECTIONS;
     for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
-        found = memory_is(name, entry_collections[i]) ? i : found;
+        if (memory_is(name, entry_collections[i])) {
+            found = i;
+        }
     }
     return found;
 }
@@ -292,14 +327,23 @@ static unsigned checkpoint_collection(struct ng_str name)
 int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other)
 {
     if (one->collection != other->collection) {
-        return one->collection < other->collection ? -1 : 1;
+        if (one->collection < other->collection) {
+            return -1;
+        }
+        return 1;
     }
-    size_t shorter = one->id.len < other->id.len ? one->id.len : other->id.len;
-    int order = shorter == 0 ? 0 : memcmp(one->id.data, other->id.data, shorter);
+    size_t shorter = size_min(one->id.len, other->id.len);
+    int order = 0;
+    if (shorter != 0) {
+        order = memcmp(one->id.data, other->id.data, shorter);
+    }
     if (order != 0 || one->id.len == other->id.len) {
         return order;
     }
-    return one->id.len < other->id.len ? -1 : 1;
+    if (one->id.len < other->id.len) {
+        return -1;
+    }
+    return 1;
 }
 
 static int checkpoint_sort(const void *one, const void *other)
@@ -316,7 +360,10 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     bool ours =
         memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
         view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
-    int rc = ours ? host->json_parse(call, list, &entries) : NG_EINVAL;
+    int rc = NG_EINVAL;
+    if (ours) {
+        rc = host->json_parse(call, list, &entries);
+    }
     if (rc == NG_EINTERNAL) {
         return rc; /* no memory: another try may have it */
     }
@@ -337,7 +384,7 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
         entry->collection = checkpoint_collection(memory_text(call, item, "collection"));
         entry->id = memory_text(call, item, "id");
         entry->version = memory_int(call, item, "version");
-        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0 ? 1 : 0;
+        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0;
     }
     qsort(view.entries, view.count, sizeof(*view.entries), checkpoint_sort);
     *ret = view;
@@ -352,9 +399,10 @@ int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
                        "too large to be compared; checkpoint_restore can put it back");
     }
     int rc = call->host->json_parse(call, view->text, &view->journal);
-    return rc == NG_OK || rc == NG_EINTERNAL
-               ? rc
-               : ng_fail(call, NG_ETOOLARGE,
-                         "the journal of a checkpoint, %zu bytes, is too large to be compared",
-                         view->text.len);
+    if (rc == NG_OK || rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return ng_fail(call, NG_ETOOLARGE,
+                   "the journal of a checkpoint, %zu bytes, is too large to be compared",
+                   view->text.len);
 }

@@ -2,6 +2,7 @@
 /* checkpoint_diff.c - checkpoint_diff: what changed between a checkpoint and the present, or
  * another one. */
 #include "checkpoint.h"
+#include "core/base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,18 @@ static int checkpoint_event_sort(const void *one, const void *other)
 {
     const struct checkpoint_event *a = one;
     const struct checkpoint_event *b = other;
-    size_t shorter = a->id.len < b->id.len ? a->id.len : b->id.len;
-    int order = shorter == 0 ? 0 : memcmp(a->id.data, b->id.data, shorter);
-    return order != 0 ? order : a->id.len < b->id.len ? -1 : a->id.len > b->id.len;
+    size_t shorter = size_min(a->id.len, b->id.len);
+    int order = 0;
+    if (shorter != 0) {
+        order = memcmp(a->id.data, b->id.data, shorter);
+    }
+    if (order != 0) {
+        return order;
+    }
+    if (a->id.len < b->id.len) {
+        return -1;
+    }
+    return a->id.len > b->id.len;
 }
 
 static int checkpoint_events_of(struct ng_call *call, const struct checkpoint_view *view,
@@ -95,7 +105,10 @@ static int checkpoint_diff_memories(struct ng_call *call, struct ng_writer *writ
     struct checkpoint_events old = {0};
     struct checkpoint_events new = {0};
     int rc = checkpoint_events_of(call, then, "memories", &old);
-    rc = rc != NG_OK ? rc : checkpoint_events_of(call, now, "memories", &new);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_events_of(call, now, "memories", &new);
     if (rc != NG_OK) {
         return rc;
     }
@@ -120,9 +133,10 @@ static int checkpoint_day_sort(const void *one, const void *other)
 {
     const struct checkpoint_day *a = one;
     const struct checkpoint_day *b = other;
-    return a->date.len == b->date.len && a->date.len > 0
-               ? memcmp(a->date.data, b->date.data, a->date.len)
-               : (a->date.len > b->date.len) - (a->date.len < b->date.len);
+    if (a->date.len == b->date.len && a->date.len > 0) {
+        return memcmp(a->date.data, b->date.data, a->date.len);
+    }
+    return (a->date.len > b->date.len) - (a->date.len < b->date.len);
 }
 
 /* One line for every event of `from` that `to` has not. */
@@ -135,8 +149,16 @@ static size_t checkpoint_days_missing(struct ng_call *call, struct checkpoint_da
     for (size_t i = 0; i < from->count; i++) {
         if (!checkpoint_events_have(to, &from->list[i])) {
             lines[count].date = memory_text(call, from->list[i].item, "date");
-            lines[count].added = added ? 1 : 0;
-            lines[count++].removed = added ? 0 : 1;
+            if (added) {
+                lines[count].added = 1;
+            } else {
+                lines[count].added = 0;
+            }
+            if (added) {
+                lines[count++].removed = 0;
+            } else {
+                lines[count++].removed = 1;
+            }
         }
     }
     return count;
@@ -149,7 +171,10 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     const struct ng_host *host = call->host;
     struct checkpoint_events lists[2];
     int rc = checkpoint_events_of(call, then, "days", &lists[0]);
-    rc = rc != NG_OK ? rc : checkpoint_events_of(call, now, "days", &lists[1]);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_events_of(call, now, "days", &lists[1]);
     if (rc != NG_OK) {
         return rc;
     }
@@ -217,8 +242,12 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     const struct ng_host *host = call->host;
     struct checkpoint_plan plan = {0};
     struct ng_writer *writer = host->reply_json(call);
-    int rc =
-        writer == NULL ? memory_no_room(call) : checkpoint_plan_make(call, then, now, &plan);
+    int rc;
+    if (writer == NULL) {
+        rc = memory_no_room(call);
+    } else {
+        rc = checkpoint_plan_make(call, then, now, &plan);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -226,7 +255,9 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     memory_put(call, writer, "checkpoint_id", ng_arg_text(call, "checkpoint_id"));
     memory_put(call, writer, "against", against.data == NULL ? ng_str_of("present") : against);
     rc = checkpoint_diff_days(call, writer, then, now);
-    rc = rc != NG_OK ? rc : checkpoint_diff_memories(call, writer, then, now);
+    if (rc == NG_OK) {
+        rc = checkpoint_diff_memories(call, writer, then, now);
+    }
     checkpoint_diff_summary(call, writer, then, now);
     checkpoint_plan_write(call, writer, &plan, CHECKPOINT_TOLD);
     host->json_end(writer);
@@ -244,16 +275,28 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     int rc = checkpoint_get(call, space, ng_arg_text(call, "checkpoint_id"), &json);
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &then);
-    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &then);
     if (rc == NG_OK) {
-        rc = against.data == NULL
-                 ? checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json)
-                 : checkpoint_get(call, space, against, &json);
+        rc = checkpoint_read(call, json, &then);
     }
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &now);
-    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &now);
-    rc = rc != NG_OK ? rc : checkpoint_diff_write(call, against, &then, &now);
+    if (rc == NG_OK) {
+        rc = checkpoint_read_journal(call, &then);
+    }
+    if (rc == NG_OK) {
+        if (against.data == NULL) {
+            rc = checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json);
+        } else {
+            rc = checkpoint_get(call, space, against, &json);
+        }
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_read(call, json, &now);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_read_journal(call, &now);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_diff_write(call, against, &then, &now);
+    }
     if (rc == NG_EINTERNAL && ng_alloc(call, CHECKPOINT_ROOM) == NULL) {
         rc = ng_fail(call, NG_ETOOLARGE,
                      "the journals have more entries than one call can compare; journal.keep "

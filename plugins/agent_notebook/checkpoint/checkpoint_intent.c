@@ -52,7 +52,10 @@ static int checkpoint_intent_read(struct ng_call *call, const struct ng_value *b
         .lease_ms = (int64_t)memory_int(call, body, "lease"),
     };
     *ret = intent;
-    return intent.space.len > 0 && intent.token.len > 0 ? NG_OK : NG_EINVAL;
+    if (intent.space.len > 0 && intent.token.len > 0) {
+        return NG_OK;
+    }
+    return NG_EINVAL;
 }
 
 static int checkpoint_intent_busy(struct ng_call *call, const struct checkpoint_intent *intent)
@@ -81,7 +84,10 @@ static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *pr
         return NG_OK;
     }
     struct ng_str json = checkpoint_intent_json(call, intent);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return memory_no_room(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 struct ng_change checkpoint_intent_change(struct ng_call *call,
@@ -104,8 +110,10 @@ struct ng_change checkpoint_intent_change(struct ng_call *call,
 int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent *intent)
 {
     struct ng_change change = checkpoint_intent_change(call, intent);
-    return change.user == NULL ? memory_no_room(call)
-                               : call->host->change_wait(call, &change, 1);
+    if (change.user == NULL) {
+        return memory_no_room(call);
+    }
+    return call->host->change_wait(call, &change, 1);
 }
 
 int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng_str id)
@@ -119,7 +127,10 @@ int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng
     }
     bool needs = rc == NG_OK && checkpoint_intent_read(call, doc->body, &there) == NG_OK &&
                  (memory_same(there.checkpoint, id) || memory_same(there.previous, id));
-    return needs ? checkpoint_intent_busy(call, &there) : rc;
+    if (!needs) {
+        return rc;
+    }
+    return checkpoint_intent_busy(call, &there);
 }
 
 /* ---- those that are done ---- */
@@ -129,7 +140,10 @@ static int checkpoint_done_write(struct ng_call *call, const struct ng_doc *pres
 {
     (void)present;
     struct ng_str json = checkpoint_intent_json(call, user);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return memory_no_room(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 static struct ng_key checkpoint_done_key(struct ng_str once)
@@ -198,7 +212,10 @@ static int checkpoint_intent_change_hands(struct ng_call *call, const struct ng_
     there.token = taking->intent->token;
     there.lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
     struct ng_str json = checkpoint_intent_json(call, &there);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return memory_no_room(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
@@ -229,8 +246,11 @@ static int checkpoint_intent_row(void *user, const struct ng_doc *row)
     struct ng_call *call = listing->call;
     const struct ng_value *body = NULL;
     struct ng_str json = call->host->format(call, "%.*s", (int)row->json.len, row->json.data);
-    listing->rc =
-        json.data == NULL ? memory_no_room(call) : call->host->json_parse(call, json, &body);
+    if (json.data == NULL) {
+        listing->rc = memory_no_room(call);
+    } else {
+        listing->rc = call->host->json_parse(call, json, &body);
+    }
     if (listing->rc == NG_OK &&
         checkpoint_intent_read(call, body, &listing->list[listing->count]) == NG_OK) {
         listing->count++;
@@ -255,5 +275,8 @@ int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
     int rc = call->host->query(call, &query, checkpoint_intent_row, &listing, NULL);
     *ret = listing.list;
     *ret_count = listing.count;
-    return rc != NG_OK ? rc : listing.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return listing.rc;
 }

@@ -14,9 +14,22 @@ static void checkpoint_next(const struct checkpoint_view *then,
                             const struct checkpoint_view *now, size_t at[2],
                             struct checkpoint_step *ret)
 {
-    const struct checkpoint_entry *old = at[0] < then->count ? &then->entries[at[0]] : NULL;
-    const struct checkpoint_entry *new = at[1] < now->count ? &now->entries[at[1]] : NULL;
-    int order = old == NULL ? 1 : new == NULL ? -1 : checkpoint_order(old, new);
+    const struct checkpoint_entry *old = NULL;
+    if (at[0] < then->count) {
+        old = &then->entries[at[0]];
+    }
+    const struct checkpoint_entry *new = NULL;
+    if (at[1] < now->count) {
+        new = &now->entries[at[1]];
+    }
+    int order;
+    if (old == NULL) {
+        order = 1;
+    } else if (new == NULL) {
+        order = -1;
+    } else {
+        order = checkpoint_order(old, new);
+    }
     memset(ret, 0, sizeof(*ret));
     if (order <= 0) {
         ret->entry = *old;
@@ -25,7 +38,11 @@ static void checkpoint_next(const struct checkpoint_view *then,
     }
     if (order == 0) {
         ret->present = new->version;
-        ret->fate = old->version == new->version ? 0 : CHECKPOINT_MOVED;
+        if (old->version == new->version) {
+            ret->fate = 0;
+        } else {
+            ret->fate = CHECKPOINT_MOVED;
+        }
         at[1]++;
     }
     if (order > 0) {
@@ -134,7 +151,7 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
     uint64_t done = 0;
     for (size_t i = 0; i < plan->count; i++) {
         counts[plan->steps[i].fate]++;
-        done += plan->steps[i].outcome == CHECKPOINT_RESTORED ? 1 : 0;
+        done += plan->steps[i].outcome == CHECKPOINT_RESTORED;
     }
     host->json_name(writer, "notebooks");
     host->json_object(writer);

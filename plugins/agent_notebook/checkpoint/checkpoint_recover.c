@@ -46,9 +46,11 @@ int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
         place[token.len] = '\0';
     }
     pthread_mutex_unlock(&state->lock);
-    return place != NULL ? NG_OK
-                         : ng_fail(call, NG_EBUSY, "%d restores are under way; try again later",
-                                   CHECKPOINT_LIVE_MAX);
+    if (place != NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EBUSY, "%d restores are under way; try again later",
+                   CHECKPOINT_LIVE_MAX);
 }
 
 void checkpoint_live_remove(struct checkpoint_state *state, struct ng_str token)
@@ -87,7 +89,10 @@ static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
 {
     struct checkpoint_state *state = self->checkpoint;
     struct ng_str token = memory_uuid(call);
-    int rc = token.data == NULL ? NG_EINTERNAL : checkpoint_live_add(state, call, token);
+    int rc = NG_EINTERNAL;
+    if (token.data != NULL) {
+        rc = checkpoint_live_add(state, call, token);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -120,10 +125,14 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     for (size_t i = 0; i < count; i++) {
         bool left = checkpoint_is_left(state, call, &intents[i]);
         /* It concerns only who has just come: one that was ready stays so. */
-        *ret_open += checked ? 0 : 1;
+        if (!checked) {
+            *ret_open += 1;
+        }
         if (left) {
             int taken = checkpoint_resume(self, call, &intents[i]);
-            rc = taken == NG_EBUSY ? rc : taken;
+            if (taken != NG_EBUSY) {
+                rc = taken;
+            }
         }
     }
     if (*ret_open == 0) {
@@ -169,7 +178,10 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     }
     struct ng_str owner = call->host->format(call, "%s:%.*s", name, (int)folder.len,
                                              folder.data == NULL ? "" : folder.data);
-    char *copy = owner.data == NULL ? NULL : strndup(owner.data, owner.len);
+    char *copy = NULL;
+    if (owner.data != NULL) {
+        copy = strndup(owner.data, owner.len);
+    }
     if (state == NULL || copy == NULL) {
         free(state);
         free(copy);

@@ -33,10 +33,18 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
     (void)args;
     int rc =
         checkpoint_take_once(call, call->caller->space, ng_arg_text(call, "label"), &id, &json);
-    rc = rc != NG_OK ? rc : host->json_parse(call, json, &body);
-    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc == NG_OK) {
+        rc = host->json_parse(call, json, &body);
+    }
+    struct ng_writer *writer = NULL;
+    if (rc == NG_OK) {
+        writer = host->reply_json(call);
+    }
     if (writer == NULL) {
-        return rc != NG_OK ? rc : memory_no_room(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return memory_no_room(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("kept"));
@@ -109,7 +117,9 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     host->json_array(rows.writer);
     int rc = functions->checkpoint_list(handle, call, call->caller->space, checkpoint_list_row,
                                         &rows);
-    rc = rc != NG_OK ? rc : rows.rc;
+    if (rc == NG_OK) {
+        rc = rows.rc;
+    }
     host->json_end(rows.writer);
     memory_put_int(call, rows.writer, "total", rows.total);
     host->json_end(rows.writer);
@@ -131,13 +141,21 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
         return ng_fail(call, NG_EINVAL, "the journal in use keeps every checkpoint");
     }
     int rc = checkpoint_intent_needs(call, space, id);
-    rc = rc != NG_OK ? rc : functions->checkpoint_delete(handle, call, space, id);
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_delete(handle, call, space, id);
+    }
     if (rc == NG_ENOTFOUND) {
         return checkpoint_not_found(call, space, id);
     }
-    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    struct ng_writer *writer = NULL;
+    if (rc == NG_OK) {
+        writer = host->reply_json(call);
+    }
     if (writer == NULL) {
-        return rc != NG_OK ? rc : memory_no_room(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return memory_no_room(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("deleted"));
@@ -171,7 +189,10 @@ int checkpoint_resource_list(void *self, struct ng_call *call, struct ng_str spa
     struct checkpoint_rows rows = {.call = call, .listing = listing};
     (void)self;
     int rc = functions->checkpoint_list(handle, call, space, checkpoint_resource_row, &rows);
-    return rc != NG_OK ? rc : rows.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return rows.rc;
 }
 
 int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str space,
@@ -181,5 +202,8 @@ int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str spa
     (void)self;
     (void)revision;
     int rc = checkpoint_get(call, space, id, &json);
-    return rc != NG_OK ? rc : ng_reply(call, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, json);
 }

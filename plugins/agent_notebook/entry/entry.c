@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "entry_text.h"
 
 /* Headings named where a section was not found. */
@@ -147,7 +148,7 @@ int entry_no_version(struct ng_call *call, const struct ng_key *key, uint64_t ve
 
 struct ng_str entry_quoted(struct ng_str text)
 {
-    size_t len = text.len < ENTRY_QUOTED_MAX ? text.len : ENTRY_QUOTED_MAX;
+    size_t len = size_min(text.len, ENTRY_QUOTED_MAX);
     while (len > 0 && len < text.len && ((unsigned char)text.data[len] & 0xc0) == 0x80) {
         len--;
     }
@@ -224,11 +225,17 @@ const struct ng_value *entry_member(struct ng_call *call, const struct ng_value 
                                     const char *a, const char *b)
 {
     const struct ng_value *value = call->host->json_get(body, a);
-    return b == NULL ? value : call->host->json_get(value, b);
+    if (b == NULL) {
+        return value;
+    }
+    return call->host->json_get(value, b);
 }
 
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret)
 {
     *ret = doc->body;
-    return doc->body != NULL ? NG_OK : call->host->json_parse(call, doc->json, ret);
+    if (doc->body != NULL) {
+        return NG_OK;
+    }
+    return call->host->json_parse(call, doc->json, ret);
 }

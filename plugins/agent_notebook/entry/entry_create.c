@@ -75,8 +75,14 @@ static int create_change(struct ng_call *call, const struct ng_doc *present,
     draft.bytes = draft.text.len;
     entry_draft_args(call, &draft);
     int rc = call->host->draft_text(next, &draft.text, 1);
-    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
-    return rc != NG_OK ? rc : create_reply(call, &draft);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_draft_store(call, &draft, next);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return create_reply(call, &draft);
 }
 
 int entry_create_run(void *self, struct ng_call *call, struct ng_str args)

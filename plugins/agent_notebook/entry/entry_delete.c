@@ -51,9 +51,18 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
     delete->self = self;
     int rc = entry_key(call, &delete->key);
     /* Read before the hold, so that nothing is loaded within it. */
-    rc = rc != NG_OK ? rc : call->host->get(call, &delete->key, 0, &doc);
-    rc = rc != NG_OK ? rc : read_receipts_flush(delete->self->receipts, call, &delete->key);
-    rc = rc != NG_OK ? rc : read_receipts_lock(delete->self->receipts, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = call->host->get(call, &delete->key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_flush(delete->self->receipts, call, &delete->key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_lock(delete->self->receipts, call);
     if (rc != NG_OK) {
         return rc;
     }

@@ -61,7 +61,11 @@ static struct ng_str memory_uuid_of(struct ng_call *call, struct ng_str hex)
         for (size_t j = 0; j < NG_COUNT(dashes); j++) {
             dash = dash || dashes[j] == i;
         }
-        text[i] = dash ? '-' : hex.data[at++];
+        if (dash) {
+            text[i] = '-';
+        } else {
+            text[i] = hex.data[at++];
+        }
     }
     text[14] = '4';                             /* version: random */
     text[19] = "89ab"[(hex.data[16] >> 1) & 3]; /* variant */
@@ -258,7 +262,10 @@ uint64_t memory_int(struct ng_call *call, const struct ng_value *body, const cha
 {
     int64_t number = 0;
     (void)call->host->json_integer(call->host->json_get(body, name), &number);
-    return number < 0 ? 0 : (uint64_t)number;
+    if (number < 0) {
+        return 0;
+    }
+    return (uint64_t)number;
 }
 
 static void memory_write_reference(struct ng_call *call, struct ng_writer *writer,

@@ -38,7 +38,10 @@ static int memory_log_event(struct ng_call *call, struct memory_logging *logging
     }
     host->json_end(writer);
     logging->event = host->json_result(writer);
-    return logging->event.data == NULL ? memory_no_room(call) : NG_OK;
+    if (logging->event.data != NULL) {
+        return NG_OK;
+    }
+    return memory_no_room(call);
 }
 
 static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
@@ -99,7 +102,11 @@ int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
     }
     logging->now_ms = call->host->now_ms();
     logging->id = memory_id(call);
-    rc = logging->id.data == NULL ? NG_EINTERNAL : memory_log_event(call, logging);
+    if (logging->id.data == NULL) {
+        rc = NG_EINTERNAL;
+    } else {
+        rc = memory_log_event(call, logging);
+    }
     struct ng_change change = {
         .size = sizeof(change),
         .key = {ng_str_of(MEMORY_COLLECTION), call->caller->space, call->caller->agent},
@@ -107,5 +114,8 @@ int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
         .user = logging,
         .action = "logged",
     };
-    return rc != NG_OK ? rc : ng_change_one(call, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_change_one(call, &change);
 }

@@ -69,9 +69,18 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
                              since);
     }
     int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
-    rc = rc != NG_OK ? rc : memory_flush(call, &backlog);
-    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "results");
-    rc = rc != NG_OK ? rc : journal->recall(handle, call, &recall, memory_row, &rows, &engine);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_flush(call, &backlog);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_rows_begin(call, &rows, "results");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal->recall(handle, call, &recall, memory_row, &rows, &engine);
     if (rc != NG_OK) {
         return rc;
     }
@@ -106,11 +115,18 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
     }
     /* The one that "today" is: it may end meanwhile. */
-    timeline.date = timeline.date.data != NULL ? timeline.date
-                                               : call->host->day(call, call->host->now_ms());
+    if (timeline.date.data == NULL) {
+        timeline.date = call->host->day(call, call->host->now_ms());
+    }
     int rc = memory_flush(call, &backlog);
-    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "events");
-    rc = rc != NG_OK ? rc : journal->timeline(handle, call, &timeline, memory_row, &rows);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_rows_begin(call, &rows, "events");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal->timeline(handle, call, &timeline, memory_row, &rows);
     if (rc != NG_OK) {
         return rc;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_summary.c - memory_summary, and the prompt memory_context: the long-term summary with
  * the latest of the day, for an agent's context. */
+#include "core/base/minmax.h"
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -40,18 +41,18 @@ int memory_summary_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     if (mode.data != NULL && memory_is(mode, "set") != (text.data != NULL)) {
-        return text.data == NULL
-                   ? entry_invalid(call, "/text",
-                                   ng_str_of("the new summary, as `mode` is set"),
-                                   ng_str_of("nothing"))
-                   : entry_invalid(call, "/mode", ng_str_of("set with `text`, or no `text`"),
-                                   mode);
+        if (text.data == NULL) {
+            return entry_invalid(call, "/text", ng_str_of("the new summary, as `mode` is set"),
+                                 ng_str_of("nothing"));
+        }
+        return entry_invalid(call, "/mode", ng_str_of("set with `text`, or no `text`"), mode);
     }
     if (text.data == NULL) {
         int rc = journal->summary(handle, call, call->caller->space, &text);
-        return rc != NG_OK
-                   ? rc
-                   : memory_summary_reply(call, text, text.data == NULL ? "none" : "read");
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return memory_summary_reply(call, text, text.data == NULL ? "none" : "read");
     }
     if (text.len > MEMORY_SUMMARY_MAX) {
         return ng_fail(call, NG_ETOOLARGE,
@@ -59,7 +60,10 @@ int memory_summary_run(void *self, struct ng_call *call, struct ng_str args)
                        text.len, MEMORY_SUMMARY_MAX);
     }
     int rc = journal->set_summary(handle, call, call->caller->space, text);
-    return rc != NG_OK ? rc : memory_summary_reply(call, text, "set");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return memory_summary_reply(call, text, "set");
 }
 
 /* ---- the prompt ---- */
@@ -82,7 +86,11 @@ static struct ng_str memory_context_text(struct ng_call *call, struct ng_str tex
     struct ng_str cut = memory_cut(text, MEMORY_CONTEXT_LINE);
     char *line = ng_alloc(call, cut.len + 1);
     for (size_t i = 0; line != NULL && i < cut.len; i++) {
-        line[i] = (unsigned char)cut.data[i] < ' ' ? ' ' : cut.data[i];
+        if ((unsigned char)cut.data[i] < ' ') {
+            line[i] = ' ';
+        } else {
+            line[i] = cut.data[i];
+        }
     }
     return (struct ng_str){line == NULL ? "" : line, line == NULL ? 0 : cut.len};
 }
@@ -116,7 +124,11 @@ static int memory_context_row(void *user, const struct ng_entry *entry)
     struct ng_call *call = context->call;
     struct ng_str line = memory_context_line(call, entry);
     if (line.data == NULL || context->count == context->room) {
-        context->rc = line.data == NULL ? memory_no_room(call) : NG_OK;
+        if (line.data == NULL) {
+            context->rc = memory_no_room(call);
+        } else {
+            context->rc = NG_OK;
+        }
         return 1;
     }
     context->lines[context->count++] = line;
@@ -133,9 +145,11 @@ static int memory_context_space(struct ng_call *call, struct ng_str *ret)
         may = may || memory_same(caller->spaces[i], space);
     }
     *ret = space;
-    return may ? NG_OK
-               : ng_fail(call, NG_EFORBIDDEN, "the key does not allow the space '%.*s'",
-                         (int)space.len, space.data);
+    if (may) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EFORBIDDEN, "the key does not allow the space '%.*s'",
+                   (int)space.len, space.data);
 }
 
 static uint32_t memory_context_rows(struct ng_str text)
@@ -143,9 +157,12 @@ static uint32_t memory_context_rows(struct ng_str text)
     uint32_t rows = 0;
     for (size_t i = 0; i < text.len && text.data[i] >= '0' && text.data[i] <= '9'; i++) {
         rows = rows * 10 + (uint32_t)(text.data[i] - '0');
-        rows = rows > MEMORY_CONTEXT_ROWS_MAX ? MEMORY_CONTEXT_ROWS_MAX : rows;
+        rows = u32_min(rows, MEMORY_CONTEXT_ROWS_MAX);
     }
-    return rows == 0 ? MEMORY_CONTEXT_ROWS : rows;
+    if (rows != 0) {
+        return rows;
+    }
+    return MEMORY_CONTEXT_ROWS;
 }
 
 int memory_context_get(void *self, struct ng_call *call, struct ng_str args)
@@ -166,19 +183,33 @@ int memory_context_get(void *self, struct ng_call *call, struct ng_str args)
     int rc = context.lines == NULL ? memory_no_room(call)
                                    : memory_context_space(call, &timeline.space);
     uint64_t backlog = 0;
-    rc = rc != NG_OK ? rc : memory_flush(call, &backlog);
-    rc = rc != NG_OK ? rc : journal->summary(handle, call, timeline.space, &summary);
-    rc = rc != NG_OK ? rc
-                     : journal->timeline(handle, call, &timeline, memory_context_row, &context);
-    rc = rc != NG_OK ? rc : context.rc;
+    if (rc == NG_OK) {
+        rc = memory_flush(call, &backlog);
+    }
+    if (rc == NG_OK) {
+        rc = journal->summary(handle, call, timeline.space, &summary);
+    }
+    if (rc == NG_OK) {
+        rc = journal->timeline(handle, call, &timeline, memory_context_row, &context);
+    }
+    if (rc == NG_OK) {
+        rc = context.rc;
+    }
     struct ng_str *pieces =
         rc != NG_OK ? NULL : ng_alloc(call, (context.count + 4) * sizeof(*pieces));
     if (pieces == NULL) {
-        return rc != NG_OK ? rc : memory_no_room(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return memory_no_room(call);
     }
     size_t count = 0;
     pieces[count++] = ng_str_of("# What is known\n\n");
-    pieces[count++] = summary.len > 0 ? summary : ng_str_of("There is no summary yet.");
+    if (summary.len > 0) {
+        pieces[count++] = summary;
+    } else {
+        pieces[count++] = ng_str_of("There is no summary yet.");
+    }
     pieces[count++] = ng_str_of(context.count > 0 ? "\n\n# Today, the latest last\n\n"
                                                   : "\n\nNothing was logged today.\n");
     for (size_t i = context.count; i > 0; i--) {
