@@ -3,6 +3,8 @@
 #include "checkpoint.h"
 
 #include "core/base/minmax.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static int checkpoint_row(void *user, const struct ng_doc *row)
     host->json_object(making->writer);
     memory_put(making->call, making->writer, "collection", ng_str_of(making->collection));
     memory_put(making->call, making->writer, "id", row->key.id);
-    memory_put_int(making->call, making->writer, "version", row->revision);
+    entry_put_int(making->call, making->writer, "version", row->revision);
     host->json_end(making->writer);
     making->last_seq = row->created_seq;
     making->entries++;
@@ -102,20 +104,20 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
     struct ng_writer *writer = making.writer;
     if (writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
     memory_put(call, writer, "checkpoint_id", id);
     memory_put(call, writer, "label", label);
-    memory_put(call, writer, "created_at", memory_time(call, host->now_ms()));
+    memory_put(call, writer, "created_at", entry_time(call, host->now_ms()));
     memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
     if (dump.data != NULL) {
         struct ng_str summary = checkpoint_text_member(dump, "summary");
-        memory_put_int(call, writer, "daily_entries",
-                       checkpoint_text_count(checkpoint_text_member(dump, "days")));
-        memory_put_int(call, writer, "memories",
-                       checkpoint_text_count(checkpoint_text_member(dump, "memories")));
+        entry_put_int(call, writer, "daily_entries",
+                      checkpoint_text_count(checkpoint_text_member(dump, "days")));
+        entry_put_int(call, writer, "memories",
+                      checkpoint_text_count(checkpoint_text_member(dump, "memories")));
         host->json_name(writer, "has_summary");
         host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
     } else {
@@ -126,7 +128,7 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     host->json_array(writer);
     int rc = checkpoint_entries(&making, space);
     host->json_end(writer);
-    memory_put_int(call, writer, "notebooks", making.entries);
+    entry_put_int(call, writer, "notebooks", making.entries);
     host->json_end(writer);
     if (rc == NG_OK) {
         *ret_head = host->json_result(writer);
@@ -182,7 +184,7 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
         call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
                            (int)id.len, id.data);
     if (kept.data == NULL) {
-        rc = memory_no_room(call);
+        rc = entry_no_memory(call);
     } else {
         rc = checkpoint_join(call, head, kept, &json);
     }
@@ -236,7 +238,7 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
         }
     } else if (rc == NG_OK) {
         rc = call->host->json_parse(call, json, &body);
-        if (rc == NG_OK && memory_time_read(memory_text(call, body, "created_at"), &made_ms) &&
+        if (rc == NG_OK && entry_time_read(memory_text(call, body, "created_at"), &made_ms) &&
             made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
             return checkpoint_take(call, space, label, ret_id, ret_json);
         }
@@ -255,7 +257,7 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
 
 struct checkpoint_near {
     struct ng_str wanted;
-    char best[MEMORY_UUID_SIZE];
+    char best[UUID_SIZE];
     size_t same;
 };
 
@@ -317,7 +319,7 @@ static unsigned checkpoint_collection(struct ng_str name)
 {
     unsigned found = ENTRY_COLLECTIONS;
     for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
-        if (memory_is(name, entry_collections[i])) {
+        if (str_is(name, entry_collections[i])) {
             found = i;
         }
     }
@@ -357,9 +359,8 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     const struct ng_value *entries = NULL;
     struct checkpoint_view view = {.text = checkpoint_text_member(json, "journal")};
     struct ng_str list = checkpoint_text_member(json, "entries");
-    bool ours =
-        memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
-        view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
+    bool ours = str_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
+                view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
     int rc = NG_EINVAL;
     if (ours) {
         rc = host->json_parse(call, list, &entries);
@@ -372,11 +373,11 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
                        "this checkpoint is not of the form " CHECKPOINT_FORMAT
                        ": another program wrote it");
     }
-    view.aside = memory_is(checkpoint_text_member(view.text, "format"),
-                           "\"" CHECKPOINT_KEPT_FORMAT "\"");
+    view.aside =
+        str_is(checkpoint_text_member(view.text, "format"), "\"" CHECKPOINT_KEPT_FORMAT "\"");
     view.entries = ng_alloc(call, (host->json_count(entries) + 1) * sizeof(*view.entries));
     if (view.entries == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     for (const struct ng_value *item = host->json_first(entries); item != NULL;
          item = host->json_next(item)) {

@@ -3,6 +3,8 @@
  * another one. */
 #include "checkpoint.h"
 #include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ static int checkpoint_events_of(struct ng_call *call, const struct checkpoint_vi
     ret->count = 0;
     ret->list = ng_alloc(call, (host->json_count(array) + 1) * sizeof(*ret->list));
     if (ret->list == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     for (const struct ng_value *item = host->json_first(array); item != NULL;
          item = host->json_next(item)) {
@@ -89,7 +91,7 @@ static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writ
         host->json_object(writer);
         memory_put(call, writer, "memory_id", from->list[i].id);
         memory_put(call, writer, "content",
-                   memory_cut(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
+                   utf8_cut_count(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
         memory_put(call, writer, "source", memory_text(call, item, "source"));
         memory_put(call, writer, "agent", memory_agent(call, memory_text(call, item, "agent")));
         host->json_end(writer);
@@ -116,8 +118,8 @@ static int checkpoint_diff_memories(struct ng_call *call, struct ng_writer *writ
     call->host->json_object(writer);
     uint64_t added = checkpoint_memories_missing(call, writer, "added", &new, &old);
     uint64_t removed = checkpoint_memories_missing(call, writer, "removed", &old, &new);
-    memory_put_int(call, writer, "added_count", added);
-    memory_put_int(call, writer, "removed_count", removed);
+    entry_put_int(call, writer, "added_count", added);
+    entry_put_int(call, writer, "removed_count", removed);
     call->host->json_end(writer);
     return NG_OK;
 }
@@ -181,7 +183,7 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     struct checkpoint_day *lines =
         ng_alloc(call, (lists[0].count + lists[1].count + 1) * sizeof(*lines));
     if (lines == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     size_t count = checkpoint_days_missing(call, lines, 0, true, lists);
     count = checkpoint_days_missing(call, lines, count, false, lists);
@@ -190,14 +192,14 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     host->json_array(writer);
     for (size_t i = 0, days = 0; i < count && days < CHECKPOINT_DAYS_MAX; days++) {
         struct checkpoint_day day = lines[i++];
-        while (i < count && memory_same(lines[i].date, day.date)) {
+        while (i < count && str_equal(lines[i].date, day.date)) {
             day.added += lines[i].added;
             day.removed += lines[i++].removed;
         }
         host->json_object(writer);
         memory_put(call, writer, "date", day.date);
-        memory_put_int(call, writer, "added", day.added);
-        memory_put_int(call, writer, "removed", day.removed);
+        entry_put_int(call, writer, "added", day.added);
+        entry_put_int(call, writer, "removed", day.removed);
         host->json_end(writer);
     }
     host->json_end(writer);
@@ -223,7 +225,7 @@ static void checkpoint_diff_summary(struct ng_call *call, struct ng_writer *writ
 {
     struct ng_str before = memory_text(call, then->journal, "summary");
     struct ng_str after = memory_text(call, now->journal, "summary");
-    bool same = memory_same(before, after) && (before.data == NULL) == (after.data == NULL);
+    bool same = str_equal(before, after) && (before.data == NULL) == (after.data == NULL);
     call->host->json_name(writer, "summary");
     call->host->json_object(writer);
     call->host->json_name(writer, "changed");
@@ -244,7 +246,7 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     struct ng_writer *writer = host->reply_json(call);
     int rc;
     if (writer == NULL) {
-        rc = memory_no_room(call);
+        rc = entry_no_memory(call);
     } else {
         rc = checkpoint_plan_make(call, then, now, &plan);
     }

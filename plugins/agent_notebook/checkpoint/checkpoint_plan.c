@@ -89,7 +89,7 @@ int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *the
     plan.texts = malloc(bytes + 1);
     if (plan.steps == NULL || plan.texts == NULL) {
         checkpoint_plan_free(&plan);
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     checkpoint_walk(then, now, &plan, &bytes);
     *ret = plan;
@@ -129,16 +129,16 @@ static void checkpoint_step_write(struct ng_call *call, struct ng_writer *writer
                ng_str_of(entry_collections[step->entry.collection]));
     memory_put(call, writer, "since", ng_str_of(fates[step->fate]));
     if (step->fate != CHECKPOINT_MADE) {
-        memory_put_int(call, writer, "checkpoint_version", step->entry.version);
+        entry_put_int(call, writer, "checkpoint_version", step->entry.version);
     }
     if (step->present > 0) {
-        memory_put_int(call, writer, "version", step->present);
+        entry_put_int(call, writer, "version", step->present);
     }
     if (tell != CHECKPOINT_TOLD) {
         memory_put(call, writer, "outcome", ng_str_of(checkpoint_outcome_name(step)));
     }
     if (step->made > 0) {
-        memory_put_int(call, writer, "new_version", step->made);
+        entry_put_int(call, writer, "new_version", step->made);
     }
     call->host->json_end(writer);
 }
@@ -155,11 +155,11 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
     }
     host->json_name(writer, "notebooks");
     host->json_object(writer);
-    memory_put_int(call, writer, "updated", counts[CHECKPOINT_MOVED]);
-    memory_put_int(call, writer, "deleted", counts[CHECKPOINT_DELETED]);
-    memory_put_int(call, writer, "created", counts[CHECKPOINT_MADE]);
+    entry_put_int(call, writer, "updated", counts[CHECKPOINT_MOVED]);
+    entry_put_int(call, writer, "deleted", counts[CHECKPOINT_DELETED]);
+    entry_put_int(call, writer, "created", counts[CHECKPOINT_MADE]);
     if (tell == CHECKPOINT_BACK) {
-        memory_put_int(call, writer, "restored", done);
+        entry_put_int(call, writer, "restored", done);
     }
     host->json_name(writer, "moved");
     host->json_array(writer);

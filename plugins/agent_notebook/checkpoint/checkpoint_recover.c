@@ -2,6 +2,8 @@
 /* checkpoint_recover.c - restores that were cut off: found at the start, or when /readyz is
  * asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,8 +17,8 @@ struct checkpoint_state {
     char *owner; /* MACHINE:DATA_DIR, which one process at a time has */
     pthread_mutex_t lock;
     /* Under the lock: */
-    char live[CHECKPOINT_LIVE_MAX][MEMORY_UUID_SIZE]; /* tokens of runs; "": free */
-    bool checked; /* since the start all was finished once */
+    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of runs; "": free */
+    bool checked;                              /* since the start all was finished once */
 };
 
 struct ng_str checkpoint_owner(const struct checkpoint_state *state)
@@ -29,7 +31,7 @@ struct ng_str checkpoint_owner(const struct checkpoint_state *state)
 static char *checkpoint_live_find(struct checkpoint_state *state, struct ng_str token)
 {
     for (size_t i = 0; i < CHECKPOINT_LIVE_MAX; i++) {
-        if (memory_is(token, state->live[i])) {
+        if (str_is(token, state->live[i])) {
             return state->live[i];
         }
     }
@@ -41,7 +43,7 @@ int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
 {
     pthread_mutex_lock(&state->lock);
     char *place = checkpoint_live_find(state, ng_str_of(""));
-    if (place != NULL && token.len == MEMORY_UUID_SIZE - 1) {
+    if (place != NULL && token.len == UUID_SIZE - 1) {
         memcpy(place, token.data, token.len);
         place[token.len] = '\0';
     }
@@ -81,7 +83,7 @@ static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *c
     if (checkpoint_is_live(state, intent->token)) {
         return false;
     }
-    return memory_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
+    return str_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
 }
 
 static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
@@ -185,7 +187,7 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     if (state == NULL || copy == NULL) {
         free(state);
         free(copy);
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     state->owner = copy;
     pthread_mutex_init(&state->lock, NULL);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "entry/entry.h"
 
 /* Entries in one step: with the record of the restore they are one commit. Some less than a
  * change may touch, as each is a lock that is held, and tools that watch locks count them. */
@@ -47,7 +46,7 @@ static int checkpoint_job_answer(const struct checkpoint_job *job)
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("restored"));
@@ -138,7 +137,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                    intent->owner.len + intent->token.len + intent->once.len;
     struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
     if (job == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     char *at = job->names;
     job->self = self;
@@ -155,7 +154,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
         job->caller = call;
         job->deferred = call->host->defer(call);
         if (job->deferred == NULL) {
-            rc = memory_no_room(call);
+            rc = entry_no_memory(call);
         } else {
             rc = NG_OK;
         }
@@ -205,7 +204,7 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
     job->intent.phase = phase;
     struct ng_change change = checkpoint_intent_change(call, &job->intent);
     if (change.user == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     return call->host->change_wait(call, &change, 1);
 }
@@ -237,7 +236,7 @@ static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *cal
         changes[count++] = checkpoint_done_change(call, &job->intent);
     }
     if (changes[0].user == NULL || changes[count - 1].user == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     return call->host->change_wait(call, changes, count);
 }
@@ -323,7 +322,7 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
     size_t count = 0;
     int rc = NG_OK;
     if (backs == NULL || changes == NULL) {
-        rc = memory_no_room(call);
+        rc = entry_no_memory(call);
     }
     while (rc == NG_OK && job->next < job->plan.count && count < CHECKPOINT_STEP_ENTRIES &&
            bytes < CHECKPOINT_STEP_BYTES) {
@@ -349,7 +348,7 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
     }
     changes[count] = checkpoint_intent_change(call, &job->intent);
     if (changes[count].user == NULL) {
-        rc = memory_no_room(call);
+        rc = entry_no_memory(call);
     } else {
         rc = call->host->change_wait(call, changes, count + 1);
     }

@@ -2,6 +2,7 @@
 /* checkpoint_tools.c - checkpoint_snapshot, checkpoint_list and checkpoint_delete, and
  * checkpoints as resources. */
 #include "checkpoint.h"
+#include "core/base/str.h"
 
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void checkpoint_head_write(struct ng_call *call, struct ng_writer *writer
          member = host->json_next(member)) {
         enum ng_type type = host->json_type(member);
         if (type != NG_TYPE_ARRAY && type != NG_TYPE_OBJECT &&
-            !memory_is(host->json_key(member), "format")) {
+            !str_is(host->json_key(member), "format")) {
             host->json_name_str(writer, host->json_key(member));
             host->json_copy(writer, member);
         }
@@ -44,12 +45,12 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
         if (rc != NG_OK) {
             return rc;
         }
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("kept"));
     checkpoint_head_write(call, writer, body);
-    memory_put_int(call, writer, "bytes", json.len);
+    entry_put_int(call, writer, "bytes", json.len);
     host->json_end(writer);
     return NG_OK;
 }
@@ -69,7 +70,7 @@ static int checkpoint_row_body(struct ng_call *call, const struct ng_doc *row,
 {
     char *copy = ng_alloc(call, row->json.len + 1);
     if (copy == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     memcpy(copy, row->json.data, row->json.len);
     struct ng_str json = {copy, row->json.len};
@@ -110,7 +111,7 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     if (rows.writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(rows.writer);
     host->json_name(rows.writer, "checkpoints");
@@ -121,7 +122,7 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
         rc = rows.rc;
     }
     host->json_end(rows.writer);
-    memory_put_int(call, rows.writer, "total", rows.total);
+    entry_put_int(call, rows.writer, "total", rows.total);
     host->json_end(rows.writer);
     return rc;
 }
@@ -155,7 +156,7 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
         if (rc != NG_OK) {
             return rc;
         }
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("deleted"));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/diff.h"
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -68,7 +69,7 @@ static bool diff_member_differs(struct ng_call *call, const struct ng_value *a,
     }
     host->json_copy(left, a);
     host->json_copy(right, b);
-    return !entry_same(host->json_result(left), host->json_result(right));
+    return !str_equal(host->json_result(left), host->json_result(right));
 }
 
 /* The names of what differs beside the text. */

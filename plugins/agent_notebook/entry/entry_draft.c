@@ -3,6 +3,7 @@
  * from it (summary, word count, sections, history), and its event. */
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_text.h"
 
@@ -147,11 +148,11 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
                      unsigned collection)
 {
     struct ng_str title = ng_arg_text(call, "title");
-    if (entry_longer(title, self->max_title)) {
+    if (utf8_count(title) > self->max_title) {
         return entry_invalid(
             call, "/title",
             call->host->format(call, "at most %u characters", (unsigned)self->max_title),
-            call->host->format(call, "%zu", entry_count_chars(title)));
+            call->host->format(call, "%zu", utf8_count(title)));
     }
     int rc = check_tags(self, call);
     if (rc != NG_OK) {
@@ -164,7 +165,7 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
 
 static int draft_make_summary(struct ng_call *call, struct entry_draft *draft)
 {
-    struct ng_str head = {draft->text.data, entry_chars(draft->text, ENTRY_SUMMARY_CHARS)};
+    struct ng_str head = utf8_cut_count(draft->text, ENTRY_SUMMARY_CHARS);
     bool cut = head.len < draft->text.len;
     struct ng_str trimmed = entry_trim(head);
     size_t len = trimmed.len + (cut ? 3 : 0);
@@ -333,8 +334,7 @@ void entry_event(struct ng_call *call, struct ng_draft *next, const struct entry
     if (writer == NULL) {
         return;
     }
-    struct ng_str summary = {draft->summary.data,
-                             entry_chars(draft->summary, ENTRY_SUMMARY_CHARS)};
+    struct ng_str summary = utf8_cut_count(draft->summary, ENTRY_SUMMARY_CHARS);
     host->json_object(writer);
     entry_put(call, writer, "title", draft->title);
     entry_put(call, writer, "summary", summary);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "entry_text.h"
 
 /* Lines named where an edit failed. */
@@ -138,7 +139,7 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
 {
     struct ng_str line = edit_first_line(old);
     struct ng_str shown = entry_quoted(old);
-    size_t found = entry_find(text, line, 0);
+    size_t found = str_find(text, line, 0);
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
                   "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
                   "changed",
@@ -154,7 +155,7 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
     struct ng_writer *writer = edit_details(call, draft, index, old);
     for (int i = 0; writer != NULL && found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, found);
-        found = entry_find(text, line, found + line.len);
+        found = str_find(text, line, found + line.len);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_NO_MATCH;
@@ -164,21 +165,21 @@ static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
                           struct ng_str text, size_t index, struct ng_str old)
 {
     struct ng_str shown = entry_quoted(old);
-    size_t first = entry_find(text, old, 0);
-    size_t second = entry_find(text, old, first + 1);
+    size_t first = str_find(text, old, 0);
+    size_t second = str_find(text, old, first + 1);
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
                   "edit %zu: the text to replace is there more than once (lines %llu, "
                   "%llu%s): '%.*s%s'; nothing was changed",
                   index + 1, (unsigned long long)entry_line_of(text, first),
                   (unsigned long long)entry_line_of(text, second),
-                  entry_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
+                  str_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
                   shown.data, shown.len < old.len ? "..." : "");
     call->host->hint(call, "Add text around it to old_str until it is there only once.");
     struct ng_writer *writer = edit_details(call, draft, index, old);
     size_t at = first;
     for (int i = 0; writer != NULL && at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, at);
-        at = entry_find(text, old, at + 1);
+        at = str_find(text, old, at + 1);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
@@ -192,11 +193,11 @@ static int edit_one(struct ng_call *call, const struct entry_draft *draft,
     const struct ng_host *host = call->host;
     struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
     struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-    size_t at = entry_find(edit_str(text), old, 0);
+    size_t at = str_find(edit_str(text), old, 0);
     if (at == SIZE_MAX) {
         return edit_no_match(call, draft, edit_str(text), index, old);
     }
-    if (entry_find(edit_str(text), old, at + 1) != SIZE_MAX) {
+    if (str_find(edit_str(text), old, at + 1) != SIZE_MAX) {
         return edit_ambiguous(call, draft, edit_str(text), index, old);
     }
     if (edit_splice(text, at, old.len, new)) {

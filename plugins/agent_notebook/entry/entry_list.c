@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -112,7 +113,7 @@ static int list_filters(struct list *list)
         list_term_agent(list, ng_arg_text(call, "created_by"));
     }
     if (since.data != NULL) {
-        if (!entry_time_parse(since, &ms)) {
+        if (!entry_time_read(since, &ms)) {
             return entry_invalid(call, "/updated_since",
                                  ng_str_of("a date or time as 2026-02-16 or "
                                            "2026-02-16T10:30:00Z"),
@@ -303,7 +304,7 @@ static int list_body_row(void *user, const struct ng_doc *row)
     struct ng_str json;
     for (size_t i = 0; i < list->count; i++) {
         struct list_hit *hit = &list->hits[i];
-        if (hit->collection != list->collection || !entry_same(hit->id, row->key.id)) {
+        if (hit->collection != list->collection || !str_equal(hit->id, row->key.id)) {
             continue;
         }
         /* The row is lent for this call of ours only. */

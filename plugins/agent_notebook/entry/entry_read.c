@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_read.c - notebook_read: an entry as it is or was, whole, one section, or some lines. */
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_text.h"
 #include "entry_tools.h"
@@ -102,8 +103,8 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
 /* What the seed's document has; parts of one come without what is long. */
 static bool read_shows(struct ng_str member, bool partly)
 {
-    bool own = entry_is(member, "summary_given") || entry_is(member, "sections_given");
-    return !own && !entry_is(member, "history") && !(partly && entry_is(member, "sections"));
+    bool own = str_is(member, "summary_given") || str_is(member, "sections_given");
+    return !own && !str_is(member, "history") && !(partly && str_is(member, "sections"));
 }
 
 /* The last of it; see ENTRY_HISTORY_SLACK. */
@@ -142,7 +143,7 @@ static int read_reply(struct ng_call *call, const struct ng_doc *doc,
             host->json_name_str(writer, name);
             host->json_copy(writer, member);
         }
-        if (entry_is(name, "title")) {
+        if (str_is(name, "title")) {
             read_put_text(call, writer, entry_collection(doc->key.collection), part);
         }
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 /* The white space that parts words is what Python's str.split() parts at, which counted the
  * words of entries before there was this gateway. */
 static bool space_code(uint32_t code)
@@ -62,40 +64,12 @@ uint64_t entry_words(struct ng_str text)
     return words;
 }
 
-size_t entry_chars(struct ng_str text, size_t chars)
-{
-    size_t at = 0;
-    size_t seen = 0;
-    while (at < text.len) {
-        bool begins = ((unsigned char)text.data[at] & 0xc0) != 0x80;
-        if (begins && seen++ == chars) {
-            break;
-        }
-        at++;
-    }
-    return at;
-}
-
-size_t entry_count_chars(struct ng_str text)
-{
-    size_t count = 0;
-    for (size_t at = 0; at < text.len; at++) {
-        count += ((unsigned char)text.data[at] & 0xc0) != 0x80;
-    }
-    return count;
-}
-
-bool entry_longer(struct ng_str text, size_t chars)
-{
-    return entry_chars(text, chars) < text.len;
-}
-
 /* Bytes of the white space that ends before `end`. */
 static size_t space_before(struct ng_str text, size_t end)
 {
     for (size_t bytes = 1; bytes <= 3 && bytes <= end; bytes++) {
         struct ng_str head = {text.data, end};
-        if (((unsigned char)text.data[end - bytes] & 0xc0) != 0x80) {
+        if (utf8_is_start(text.data[end - bytes])) {
             if (entry_space(head, end - bytes) == bytes) {
                 return bytes;
             }
@@ -151,16 +125,4 @@ uint64_t entry_line_of(struct ng_str text, size_t at)
         from = (size_t)(end - text.data) + 1;
     }
     return line;
-}
-
-size_t entry_find(struct ng_str text, struct ng_str part, size_t from)
-{
-    if (part.len == 0 || from > text.len || text.len - from < part.len) {
-        return SIZE_MAX;
-    }
-    const char *found = memmem(text.data + from, text.len - from, part.data, part.len);
-    if (found == NULL) {
-        return SIZE_MAX;
-    }
-    return (size_t)(found - text.data);
 }

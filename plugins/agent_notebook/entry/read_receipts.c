@@ -19,6 +19,7 @@
 #include "core/base/minmax.h"
 #include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_text.h"
 
@@ -129,8 +130,7 @@ static struct ng_str receipt_data(struct ng_call *call, const struct read_receip
     entry_put(call, writer, "id", from->key.id);
     host->json_end(writer);
     entry_put(call, writer, "title", from->title);
-    entry_put(call, writer, "summary",
-              str_make(from->summary.data, entry_chars(from->summary, ENTRY_SUMMARY_CHARS)));
+    entry_put(call, writer, "summary", utf8_cut_count(from->summary, ENTRY_SUMMARY_CHARS));
     entry_put(call, writer, "status", from->status);
     entry_put_int(call, writer, "version", from->version);
     entry_put(call, writer, "source", ng_str_of("notebook"));

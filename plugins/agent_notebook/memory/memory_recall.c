@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_recall.c - memory_recall and memory_timeline: what the journal knows, by words or by
  * day. */
+#include "core/base/rfc3339.h"
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -28,7 +29,7 @@ static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, con
     rows->call = call;
     rows->writer = call->host->reply_json(call);
     if (rows->writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     call->host->json_object(rows->writer);
     call->host->json_name(rows->writer, name);
@@ -39,9 +40,9 @@ static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, con
 static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
 {
     rows->call->host->json_end(rows->writer);
-    memory_put_int(rows->call, rows->writer, "count", rows->count);
+    entry_put_int(rows->call, rows->writer, "count", rows->count);
     if (backlog > 0) {
-        memory_put_int(rows->call, rows->writer, "backlog", backlog);
+        entry_put_int(rows->call, rows->writer, "backlog", backlog);
     }
 }
 
@@ -90,9 +91,6 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     return NG_OK;
 }
 
-/* YYYY-MM-DD */
-#define MEMORY_DAY_LEN 10
-
 int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
 {
     void *handle = NULL;
@@ -107,11 +105,9 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
     };
-    int64_t day_ms = 0;
     (void)self;
     (void)args;
-    if (timeline.date.data != NULL &&
-        (timeline.date.len != MEMORY_DAY_LEN || !memory_time_read(timeline.date, &day_ms))) {
+    if (timeline.date.data != NULL && !rfc3339_is_day(timeline.date)) {
         return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
     }
     /* The one that "today" is: it may end meanwhile. */
