@@ -10,12 +10,12 @@
 #ifndef NOTEGATE_CORE_FILES_STATE_H
 #define NOTEGATE_CORE_FILES_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/lock.h"
 #include "core/call/pool.h"
 #include "core/store/store.h"
 #include "files.h"
@@ -110,11 +110,11 @@ struct file_lock;
 struct files {
     struct store *store;
     atomic_bool unrecovered; /* the database was away at the start */
-    pthread_mutex_t roots_lock;
+    struct lock roots_lock;
     struct file_roots *roots;
     struct file_folder *folders; /* of the thread that changes roots */
     size_t folder_count;
-    pthread_mutex_t locks_lock;
+    struct lock locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 

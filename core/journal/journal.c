@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/module/abi_size.h"
 #include "journal_delivery.h"
@@ -40,7 +41,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
         return rc;
     }
     rc = NG_PENDING;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t ticket = ++front->flush_asked;
     uint64_t failures = front->failures;
     pthread_cond_signal(&front->wake);
@@ -61,7 +62,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
                                           (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
         }
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return rc;
 }
 
@@ -204,10 +205,10 @@ static int front_health(void *user, struct ng_call *call)
 
 static bool front_is_idle(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool idle = front->backlog <= 0 && front->cursor >= front->wanted &&
                 (front->counted || front->cursor >= front->opened);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return idle;
 }
 
@@ -308,17 +309,17 @@ const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_
 
 int64_t journal_backlog(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     int64_t backlog = front->backlog < 0 ? 0 : front->backlog;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return backlog;
 }
 
 bool journal_degraded(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool degraded = front->degraded;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return degraded;
 }
 
@@ -376,19 +377,12 @@ static int front_open_inner(struct journal_front *front, struct call *call,
     return rc;
 }
 
-static int front_init(struct journal_front *front)
+static void front_init(struct journal_front *front)
 {
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0) {
-        return NG_EINTERNAL;
-    }
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&front->lock, NULL);
-    pthread_cond_init(&front->wake, &monotonic);
-    pthread_cond_init(&front->moved, &monotonic);
-    pthread_cond_init(&front->rwlock, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    return NG_OK;
+    lock_init(&front->lock, LOCK_JOURNAL);
+    lock_cond_init(&front->wake);
+    lock_cond_init(&front->moved);
+    lock_cond_init(&front->rwlock);
 }
 
 static void front_free(struct journal_front *front)
@@ -400,7 +394,7 @@ static void front_free(struct journal_front *front)
     pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
-    pthread_mutex_destroy(&front->lock);
+    lock_done(&front->lock);
     journal_keep_close(front);
     free(front->pins);
     free(front);
@@ -434,11 +428,11 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
                  const struct ng_conf *conf, struct journal_front **ret)
 {
     struct journal_front *front = alloc_zeroed(1, sizeof(*front));
-    if (front == NULL || front_init(front) != NG_OK) {
-        free(front);
+    if (front == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     void *store_db = NULL;
+    front_init(front);
     front->gateway = gateway;
     front->store = gateway->store;
     front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
@@ -461,7 +455,7 @@ void journal_stop(struct journal_front *front)
     if (front == NULL) {
         return;
     }
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->stopping = true;
     if (front->current != NULL) {
         call_cancel(front->current);
@@ -469,7 +463,7 @@ void journal_stop(struct journal_front *front)
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
     pthread_cond_broadcast(&front->rwlock);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (front->running) {
         (void)pthread_join(front->thread, NULL);
         front->running = false;

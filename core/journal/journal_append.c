@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_append.c - entries on their way into the journal kept in documents: some of one
  * space make a change, and all changes of a delivery go into one commit. */
+#include "core/base/lock.h"
 #include "journal_documents.h"
 
 #include <stdlib.h>
@@ -179,7 +180,7 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
 /* ---- together ---- */
 
 struct journal_together {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t ended;
     size_t pending;
     int rc; /* the first failure */
@@ -189,13 +190,13 @@ struct journal_together {
 static void journal_chunk_written(void *user, int rc)
 {
     struct journal_together *together = user;
-    pthread_mutex_lock(&together->lock);
+    lock_take(&together->lock);
     together->pending--;
     together->rc = together->rc != NG_OK ? together->rc : rc;
     if (together->pending == 0) {
         pthread_cond_signal(&together->ended);
     }
-    pthread_mutex_unlock(&together->lock);
+    lock_release(&together->lock);
 }
 
 /* Queues one change. In a call of its own: its end may touch that from another thread. */
@@ -213,9 +214,9 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&together->lock);
+    lock_take(&together->lock);
     together->pending++;
-    pthread_mutex_unlock(&together->lock);
+    lock_release(&together->lock);
     rc = store_write(journal->store, step, chunk->changes, chunk->count, journal_chunk_written,
                      together);
     if (rc != NG_OK) { /* it was not queued, and does not end */
@@ -231,7 +232,7 @@ static int journal_append_together(struct journal_documents *journal, struct cal
                                    size_t *ret_done)
 {
     struct journal_together together = {
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
+        LOCK_INITIALIZER(LOCK_JOURNAL_APPEND), PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
     struct call *steps[JOURNAL_TOGETHER];
     size_t begun = 0;
     size_t done = 0;
@@ -248,13 +249,13 @@ static int journal_append_together(struct journal_documents *journal, struct cal
                                  count - done, &now);
         done += now;
     }
-    pthread_mutex_lock(&together.lock);
+    lock_take(&together.lock);
     while (together.pending > 0) {
-        pthread_cond_wait(&together.ended, &together.lock);
+        lock_wait(&together.ended, &together.lock);
     }
     rc = rc != NG_OK ? rc : together.rc;
-    pthread_mutex_unlock(&together.lock);
-    pthread_mutex_destroy(&together.lock);
+    lock_release(&together.lock);
+    lock_done(&together.lock);
     pthread_cond_destroy(&together.ended);
     for (size_t i = 0; i < begun; i++) {
         call_unref(steps[i]);

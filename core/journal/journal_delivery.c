@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "journal_documents.h"
@@ -46,7 +47,7 @@ static bool journal_wants(struct journal_front *front, struct ng_str collection)
 static void journal_watch(void *user, const struct ng_event *events, size_t count)
 {
     struct journal_front *front = user;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool wake = false;
     for (size_t i = 0; i < count && front->shared; i++) {
         /* Not numbered yet, perhaps: it comes with the feed. */
@@ -66,7 +67,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     if (wake && front->asleep) {
         pthread_cond_signal(&front->wake);
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* ---- the cursor ---- */
@@ -120,9 +121,9 @@ static int delivery_store_cursor(struct journal_front *front, struct call *call,
     };
     int rc = store_write_wait(front->store, call, &change, 1);
     if (rc == NG_OK) {
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         front->stored = seq;
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
     }
     return rc;
 }
@@ -146,12 +147,12 @@ int delivery_load_cursor(struct journal_front *front, struct call *call)
     uint64_t seq = 0;
     int rc = delivery_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         /* What was passed over since is not read again. */
         front->cursor = seq > front->cursor ? seq : front->cursor;
         front->stored = seq;
         front->seen = front->cursor > front->seen ? front->cursor : front->seen;
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
     }
     return rc;
 }
@@ -228,7 +229,7 @@ static int delivery_send(struct journal_front *front, struct call *call,
 
 static void delivery_moved(struct journal_front *front, const struct delivery_page *page)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     for (size_t i = 0; i < page->count; i++) {
         front->backlog -= page->entries[i].seq <= front->seen ? 1 : 0;
     }
@@ -238,7 +239,7 @@ static void delivery_moved(struct journal_front *front, const struct delivery_pa
     if (front->wanted <= front->cursor) {
         front->backlog = 0;
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* Delivers one page of the feed. *ret_more: there may be more. */
@@ -250,10 +251,10 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     }
     page->front = front;
     page->call = call;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t since = front->cursor;
     uint64_t stored = front->stored;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     int rc = store_changes(front->store, call, since, DELIVERY_PAGE, delivery_event, page);
     rc = rc != NG_OK ? rc : page->rc;
     if (rc == NG_OK && page->count > 0) {
@@ -312,12 +313,12 @@ static void delivery_count_older(struct journal_front *front, uint64_t since, ui
         call_unref(call);
     } while (rc == NG_OK && counting.events == DELIVERY_PAGE &&
              counting.wanted < DELIVERY_COUNT_MAX);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->backlog = counting.wanted + (front->shared ? 0 : front->backlog);
     if (counting.last_wanted > front->wanted) {
         front->wanted = counting.last_wanted;
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* ---- with other gateways ---- */
@@ -341,9 +342,9 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
 {
     bool mine = false;
     int rc = journal_lease_take(front, call, &mine);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool asked = ticket > front->flush_done;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (rc != NG_OK) {
         return rc;
     }
@@ -365,13 +366,13 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
 
 static void delivery_failed(struct journal_front *front, const struct call *call, int rc)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     /* A stop cancels the round under way: no news. */
     bool tell = !front->degraded && !front->stopping;
     front->degraded = true;
     front->failures++;
     pthread_cond_broadcast(&front->moved);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (tell) {
         struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->staged.message;
         log_write(NG_LOG_WARNING, "journal",
@@ -382,7 +383,7 @@ static void delivery_failed(struct journal_front *front, const struct call *call
 
 static void delivery_succeeded(struct journal_front *front, bool more, uint64_t ticket)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool tell = front->degraded;
     front->degraded = false;
     if (!more && front->shared && !front->follows) {
@@ -392,7 +393,7 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
         front->flush_done = ticket;
         pthread_cond_broadcast(&front->moved);
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (tell) {
         log_write(NG_LOG_INFO, "journal", "the journal takes events again");
     }
@@ -409,16 +410,16 @@ static int delivery_step(struct journal_front *front, bool *ret_more)
     }
     call->may_block = true;
     call->deadline_ns = clock_monotonic_ns() + (int64_t)DELIVERY_TIMEOUT_MS * 1000000;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->current = call;
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     int rc = front->shared ? delivery_shared_round(front, call, ticket, ret_more)
                            : delivery_round(front, call, ret_more);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->current = NULL;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (rc != NG_OK) {
         delivery_failed(front, call, rc);
     } else {
@@ -444,10 +445,10 @@ static bool delivery_idle(const struct journal_front *front)
 }
 
 /* With the lock held: until CLOCK_MONOTONIC reaches `until_ns`, or sooner. */
-bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
+bool delivery_wait_until(pthread_cond_t *cond, struct lock *lock, int64_t until_ns)
 {
     struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
-    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
+    return lock_wait_until(cond, lock, &at) != ETIMEDOUT;
 }
 
 /* With the lock held: new events do not shorten the wait after a failure, a flush does. */
@@ -477,7 +478,7 @@ static void delivery_sleep(struct journal_front *front)
     front->asleep = true;
     while (!front->stopping && delivery_idle(front)) {
         if (!front->shared && !front->remote) {
-            pthread_cond_wait(&front->wake, &front->lock);
+            lock_wait(&front->wake, &front->lock);
         } else if (!delivery_wait_until(&front->wake, &front->lock, until)) {
             break;
         }
@@ -489,14 +490,14 @@ static void *delivery_run(void *user)
 {
     struct journal_front *front = user;
     int64_t wait_ms = DELIVERY_WAIT_FIRST_MS;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t since = front->cursor;
     uint64_t until = front->opened;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (until > since && !front->shared) {
         delivery_count_older(front, since, until);
     }
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->counted = true;
     front->poll_ms = DELIVERY_POLL_FIRST_MS;
     while (!front->stopping) {
@@ -506,9 +507,9 @@ static void *delivery_run(void *user)
         }
         front->poll = false;
         int64_t begun_ns = clock_monotonic_ns();
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
         int rc = delivery_step(front, &more);
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         if (rc != NG_OK) {
             delivery_back_off(front, wait_ms);
             wait_ms = wait_ms * 2 > DELIVERY_WAIT_LAST_MS ? DELIVERY_WAIT_LAST_MS : wait_ms * 2;
@@ -520,7 +521,7 @@ static void *delivery_run(void *user)
             delivery_pace(front, begun_ns);
         }
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return NULL;
 }
 

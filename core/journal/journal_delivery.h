@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "journal.h"
 #include "journal_zone.h"
 
@@ -25,7 +26,7 @@ struct journal_front {
     pthread_t thread;
     bool running;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;   /* of the delivery: something is to be done */
     pthread_cond_t moved;  /* of flushers: a round has ended */
     pthread_cond_t rwlock; /* of who waits at the gate (journal_rwlock.c) */
@@ -73,7 +74,7 @@ int delivery_load_cursor(struct journal_front *front, struct call *call);
 int delivery_start(struct journal_front *front, struct call *call);
 /* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
  * condition is signalled. */
-bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+bool delivery_wait_until(pthread_cond_t *cond, struct lock *lock, int64_t until_ns);
 
 /*
  * journal_rwlock.c: who writes entries or a summary passes the gate with others; a dump, a

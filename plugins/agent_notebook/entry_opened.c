@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "core/base/lock.h"
 #include "entry.h"
 #include "entry_text.h"
 
@@ -76,9 +77,8 @@ struct opened_deletion {
 struct entry_opened {
     const struct ng_host *host;
     pthread_t thread;
-    pthread_mutex_t
-        order; /* who puts deletions or batches into the store's queue; before lock */
-    pthread_mutex_t lock;
+    struct lock order; /* who puts deletions or batches into the store's queue; before lock */
+    struct lock lock;
     pthread_cond_t changed;
     struct opened_batch *first, *last; /* guarded by lock, as all below */
     size_t batches;                    /* waiting or being written */
@@ -289,7 +289,7 @@ static int opened_write_slot(struct ng_call *call, const struct ng_doc *present,
 static void batch_ended(struct opened_batch *batch, struct opened_item *item, int rc)
 {
     struct entry_opened *opened = batch->opened;
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     batch->failed = batch->failed || rc != NG_OK;
     if (item != NULL) {
         item->written = rc == NG_OK;
@@ -308,7 +308,7 @@ static void batch_ended(struct opened_batch *batch, struct opened_item *item, in
         opened->writing--;
         (void)pthread_cond_broadcast(&opened->changed);
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
     if (last && !again) {
         batch_free(batch);
     }
@@ -324,11 +324,11 @@ static void item_written(void *user, int rc)
 static void item_write(struct entry_opened *opened, struct opened_item *item)
 {
     struct opened_batch *batch = item->batch;
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     item->written = item->written || opened_is_late(opened, item);
     bool skip = item->written;
     batch->pending += skip ? 0 : 1;
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
     if (skip) {
         return;
     }
@@ -351,17 +351,17 @@ static void item_write(struct entry_opened *opened, struct opened_item *item)
 /* Hands a batch that is no longer in the list to the store. */
 static void batch_write(struct entry_opened *opened, struct opened_batch *batch)
 {
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     opened->writing++;
     batch->failed = false;
     batch->pending = 1; /* until all have been handed over */
     size_t count = batch->count;
-    (void)pthread_mutex_unlock(&opened->lock);
-    (void)pthread_mutex_lock(&opened->order);
+    lock_release(&opened->lock);
+    lock_take(&opened->order);
     for (size_t i = 0; i < count; i++) {
         item_write(opened, &batch->items[i]);
     }
-    (void)pthread_mutex_unlock(&opened->order);
+    lock_release(&opened->order);
     batch_ended(batch, NULL, NG_OK);
 }
 
@@ -389,32 +389,32 @@ static struct opened_batch *opened_take(struct entry_opened *opened, int64_t *re
 static void opened_sleep(struct entry_opened *opened, int64_t until_ms)
 {
     struct timespec until = {(time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000L};
-    (void)pthread_cond_timedwait(&opened->changed, &opened->lock, &until);
+    (void)lock_wait_until(&opened->changed, &opened->lock, &until);
 }
 
 static void *opened_main(void *user)
 {
     struct entry_opened *opened = user;
     int64_t due_ms = 0;
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     for (;;) {
         struct opened_batch *batch = opened_take(opened, &due_ms);
         if (batch != NULL) {
-            (void)pthread_mutex_unlock(&opened->lock);
+            lock_release(&opened->lock);
             batch_write(opened, batch);
-            (void)pthread_mutex_lock(&opened->lock);
+            lock_take(&opened->lock);
             continue;
         }
         if (opened->stopping && opened->writing == 0) {
             break;
         }
         if (due_ms == INT64_MAX) {
-            (void)pthread_cond_wait(&opened->changed, &opened->lock);
+            lock_wait(&opened->changed, &opened->lock);
             continue;
         }
         opened_sleep(opened, due_ms);
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
     return NULL;
 }
 
@@ -451,7 +451,7 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
     if (!item_make(call, opening, &item)) {
         return entry_no_memory(call);
     }
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     struct opened_batch *batch = opened_room(opened, call);
     if (batch != NULL) {
         item.batch = batch;
@@ -461,7 +461,7 @@ int entry_opened_add(struct entry_opened *opened, struct ng_call *call,
             (void)pthread_cond_broadcast(&opened->changed);
         }
     }
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
     if (batch != NULL) {
         return NG_OK;
     }
@@ -504,12 +504,12 @@ int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
 {
     bool may_block = call->host->may_block(call);
     for (;;) {
-        (void)pthread_mutex_lock(&opened->lock);
+        lock_take(&opened->lock);
         struct opened_batch *batch = opened_knowing(opened, key);
         if (batch != NULL && may_block) {
             opened_unlink(opened, batch);
         }
-        (void)pthread_mutex_unlock(&opened->lock);
+        lock_release(&opened->lock);
         if (batch == NULL || !may_block) {
             return batch == NULL ? NG_OK : NG_EWOULDBLOCK;
         }
@@ -520,24 +520,24 @@ int entry_opened_before(struct entry_opened *opened, struct ng_call *call,
 int entry_opened_hold(struct entry_opened *opened, struct ng_call *call)
 {
     if (!call->host->may_block(call)) {
-        return pthread_mutex_trylock(&opened->order) == 0 ? NG_OK : NG_EWOULDBLOCK;
+        return lock_try(&opened->order) ? NG_OK : NG_EWOULDBLOCK;
     }
-    (void)pthread_mutex_lock(&opened->order);
+    lock_take(&opened->order);
     return NG_OK;
 }
 
 void entry_opened_release(struct entry_opened *opened)
 {
-    (void)pthread_mutex_unlock(&opened->order);
+    lock_release(&opened->order);
 }
 
 void entry_opened_deleted(struct entry_opened *opened, const struct ng_key *key,
                           uint64_t version)
 {
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     opened->deleted[opened->next_deleted] = (struct opened_deletion){key_hash(key), version};
     opened->next_deleted = (opened->next_deleted + 1) % OPENED_DELETED_MAX;
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
 }
 
 /* ---- life ---- */
@@ -555,22 +555,18 @@ static unsigned opened_slot(void)
 int entry_opened_start(struct ng_call *call, struct entry_opened **ret)
 {
     struct entry_opened *opened = calloc(1, sizeof(*opened));
-    pthread_condattr_t attr;
-    if (opened == NULL || pthread_condattr_init(&attr) != 0) {
-        free(opened);
+    if (opened == NULL) {
         return entry_no_memory(call);
     }
     opened->host = call->host;
     opened->slot = opened_slot();
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&opened->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    (void)pthread_mutex_init(&opened->lock, NULL);
-    (void)pthread_mutex_init(&opened->order, NULL);
+    lock_cond_init(&opened->changed);
+    lock_init(&opened->lock, LOCK_ENTRY_OPENED);
+    lock_init(&opened->order, LOCK_ENTRY_OPENED_ORDER);
     if (pthread_create(&opened->thread, NULL, opened_main, opened) != 0) {
         (void)pthread_cond_destroy(&opened->changed);
-        (void)pthread_mutex_destroy(&opened->lock);
-        (void)pthread_mutex_destroy(&opened->order);
+        lock_done(&opened->lock);
+        lock_done(&opened->order);
         free(opened);
         return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
     }
@@ -583,13 +579,13 @@ void entry_opened_stop(struct entry_opened *opened)
     if (opened == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&opened->lock);
+    lock_take(&opened->lock);
     opened->stopping = true;
     (void)pthread_cond_signal(&opened->changed);
-    (void)pthread_mutex_unlock(&opened->lock);
+    lock_release(&opened->lock);
     (void)pthread_join(opened->thread, NULL);
     (void)pthread_cond_destroy(&opened->changed);
-    (void)pthread_mutex_destroy(&opened->lock);
-    (void)pthread_mutex_destroy(&opened->order);
+    lock_done(&opened->lock);
+    lock_done(&opened->order);
     free(opened);
 }
