@@ -247,6 +247,8 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     }
     lock_init(&tasks->lock, LOCK_MCP_TASKS);
     lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
+    lock_init(&tasks->lock, LOCK_MCP_TASKS);
+    lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     struct found found = {.tasks = tasks, .call = call};
     tasks->gateway = gateway;
     int rc = mcp_task_declare(gateway->store, call);
