@@ -79,8 +79,8 @@
     X(SQLITE_COLLECTIONS, PLAIN)                                                               \
     X(SQLITE_COUNTS, PLAIN)                                                                    \
     X(ENTRY_CHECKPOINTS, PLAIN)                                                                \
-    X(ENTRY_OPENED_ORDER, PLAIN)                                                               \
-    X(ENTRY_OPENED, PLAIN)                                                                     \
+    X(READ_RECEIPTS_ORDER, PLAIN)                                                              \
+    X(READ_RECEIPTS, PLAIN)                                                                    \
     X(CELLS_RUNS, PLAIN)                                                                       \
     X(CELLS_ATTACHED, PLAIN)                                                                   \
     X(CELLS_KERNELS, PLAIN)                                                                    \
