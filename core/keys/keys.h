@@ -152,7 +152,7 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out);
 /* The same of a list of keys as GET /v1/keys?all=true has it. */
 int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out);
 
-/* keys_time.c: "30d" from now, "2027-01-31" (to the end of that day, UTC) or RFC 3339.
+/* key_time.c: "30d" from now, "2027-01-31" (to the end of that day, UTC) or RFC 3339.
  * NG_EINVAL: none of these. */
 int keys_parse_expiry(struct ng_str text, int64_t now_ms, int64_t *ret_ms);
 void keys_print_time(int64_t time_ms, char ret_text[KEY_TIME_SIZE]);

@@ -108,7 +108,7 @@ void key_use(struct key *key, int64_t now_ms);
  * was written by a wrong one. */
 bool key_use_is_newer(int64_t known_ms, int64_t other_ms, int64_t now_ms);
 
-/* keys_text.c: making keys and taking them apart. NG_EUNAVAILABLE: the kernel gives no random
+/* key_text.c: making keys and taking them apart. NG_EUNAVAILABLE: the kernel gives no random
  * numbers. */
 int key_text_make(char ret_text[KEY_TEXT_MAX]);
 /* False: not of the form. ret_id: lent. */

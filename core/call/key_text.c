@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_text.c - the text of a key: ng_, an id that may be shown, a secret of letters and
+/* key_text.c - the text of a key: ng_, an id that may be shown, a secret of letters and
  * digits.
  */
 #include "core/keys/keys_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_key.c - one key: its references, what it allows, its bucket of calls. */
+/* key.c - one key: its references, what it allows, its bucket of calls. */
 #include "core/keys/keys_table.h"
 
 #include <math.h>

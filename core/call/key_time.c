@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_time.c - when a key expires, as people write it and as they are told. */
+/* key_time.c - when a key expires, as people write it and as they are told. */
 #include <stdio.h>
 #include <time.h>
 
