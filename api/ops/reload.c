@@ -13,10 +13,14 @@
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/gateway_options.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
+#include "core/gateway/gateway_open.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
+#include "core/module/registry.h"
 
 /* Longest sentence of a report; memory of one. */
 #define RELOAD_ERROR_MAX ((size_t)64 * 1024)

@@ -10,6 +10,7 @@
 #define NOTEGATE_API_RELOAD_H
 
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 
 /* Changes that one report names; further ones hold or wait all the same. */
 #define RELOAD_CHANGES_MAX 256

@@ -4,6 +4,7 @@
 #include "api/http/http_stream.h"
 #include "api/tasks/mcp_listen_tasks.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_notifier.h"
 
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"

@@ -10,6 +10,7 @@
 #include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
 /* Asked for most often first. */

@@ -7,7 +7,6 @@
 #include "notegate/files.h"
 
 /* The collection whose events are changes of files. */
-#define FILES_EVENTS "files"
 
 struct files;
 struct store;

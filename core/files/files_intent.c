@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/store/idempotency.h"
 #include "files_state.h"
 

@@ -17,16 +17,23 @@
 #include "core/base/trust.h"
 #include "core/call/quota.h"
 #include "core/cluster/cluster.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
 #include "core/fault/crash.h"
 #include "core/feed/feed.h"
+#include "core/files/files.h"
+#include "core/host/host.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
 #include "core/store/idempotency.h"
+#include "core/store/store.h"
 #include "gateway_modules.h"
+#include "gateway_open.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
 #define GATEWAY_LOCK_STEP_MS 20
@@ -268,6 +275,23 @@ static int gateway_open_files(struct gateway *gateway, struct buf *error)
         call_error(call, rc, error);
     }
     call_unref(call);
+    const struct disk_roots roots = {gateway->files, files_each_disk, files_each_gone};
+    disk_set_roots(gateway->disk, &roots);
+    return rc;
+}
+
+/* Reads what other gateways on the same documents changed. */
+static int gateway_poll(void *user, struct call *call)
+{
+    struct gateway *gateway = user;
+    int rc = keys_look(gateway->keys, call);
+    if (rc == NG_OK) {
+        rc = files_recover_rest(gateway->files, call);
+    }
+    void *tasks = atomic_load(&gateway->tasks.self);
+    if (rc == NG_OK && tasks != NULL) {
+        rc = gateway->tasks.poll(tasks, call);
+    }
     return rc;
 }
 
@@ -330,7 +354,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     (void)user;
     alloc_trim();
     disk_look(gateway->disk);
-    disk_look_roots(gateway->disk, gateway->files);
+    disk_look_roots(gateway->disk);
     int rc = journal_pins_load(gateway->journal, call);
     rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
     int keep_rc = journal_keep_run(gateway->journal, call);
@@ -488,6 +512,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         timers_begin_upkeep(gateway->timers);
+        cluster_each_step(gateway->cluster, gateway_poll, gateway);
         rc = cluster_start(gateway->cluster);
     }
     return rc;

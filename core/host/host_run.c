@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
 #include "core/store/idempotency.h"
 #include "host.h"
 

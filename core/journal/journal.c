@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/call/gateway.h"
 
 /* ---- the table; the lock is the caller's ---- */
 
@@ -128,6 +129,9 @@ void keys_close(struct keys *keys)
         EVP_MD_CTX_free(keys->hashers[i].context);
     }
     (void)pthread_rwlock_destroy(&keys->lock);
+    if (keys->gateway != NULL && keys->gateway->active_keys == &keys->active) {
+        keys->gateway->active_keys = NULL;
+    }
     free(keys);
 }
 

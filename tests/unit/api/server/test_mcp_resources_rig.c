@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/module/registry.h"
 #include "test_gateway.h"
 
 static struct gateway *gateway;
