@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
 #include "core/config/config.h"
@@ -102,7 +103,7 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
 static void lock_owner(int fd, char *owner, size_t size)
 {
     ssize_t len = pread(fd, owner, size - 1, 0);
-    owner[len > 0 ? len : 0] = '\0';
+    owner[i64_max(len, 0)] = '\0';
     owner[strcspn(owner, "\n")] = '\0';
 }
 
