@@ -97,6 +97,23 @@ static inline int notes_done(int rc)
     return rc;
 }
 
+/* Prepares the statement that a buffer holds. An SQLite code. */
+static inline int notes_prepare_buf(sqlite3 *db, const struct buf *sql,
+                                    sqlite3_stmt **ret_statement)
+{
+    if (sql->rc != NG_OK) {
+        return SQLITE_NOMEM;
+    }
+    return sqlite3_prepare_v2(db, sql->data, (int)sql->len, ret_statement, NULL);
+}
+
+/* Binds a text that lives as long as the statement runs. An SQLite code. */
+static inline int notes_bind_text(sqlite3_stmt *statement, int number, struct ng_str text)
+{
+    return sqlite3_bind_text64(statement, number, text.data, text.len, SQLITE_STATIC,
+                               SQLITE_UTF8);
+}
+
 /* A column of the present row, lent until the next step. */
 static inline struct ng_str notes_column_text(sqlite3_stmt *statement, int column)
 {

@@ -289,7 +289,7 @@ static void add_gram(struct buf *query, struct ng_str gram)
 {
     buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
     for (size_t i = 0; i < gram.len; i++) {
-        buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
+        notes_add_if(query, gram.data[i] == '"', "\"");
         buf_add_char(query, gram.data[i]);
     }
     buf_add_char(query, '"');

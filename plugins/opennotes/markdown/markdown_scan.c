@@ -148,10 +148,9 @@ static void put_code(struct notes_scan *scan, struct ng_str code)
         code = str_make(code.data + 1, code.len - 2);
     }
     for (size_t at = 0; at < code.len && is_kept(scan);) {
-        const char *lf = memchr(code.data + at, '\n', code.len - at);
-        size_t end = lf != NULL ? (size_t)(lf - code.data) : code.len;
+        size_t end = notes_find_char(code, at, '\n');
         put(scan, str_make(code.data + at, end - at));
-        put(scan, str_make(" ", lf != NULL ? 1 : 0));
+        put(scan, str_make(" ", end < code.len));
         at = end + 1;
     }
 }

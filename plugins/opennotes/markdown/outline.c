@@ -52,8 +52,7 @@ static int add_heading(void *user, const struct notes_heading *heading)
 
 static size_t next_line(struct ng_str text, size_t at)
 {
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    return end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+    return notes_next_line(text, at);
 }
 
 static void find_offsets(struct notes_outline *outline, struct ng_str text)

@@ -304,7 +304,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
     struct buf text;
     buf_init(&text, 65536);
     for (size_t i = 0; i < count && i < CHOICES_MAX; i++) {
-        buf_add_c(&text, i > 0 ? ", " : "");
+        notes_add_if(&text, i > 0, ", ");
         buf_add_str(&text, items[i]->path);
     }
     if (count > CHOICES_MAX) {

@@ -89,8 +89,7 @@ struct part {
 
 static size_t line_end(struct ng_str text, size_t at)
 {
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    return end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+    return notes_next_line(text, at);
 }
 
 static int64_t count_lines(struct ng_str text)

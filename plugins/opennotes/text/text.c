@@ -24,6 +24,44 @@ struct ng_str notes_trim(struct ng_str text)
     return text;
 }
 
+struct ng_str notes_file_name(struct ng_str path)
+{
+    size_t begin = path.len;
+    while (begin > 0 && path.data[begin - 1] != '/') {
+        begin--;
+    }
+    return str_make(path.data + begin, path.len - begin);
+}
+
+size_t notes_find_char(struct ng_str text, size_t from, char c)
+{
+    if (from >= text.len) {
+        return text.len;
+    }
+    const char *at = memchr(text.data + from, c, text.len - from);
+    if (at == NULL) {
+        return text.len;
+    }
+    return (size_t)(at - text.data);
+}
+
+size_t notes_next_line(struct ng_str text, size_t from)
+{
+    return size_min(notes_find_char(text, from, '\n') + 1, text.len);
+}
+
+void notes_add_quoted(struct buf *buf, struct ng_str text, char quote)
+{
+    buf_add_char(buf, quote);
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == quote) {
+            buf_add_char(buf, quote);
+        }
+        buf_add_char(buf, text.data[i]);
+    }
+    buf_add_char(buf, quote);
+}
+
 struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 {
     if (utf8_valid(text)) {

@@ -75,11 +75,7 @@ static void read_names(struct notes_attachments *files, int root_fd)
 
 bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path)
 {
-    size_t begin = path.len;
-    while (begin > 0 && path.data[begin - 1] != '/') {
-        begin--;
-    }
-    struct ng_str name = str_make(path.data + begin, path.len - begin);
+    struct ng_str name = notes_file_name(path);
     if (!files->read) {
         read_names(files, root_fd);
     }

@@ -76,20 +76,20 @@ static int compare_cards(const void *a, const void *b)
     const struct card *left = a;
     const struct card *right = b;
     if (left->column != right->column) {
-        return left->column < right->column ? -1 : 1;
+        return (left->column > right->column) - (left->column < right->column);
     }
     if (left->kind != right->kind) {
-        return left->kind < right->kind ? -1 : 1;
+        return (left->kind > right->kind) - (left->kind < right->kind);
     }
     if (left->kind == 0 && (left->number < right->number || left->number > right->number)) {
-        return left->number < right->number ? -1 : 1;
+        return (left->number > right->number) - (left->number < right->number);
     }
     int order = left->kind == 1 ? str_compare(left->priority, right->priority) : 0;
     if (order != 0) {
         return order;
     }
     if (left->modified != right->modified) {
-        return left->modified > right->modified ? -1 : 1;
+        return (left->modified < right->modified) - (left->modified > right->modified);
     }
     return str_compare(left->path, right->path);
 }

@@ -59,9 +59,9 @@ static int expand_one(struct notes_view *view, struct buf *out, struct ng_str na
     if (!notes_view_time(name, view->now_ms, time)) {
         return notes_view_fail(view, "it names a variable that is not known", name);
     }
-    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_add_if(out, mode == IN_SQL && !quoted, "'");
     buf_add_c(out, time);
-    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_add_if(out, mode == IN_SQL && !quoted, "'");
     return NG_OK;
 }
 
@@ -209,7 +209,7 @@ static int expand_condition(struct notes_view *view, struct ng_str condition, st
     struct buf whole;
     buf_init(&whole, SQL_BYTES_MAX);
     buf_add_str(&whole, str_make(condition.data, at));
-    buf_add_c(&whole, str_begins(value, "{{") ? " " : "");
+    notes_add_if(&whole, str_begins(value, "{{"), " ");
     buf_add_str(&whole, expanded);
     notes_json_text(json, notes_buf_str(&whole));
     buf_done(&whole);

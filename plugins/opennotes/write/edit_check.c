@@ -169,8 +169,7 @@ static size_t find_hidden(const struct notes_change *change,
 static int fail_hidden(struct ng_call *call, struct ng_str path,
                        const struct notes_change *change, size_t at)
 {
-    const char *lf = memchr(change->old.data + at, '\n', change->old.len - at);
-    size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->old.len;
+    size_t end = notes_find_char(change->old, at, '\n');
     struct ng_str line = utf8_cut(str_make(change->old.data + at, end - at), 200);
     (void)ng_fail(call, NG_EFAILED,
                   "The note %.*s is unchanged: its line '%.*s' looks like the heading of the "

@@ -10,20 +10,19 @@
 
 static bool uses_crlf(struct ng_str bytes)
 {
-    const char *end = bytes.len > 0 ? memchr(bytes.data, '\n', bytes.len) : NULL;
-    return end != NULL && end > bytes.data && end[-1] == '\r';
+    size_t end = notes_find_char(bytes, 0, '\n');
+    return end > 0 && end < bytes.len && bytes.data[end - 1] == '\r';
 }
 
 /* Adds a text with the file's line ends and one at its end. */
-static void add_lines(struct buf *out, struct ng_str text, bool crlf)
+static void add_lines(struct buf *out, struct ng_str text, const char *newline)
 {
     for (size_t at = 0; at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+        size_t stop = notes_find_char(text, at, '\n');
         size_t len = stop - at;
-        len -= len > 0 && end != NULL && text.data[stop - 1] == '\r' ? 1 : 0;
+        len -= len > 0 && stop < text.len && text.data[stop - 1] == '\r';
         buf_add_str(out, str_make(text.data + at, len));
-        buf_add_c(out, crlf ? "\r\n" : "\n");
+        buf_add_c(out, newline);
         at = stop + 1;
     }
 }
@@ -33,22 +32,22 @@ static int put_lines(struct arena *arena, struct ng_str bytes, size_t at, size_t
                      struct ng_str content, struct notes_change *change)
 {
     struct buf out;
-    bool crlf = uses_crlf(bytes);
+    const char *newline = uses_crlf(bytes) ? "\r\n" : "\n";
     buf_init(&out, NOTES_COMPOSE_MAX);
     buf_add_str(&out, str_make(bytes.data, at));
     if (at > 0 && bytes.data[at - 1] != '\n' && content.len > 0 &&
         !(at == 3 && str_begins(bytes, "\xef\xbb\xbf"))) {
-        buf_add_c(&out, crlf ? "\r\n" : "\n");
+        buf_add_c(&out, newline);
     }
-    add_lines(&out, content, crlf);
+    add_lines(&out, content, newline);
     buf_add_str(&out, str_make(bytes.data + to, bytes.len - to));
     int rc = out.rc;
-    if (rc == NG_OK) {
-        change->old = bytes;
-        change->at = at;
-        change->to = to;
-        change->made = arena_copy(arena, notes_buf_str(&out));
-        rc = change->made.data != NULL ? NG_OK : NG_EINTERNAL;
+    change->old = bytes;
+    change->at = at;
+    change->to = to;
+    change->made = arena_copy(arena, notes_buf_str(&out));
+    if (rc == NG_OK && change->made.data == NULL) {
+        rc = NG_EINTERNAL;
     }
     buf_done(&out);
     return rc;
@@ -73,8 +72,7 @@ int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str c
 /* Where the line behind the one at `at` begins. */
 static size_t next_line(struct ng_str bytes, size_t at)
 {
-    const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
-    return end != NULL ? (size_t)(end - bytes.data) + 1 : bytes.len;
+    return notes_next_line(bytes, at);
 }
 
 static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
