@@ -174,23 +174,11 @@ struct read_request {
 static int read_found(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str id)
 {
-    struct notes_stat stat;
-    sqlite3 *db = NULL;
-    int64_t row = 0;
-    struct ng_str path = {NULL, 0};
-    struct ng_str file = {NULL, 0};
+    struct notes_location at;
     struct ng_str bytes = {NULL, 0};
-    int rc =
-        notes_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
-    bool ask = rc == NG_OK && file.data == NULL;
-    rc = ask ? notes_index_begin(notebook->index, call, &db) : rc;
-    if (rc == NG_OK && ask) {
-        rc = notes_index_find(notebook->index, call, db, below(notebook, id), &row, &path,
-                              &file);
-    }
-    notes_index_end(notebook->index, db);
+    int rc = notes_index_locate(notebook->index, call, below(notebook, id), &at);
     if (rc == NG_OK) {
-        rc = notes_index_read(notebook->index, call, file, &bytes);
+        rc = notes_index_read(notebook->index, call, at.file, &bytes);
     }
     if (rc == NG_OK) {
         rc = reply_note(call, bytes);

@@ -67,8 +67,7 @@ struct want {
 
 /* What is known of the note. */
 struct found {
-    struct ng_str path; /* in the index */
-    int64_t created_ms, modified_ms;
+    struct notes_location at;
     struct ng_str bytes; /* malloc'd */
     char revision[NOTES_REVISION_SIZE];
     struct notes_note note;
@@ -249,9 +248,9 @@ static void write_meta(struct buf *json, const struct found *found, size_t most)
 {
     const struct notes_note *note = &found->note;
     notes_json_name_c(json, "path");
-    notes_json_text(json, found->path);
+    notes_json_text(json, found->at.path);
     notes_json_name_c(json, "title");
-    notes_json_text(json, utf8_cut(notes_note_title(note, found->path), most / 8));
+    notes_json_text(json, utf8_cut(notes_note_title(note, found->at.path), most / 8));
     notes_json_name_c(json, "revision");
     notes_json_text(json, ng_str_of(found->revision));
     notes_json_name_c(json, "size");
@@ -260,8 +259,9 @@ static void write_meta(struct buf *json, const struct found *found, size_t most)
     notes_json_int(json, found->lines);
     notes_json_name_c(json, "wordCount");
     notes_json_int(json, (int64_t)note->words);
-    write_time(json, "created", note->has_created ? note->created_ms : found->created_ms);
-    write_time(json, "modified", note->has_modified ? note->modified_ms : found->modified_ms);
+    write_time(json, "created", note->has_created ? note->created_ms : found->at.created_ms);
+    write_time(json, "modified",
+               note->has_modified ? note->modified_ms : found->at.modified_ms);
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
@@ -343,48 +343,13 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
 
 /* ---- finding it ---- */
 
-/* Its row: which file, and the times that front matter does not tell. */
-static int find_row(const struct notes_notebook *notebook, struct ng_call *call,
-                    const struct want *want, struct found *found, struct ng_str *ret_file)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *row = NULL;
-    int64_t id = 0;
-    struct notes_stat stat;
-    int rc =
-        notes_index_find_now(notebook->index, call, want->path, &found->path, ret_file, &stat);
-    if (rc == NG_OK && ret_file->data != NULL) {
-        found->created_ms = notes_index_created_ms(&stat);
-        found->modified_ms = stat.mtime_ns / 1000000;
-        return NG_OK;
-    }
-    rc = rc == NG_OK ? notes_index_begin(notebook->index, call, &db) : rc;
-    if (rc == NG_OK) {
-        rc = notes_index_find(notebook->index, call, db, want->path, &id, &found->path,
-                              ret_file);
-    }
-    if (rc == NG_OK &&
-        sqlite3_prepare_v2(db, "SELECT created, modified FROM notes WHERE id = ?1", -1, &row,
-                           NULL) == SQLITE_OK) {
-        (void)sqlite3_bind_int64(row, 1, id);
-        if (sqlite3_step(row) == SQLITE_ROW) {
-            found->created_ms = sqlite3_column_int64(row, 0);
-            found->modified_ms = sqlite3_column_int64(row, 1);
-        }
-    }
-    (void)sqlite3_finalize(row);
-    notes_index_end(notebook->index, db);
-    return rc;
-}
-
 static int read_note(const struct notes_notebook *notebook, struct ng_call *call,
                      const struct want *want, struct arena *arena)
 {
-    struct found found = {.created_ms = 0};
-    struct ng_str file = {NULL, 0};
-    int rc = find_row(notebook, call, want, &found, &file);
+    struct found found = {.bytes = {NULL, 0}};
+    int rc = notes_index_locate(notebook->index, call, want->path, &found.at);
     if (rc == NG_OK) {
-        rc = notes_index_read(notebook->index, call, file, &found.bytes);
+        rc = notes_index_read(notebook->index, call, found.at.file, &found.bytes);
     }
     if (rc != NG_OK) {
         return rc;

@@ -342,19 +342,19 @@ static int reply_links(const struct opennotes *self, struct links *links)
     struct ng_call *call = links->call;
     struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct ng_str kind = ng_arg_text(call, "kind");
-    struct ng_str path;
-    struct ng_str file;
+    struct notes_location note;
     bool all = kind.data == NULL || str_is(kind, "all");
     int rc = notes_index_find(links->notebook->index, call, links->db,
-                              ng_arg_text(call, "path"), &links->note, &path, &file);
+                              ng_arg_text(call, "path"), &note);
     if (rc != NG_OK) {
         return rc;
     }
+    links->note = note.id;
     notes_answer_begin(&links->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     notes_json_name_c(&links->answer.json, "path");
-    notes_json_text(&links->answer.json, path);
+    notes_json_text(&links->answer.json, note.path);
     notes_answer_reserve(&links->answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {

@@ -208,28 +208,20 @@ static int check_args(struct ng_call *call, struct edit_job *job)
 static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
 {
     struct edit_job *job = ng_alloc(call, sizeof(*job));
-    sqlite3 *db = NULL;
-    int64_t id = 0;
-    struct ng_str file = {NULL, 0};
+    struct notes_location at;
     struct ng_str absolute;
-    struct ng_str path = ng_arg_text(call, "path");
-    struct notes_stat stat;
     if (job == NULL) {
         return notes_fail_memory(call);
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
-    rc = rc == NG_OK
-             ? notes_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
-             : rc;
-    if (rc == NG_OK && file.data == NULL) {
-        rc = notes_index_begin(notebook->index, call, &db);
-        rc = rc == NG_OK
-                 ? notes_index_find(notebook->index, call, db, path, &id, &job->path, &file)
-                 : rc;
-        notes_index_end(notebook->index, db);
+    if (rc == NG_OK) {
+        rc = notes_index_locate(notebook->index, call, ng_arg_text(call, "path"), &at);
     }
-    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
+    if (rc == NG_OK) {
+        job->path = at.path;
+        rc = notes_write_place(notebook, call, at.file, &absolute);
+    }
     if (rc != NG_OK) {
         return rc;
     }
