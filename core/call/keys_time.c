@@ -14,7 +14,7 @@ int keys_parse_expiry(struct ng_str text, int64_t now_ms, int64_t *ret_ms)
     int64_t time_ms = 0;
     struct rfc3339 time;
     if (rfc3339_read(text, &time) && time.is_strict) {
-        time_ms = rfc3339_ms(&time);
+        time_ms = rfc3339_ms(&time) - time.ms; /* whole seconds */
         if (!time.has_time) {
             time_ms += DAY_MS; /* a date alone: that day is its last */
         }
