@@ -113,7 +113,7 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
                                       const struct notes_value *under)
 {
     struct notes_value *map = arena_zalloc(arena, sizeof(*map));
-    if (map == NULL) {
+    if (map == NULL || over == NULL || under == NULL) {
         return NULL;
     }
     map->type = NOTES_MAP;

@@ -59,7 +59,7 @@ int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str 
                      struct ng_str made)
 {
     size_t head = 0;
-    size_t least = old.len < made.len ? old.len : made.len;
+    size_t least = size_min(old.len, made.len);
     while (head < least && old.data[head] == made.data[head]) {
         head++;
     }
@@ -141,8 +141,10 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
         rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
                      job->path.data);
     }
-    struct ng_str bytes = present->data.data != NULL ? present->data : str_make("", 0);
-    rc = rc == NG_OK ? notes_edit_text(call, job->path, bytes) : rc;
+    struct ng_str bytes = notes_file_text(present);
+    if (rc == NG_OK) {
+        rc = notes_edit_text(call, job->path, bytes);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -173,7 +175,9 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     static const char *const names[] = {"append", "prepend", "replace_section", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
-        job->operation = str_is(operation, names[i]) ? (enum operation)i : job->operation;
+        if (str_is(operation, names[i])) {
+            job->operation = (enum operation)i;
+        }
     }
     const char *name = names[job->operation];
     bool is_set = job->operation == SET;

@@ -69,12 +69,6 @@ int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str c
 
 /* ---- sections */
 
-/* Where the line behind the one at `at` begins. */
-static size_t next_line(struct ng_str bytes, size_t at)
-{
-    return notes_next_line(bytes, at);
-}
-
 static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
                           size_t matches)
 {
@@ -120,20 +114,23 @@ static int find_section(struct ng_call *call, const struct notes_outline *outlin
         return notes_outline_fail(call, outline, section);
     }
     const struct notes_outline_heading *item = &outline->items[*ret_found];
-    return item->nested ? fail_nested(call, item) : NG_OK;
+    if (item->nested) {
+        return fail_nested(call, item);
+    }
+    return NG_OK;
 }
 
 /* Behind the empty lines that begin at `at`. */
 static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
 {
     while (at < end) {
-        size_t next = next_line(bytes, at);
+        size_t next = notes_next_line(bytes, at);
         if (notes_trim(str_make(bytes.data + at, next - at)).len > 0) {
             break;
         }
         at = next;
     }
-    return at < end ? at : end;
+    return size_min(at, end);
 }
 
 /* Where the empty lines begin that end at `end`. */
@@ -141,8 +138,10 @@ static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
 {
     size_t last = from;
     for (size_t at = from; at < end;) {
-        size_t next = next_line(bytes, at);
-        last = notes_trim(str_make(bytes.data + at, next - at)).len > 0 ? next : last;
+        size_t next = notes_next_line(bytes, at);
+        if (notes_trim(str_make(bytes.data + at, next - at)).len > 0) {
+            last = next;
+        }
         at = next;
     }
     return last;
@@ -165,18 +164,20 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
         return rc;
     }
     const struct notes_outline_heading *next = notes_outline_next(&outline, found);
-    size_t end = next != NULL ? frontmatter.body + next->at : bytes.len;
-    size_t start = frontmatter.body + outline.items[found].end;
-    start = start < end ? start : end;
+    size_t end = bytes.len;
+    if (next != NULL) {
+        end = frontmatter.body + next->at;
+    }
+    size_t start = size_min(frontmatter.body + outline.items[found].end, end);
     /* The empty lines around the old text stay around the new one. */
     size_t from = skip_blank(bytes, start, end);
-    size_t to = from < end ? before_blank(bytes, from, end) : end;
+    size_t to = size_max(before_blank(bytes, from, end), from);
     if (from == end && end < bytes.len && from > start) {
-        to = from = next_line(bytes, start);
+        to = from = notes_next_line(bytes, start);
     }
     if (content.len > 0 && (content.data[0] == '\n' || content.data[0] == '\r')) {
         from = start;
     }
     change->level = outline.items[found].level;
-    return put_lines(arena, bytes, from, to < from ? from : to, content, change);
+    return put_lines(arena, bytes, from, size_max(from, to), content, change);
 }
