@@ -22,8 +22,10 @@ static int fail_path(struct ng_call *call, int code, const char *before, struct 
     buf_add_c(&text, before);
     buf_add_str(&text, path);
     buf_add_c(&text, after);
-    int rc = text.rc == NG_OK ? call->host->fail_text(call, code, notes_buf_str(&text))
-                              : notes_fail_memory(call);
+    int rc = notes_memory(call, text.rc == NG_OK);
+    if (rc == NG_OK) {
+        rc = call->host->fail_text(call, code, notes_buf_str(&text));
+    }
     buf_done(&text);
     return rc;
 }
@@ -49,10 +51,9 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     char *out = ng_alloc(call, given.len + 1);
     size_t len = 0;
     for (size_t at = 0; out != NULL && at < given.len;) {
-        const char *slash = memchr(given.data + at, '/', given.len - at);
-        size_t part_len = slash != NULL ? (size_t)(slash - given.data) - at : given.len - at;
-        struct ng_str part = str_make(given.data + at, part_len);
-        at += part_len + 1;
+        size_t end = notes_find_char(given, at, '/');
+        struct ng_str part = str_make(given.data + at, end - at);
+        at = end + 1;
         if (str_is(part, "..")) {
             return notes_index_fail_traversal(call, given);
         }
@@ -66,18 +67,18 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         len += part.len;
     }
     arena_init(&arena, 0);
-    struct ng_str form =
-        out != NULL ? notes_nfc(&arena, str_make(out, len)) : str_make(NULL, 0);
-    struct ng_str copy = {NULL, 0};
-    char *kept = form.data != NULL ? ng_alloc(call, form.len + 1) : NULL;
+    struct ng_str form = notes_nfc(&arena, str_make(out, len));
+    char *kept = ng_alloc(call, form.len + 1);
+    if (form.data == NULL) {
+        kept = NULL;
+    }
     if (kept != NULL) {
         memcpy(kept, form.data, form.len);
         kept[form.len] = '\0';
-        copy = str_make(kept, form.len);
     }
     arena_done(&arena);
-    *ret_path = copy;
-    return notes_memory(call, copy.data != NULL);
+    *ret_path = str_make(kept, form.len);
+    return notes_memory(call, kept != NULL);
 }
 
 /* How near a path is to the one that was asked for; SIZE_MAX: not at all. */

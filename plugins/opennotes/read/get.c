@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "core/base/minmax.h"
 #include "index/index.h"
 #include "markdown/outline.h"
 #include "note/revision.h"
@@ -133,7 +134,11 @@ static int find_section(struct ng_call *call, const struct want *want,
     }
     const struct notes_outline_heading *next = notes_outline_next(&outline, heading);
     section->first = outline.items[heading].line;
-    section->last = next != NULL ? (int64_t)next->line - 1 : 0;
+    if (next != NULL) {
+        section->last = (int64_t)next->line - 1;
+    } else {
+        section->last = 0;
+    }
     return NG_OK;
 }
 
@@ -149,8 +154,13 @@ static int fail_start(struct ng_call *call, int64_t line, int64_t first, int64_t
 static int begin_part(struct ng_call *call, const struct want *want, const struct found *found,
                       const struct section *section, struct part *part)
 {
-    int64_t last = section->last > 0 ? section->last : found->lines;
-    int64_t line = want->start_line > section->first ? want->start_line : section->first;
+    int64_t last;
+    if (section->last > 0) {
+        last = section->last;
+    } else {
+        last = found->lines;
+    }
+    int64_t line = i64_max(want->start_line, section->first);
     if (line > last && (line > 1 || want->start_byte > 0)) {
         return fail_start(call, line, section->first, last);
     }
@@ -184,7 +194,7 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
     }
     /* At least a character goes out, else nobody would come to the end. */
     size_t fits = notes_json_cut(whole, bytes, lines).len;
-    size_t cut = fits > one ? fits : one;
+    size_t cut = size_max(fits, one);
     if (cut == whole.len) {
         return;
     }
@@ -193,9 +203,17 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
         line--;
     }
     part->truncated = true;
-    part->text.len = line > 0 ? line : cut;
+    if (line > 0) {
+        part->text.len = line;
+    } else {
+        part->text.len = cut;
+    }
     part->next_line = part->start_line + (line > 0 ? count_lines(part->text) : 0);
-    part->next_byte = line > 0 ? 0 : start_byte + (int64_t)cut;
+    if (line > 0) {
+        part->next_byte = 0;
+    } else {
+        part->next_byte = start_byte + (int64_t)cut;
+    }
 }
 
 /* ---- the answer ---- */
@@ -317,7 +335,10 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     struct notes_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
-    int rc = want->content ? find_section(call, want, found, arena, &section) : NG_OK;
+    int rc = NG_OK;
+    if (want->content) {
+        rc = find_section(call, want, found, arena, &section);
+    }
     if (rc == NG_OK && want->content) {
         rc = begin_part(call, want, found, &section, &part);
     }
@@ -359,7 +380,11 @@ static int read_note(const struct notes_notebook *notebook, struct ng_call *call
         notes_revision(found.bytes, -1, found.revision) != NG_OK) {
         rc = notes_fail_memory(call);
     }
-    found.text = want->raw ? notes_utf8_clean(arena, found.bytes) : found.note.body;
+    if (want->raw) {
+        found.text = notes_utf8_clean(arena, found.bytes);
+    } else {
+        found.text = found.note.body;
+    }
     if (rc == NG_OK && found.text.data == NULL) {
         found.text = str_make("", 0);
     }
@@ -377,7 +402,10 @@ static int read_note(const struct notes_notebook *notebook, struct ng_call *call
 static bool is_true(struct ng_call *call, const char *name, bool fallback)
 {
     enum ng_type type = call->host->json_type(ng_arg(call, name));
-    return type == NG_TYPE_ABSENT ? fallback : type == NG_TYPE_TRUE;
+    if (type == NG_TYPE_ABSENT) {
+        return fallback;
+    }
+    return type == NG_TYPE_TRUE;
 }
 
 int notes_get_run(void *user, struct ng_call *call, struct ng_str args)

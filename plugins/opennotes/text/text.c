@@ -65,7 +65,7 @@ void notes_add_quoted(struct buf *buf, struct ng_str text, char quote)
 struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 {
     if (utf8_valid(text)) {
-        return str_make(text.data != NULL ? text.data : "", text.len);
+        return notes_present(text);
     }
     char scratch[UTF8_BYTES_MAX];
     size_t need = 1;
@@ -88,7 +88,10 @@ struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 /* A string ends in a quote, so one of these at the end is never a string's. */
 static void json_comma(struct buf *buf)
 {
-    char last = buf->len == 0 ? '[' : buf->data[buf->len - 1];
+    char last = '[';
+    if (buf->len != 0) {
+        last = buf->data[buf->len - 1];
+    }
     if (last != '{' && last != '[' && last != ':' && last != ',') {
         buf_add_char(buf, ',');
     }

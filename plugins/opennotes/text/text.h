@@ -28,10 +28,19 @@ static inline int notes_memory(struct ng_call *call, bool ok)
 /* Without blanks, tabs and line ends around it. */
 struct ng_str notes_trim(struct ng_str text);
 
+/* The same text; "" for an absent one. */
+static inline struct ng_str notes_present(struct ng_str text)
+{
+    if (text.data == NULL) {
+        return str_make("", 0);
+    }
+    return text;
+}
+
 /* The content of a buffer; an empty one is "" and not absent. */
 static inline struct ng_str notes_buf_str(const struct buf *buf)
 {
-    return str_make(buf->data != NULL ? buf->data : "", buf->len);
+    return notes_present(buf_str(buf));
 }
 
 /* Adds the text if `when`. */

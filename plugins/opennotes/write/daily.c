@@ -148,7 +148,7 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
     struct ng_str old = str_make("", 0);
     struct ng_str made = job->fresh;
     if (there) {
-        old = notes_file_text(present);
+        old = notes_present(present->data);
         made = old;
     }
     if (rc == NG_OK && job->content.len > 0) {

@@ -141,7 +141,7 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
         rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
                      job->path.data);
     }
-    struct ng_str bytes = notes_file_text(present);
+    struct ng_str bytes = notes_present(present->data);
     if (rc == NG_OK) {
         rc = notes_edit_text(call, job->path, bytes);
     }

@@ -36,15 +36,6 @@ int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str byte
 int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
                      const struct notes_change *change);
 
-/* The present bytes; "" where the file is empty. */
-static inline struct ng_str notes_file_text(const struct ng_file *present)
-{
-    if (present->data.data == NULL) {
-        return str_make("", 0);
-    }
-    return present->data;
-}
-
 /* Puts what was made into the draft as one splice: what changed between the two. In call
  * memory. */
 int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
