@@ -356,8 +356,8 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
     return rc;
 }
 
-/* The marks go while the turn is held: who sets one has it, too, and who sees none finds all
- * in the index. */
+/* The marks go while the writer lock is held: who sets one has it, too, and who sees none finds
+ * all in the index. */
 static int step_keep(struct db *db, int64_t collection, const struct stepped *stepped)
 {
     int rc = work_close(db, true);

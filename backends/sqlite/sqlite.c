@@ -17,8 +17,8 @@ static int init_locks(struct db *db)
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0) {
         return NG_EINTERNAL;
     }
-    int failed =
-        pthread_mutex_init(&db->turn.lock, NULL) | pthread_cond_init(&db->turn.moved, NULL);
+    int failed = pthread_mutex_init(&db->writer_lock.lock, NULL) |
+                 pthread_cond_init(&db->writer_lock.moved, NULL);
     failed |= pthread_mutex_init(&db->queue_lock, NULL);
     failed |= pthread_mutex_init(&db->collections_lock, NULL);
     failed |= pthread_mutex_init(&db->readers_lock, NULL);
@@ -37,8 +37,8 @@ static void db_free(struct db *db)
     conn_close(db->writer);
     disk_release_files(db);
     collections_free(db);
-    pthread_mutex_destroy(&db->turn.lock);
-    pthread_cond_destroy(&db->turn.moved);
+    pthread_mutex_destroy(&db->writer_lock.lock);
+    pthread_cond_destroy(&db->writer_lock.moved);
     pthread_mutex_destroy(&db->queue_lock);
     pthread_mutex_destroy(&db->collections_lock);
     pthread_mutex_destroy(&db->readers_lock);

@@ -249,7 +249,7 @@ void writer_commit(struct db *db, struct job *jobs)
     if (writes_nothing(jobs)) {
         return;
     }
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
     int rc = run_transaction(db, jobs, NULL, error);
     if (rc != NG_OK && jobs != NULL) {
@@ -260,5 +260,5 @@ void writer_commit(struct db *db, struct job *jobs)
         }
     }
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* turn.c - who may use the writing connection: first come, first served, so that upkeep in
- * small steps never keeps the writer out. */
+/* writer_lock.c - who may use the writing connection: first come, first served, so that upkeep
+ * in small steps never keeps the writer out. */
 #include "db.h"
 
-void turn_take(struct db *db)
+void writer_lock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
-    uint64_t mine = turn->next++;
-    while (turn->serving != mine) {
-        pthread_cond_wait(&turn->moved, &turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    pthread_mutex_lock(&lock->lock);
+    uint64_t mine = lock->next++;
+    while (lock->serving != mine) {
+        pthread_cond_wait(&lock->moved, &lock->lock);
     }
-    pthread_mutex_unlock(&turn->lock);
+    pthread_mutex_unlock(&lock->lock);
 }
 
-void turn_give(struct db *db)
+void writer_unlock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
-    turn->serving++;
-    pthread_cond_broadcast(&turn->moved);
-    pthread_mutex_unlock(&turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    pthread_mutex_lock(&lock->lock);
+    lock->serving++;
+    pthread_cond_broadcast(&lock->moved);
+    pthread_mutex_unlock(&lock->lock);
 }
 
 int work_sync(struct db *db)
@@ -35,7 +35,7 @@ int work_sync(struct db *db)
 
 void work_enter(struct db *db)
 {
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
 }
 
@@ -94,7 +94,7 @@ void work_leave(struct db *db)
 {
     bool failed = atomic_load(&db->trouble) != TROUBLE_NONE;
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
     if (failed) {
         /* The idle writer settles it, and may be asleep. */
         pthread_mutex_lock(&db->queue_lock);
