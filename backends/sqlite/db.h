@@ -17,6 +17,8 @@
 #include <sys/types.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
 #include "../shared/words.h"
 #include "notegate/backend.h"
 
@@ -62,7 +64,6 @@
 
 /* A revision is kept whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
-#define HASH_BYTES 16
 
 /* How a row of `log` keeps its revision. */
 enum log_kind { LOG_NONE = 0, LOG_WHOLE = 1, LOG_SPLICE = 2 };
@@ -194,7 +195,7 @@ struct conn {
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;
     struct conn *next;
-    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see wal.c */
+    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see writer.c */
 };
 
 /* A ticket lock: first come, first served. */
@@ -279,7 +280,7 @@ struct db {
 /* conn.c: connections and errors */
 int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t error_max);
 void conn_close(struct conn *conn);
-/* wal.c: the writer's log is copied into the database behind its commits. */
+/* writer.c: the writer's log is copied into the database behind its commits. */
 void wal_follow(struct conn *writer);
 /* The statement, reset and without bindings. NULL: the connection's error tells why. */
 sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which);
@@ -364,9 +365,7 @@ bool values_next(struct ng_str blob, size_t *at, struct value *ret);
 void value_bind(sqlite3_stmt *stmt, int index, const struct value *value);
 int values_functions(sqlite3 *sql);
 
-/* splice.c: content hash, reading a revision */
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
+/* revision.c */
 /* Brings `state` to this revision of the document. NG_ENOTFOUND: not kept; NG_EUNAVAILABLE:
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
@@ -417,7 +416,7 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
                  ng_event_fn *event, void *user);
 int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
 
-/* counts.c */
+/* revision.c: counts */
 /* Asked before the reader's transaction begins: which counts hold in it. */
 uint64_t counts_now(struct db *db);
 /* Before and after a transaction that takes revisions out. With the writer lock. */

@@ -143,7 +143,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     };
     splice_between(bytes_str(&import->json), doc->json, &put.json_splice);
     splice_between(bytes_str(&import->text), doc->text, &put.text_splice);
-    content_hash(doc->json, doc->text, doc->deleted, import->prepared.hash);
+    content_hash(CONTENT_HASH_MIXED, doc->json, doc->text, doc->deleted, import->prepared.hash);
     rc = values_encode(import->prepared.collection, record->fields,
                        record->newest ? record->field_count : 0, doc->deleted,
                        &import->prepared.fields);

@@ -48,7 +48,7 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
                        (unsigned long long)put->base_revision);
         return NG_EINVAL;
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_MIXED, put->json, put->text, put->deleted, ret->hash);
     int rc = values_encode(ret->collection, put->fields, put->field_count, put->deleted,
                            &ret->fields);
     if (rc != NG_OK) {

@@ -113,7 +113,8 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
             rc = NG_OK;
             continue;
         }
-        content_hash(bytes_str(&check->state.json), bytes_str(&check->state.text),
+        content_hash(CONTENT_HASH_MIXED, bytes_str(&check->state.json),
+                     bytes_str(&check->state.text),
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
             !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
@@ -174,8 +175,8 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     if (check->call->host->cancelled(check->call)) {
         return NG_ETIMEOUT;
     }
-    content_hash(column_str(docs, 13), column_str(docs, 14), sqlite3_column_int(docs, 5) != 0,
-                 hash);
+    content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
+                 sqlite3_column_int(docs, 5) != 0, hash);
     if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
         report(check, "%s: its present state is not what was written", name);
     }
