@@ -88,7 +88,10 @@ static int enqueue(struct db *db, struct job *job)
                        full ? "the queue of %s is full: try again in a moment"
                             : "%s is being closed",
                        db->path);
-        return full ? NG_EBUSY : NG_EUNAVAILABLE;
+        if (full) {
+            return NG_EBUSY;
+        }
+        return NG_EUNAVAILABLE;
     }
     return NG_OK;
 }
@@ -223,7 +226,10 @@ static void *writer_main(void *user)
 
 int queue_start(struct db *db)
 {
-    return pthread_create(&db->thread, NULL, writer_main, db) == 0 ? NG_OK : NG_EINTERNAL;
+    if (pthread_create(&db->thread, NULL, writer_main, db) == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void queue_stop(struct db *db)

@@ -39,7 +39,10 @@ static int find_start(struct conn *conn, int64_t doc, uint64_t revision, uint64_
         rc = SQLITE_DONE;
     }
     sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state)
@@ -121,7 +124,10 @@ static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64
     struct counted known = *slot_of(db, doc);
     pthread_mutex_unlock(&db->counts.lock);
     bool holds = known.doc == doc && known.thinned == thinned && known.upto <= to;
-    return holds ? known : none;
+    if (holds) {
+        return known;
+    }
+    return none;
 }
 
 static void counts_set(struct db *db, const struct counted *known)
@@ -142,8 +148,15 @@ static int count_rows(struct conn *conn, int64_t doc, uint64_t from, uint64_t to
     (void)bind_u64(stmt, 2, from);
     (void)bind_u64(stmt, 3, to);
     int rc = sqlite3_step(stmt);
-    *ret = rc == SQLITE_ROW ? column_u64(stmt, 0) : 0;
-    return rc == SQLITE_ROW ? SQLITE_OK : SQLITE_ERROR;
+    if (rc == SQLITE_ROW) {
+        *ret = column_u64(stmt, 0);
+    } else {
+        *ret = 0;
+    }
+    if (rc == SQLITE_ROW) {
+        return SQLITE_OK;
+    }
+    return SQLITE_ERROR;
 }
 
 int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t thinned,
@@ -155,7 +168,10 @@ int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, u
     }
     struct counted known = counts_get(db, doc, to, thinned);
     uint64_t more = 0;
-    int rc = known.upto < to ? count_rows(conn, doc, known.upto + 1, to, &more) : SQLITE_OK;
+    int rc = SQLITE_OK;
+    if (known.upto < to) {
+        rc = count_rows(conn, doc, known.upto + 1, to, &more);
+    }
     if (rc == SQLITE_OK) {
         known.upto = to;
         known.count += more;

@@ -28,7 +28,10 @@ static int init_locks(struct db *db)
     failed |= pthread_cond_init(&db->reader_free, &monotonic);
     failed |= pthread_cond_init(&db->gate_moved, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    return failed == 0 ? NG_OK : NG_EINTERNAL;
+    if (failed == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static void db_free(struct db *db)

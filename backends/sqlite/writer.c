@@ -27,7 +27,10 @@ static int check_answer(struct conn *conn, struct ng_batch *batch)
                        "another call with this idempotency key was answered already");
         return NG_EKEYREUSED;
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int store_answer(struct conn *conn, const struct ng_answer *answer)
@@ -41,7 +44,10 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
     (void)bind_blob(stmt, 3, answer->reply);
     (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
     (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* Every condition is looked at before the first row is written, so a batch whose condition
@@ -70,7 +76,10 @@ static int apply_batch(struct txn *txn, struct job *job)
 {
     struct ng_batch *batch = job->batch;
     batch->error[0] = '\0';
-    int rc = batch->answer != NULL ? check_answer(txn->db->writer, batch) : NG_OK;
+    int rc = NG_OK;
+    if (batch->answer != NULL) {
+        rc = check_answer(txn->db->writer, batch);
+    }
     if (rc == NG_OK) {
         rc = check_conditions(txn, batch);
     }
@@ -121,7 +130,10 @@ static int settle_log(struct db *db, bool *ret_settled)
                                        NULL);
     (void)sqlite3_busy_timeout(db->writer->sql, BUSY_MS);
     *ret_settled = rc != SQLITE_BUSY;
-    return rc == SQLITE_BUSY ? SQLITE_OK : rc;
+    if (rc != SQLITE_BUSY) {
+        return rc;
+    }
+    return SQLITE_OK;
 }
 
 /* Nothing is wrong with the file or the batch: there was no memory, ours or SQLite's. */
@@ -164,10 +176,17 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
     bool begun = txn != NULL && settle_log(db, &settled) == SQLITE_OK &&
                  work_sync(db) == SQLITE_OK &&
                  conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
-    int rc = begun ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (begun) {
+        rc = NG_OK;
+    }
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
         job->rc = apply_batch(txn, job);
-        rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;
+        if (job->rc == NG_OK || is_refusal(job->rc)) {
+            rc = NG_OK;
+        } else {
+            rc = job->rc;
+        }
     }
     if (rc == NG_OK && (atomic_load(&db->trouble) != TROUBLE_NONE || jobs == NULL)) {
         rc = txn_meta(db->writer, "settled", db->txn_seq);
@@ -229,7 +248,11 @@ static void commit_singly(struct db *db, struct job *jobs)
     int refused = 0; /* in a row, for want of room */
     for (struct job *job = jobs; job != NULL; job = job->next) {
         int rc = run_transaction(db, job, job->next, error);
-        refused = rc == NG_EFULL ? refused + 1 : 0;
+        if (rc == NG_EFULL) {
+            refused = refused + 1;
+        } else {
+            refused = 0;
+        }
         if (rc != NG_OK) {
             fail_all(job, refused == FULL_TRIES ? NULL : job->next, rc, error);
         }

@@ -41,7 +41,10 @@ void work_enter(struct db *db)
 
 int work_open(struct db *db, bool durable)
 {
-    int rc = durable ? work_sync(db) : SQLITE_OK;
+    int rc = SQLITE_OK;
+    if (durable) {
+        rc = work_sync(db);
+    }
     if (!durable && !db->memory) {
         db->relaxed = true;
         rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
@@ -59,7 +62,10 @@ static enum log_trouble trouble_of(const struct conn *writer, int rc)
     bool reached_disk = rc == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
                         rc == SQLITE_IOERR_SHMMAP ||
                         (rc == SQLITE_IOERR_WRITE && conn_lacks_room(writer, rc));
-    return reached_disk ? TROUBLE_TAIL : TROUBLE_SYNC;
+    if (reached_disk) {
+        return TROUBLE_TAIL;
+    }
+    return TROUBLE_SYNC;
 }
 
 int work_commit(struct db *db, const char *doing, char *error, size_t error_max)
