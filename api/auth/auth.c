@@ -166,7 +166,9 @@ static int refuse_space(const struct key *key, struct ng_str space,
     for (size_t i = 0; i < key->space_count && used < sizeof(has); i++) {
         int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", i == 0 ? "" : ", ",
                            (int)key->spaces[i].len, key->spaces[i].data);
-        used += len < 0 ? 0 : (size_t)len;
+        if (len >= 0) {
+            used += (size_t)len;
+        }
     }
     return refuse(refusal, NG_EFORBIDDEN, "Name one of them in X-Notegate-Space, or none",
                   "The key does not allow the space \"%.*s\"; it allows %s%s", shown(space),
@@ -226,7 +228,9 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->agent = key->agent;
     ret->role = key->role;
     ret->run = key->run;
-    ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
+    if (headers->mode.data == NULL) {
+        ret->mode = key->mode;
+    }
     ret->spaces = key->spaces;
     ret->space_count = key->space_count;
     ret->all_spaces = key->role == NG_ROLE_ADMIN;
@@ -263,7 +267,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       "notebook are; such a program needs a key");
     }
     if (connection->is_socket) {
-        return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
+        if (!connection->is_unknown) {
+            return NG_OK;
+        }
+        return refuse_unknown(refusal);
     }
     if (auth_needs_key(auth) && keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
@@ -378,7 +385,11 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         take_key(key, headers, ret);
         return NG_OK;
     }
-    ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
+    if (headers->agent.data != NULL) {
+        ret->agent = headers->agent;
+    } else {
+        ret->agent = ng_str_of(AGENT_DEFAULT);
+    }
     ret->role = NG_ROLE_ADMIN;
     ret->run = true;
     ret->all_spaces = connection->is_socket; /* the owner */
@@ -457,5 +468,8 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->remote = call->remote;
     kept->client = call->client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
-    return call->arena.oom ? NULL : kept;
+    if (call->arena.oom) {
+        return NULL;
+    }
+    return kept;
 }

@@ -40,7 +40,11 @@ static int walk(pid_t pid, enum auth_started *ret)
     *ret = AUTH_STARTED_NO;
     for (int depth = 0; depth < DEPTH_MAX; depth++) {
         if (at == self) {
-            *ret = pid == self ? AUTH_STARTED_NO : AUTH_STARTED_YES;
+            if (pid == self) {
+                *ret = AUTH_STARTED_NO;
+            } else {
+                *ret = AUTH_STARTED_YES;
+            }
             return NG_OK;
         }
         if (at <= 1) {
@@ -182,14 +186,21 @@ static enum held holds(pid_t pid, const char *socket_name)
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
     DIR *list = opendir(path);
     if (list == NULL) {
-        return process_is_short(errno) ? HELD_UNKNOWN : HELD_NO;
+        if (process_is_short(errno)) {
+            return HELD_UNKNOWN;
+        }
+        return HELD_NO;
     }
     /* readdir is safe: the stream belongs to this thread. */
     while (held == HELD_NO && (entry = readdir(list)) != NULL) {
         ssize_t len = readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1);
         if (len > 0) {
             target[len] = '\0';
-            held = strcmp(target, socket_name) == 0 ? HELD_YES : HELD_NO;
+            if (strcmp(target, socket_name) == 0) {
+                held = HELD_YES;
+            } else {
+                held = HELD_NO;
+            }
         }
     }
     (void)closedir(list);
@@ -240,7 +251,10 @@ static enum held holds_unseen(pid_t pid)
     if (rc == NG_EUNAVAILABLE && process_is_short(errno)) {
         return HELD_UNKNOWN;
     }
-    return rc == NG_ENOTFOUND || process.state == 'Z' ? HELD_NO : HELD_YES;
+    if (rc == NG_ENOTFOUND || process.state == 'Z') {
+        return HELD_NO;
+    }
+    return HELD_YES;
 }
 
 /* HELD_YES also where the family is too large, or cannot be listed on this system. */
@@ -251,11 +265,15 @@ static enum held family_holds(const char *socket_name)
     add_children_of(&family, getpid());
     for (size_t i = 0; i < family.count; i++) {
         enum held held = holds(family.pids[i], socket_name);
-        held = held == HELD_NO ? holds_unseen(family.pids[i]) : held;
+        if (held == HELD_NO) {
+            held = holds_unseen(family.pids[i]);
+        }
         if (held == HELD_YES) {
             return held;
         }
-        all = held == HELD_UNKNOWN ? held : all;
+        if (held == HELD_UNKNOWN) {
+            all = held;
+        }
         add_children_of(&family, family.pids[i]);
     }
     if (family.is_large) {
@@ -265,7 +283,10 @@ static enum held family_holds(const char *socket_name)
         return HELD_UNKNOWN;
     }
     /* A system without lists of children has none of a process that has some. */
-    return family.count == 0 && !is_childless() ? HELD_YES : all;
+    if (family.count == 0 && !is_childless()) {
+        return HELD_YES;
+    }
+    return all;
 }
 
 static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
@@ -294,7 +315,11 @@ static bool found_at(pid_t pid, uid_t uid, const char *socket_name,
     if (held == HELD_NO) {
         return false;
     }
-    *ret = held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN : descends(pid);
+    if (held == HELD_UNKNOWN) {
+        *ret = AUTH_STARTED_UNKNOWN;
+    } else {
+        *ret = descends(pid);
+    }
     if (*ret == AUTH_STARTED_NO && !is_recent(recent, pid)) {
         recent->pids[recent->next++ % AUTH_STARTED_RECENT] = pid;
     }
@@ -348,9 +373,13 @@ static enum auth_started find_holder(uid_t uid, const char *name,
         return started;
     }
     enum held held = holds(getpid(), name);
-    return held == HELD_YES       ? AUTH_STARTED_NO
-           : held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN
-                                  : AUTH_STARTED_UNSEEN;
+    if (held == HELD_YES) {
+        return AUTH_STARTED_NO;
+    }
+    if (held == HELD_UNKNOWN) {
+        return AUTH_STARTED_UNKNOWN;
+    }
+    return AUTH_STARTED_UNSEEN;
 }
 
 enum auth_started auth_started_socket(struct auth_started_past *past,
@@ -367,7 +396,10 @@ enum auth_started auth_started_socket(struct auth_started_past *past,
     (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)end->inode);
     enum held held = family_holds(name);
     if (held != HELD_NO) {
-        return held == HELD_YES ? AUTH_STARTED_YES : AUTH_STARTED_UNKNOWN;
+        if (held == HELD_YES) {
+            return AUTH_STARTED_YES;
+        }
+        return AUTH_STARTED_UNKNOWN;
     }
     /* The sockets of other users' programs cannot be listed; all descendants were asked. */
     if (end->uid != geteuid() && geteuid() != 0) {

@@ -74,7 +74,10 @@ static int list(struct call *call, const struct key_job *job)
     /* What could not be read for want of memory is read now. */
     int rc = keys_read_again(call->gateway->keys, call);
     keys_refresh_uses(call->gateway->keys, call);
-    rc = rc == NG_OK ? keys_list(call->gateway->keys, call, &found, &count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = keys_list(call->gateway->keys, call, &found, &count);
     if (rc != NG_OK) {
         return rc;
     }
@@ -146,7 +149,9 @@ static int add(struct call *call)
                                       "notegate key add NAME --run");
         return NG_ERUN;
     }
-    rc = rc == NG_OK ? keys_add(call->gateway->keys, call, &spec, text, &key) : rc;
+    if (rc == NG_OK) {
+        rc = keys_add(call->gateway->keys, call, &spec, text, &key);
+    }
     if (rc == NG_OK) {
         reply(call, key, text);
         explicit_bzero(text, sizeof(text));

@@ -126,7 +126,10 @@ static int attach_prepare(struct command_line *line, struct attach *ret)
     }
     buf_init(&error, ATTACH_ERROR_MAX);
     ret->data_dir = gateway_data_dir(ret->config, false, &error);
-    int rc = ret->data_dir == NULL ? COMMAND_FAILED : COMMAND_OK;
+    int rc = COMMAND_OK;
+    if (ret->data_dir == NULL) {
+        rc = COMMAND_FAILED;
+    }
     if (rc != COMMAND_OK) {
         command_error("%s", buf_cstr(&error));
         attach_done(ret);
@@ -166,7 +169,10 @@ static int attach_check_passed(struct attach *attach)
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
 {
     int rc = attach_prepare(line, ret);
-    rc = rc == COMMAND_OK ? attach_check_passed(ret) : rc;
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    rc = attach_check_passed(ret);
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -216,8 +222,12 @@ static bool attach_is_empty(struct gateway *gateway)
 static int attach_refuse_empty(struct attach *attach)
 {
     struct stat info;
-    const struct config *config =
-        attach->gateway != NULL ? attach->gateway->config : attach->config;
+    const struct config *config;
+    if (attach->gateway != NULL) {
+        config = attach->gateway->config;
+    } else {
+        config = attach->config;
+    }
     struct ng_str documents = config_text(config, "documents");
     if (stat(attach->data_dir, &info) != 0 && errno == ENOENT) {
         command_error("the data directory %s does not exist; name the right one with "
@@ -302,7 +312,10 @@ int attach_open(struct command_line *line, struct attach *ret)
     if (rc == NG_OK && needs_data && ret->gateway != NULL && attach_is_empty(ret->gateway)) {
         return attach_refuse_empty(ret);
     }
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 void attach_done(struct attach *attach)

@@ -36,7 +36,10 @@ int command_usage(const struct command_line *line, const char *format, ...)
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
-    const char *command = line->command == NULL ? "" : line->command->name;
+    const char *command = "";
+    if (line->command != NULL) {
+        command = line->command->name;
+    }
     command_error("%s\nTry `notegate %s%s--help`.", buf_cstr(&text), command,
                   command[0] ? " " : "");
     buf_done(&text);
@@ -53,13 +56,18 @@ bool command_colours(FILE *stream)
 
 int command_put(FILE *stream, struct ng_str text)
 {
-    return text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len ? NG_OK
-                                                                               : NG_EFAILED;
+    if (text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len) {
+        return NG_OK;
+    }
+    return NG_EFAILED;
 }
 
 int command_flush(FILE *stream)
 {
-    return fflush(stream) == 0 && !ferror(stream) ? NG_OK : NG_EFAILED;
+    if (fflush(stream) == 0 && !ferror(stream)) {
+        return NG_OK;
+    }
+    return NG_EFAILED;
 }
 
 struct ng_str command_call_message(const struct call *call)
@@ -67,8 +75,10 @@ struct ng_str command_call_message(const struct call *call)
     if (call->final.message.len > 0) {
         return call->final.message;
     }
-    return call->staged.message.len > 0 ? call->staged.message
-                                        : ng_str_of("it does not say why");
+    if (call->staged.message.len > 0) {
+        return call->staged.message;
+    }
+    return ng_str_of("it does not say why");
 }
 
 int command_config(struct command_line *line, struct config **ret)
@@ -92,5 +102,8 @@ int command_config(struct command_line *line, struct config **ret)
         }
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }

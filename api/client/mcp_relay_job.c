@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define RELAY_ERROR_MAX 512
@@ -143,10 +144,15 @@ static void job_take(void *user, struct ng_str text)
 static int job_on_body(void *user, int status, const char *data, size_t len)
 {
     struct relay_job *job = user;
-    int rc = status < 400 && job->is_stream
-                 ? relay_events_add(&job->events, data, len, job_take, job)
-                 : buf_add(&job->answer, data, len);
-    job->lost = rc != NG_OK ? rc : job->lost;
+    int rc;
+    if (status < 400 && job->is_stream) {
+        rc = relay_events_add(&job->events, data, len, job_take, job);
+    } else {
+        rc = buf_add(&job->answer, data, len);
+    }
+    if (rc != NG_OK) {
+        job->lost = rc;
+    }
     return rc;
 }
 
@@ -232,7 +238,11 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.on_body = job_on_body;
     request.on_header = job_on_header;
     request.user = job;
-    request.stop = job->is_own ? &relay->stop : &job->stop;
+    if (job->is_own) {
+        request.stop = &relay->stop;
+    } else {
+        request.stop = &job->stop;
+    }
     job->is_stream = false;
     job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
     return relay->attach->client->send(&request, ret_status, error, error_size);
@@ -241,7 +251,10 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
 /* As the gateway wants it, where it said so. */
 static long job_again_ms(const struct relay_job *job)
 {
-    return job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
+    if (job->events.retry_ms <= 0) {
+        return RELAY_AGAIN_MS;
+    }
+    return job->events.retry_ms;
 }
 
 /* False: stopped meanwhile. */
@@ -399,7 +412,7 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
         return job_again_ms(job);
     }
     job->events.last_id[0] = '\0'; /* it may be what is refused */
-    return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
+    return i64_min(before * 2, RELAY_AGAIN_MAX_MS);
 }
 
 /* The gateway's own messages in the handshake versions: one long GET, begun again whenever it

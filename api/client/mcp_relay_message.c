@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
@@ -68,14 +69,22 @@ static void take_name(const struct ng_value *value, char *ret, size_t size)
     memcpy(ret, head, at);
     for (size_t i = 0; i < text.len; i += 3) {
         unsigned word = 0;
-        size_t left = text.len - i < 3 ? text.len - i : 3;
+        size_t left = size_min(text.len - i, 3);
         for (size_t j = 0; j < 3; j++) {
             word = word << 8 | (j < left ? (unsigned char)text.data[i + j] : 0U);
         }
         ret[at++] = digits[word >> 18 & 63];
         ret[at++] = digits[word >> 12 & 63];
-        ret[at++] = left > 1 ? digits[word >> 6 & 63] : '=';
-        ret[at++] = left > 2 ? digits[word & 63] : '=';
+        if (left > 1) {
+            ret[at++] = digits[word >> 6 & 63];
+        } else {
+            ret[at++] = '=';
+        }
+        if (left > 2) {
+            ret[at++] = digits[word & 63];
+        } else {
+            ret[at++] = '=';
+        }
     }
     (void)snprintf(ret + at, size - at, "?=");
 }
@@ -90,7 +99,10 @@ static const char *name_member(const char *method)
         strcmp(method, "resources/unsubscribe") == 0) {
         return "uri";
     }
-    return strncmp(method, "tasks/", 6) == 0 ? "taskId" : NULL;
+    if (strncmp(method, "tasks/", 6) == 0) {
+        return "taskId";
+    }
+    return NULL;
 }
 
 static void read_value(const struct ng_value *value, struct relay_message *ret)

@@ -53,7 +53,10 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     va_end(args);
     bool whole = text.rc != NG_EINTERNAL;
     ok = ok && whole;
-    const char *told = whole ? buf_cstr(&text) : "out of memory for what is to be said";
+    const char *told = "out of memory for what is to be said";
+    if (whole) {
+        told = buf_cstr(&text);
+    }
     check->failed = check->failed || !ok;
     if (check->line->json) {
         json_object(&check->writer);
@@ -65,7 +68,14 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         json_cstring(&check->writer, told);
         json_end(&check->writer);
     } else {
-        const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
+        const char *on;
+        if (!check->colours) {
+            on = "";
+        } else if (ok) {
+            on = "\033[32m";
+        } else {
+            on = "\033[31m";
+        }
         printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
                what, told);
     }
@@ -206,10 +216,13 @@ static int check_help_config(struct command_line *line)
     } else {
         /* Also of the backends that are not in use: who looks for one needs its keys. */
         rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
-        rc = rc != NG_OK ? rc
-                         : gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL,
-                                                  true, &error);
-        rc = rc != NG_OK ? rc : config_help(gateway->config, &text);
+        if (rc == NG_OK) {
+            rc =
+                gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL, true, &error);
+        }
+        if (rc == NG_OK) {
+            rc = config_help(gateway->config, &text);
+        }
         if (error.len > 0) {
             command_error("%s", buf_cstr(&error));
         }
@@ -218,7 +231,10 @@ static int check_help_config(struct command_line *line)
     gateway_close(gateway);
     buf_done(&text);
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 /* ---- the data directory and what lies in it ---- */
@@ -311,12 +327,19 @@ static int try_to_write(const char *dir)
     char block[CHECK_WRITE_BYTES];
     int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+        if (errno == EOPNOTSUPP || errno == EISDIR) {
+            return 0;
+        }
+        return errno;
     }
     memset(block, 0, sizeof(block));
     int number = 0;
     if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
-        number = errno != 0 ? errno : ENOSPC;
+        if (errno != 0) {
+            number = errno;
+        } else {
+            number = ENOSPC;
+        }
     } else if (fsync(fd) != 0) {
         number = errno;
     }
@@ -397,7 +420,10 @@ static bool check_root(struct check *check, struct gateway *gateway, struct ng_s
         .tls_key = config_text(gateway->config, "tls.key"),
     };
     struct call *call = call_new(gateway);
-    int rc = call != NULL ? files_try_root(call, root, &own) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = files_try_root(call, root, &own);
+    }
     if (rc == NG_EINVAL) {
         struct ng_str text = command_call_message(call);
         check_line(check, false, "root", "%.*s", (int)text.len, text.data);
@@ -420,7 +446,10 @@ static void check_roots(struct check *check, struct gateway *gateway)
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
         /* SPACE:/PATH; a relative path has slashes, too. */
         bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
-        size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
+        size_t skip = 0;
+        if (spaced) {
+            skip = (size_t)(slash - roots[i].data);
+        }
         buf_init(&path, CHECK_ERROR_MAX);
         if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
             check_permissions(check, "root", buf_cstr(&path), !named);
@@ -561,5 +590,8 @@ int command_check(struct command_line *line)
         (void)command_put(stdout, ng_str_of("\n"));
     }
     buf_done(&check.out);
-    return check.failed ? COMMAND_FAILED : COMMAND_OK;
+    if (check.failed) {
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
 }

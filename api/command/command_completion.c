@@ -136,7 +136,10 @@ static void bash_values(void)
     bash_pattern(is_folders, "COMPREPLY=($(compgen -d -- \"$word\"))\n        ");
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        const char *words = row->argument == NULL ? NULL : words_of(row->argument);
+        const char *words = NULL;
+        if (row->argument != NULL) {
+            words = words_of(row->argument);
+        }
         if (words != NULL && !row->hidden && is_first(i)) {
             printf("    --%s)\n        COMPREPLY=($(compgen -W \"%s\" -- \"$word\"))\n"
                    "        return\n        ;;\n",

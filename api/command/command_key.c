@@ -11,6 +11,7 @@
 #include "command_wait.h"
 #include "commands.h"
 #include "core/base/edit_distance.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
@@ -106,12 +107,20 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
     struct attach_answer answer;
     struct json_error error;
     struct arena *arena = &command->arena;
-    int rc = command->attach.gateway != NULL ? key_here(command, job, body, &answer)
-                                             : key_there(command, job, body, &answer);
+    int rc;
+    if (command->attach.gateway != NULL) {
+        rc = key_here(command, job, body, &answer);
+    } else {
+        rc = key_there(command, job, body, &answer);
+    }
     int exit = COMMAND_FAILED;
     if (rc == NG_OK && answer.status >= STATUS_ERRORS) {
         attach_print_error(&answer);
-        exit = answer.status == STATUS_BAD_REQUEST ? COMMAND_USAGE : COMMAND_FAILED;
+        if (answer.status == STATUS_BAD_REQUEST) {
+            exit = COMMAND_USAGE;
+        } else {
+            exit = COMMAND_FAILED;
+        }
     } else if (rc == NG_OK) {
         *ret_text = arena_copy(arena, buf_str(&answer.body));
         if (ret_text->data != NULL &&
@@ -176,7 +185,10 @@ static int key_add_body(const struct command_line *line, struct buf *out)
 static struct ng_str key_text(const struct ng_value *key, const char *name)
 {
     const struct ng_value *value = json_get(key, name);
-    return value == NULL || value->text.data == NULL ? ng_str_of("") : value->text;
+    if (value == NULL || value->text.data == NULL) {
+        return ng_str_of("");
+    }
+    return value->text;
 }
 
 static void key_join(const struct ng_value *array, const char *none, const char *between,
@@ -239,11 +251,11 @@ static int key_show_new(const struct ng_value *key)
 
 static int key_print_json(struct ng_str text)
 {
-    return command_put(stdout, text) == NG_OK &&
-                   command_put(stdout, ng_str_of("\n")) == NG_OK &&
-                   command_flush(stdout) == NG_OK
-               ? COMMAND_OK
-               : COMMAND_FAILED;
+    if (command_put(stdout, text) == NG_OK && command_put(stdout, ng_str_of("\n")) == NG_OK &&
+        command_flush(stdout) == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 static int key_add(struct key_command *command)
@@ -260,7 +272,11 @@ static int key_add(struct key_command *command)
         rc = key_do(command, &job, buf_str(&body), &key, &text);
     }
     if (rc == COMMAND_OK) {
-        rc = command->line->json ? key_print_json(text) : key_show_new(key);
+        if (command->line->json) {
+            rc = key_print_json(text);
+        } else {
+            rc = key_show_new(key);
+        }
     }
     buf_done(&body);
     return rc;
@@ -307,7 +323,10 @@ static void key_print_row(const struct ng_value *key, const size_t widths[KEY_CO
         } else {
             key_cell(key, i, cell);
         }
-        int pad = i + 1 < KEY_COLUMNS ? (int)(widths[i] - cell->len) + 2 : 0;
+        int pad = 0;
+        if (i + 1 < KEY_COLUMNS) {
+            pad = (int)(widths[i] - cell->len) + 2;
+        }
         printf("%s%*s", buf_cstr(cell), pad, "");
     }
     printf("\n");
@@ -322,7 +341,7 @@ static void key_print_table(const struct ng_value *list)
         widths[i] = strlen(key_titles[i]);
         for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
             key_cell(key, i, &cell);
-            widths[i] = cell.len > widths[i] ? cell.len : widths[i];
+            widths[i] = size_max(cell.len, widths[i]);
         }
     }
     key_print_row(NULL, widths, &cell);
@@ -338,7 +357,11 @@ static int key_fetch(struct key_command *command, bool all, struct ng_str name,
     struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
     const struct ng_value *answer = NULL;
     int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
-    *ret = rc == COMMAND_OK ? json_get(answer, "keys") : NULL;
+    if (rc == COMMAND_OK) {
+        *ret = json_get(answer, "keys");
+    } else {
+        *ret = NULL;
+    }
     if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
         command_error("the list of keys cannot be read");
         rc = COMMAND_FAILED;
@@ -358,7 +381,10 @@ static int key_list(struct key_command *command)
         return key_print_json(text);
     }
     key_print_table(list);
-    return command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (command_flush(stdout) == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 /* ---- revoke ---- */
@@ -437,7 +463,11 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
         printf("%zu key%s revoked\n", count, count == 1 ? "" : "s");
-        rc = command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        if (command_flush(stdout) == NG_OK) {
+            rc = COMMAND_OK;
+        } else {
+            rc = COMMAND_FAILED;
+        }
     }
     buf_done(&answers);
     return rc;
@@ -475,9 +505,11 @@ static int key_revoke(struct key_command *command)
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
         /* What is near to it is among the others. */
-        rc = list->count > 0 || !valid
-                 ? COMMAND_OK
-                 : key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        if (list->count > 0 || !valid) {
+            rc = COMMAND_OK;
+        } else {
+            rc = key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        }
         if (rc == COMMAND_OK) {
             key_unknown(list, name);
         }

@@ -52,7 +52,10 @@ static int mcp_open_tasks(struct gateway *gateway)
         command_error("%s", buf_cstr(&error));
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 /* The standard output is the protocol's alone: what a module prints goes to the standard error.
@@ -93,7 +96,11 @@ int command_mcp(struct command_line *line)
     if (rc == COMMAND_OK && attach.gateway != NULL) {
         struct mcp_stdio stdio = {attach.gateway, mcp_methods_all(), STDIN_FILENO,
                                   out_fd,         stop_fd,           &caller};
-        rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        if (mcp_stdio_run(&stdio) == NG_OK) {
+            rc = COMMAND_OK;
+        } else {
+            rc = COMMAND_FAILED;
+        }
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");
             mcp_tasks_stop(attach.gateway, true);

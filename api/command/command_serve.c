@@ -173,7 +173,9 @@ static void serve_example_address(const struct serve *serve, char out[SERVE_ADDR
     for (size_t i = count; i-- > 0;) {
         bool pattern = memchr(names[i].data, '*', names[i].len) != NULL ||
                        memchr(names[i].data, '/', names[i].len) != NULL;
-        name = pattern ? name : names[i];
+        if (!pattern) {
+            name = names[i];
+        }
     }
     (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
 }
@@ -190,9 +192,10 @@ static void serve_print_example(const struct serve *serve)
     const char *scheme = http_server_scheme(serve->server);
     char address[SERVE_ADDRESS_SIZE];
     serve_example_address(serve, address);
-    const char *key = keys_active(serve->gateway->keys) == 0
-                          ? ""
-                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    const char *key = " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    if (keys_active(serve->gateway->keys) == 0) {
+        key = "";
+    }
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         fprintf(stderr,
                 "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
@@ -208,7 +211,10 @@ static void serve_print_example(const struct serve *serve)
 static void serve_tell_runners(const struct serve *serve)
 {
     struct gateway *gateway = serve->gateway;
-    struct call *call = keys_run_matters(gateway) ? call_new(gateway) : NULL;
+    struct call *call = NULL;
+    if (keys_run_matters(gateway)) {
+        call = call_new(gateway);
+    }
     struct buf text;
     buf_init(&text, SERVE_ERROR_MAX);
     if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
@@ -297,7 +303,11 @@ static int serve_keep_input(struct command_line *line, struct config_input *inpu
     }
     memcpy(kept, environ, (count + 1) * sizeof(*kept));
     input->environ = kept;
-    input->file = file == NULL ? NULL : copy.data;
+    if (file == NULL) {
+        input->file = NULL;
+    } else {
+        input->file = copy.data;
+    }
     return COMMAND_OK;
 }
 
@@ -315,7 +325,10 @@ static int serve_settle(struct serve *serve, const struct attach *attach)
         command_error("the data directory %s", buf_cstr(&error));
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 static void serve_warn_root(void)

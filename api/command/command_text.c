@@ -63,7 +63,12 @@ static void help_paragraphs(const char *text)
 {
     while (*text != '\0') {
         const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        size_t len;
+        if (end == NULL) {
+            len = strlen(text);
+        } else {
+            len = (size_t)(end - text);
+        }
         help_paragraph(text, len, 0);
         putchar('\n');
         text += len;
@@ -77,7 +82,10 @@ static void help_option(const struct option_row *row)
     int len = snprintf(label, sizeof(label), "  %c%c%s --%s%s%s", row->letter ? '-' : ' ',
                        row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
                        row->argument ? " " : "", row->argument ? row->argument : "");
-    size_t used = len < 0 ? 0 : (size_t)len;
+    size_t used = 0;
+    if (len >= 0) {
+        used = (size_t)len;
+    }
     if (used + 2 > HELP_COLUMN) {
         printf("%s\n%*s", label, HELP_COLUMN, "");
     } else {
@@ -152,7 +160,12 @@ static void man_paragraphs(const char *text)
 {
     while (*text != '\0') {
         const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        size_t len;
+        if (end == NULL) {
+            len = strlen(text);
+        } else {
+            len = (size_t)(end - text);
+        }
         printf(".PP\n");
         man_text(text, len);
         putchar('\n');

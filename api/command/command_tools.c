@@ -79,7 +79,10 @@ static int tools_open(struct tools *tools)
 static int tools_print_own(struct tools *tools)
 {
     struct call *call = call_new(tools->gateway);
-    int rc = call == NULL ? NG_EINTERNAL : attach_set_caller(tools->line, call);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = attach_set_caller(tools->line, call);
+    }
     if (rc == NG_OK && tools->name == NULL) {
         rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
     } else if (rc == NG_OK) {
@@ -129,10 +132,10 @@ static int tools_print_text(struct tools *tools)
     struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, ATTACH_ANSWER_MAX);
-    int rc =
-        json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK
-            ? NG_OK
-            : NG_EFAILED;
+    int rc = NG_EFAILED;
+    if (json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK) {
+        rc = NG_OK;
+    }
     if (rc != NG_OK) {
         command_error("the definitions of the tools are not JSON");
     } else if (tools->name != NULL) {
@@ -154,7 +157,12 @@ static int tools_print(struct tools *tools, bool text)
         return COMMAND_FAILED;
     }
     buf_init(&tools->out, TOOL_FORMATS_MAX);
-    int rc = running ? tools_from_gateway(tools) : tools_open(tools);
+    int rc;
+    if (running) {
+        rc = tools_from_gateway(tools);
+    } else {
+        rc = tools_open(tools);
+    }
     if (rc == NG_OK && !running) {
         rc = tools_print_own(tools);
     }
@@ -167,7 +175,10 @@ static int tools_print(struct tools *tools, bool text)
     gateway_close(tools->gateway);
     buf_done(&tools->out);
     attach_done(&tools->attach);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (rc == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 int command_tools(struct command_line *line)
@@ -177,7 +188,11 @@ int command_tools(struct command_line *line)
         return command_usage(line, "unknown format \"%s\"; there are %s", line->format,
                              tool_format_names());
     }
-    tools.name = line->word_count > 0 ? line->words[0] : NULL;
+    if (line->word_count > 0) {
+        tools.name = line->words[0];
+    } else {
+        tools.name = NULL;
+    }
     bool text = line->format == NULL && !line->json &&
                 (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
     return tools_print(&tools, text);

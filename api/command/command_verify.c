@@ -47,7 +47,10 @@ static int64_t verify_number(const struct ng_value *value, const char *name)
 {
     int64_t number = 0;
     const struct ng_value *found = json_get(value, name);
-    return found != NULL && json_integer(found, &number) == NG_OK ? number : 0;
+    if (found != NULL && json_integer(found, &number) == NG_OK) {
+        return number;
+    }
+    return 0;
 }
 
 /* "/var/lib/notegate (sqlite): 2 documents, ..." */
@@ -104,7 +107,10 @@ static int verify_show(const struct command_line *line, const struct buf *report
         }
     }
     arena_done(&arena);
-    return count == 0 ? COMMAND_OK : COMMAND_FAILED;
+    if (count == 0) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 int command_verify(struct command_line *line)
@@ -116,9 +122,17 @@ int command_verify(struct command_line *line)
         return rc;
     }
     buf_init(&report, ATTACH_ANSWER_MAX);
-    int done =
-        attach.gateway != NULL ? verify_here(&attach, &report) : verify_there(&attach, &report);
-    rc = done == NG_OK ? verify_show(line, &report) : COMMAND_FAILED;
+    int done;
+    if (attach.gateway != NULL) {
+        done = verify_here(&attach, &report);
+    } else {
+        done = verify_there(&attach, &report);
+    }
+    if (done == NG_OK) {
+        rc = verify_show(line, &report);
+    } else {
+        rc = COMMAND_FAILED;
+    }
     buf_done(&report);
     attach_done(&attach);
     return rc;

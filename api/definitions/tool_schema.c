@@ -412,8 +412,12 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
 static void write_description(struct lowering *lowering, const struct ng_value *schema)
 {
     const struct ng_value *given = json_get(schema, "description");
-    struct ng_str text =
-        given == NULL || given->type != NG_TYPE_STRING ? ng_str_of("") : given->text;
+    struct ng_str text;
+    if (given == NULL || given->type != NG_TYPE_STRING) {
+        text = ng_str_of("");
+    } else {
+        text = given->text;
+    }
     if (text.len == 0 && lowering->notes.len == 0) {
         return;
     }

@@ -145,7 +145,10 @@ static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const cha
     struct http_fault found;
     int rc = http_check_header(&request->headers, str_make(key, key_size),
                                str_make(value, value_size), &found);
-    return rc == NG_OK || !add_fault(request, &found) ? MHD_YES : MHD_NO;
+    if (rc == NG_OK || !add_fault(request, &found)) {
+        return MHD_YES;
+    }
+    return MHD_NO;
 }
 
 /* Behind the last line comes the empty one. */

@@ -40,7 +40,10 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info == NULL ? NULL : info->socket_context;
+    if (info == NULL) {
+        return NULL;
+    }
+    return info->socket_context;
 }
 
 /* The certificate of the server that a session belongs to. */
@@ -48,7 +51,10 @@ static struct http_tls *tls_of_session(void *mhd_connection)
 {
     struct http_connection *connection =
         mhd_connection == NULL ? NULL : connection_of(mhd_connection);
-    return connection == NULL ? NULL : connection->server->tls;
+    if (connection == NULL) {
+        return NULL;
+    }
+    return connection->server->tls;
 }
 
 static int on_certificate(gnutls_session_t session, const gnutls_datum_t *request,
@@ -61,7 +67,10 @@ static int on_certificate(gnutls_session_t session, const gnutls_datum_t *reques
     (void)algorithms;
     (void)algorithm_count;
     struct http_tls *tls = tls_of_session(gnutls_session_get_ptr(session));
-    return tls == NULL ? -1 : http_tls_retrieve(tls, ret_chain, ret_len, ret_key);
+    if (tls == NULL) {
+        return -1;
+    }
+    return http_tls_retrieve(tls, ret_chain, ret_len, ret_key);
 }
 
 /* As libmicrohttpd takes it: a function as an object pointer, which POSIX has and C leaves
@@ -190,7 +199,10 @@ static enum MHD_Result send_reply(struct http_request *request)
     } else {
         http_connection_phase(connection, HTTP_PHASE_SENDING);
     }
-    return http_reply_send(request) ? MHD_YES : MHD_NO;
+    if (http_reply_send(request)) {
+        return MHD_YES;
+    }
+    return MHD_NO;
 }
 
 /* Its call does not come back: the client gets an answer, the call keeps its memory. */
@@ -264,14 +276,23 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         http_request_headers(request, method);
         /* Otherwise a body is always read whole before the answer: the next request begins
          * behind it. */
-        return request->fault.fatal ? work(request) : MHD_YES;
+        if (!request->fault.fatal) {
+            return MHD_YES;
+        }
+        return work(request);
     }
     if (*data_size > 0) {
         bool more = http_request_body(request, data, *data_size);
         *data_size = 0;
-        return more ? MHD_YES : MHD_NO;
+        if (more) {
+            return MHD_YES;
+        }
+        return MHD_NO;
     }
-    return request->answered ? MHD_YES : work(request);
+    if (request->answered) {
+        return MHD_YES;
+    }
+    return work(request);
 }
 
 /* Of a line that libmicrohttpd logs. */
@@ -396,7 +417,9 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
     struct http_listener listener;
     struct auth *auth = NULL;
     int rc = http_names_check(gateway->config, ret);
-    rc = rc == NG_OK ? http_listen_tcp(wanted, &listener, ret) : rc;
+    if (rc == NG_OK) {
+        rc = http_listen_tcp(wanted, &listener, ret);
+    }
     if (rc == NG_EBUSY) {
         buf_clear(ret);
         (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
@@ -480,7 +503,10 @@ int http_server_start(struct gateway *gateway, const struct http_routes *routes,
 
 const char *http_server_scheme(const struct http_server *server)
 {
-    return server->tls != NULL ? "https" : "http";
+    if (server->tls != NULL) {
+        return "https";
+    }
+    return "http";
 }
 
 const char *http_server_address(const struct http_server *server)

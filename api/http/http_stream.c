@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/quota.h"
@@ -152,7 +153,7 @@ void http_stream_wake(struct http_stream *stream)
 static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
 {
     size_t len = stream->pending.len - stream->sent;
-    len = len < max ? len : max;
+    len = size_min(len, max);
     memcpy(out, stream->pending.data + stream->sent, len);
     stream->sent += len;
     stream->bytes += len;

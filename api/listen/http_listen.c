@@ -146,7 +146,11 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
                          number == EADDRINUSE
                              ? "; choose another port with --listen, or 0 for a free one"
                              : "");
-        rc = number == EADDRINUSE ? NG_EBUSY : NG_EUNAVAILABLE;
+        if (number == EADDRINUSE) {
+            rc = NG_EBUSY;
+        } else {
+            rc = NG_EUNAVAILABLE;
+        }
     }
     freeaddrinfo(found);
     if (rc == NG_OK) {

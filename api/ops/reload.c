@@ -159,9 +159,12 @@ void reload_fit_files(struct gateway *gateway)
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return;
     }
-    unsigned fit = limit.rlim_cur > 2 * RELOAD_SPARE_FILES
-                       ? (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES)
-                       : (unsigned)(limit.rlim_cur / 2);
+    unsigned fit;
+    if (limit.rlim_cur > 2 * RELOAD_SPARE_FILES) {
+        fit = (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES);
+    } else {
+        fit = (unsigned)(limit.rlim_cur / 2);
+    }
     log_write(NG_LOG_WARNING, "serve",
               "this process may open %llu files, limits.connections wants %u and %d more: at "
               "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
@@ -216,7 +219,10 @@ static void reload_options(struct reload *reload, const struct config *config,
                            const struct ng_option *options, size_t count,
                            struct reload_report *report)
 {
-    const struct config *known = reload->known == NULL ? started : reload->known;
+    const struct config *known = started;
+    if (reload->known != NULL) {
+        known = reload->known;
+    }
     bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
                     config_text(config, "tls.certificate").len > 0 &&
                     config_text(config, "tls.key").len > 0;
@@ -224,7 +230,10 @@ static void reload_options(struct reload *reload, const struct config *config,
         char key[128];
         (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
                        options[i].name);
-        const struct config *old = reload_kind_of(key) == RELOAD_RESTART ? started : known;
+        const struct config *old = known;
+        if (reload_kind_of(key) == RELOAD_RESTART) {
+            old = started;
+        }
         if (!reload_equal(old, config, key, options[i].type)) {
             reload_option(reload, key, both_tls, config, report);
         }
@@ -270,7 +279,12 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
 {
     struct config *config = NULL;
     struct gateway *gateway = reload->gateway;
-    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
+    const struct config *old;
+    if (reload->known == NULL) {
+        old = gateway->config;
+    } else {
+        old = reload->known;
+    }
     added->count = 0;
     added->modules_before = gateway->module_count;
     int rc = config_load(reload->input, &config, error);
@@ -327,7 +341,12 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_done(&error);
     }
     size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
-    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    const struct config *old;
+    if (reload->known == NULL) {
+        old = reload->gateway->config;
+    } else {
+        old = reload->known;
+    }
     for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
         reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
     }
@@ -353,7 +372,10 @@ static const struct config *reload_held_by(const struct reload *reload, size_t a
     if (plugin != NULL && plugin->conf != NULL) {
         return config_of_view(plugin->conf);
     }
-    return at < reload->start_modules ? gateway->config : reload->known;
+    if (at < reload->start_modules) {
+        return gateway->config;
+    }
+    return reload->known;
 }
 
 static void reload_take(struct reload *reload, struct config *config,
@@ -420,9 +442,10 @@ int reload_ask(struct reload *reload, struct call *call)
         (void)pthread_kill(reload->thread, SIGHUP);
     }
     pthread_mutex_unlock(&reload->asked.lock);
-    return rc == NG_PENDING
-               ? rc
-               : call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
+    if (rc == NG_PENDING) {
+        return rc;
+    }
+    return call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
 }
 
 void reload_end(struct reload *reload)

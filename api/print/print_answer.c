@@ -23,7 +23,10 @@ static void answer_end_line(struct ng_str text)
 static struct ng_str answer_text(const struct ng_value *object, const char *name)
 {
     const struct ng_value *value = json_get(object, name);
-    return value != NULL && value->type == NG_TYPE_STRING ? value->text : ng_str_of("");
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return ng_str_of("");
 }
 
 /* A part that is not text: one line that says what it is. */
@@ -75,7 +78,10 @@ static void answer_result(const struct ng_value *answer)
 /* What each violation of the input says. */
 static void answer_violations(const struct ng_value *details)
 {
-    const struct ng_value *list = details == NULL ? NULL : json_get(details, "violations");
+    const struct ng_value *list = NULL;
+    if (details != NULL) {
+        list = json_get(details, "violations");
+    }
     /* The message has told the first one. */
     for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
          one != NULL; one = one->next) {
@@ -106,7 +112,10 @@ int print_answer(int status, struct ng_str body, bool json)
     struct arena arena;
     const struct ng_value *answer = NULL;
     struct json_error error;
-    int rc = status >= 200 && status < 300 ? COMMAND_OK : COMMAND_FAILED;
+    int rc = COMMAND_FAILED;
+    if (status >= 200 && status < 300) {
+        rc = COMMAND_OK;
+    }
     if (json) {
         (void)command_put(stdout, body);
         answer_end_line(body);
@@ -133,7 +142,10 @@ int print_answer(int status, struct ng_str body, bool json)
 int print_call_answer(const struct call *call, bool json)
 {
     struct buf body;
-    int status = call->final.rc == NG_OK ? 200 : call->final.status;
+    int status = 200;
+    if (call->final.rc != NG_OK) {
+        status = call->final.status;
+    }
     buf_init(&body, ANSWER_MAX);
     if (call->final.rc == NG_OK) {
         content_print_result(&body, &call->final);

@@ -30,7 +30,10 @@ static struct ng_str first_sentence(struct ng_str text)
 static const char *plugin_of(const struct registry *registry, struct ng_str name)
 {
     const struct tool *tool = registry_find(registry, name);
-    return tool != NULL ? tool->plugin->desc.name : "other modules";
+    if (tool == NULL) {
+        return "other modules";
+    }
+    return tool->plugin->desc.name;
 }
 
 void print_tool_list(const struct ng_value *list, const struct registry *registry)
@@ -83,7 +86,10 @@ static void print_type(const struct ng_value *schema, unsigned depth)
 static bool is_required(const struct ng_value *schema, struct ng_str name)
 {
     const struct ng_value *required = json_get(schema, "required");
-    const struct ng_value *one = required != NULL ? required->first : NULL;
+    const struct ng_value *one = NULL;
+    if (required != NULL) {
+        one = required->first;
+    }
     while (one != NULL && !str_equal(one->text, name)) {
         one = one->next;
     }
@@ -117,7 +123,12 @@ static void print_example_value(const struct ng_value *member)
     const struct ng_value *choices = json_get(member, "enum");
     const struct ng_value *type = json_get(member, "type");
     const struct ng_value *items = json_get(member, "items");
-    struct ng_str name = type != NULL ? type->text : str_make(NULL, 0);
+    struct ng_str name;
+    if (type != NULL) {
+        name = type->text;
+    } else {
+        name = str_make(NULL, 0);
+    }
     if (choices != NULL && choices->first != NULL) {
         put(choices->first->text);
     } else if (str_is(name, "integer") || str_is(name, "number")) {

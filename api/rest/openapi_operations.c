@@ -393,7 +393,10 @@ static void print_media(struct buf *out, const char *type, const char *schema)
 
 static void print_content(struct buf *out, const struct operation *one)
 {
-    const char *type = one->type == NULL ? "application/json" : one->type;
+    const char *type = "application/json";
+    if (one->type != NULL) {
+        type = one->type;
+    }
     if (*type == '\0') {
         return;
     }

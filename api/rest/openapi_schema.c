@@ -115,7 +115,10 @@ static struct ng_str definition_of(struct job *job, const struct ng_value *targe
     static const char *const maps[] = {"$defs", "definitions"};
     for (size_t i = 0; i < NG_COUNT(maps); i++) {
         const struct ng_value *map = json_get(job->root, maps[i]);
-        const struct ng_value *one = map == NULL ? NULL : map->first;
+        const struct ng_value *one = NULL;
+        if (map != NULL) {
+            one = map->first;
+        }
         for (; one != NULL; one = one->next) {
             if (one == target) {
                 return one->key;
@@ -216,7 +219,10 @@ static void print_apart(struct job *job, const struct ng_value *schema, const ch
 static struct ng_str text_of_type(const struct ng_value *schema)
 {
     const struct ng_value *type = json_get(schema, "type");
-    return type == NULL || type->type != NG_TYPE_STRING ? ng_str_of("") : type->text;
+    if (type == NULL || type->type != NG_TYPE_STRING) {
+        return ng_str_of("");
+    }
+    return type->text;
 }
 
 static void print_schema(struct job *job, const struct ng_value *schema)
@@ -266,7 +272,10 @@ void openapi_schema_print(struct buf *out, const struct ng_value *schema, const 
     print_component(&job, schema, str_make(NULL, 0));
     for (size_t i = 0; i < NG_COUNT(maps); i++) {
         const struct ng_value *map = json_get(schema, maps[i]);
-        const struct ng_value *one = map == NULL ? NULL : map->first;
+        const struct ng_value *one = NULL;
+        if (map != NULL) {
+            one = map->first;
+        }
         for (; one != NULL; one = one->next) {
             print_component(&job, one, one->key);
         }

@@ -13,6 +13,7 @@
 #include "core/archive/archive.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
 
@@ -65,7 +66,7 @@ static int backup_fill(void *user, struct buf *out)
     struct backup_job *job = user;
     pthread_mutex_lock(&job->lock);
     size_t len = job->queue.len - job->taken;
-    len = len < BACKUP_FILL ? len : BACKUP_FILL;
+    len = size_min(len, BACKUP_FILL);
     if (len > 0) {
         (void)buf_add(out, job->queue.data + job->taken, len);
         job->taken += len;
@@ -77,7 +78,10 @@ static int backup_fill(void *user, struct buf *out)
     if (failed) {
         return HTTP_STREAM_BROKEN;
     }
-    return end ? HTTP_STREAM_END : HTTP_STREAM_OPEN;
+    if (end) {
+        return HTTP_STREAM_END;
+    }
+    return HTTP_STREAM_OPEN;
 }
 
 static void backup_closed(void *user)
@@ -117,7 +121,10 @@ static int backup_wait(struct backup_job *job)
             until = backup_until();
         }
     }
-    return job->closed ? NG_ECANCELLED : NG_OK;
+    if (job->closed) {
+        return NG_ECANCELLED;
+    }
+    return NG_OK;
 }
 
 static int backup_put(void *user, struct ng_str bytes)
@@ -189,7 +196,11 @@ static struct backup_job *backup_new(struct gateway *gateway, bool files)
     }
     atomic_init(&job->refs, 1);
     job->gateway = gateway;
-    job->files = files ? gateway->files : NULL;
+    if (files) {
+        job->files = gateway->files;
+    } else {
+        job->files = NULL;
+    }
     buf_init(&job->queue, ARCHIVE_LINE_MAX);
     buf_init(&job->why, BACKUP_TEXT_MAX);
     (void)pthread_condattr_init(&monotonic);
@@ -241,9 +252,12 @@ int rest_backup_begin(struct call *call, bool files, struct http_stream **ret)
     while (job->queue.len == 0 && !job->ended) {
         (void)pthread_cond_wait(&job->moved, &job->lock);
     }
-    int rc = job->queue.len > 0 || job->rc == NG_OK
-                 ? NG_OK
-                 : call_fail(call, job->rc, "%s", buf_cstr(&job->why));
+    int rc;
+    if (job->queue.len > 0 || job->rc == NG_OK) {
+        rc = NG_OK;
+    } else {
+        rc = call_fail(call, job->rc, "%s", buf_cstr(&job->why));
+    }
     pthread_mutex_unlock(&job->lock);
     backup_unref(job);
     if (rc != NG_OK) {

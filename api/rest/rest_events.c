@@ -68,7 +68,11 @@ static int parse_position(struct http_request *request, const char *what, struct
     for (size_t i = 0; i < value.len && good; i++) {
         unsigned digit = (unsigned)(unsigned char)value.data[i] - '0';
         good = digit <= 9 && number <= (UINT64_MAX - 1 - digit) / 10;
-        number = good ? number * 10 + digit : 0;
+        if (good) {
+            number = number * 10 + digit;
+        } else {
+            number = 0;
+        }
     }
     if (!good) {
         return refuse(request, what, value, "it must be the number of an event, 0 or more");
@@ -168,7 +172,10 @@ static int parse_query(struct http_request *request, struct events_query *query)
         rc = parse_position(request, "Last-Event-ID", request->headers.last_event_id,
                             &query->since);
     }
-    return rc == NG_OK ? check_names(request, query) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_names(request, query);
 }
 
 /* ---- the stream ---- */
@@ -233,7 +240,10 @@ static void print_members(struct buf *out, const struct ng_event *event,
     } else {
         (void)buf_add_number(out, event->revision);
     }
-    const struct ng_value *member = data == NULL ? NULL : data->first;
+    const struct ng_value *member = NULL;
+    if (data != NULL) {
+        member = data->first;
+    }
     for (; member != NULL; member = member->next) {
         if (!is_own_member(member->key)) {
             (void)buf_add_char(out, ',');
@@ -285,13 +295,14 @@ static int print_closed(struct buf *out, const char *reason, const char *message
 
 static int print_failure(struct buf *out, int rc)
 {
-    return rc == NG_ETOOLARGE
-               ? print_closed(out, "backlog",
-                              "The reader fell more than limits.stream_backlog events behind; "
-                              "open the stream again with Last-Event-ID")
-               : print_closed(out, "unavailable",
-                              "The changes cannot be read just now; open the stream again "
-                              "with Last-Event-ID");
+    if (rc == NG_ETOOLARGE) {
+        return print_closed(out, "backlog",
+                            "The reader fell more than limits.stream_backlog events behind; "
+                            "open the stream again with Last-Event-ID");
+    }
+    return print_closed(out, "unavailable",
+                        "The changes cannot be read just now; open the stream again "
+                        "with Last-Event-ID");
 }
 
 static int events_fill(void *user, struct buf *out)
@@ -347,7 +358,9 @@ static const struct ng_str *copy_names(struct call *call, const struct ng_str *n
     struct ng_str *copies = arena_alloc(&call->arena, (count + 1) * sizeof(*copies));
     for (size_t i = 0; i < count && copies != NULL; i++) {
         copies[i] = arena_copy(&call->arena, names[i]);
-        copies = copies[i].data == NULL ? NULL : copies;
+        if (copies[i].data == NULL) {
+            copies = NULL;
+        }
     }
     return copies;
 }

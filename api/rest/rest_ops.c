@@ -36,7 +36,10 @@ struct readyz {
 
 static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
 {
-    struct ng_str text = message.len > 0 ? message : ng_str_of("out of memory");
+    struct ng_str text = message;
+    if (message.len <= 0) {
+        text = ng_str_of("out of memory");
+    }
     if (rc == NG_OK) {
         return;
     }
@@ -94,7 +97,9 @@ static struct ng_str readyz_working(struct call *call, struct call *own)
     }
     if (list.len > 0 && buf_add_char(&list, ']') == NG_OK) {
         struct ng_str copy = arena_copy(&call->arena, buf_str(&list));
-        working = copy.data != NULL ? copy : working;
+        if (copy.data != NULL) {
+            working = copy;
+        }
     }
     buf_done(&list);
     return working;
@@ -148,13 +153,13 @@ static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf 
                          (long long)journal_backlog(gateway->journal));
         return true;
     }
-    index -= journal ? 1 : 0;
+    index -= journal;
     if (left_out && index == 0) {
         (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
                          (int)gateway->left_out.len, gateway->left_out.data);
         return true;
     }
-    return gateway->disk != NULL && disk_reason(gateway->disk, index - (left_out ? 1 : 0), out);
+    return gateway->disk != NULL && disk_reason(gateway->disk, index - left_out, out);
 }
 
 static void print_degraded(struct http_request *request)
@@ -199,15 +204,25 @@ static void readyz_print(struct http_request *request, const struct call *call)
     buf_init(&reason, REASON_MAX);
     bool degraded = degraded_reason(gateway, 0, &reason);
     buf_done(&reason);
-    reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
-    reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
+    if (ready) {
+        reply->status = STATUS_OK;
+    } else {
+        reply->status = STATUS_UNAVAILABLE;
+    }
+    if (ready) {
+        reply->retry_after_s = 0;
+    } else {
+        reply->retry_after_s = HTTP_RETRY_AFTER_S;
+    }
     (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
                      !ready     ? "not ready"
                      : degraded ? "degraded"
                                 : "ready");
     if (request->authenticated) { /* no details for strangers */
-        long long backlog =
-            gateway->journal == NULL ? 0 : (long long)journal_backlog(gateway->journal);
+        long long backlog = 0;
+        if (gateway->journal != NULL) {
+            backlog = (long long)journal_backlog(gateway->journal);
+        }
         bool away = gateway->journal != NULL && journal_degraded(gateway->journal);
         if (away || backlog > 0) {
             (void)buf_printf(&reply->body, ",\"backlog\":%lld", backlog);

@@ -65,7 +65,10 @@ int rest_tools_show(struct http_request *request)
     /* Also one that is not listed now (no notebook attached): it may be called all the same. */
     if (tool == NULL || !dispatch_may(call, tool)) {
         struct ng_str near = registry_nearest(registry, request->param);
-        const struct tool *meant = near.data == NULL ? NULL : registry_find(registry, near);
+        const struct tool *meant = NULL;
+        if (near.data != NULL) {
+            meant = registry_find(registry, near);
+        }
         bool hints = tool == NULL && meant != NULL && dispatch_allows(call, meant);
         struct ng_str shown = utf8_cut(request->param, 100);
         char hint[160];

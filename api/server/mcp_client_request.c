@@ -224,9 +224,12 @@ static void cannot_answer(struct mcp_round *round, const struct round_question *
                           const struct ng_value *error)
 {
     const struct ng_value *message = json_get(error, "message");
-    struct ng_str text = message != NULL && message->type == NG_TYPE_STRING
-                             ? utf8_cut(message->text, ASK_TEXT_MAX / 2)
-                             : ng_str_of("it gave no reason");
+    struct ng_str text;
+    if (message != NULL && message->type == NG_TYPE_STRING) {
+        text = utf8_cut(message->text, ASK_TEXT_MAX / 2);
+    } else {
+        text = ng_str_of("it gave no reason");
+    }
     (void)snprintf(round->failed, sizeof(round->failed),
                    "the client could not answer `%s`: %.*s", mcp_input_method(question->kind),
                    (int)text.len, text.data);
@@ -268,7 +271,10 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
 static bool copy_answers(struct mcp_round *round, const struct ng_value *earlier)
 {
     bool ok = true;
-    const struct ng_value *at = earlier == NULL ? NULL : earlier->first;
+    const struct ng_value *at = NULL;
+    if (earlier != NULL) {
+        at = earlier->first;
+    }
     for (; at != NULL && ok; at = at->next) {
         ok = add_answer(round, at->key, at);
     }

@@ -36,7 +36,10 @@ static struct ng_str client_name(const struct ng_value *object, const char *info
 {
     const struct ng_value *name = json_get(json_get(object, info), "name");
     bool known = name != NULL && name->type == NG_TYPE_STRING;
-    return known ? utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
+    if (known) {
+        return utf8_cut(name->text, AUDIT_CLIENT_MAX);
+    }
+    return ng_str_of("");
 }
 
 void mcp_take_client(struct mcp_exchange *exchange)
@@ -90,10 +93,17 @@ int mcp_initialize(struct mcp_exchange *exchange)
     if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
         version = MCP_VERSION_HANDSHAKE_NEWEST;
     }
-    int rc = job->open_session == NULL ? NG_OK : job->open_session(job, version);
+    int rc = NG_OK;
+    if (job->open_session != NULL) {
+        rc = job->open_session(job, version);
+    }
     if (rc != NG_OK) {
         bool full = rc == NG_EBUSY;
-        job->retry_after_s = full ? 1 : 0;
+        if (full) {
+            job->retry_after_s = 1;
+        } else {
+            job->retry_after_s = 0;
+        }
         mcp_answer_error(exchange, full ? 503 : 500, full ? 503 : MCP_INTERNAL_ERROR,
                          ng_str_of(full
                                        ? "as many MCP sessions are open as this gateway keeps; "
@@ -158,9 +168,12 @@ int mcp_ping(struct mcp_exchange *exchange)
 int mcp_set_level(struct mcp_exchange *exchange)
 {
     const struct ng_value *asked = json_get(exchange->message.params, "level");
-    enum mcp_log_level level = asked == NULL || asked->type != NG_TYPE_STRING
-                                   ? MCP_LOG_NONE
-                                   : mcp_log_level_parse(asked->text);
+    enum mcp_log_level level;
+    if (asked == NULL || asked->type != NG_TYPE_STRING) {
+        level = MCP_LOG_NONE;
+    } else {
+        level = mcp_log_level_parse(asked->text);
+    }
     if (level == MCP_LOG_NONE) {
         mcp_answer_error(
             exchange, 200, MCP_INVALID_PARAMS,

@@ -163,10 +163,12 @@ static int check_argument(struct call *call, const struct prompting *prompting,
          at = at->next) {
         good = at->type == NG_TYPE_STRING && str_equal(at->text, value->text);
     }
-    return good ? NG_OK
-                : call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
-                            (int)shown.len, shown.data, prompt, (int)choices->text.len,
-                            choices->text.data);
+    if (good) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
+                     (int)shown.len, shown.data, prompt, (int)choices->text.len,
+                     choices->text.data);
 }
 
 static int check_arguments(struct call *call, const struct prompting *prompting,
@@ -196,10 +198,11 @@ static int check_answer(struct call *call, struct prompting *prompting)
     const struct ng_value *description;
     struct json_error error;
     if (!call->reply_open) {
-        return call->staged.has_text || call->staged.parts != NULL
-                   ? NG_OK
-                   : call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
-                               prompting->prompt.desc->name);
+        if (call->staged.has_text || call->staged.parts != NULL) {
+            return NG_OK;
+        }
+        return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
+                         prompting->prompt.desc->name);
     }
     struct ng_str text =
         arena_copy(&call->arena, str_make(buf_cstr(&call->reply_buf), call->reply_buf.len));
@@ -225,7 +228,10 @@ static int get_step(struct ng_call *pub, void *user)
     struct prompting *prompting = user;
     const struct mcp_prompt *prompt = &prompting->prompt;
     int rc = prompt->desc->get(prompt->plugin->self, pub, prompting->args);
-    return rc == NG_OK ? check_answer(call_of(pub), prompting) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_answer(call_of(pub), prompting);
 }
 
 static int start_get(struct mcp_exchange *exchange)
@@ -238,7 +244,11 @@ static int start_get(struct mcp_exchange *exchange)
     struct prompting *prompting = arena_zalloc(&call->arena, sizeof(*prompting));
     struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     call->read_only = true;
-    call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    if (arguments == NULL) {
+        call->pub.args = &no_arguments;
+    } else {
+        call->pub.args = arguments;
+    }
     if (prompting == NULL) {
         (void)call_fail(call, NG_EINTERNAL, "out of memory");
     } else if (!mcp_prompt_find(call, name, &prompting->prompt)) {

@@ -66,9 +66,12 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
 static int print_entry(struct page *page, const struct listing_item *item)
 {
     const struct ng_resources *desc = page->source.desc;
-    struct ng_str mime_type = item->mime_type.len > 0 || desc->mime_type == NULL
-                                  ? item->mime_type
-                                  : ng_str_of(desc->mime_type);
+    struct ng_str mime_type;
+    if (item->mime_type.len > 0 || desc->mime_type == NULL) {
+        mime_type = item->mime_type;
+    } else {
+        mime_type = ng_str_of(desc->mime_type);
+    }
     struct ng_writer writer;
     struct buf uri;
     buf_init(&uri, MCP_URI_MAX);
@@ -101,7 +104,10 @@ static int print_entry(struct page *page, const struct listing_item *item)
     }
     print_time(&writer, item->modified_ms);
     json_end(&writer);
-    int rc = uri.rc == NG_OK ? page->out.rc : uri.rc;
+    int rc = uri.rc;
+    if (uri.rc == NG_OK) {
+        rc = page->out.rc;
+    }
     buf_done(&uri);
     return rc;
 }
@@ -151,7 +157,10 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
         .id = id,
         .count = page->position,
     };
-    return page->rc == NG_OK ? NG_OK : LISTING_FULL;
+    if (page->rc == NG_OK) {
+        return NG_OK;
+    }
+    return LISTING_FULL;
 }
 
 /* ---- a page ---- */
@@ -163,14 +172,24 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     page->skip = skip;
     page->position = 0;
     page->listing.seeks = false;
-    page->listing.after = resumed ? page->from.id : no_text;
+    if (resumed) {
+        page->listing.after = page->from.id;
+    } else {
+        page->listing.after = no_text;
+    }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
                                      &page->listing);
     if (page->listing.seeks && resumed) {
         page->skip = SKIP_NOTHING;
     }
-    return page->rc != NG_OK ? page->rc : page->full ? NG_OK : call_gave(page->call, rc);
+    if (page->rc != NG_OK) {
+        return page->rc;
+    }
+    if (page->full) {
+        return NG_OK;
+    }
+    return call_gave(page->call, rc);
 }
 
 static int list_space(struct page *page, struct ng_str space)
@@ -225,7 +244,10 @@ static int list_step(struct ng_call *pub, void *user)
 {
     struct page *page = user;
     struct call *call = page->call;
-    int rc = page->begun ? NG_OK : begin_page(page);
+    int rc = NG_OK;
+    if (!page->begun) {
+        rc = begin_page(page);
+    }
     (void)pub;
     while (rc == NG_OK && !page->full &&
            mcp_source_at(call->gateway, page->index, &page->source)) {
@@ -235,11 +257,16 @@ static int list_step(struct ng_call *pub, void *user)
             if (rc != NG_OK) {
                 return rc; /* another thread may be in it already */
             }
-            size_t ends = desc->kind == NULL ? page->space_at + 1 : page->space_count;
+            size_t ends;
+            if (desc->kind == NULL) {
+                ends = page->space_at + 1;
+            } else {
+                ends = page->space_count;
+            }
             while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space
                                                          : page->spaces[page->space_at]);
-                page->space_at += rc == NG_OK ? 1 : 0;
+                page->space_at += rc == NG_OK;
             }
         }
         if (rc == NG_OK && !page->full) {
@@ -255,7 +282,10 @@ static int start_list(struct mcp_exchange *exchange)
     struct call *call = exchange->call;
     const struct ng_value *cursor = json_get(exchange->message.params, "cursor");
     struct page *page = arena_zalloc(&call->arena, sizeof(*page));
-    int rc = page == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (page == NULL) {
+        rc = NG_EINTERNAL;
+    }
     call->read_only = true;
     if (rc == NG_OK) {
         page->listing.add = page_add;
@@ -264,9 +294,11 @@ static int start_list(struct mcp_exchange *exchange)
         rc = call_pin(call, page_done, page);
     }
     if (rc == NG_OK && cursor != NULL) {
-        rc = cursor->type == NG_TYPE_STRING
-                 ? mcp_cursor_parse(&call->arena, cursor->text, &page->from)
-                 : NG_EINVAL;
+        if (cursor->type == NG_TYPE_STRING) {
+            rc = mcp_cursor_parse(&call->arena, cursor->text, &page->from);
+        } else {
+            rc = NG_EINVAL;
+        }
     }
     if (rc != NG_OK) {
         (void)call_fail(call, rc, "%s",

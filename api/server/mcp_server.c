@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "api/listen/http_check.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
 #include "mcp_resources.h"
@@ -33,9 +34,10 @@ struct buf *mcp_answer_open(struct mcp_exchange *exchange)
 static void answer_overflow(struct mcp_exchange *exchange)
 {
     struct buf *out = exchange->job->out;
-    const char *sentence = out->rc == NG_ETOOLARGE
-                               ? "the answer is larger than this gateway gives; ask for less"
-                               : "the gateway ran out of memory";
+    const char *sentence = "the gateway ran out of memory";
+    if (out->rc == NG_ETOOLARGE) {
+        sentence = "the answer is larger than this gateway gives; ask for less";
+    }
     bool first = out->len > 0 && exchange->answer_at == exchange->job->out_start;
     out->len = exchange->answer_at;
     out->rc = NG_OK;
@@ -167,14 +169,16 @@ static int run_request(struct mcp_exchange *exchange)
         return NG_OK;
     }
     bool stateless = mcp_is_stateless(exchange->terms.version);
-    unsigned version = stateless ? MCP_VERSIONS_STATELESS : MCP_VERSIONS_HANDSHAKE;
+    unsigned version = MCP_VERSIONS_HANDSHAKE;
+    if (stateless) {
+        version = MCP_VERSIONS_STATELESS;
+    }
     const struct mcp_method *method = find_method(exchange->job->methods, message->method);
     if (method == NULL || (method->versions & version) == 0) {
         struct ng_str sentence = arena_printf(
             &exchange->job->call->arena, "this gateway has no method \"%.*s\" in MCP %s",
-            (int)(message->method.len > MCP_SENTENCE_MAX ? MCP_SENTENCE_MAX
-                                                         : message->method.len),
-            message->method.data, mcp_version_text(exchange->terms.version));
+            (int)(size_min(message->method.len, MCP_SENTENCE_MAX)), message->method.data,
+            mcp_version_text(exchange->terms.version));
         mcp_answer_error(exchange, stateless ? 404 : 200, MCP_METHOD_NOT_FOUND, sentence,
                          no_text);
         return NG_OK;
@@ -184,7 +188,10 @@ static int run_request(struct mcp_exchange *exchange)
                          ng_str_of("`initialize` cannot be part of a batch"), no_text);
         return NG_OK;
     }
-    return mcp_rate_take(exchange, method) ? method->handle(exchange) : NG_OK;
+    if (!mcp_rate_take(exchange, method)) {
+        return NG_OK;
+    }
+    return method->handle(exchange);
 }
 
 static void release_call(void *object)
@@ -202,7 +209,10 @@ static int give_call(struct mcp_exchange *exchange)
         return NG_OK;
     }
     struct call *call = call_new(job->gateway);
-    int rc = call == NULL ? NG_EINTERNAL : auth_apply(job->caller, call);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = auth_apply(job->caller, call);
+    }
     if (rc == NG_OK) {
         call_ref(job->call);
         rc = call_pin(call, release_call, job->call);
@@ -227,8 +237,10 @@ static int give_call(struct mcp_exchange *exchange)
 static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    const struct ng_value *trace =
-        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
+    const struct ng_value *trace = NULL;
+    if (exchange->message.meta != NULL) {
+        trace = json_get(exchange->message.meta, "traceparent");
+    }
     if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
         http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
@@ -310,9 +322,10 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST, ng_str_of(error), no_text);
         return NG_OK;
     }
-    enum mcp_version agreed = job->session == NULL
-                                  ? MCP_VERSION_NONE
-                                  : (enum mcp_version)atomic_load(&job->session->version);
+    enum mcp_version agreed = MCP_VERSION_NONE;
+    if (job->session != NULL) {
+        agreed = (enum mcp_version)atomic_load(&job->session->version);
+    }
     bool fits = mcp_version_decide(&exchange->message, job->headers, agreed, &exchange->terms);
     if (fits && exchange->message.kind == MCP_RESPONSE) {
         fits = !mcp_is_stateless(exchange->terms.version);
@@ -381,7 +394,11 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
     mcp_print_error(job->out, NULL, code, message, no_text);
-    job->status = code == MCP_INTERNAL_ERROR ? 500 : 400;
+    if (code == MCP_INTERNAL_ERROR) {
+        job->status = 500;
+    } else {
+        job->status = 400;
+    }
     return NG_OK;
 }
 
@@ -392,9 +409,10 @@ static void destroy_lock(void *object)
 
 static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 {
-    enum mcp_version version = job->session != NULL
-                                   ? (enum mcp_version)atomic_load(&job->session->version)
-                                   : MCP_VERSION_NONE;
+    enum mcp_version version = MCP_VERSION_NONE;
+    if (job->session != NULL) {
+        version = (enum mcp_version)atomic_load(&job->session->version);
+    }
     if (version == MCP_VERSION_NONE && job->headers != NULL) {
         version = mcp_version_parse(job->headers->version);
     }
@@ -425,7 +443,9 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     size_t i = 0;
     for (const struct ng_value *item = batch->first; item != NULL; item = item->next) {
         job->many[i].job = job;
-        done += run_message(&job->many[i++], item) == NG_PENDING ? 0 : 1;
+        if (run_message(&job->many[i++], item) != NG_PENDING) {
+            done += 1;
+        }
     }
     /* The run held one itself, so nobody else can have come to zero. */
     if (atomic_fetch_sub(&job->left, done) != done) {
@@ -540,5 +560,8 @@ int mcp_job_run(struct mcp_job *job)
     if (!mcp_rate_before_parse(job)) {
         return NG_OK;
     }
-    return later ? run_later(job) : run_text(job);
+    if (later) {
+        return run_later(job);
+    }
+    return run_text(job);
 }

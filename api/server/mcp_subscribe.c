@@ -55,7 +55,10 @@ static struct call *who_asks(struct mcp_exchange *exchange)
 static struct subscriber *hearing_new(struct mcp_exchange *exchange)
 {
     struct subscriber *subscriber = alloc_zeroed(1, sizeof(*subscriber));
-    struct call *who = subscriber == NULL ? NULL : who_asks(exchange);
+    struct call *who = NULL;
+    if (subscriber != NULL) {
+        who = who_asks(exchange);
+    }
     unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
     if (who == NULL || mcp_notifier_new(who, lists, no_text, send_to_session, subscriber,
                                         &subscriber->notifier) != NG_OK) {
@@ -172,7 +175,10 @@ static int subscription(struct mcp_exchange *exchange, bool on)
         return NG_OK;
     }
     struct mcp_notifier *notifier = notifier_of(exchange);
-    int rc = notifier == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (notifier == NULL) {
+        rc = NG_EINTERNAL;
+    }
     if (rc == NG_OK && on) {
         rc = mcp_notifier_add(notifier, &source, &uri, text);
     } else if (rc == NG_OK) {

@@ -29,8 +29,10 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(exchange->job->gateway->registry, &tools);
     bool stateless = mcp_is_stateless(exchange->terms.version);
-    enum tool_format format =
-        exchange->terms.version == MCP_2025_11_25 ? TOOL_FORMAT_MCP_TASKS : TOOL_FORMAT_MCP;
+    enum tool_format format = TOOL_FORMAT_MCP;
+    if (exchange->terms.version == MCP_2025_11_25) {
+        format = TOOL_FORMAT_MCP_TASKS;
+    }
     struct buf *out = mcp_answer_open(exchange);
     struct ng_writer writer;
     mcp_result_begin(exchange, out);
@@ -39,9 +41,13 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; i < count; i++) {
         /* Without sessions a list varies with what the caller may do, not with what it did. */
-        bool listed = stateless ? dispatch_may(exchange->call, tools[i]) &&
-                                      dispatch_configured(exchange->call, tools[i]->plugin)
-                                : dispatch_allows(exchange->call, tools[i]);
+        bool listed;
+        if (stateless) {
+            listed = dispatch_may(exchange->call, tools[i]) &&
+                     dispatch_configured(exchange->call, tools[i]->plugin);
+        } else {
+            listed = dispatch_allows(exchange->call, tools[i]);
+        }
         if (listed) {
             tool_formats_write_tool(&writer, tools[i], format);
         }
@@ -260,7 +266,11 @@ static int start_call(struct mcp_exchange *exchange)
     const struct ng_value *params = exchange->message.params;
     const struct ng_value *arguments = json_get(params, "arguments");
     exchange->call->tool_name = json_get(params, "name")->text;
-    exchange->call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    if (arguments == NULL) {
+        exchange->call->pub.args = &no_arguments;
+    } else {
+        exchange->call->pub.args = arguments;
+    }
     return dispatch(exchange->call);
 }
 
@@ -270,11 +280,14 @@ int mcp_tools_call(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
-    const char *wrong = name == NULL || name->type != NG_TYPE_STRING
-                            ? "`params.name` must be a string, the name of a tool"
-                        : arguments != NULL && arguments->type != NG_TYPE_OBJECT
-                            ? "`params.arguments` must be an object; leave it out for none"
-                            : NULL;
+    const char *wrong;
+    if (name == NULL || name->type != NG_TYPE_STRING) {
+        wrong = "`params.name` must be a string, the name of a tool";
+    } else if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
+        wrong = "`params.arguments` must be an object; leave it out for none";
+    } else {
+        wrong = NULL;
+    }
     if (wrong != NULL) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(wrong), no_text);
         return NG_OK;

@@ -257,7 +257,7 @@ bool mcp_session_let_in(struct mcp_session *session)
 {
     (void)pthread_mutex_lock(&session->lock);
     bool room = session->let_in > 0;
-    session->let_in -= room ? 1 : 0;
+    session->let_in -= room;
     (void)pthread_mutex_unlock(&session->lock);
     return room;
 }
@@ -265,6 +265,6 @@ bool mcp_session_let_in(struct mcp_session *session)
 void mcp_session_let_in_again(struct mcp_session *session)
 {
     (void)pthread_mutex_lock(&session->lock);
-    session->let_in += session->let_in < session->question_count ? 1 : 0;
+    session->let_in += session->let_in < session->question_count;
     (void)pthread_mutex_unlock(&session->lock);
 }

@@ -133,7 +133,9 @@ static struct mcp_session *first_of(struct mcp_sessions *sessions,
         if (at->share == share && atomic_load(&at->busy) == 0) {
             return at;
         }
-        first = first == NULL && at->share == share ? at : first;
+        if (first == NULL && at->share == share) {
+            first = at;
+        }
     }
     return first;
 }
@@ -144,7 +146,10 @@ static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *own
     while (at != NULL && strcmp(at->owner, owner) != 0) {
         at = at->newer;
     }
-    return at == NULL ? NULL : at->share;
+    if (at == NULL) {
+        return NULL;
+    }
+    return at->share;
 }
 
 /* An owner is an agent's name, which has no space, and a key behind one. */
@@ -172,7 +177,10 @@ static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const ch
             }
         }
     }
-    return has < MCP_SESSIONS_PER_AGENT_MAX ? NULL : first;
+    if (has < MCP_SESSIONS_PER_AGENT_MAX) {
+        return NULL;
+    }
+    return first;
 }
 
 /* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
@@ -191,7 +199,9 @@ static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
             return NG_OK;
         }
         for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
-            most = most == NULL || at->share->sessions > most->sessions ? at->share : most;
+            if (most == NULL || at->share->sessions > most->sessions) {
+                most = at->share;
+            }
         }
         if (most->sessions <= has + 1) {
             return NG_EBUSY;
@@ -368,7 +378,10 @@ static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str 
     while (session != NULL && !str_is(id, session->id)) {
         session = session->hash_next;
     }
-    return session != NULL && str_is(owner, session->owner) ? session : NULL;
+    if (session != NULL && str_is(owner, session->owner)) {
+        return session;
+    }
+    return NULL;
 }
 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,

@@ -186,7 +186,9 @@ static bool append(struct mcp_stream *stream, char *data, size_t len, bool may_d
     event->len = len;
     *stream->last = event;
     stream->last = &event->later;
-    stream->next = stream->next == NULL ? event : stream->next;
+    if (stream->next == NULL) {
+        stream->next = event;
+    }
     stream->count++;
     stream->bytes += len;
     stream->queued += may_drop ? len : 0;

@@ -150,7 +150,9 @@ void mcp_listen_tasks_acknowledged(struct mcp_listen_tasks *listen)
     for (size_t i = 0; i < listen->count && !listen->is_over; i++) {
         send_message(listen, &listen->pending[i]);
     }
-    listen->count = listen->is_over ? listen->count : 0;
+    if (!listen->is_over) {
+        listen->count = 0;
+    }
     (void)pthread_mutex_unlock(&listen->lock);
 }
 

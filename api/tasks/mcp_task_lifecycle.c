@@ -148,7 +148,10 @@ static int find_task(const struct mcp_task *task, void *user)
                         store_is_shared(tasks->gateway->store);
     if (is_expired || (task->status == MCP_TASK_WORKING && !is_elsewhere)) {
         if (found->count == found->room) {
-            size_t room = found->room == 0 ? 64 : 2 * found->room;
+            size_t room = 64;
+            if (found->room != 0) {
+                room = 2 * found->room;
+            }
             struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
             if (ids == NULL) {
                 return NG_EINTERNAL;
@@ -174,7 +177,11 @@ static int find_task(const struct mcp_task *task, void *user)
     entry->created_ms = task->created_ms;
     entry->expires_ms = expires;
     bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
-    entry->status = died ? MCP_TASK_FAILED : task->status;
+    if (died) {
+        entry->status = MCP_TASK_FAILED;
+    } else {
+        entry->status = task->status;
+    }
     entry->is_elsewhere = is_elsewhere;
     if (is_elsewhere) {
         memcpy(entry->gateway, task->gateway.data, task->gateway.len);
@@ -211,8 +218,11 @@ static int settle_found(struct found *found)
     int rc = NG_OK;
     for (size_t i = 0; i < found->count && rc == NG_OK; i++) {
         bool lives = mcp_task_entry_find(found->tasks, found->ids[i]) != NULL;
-        rc = lives ? mcp_task_change(found->call, found->ids[i], &edit)
-                   : mcp_task_delete(found->call, found->ids[i]);
+        if (lives) {
+            rc = mcp_task_change(found->call, found->ids[i], &edit);
+        } else {
+            rc = mcp_task_delete(found->call, found->ids[i]);
+        }
     }
     return rc;
 }
@@ -248,8 +258,12 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     struct found found = {.tasks = tasks, .call = call};
     tasks->gateway = gateway;
     int rc = mcp_task_declare(gateway->store, call);
-    rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
-    rc = rc != NG_OK ? rc : settle_found(&found);
+    if (rc == NG_OK) {
+        rc = mcp_task_each(call, find_task, &found);
+    }
+    if (rc == NG_OK) {
+        rc = settle_found(&found);
+    }
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         rc = NG_OK; /* the database is away: mcp_tasks_poll_remote() reads them when it is back
                      */

@@ -341,14 +341,29 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                  (order->answers == NULL || task->answers.data != NULL) &&
                  (order->state.data == NULL || task->state.data != NULL) &&
                  fill_call(run->call, task) == NG_OK;
-    struct ng_str key = exchange->job->is_batch ? no_text : exchange->job->idempotency_key;
+    struct ng_str key;
+    if (exchange->job->is_batch) {
+        key = no_text;
+    } else {
+        key = exchange->job->idempotency_key;
+    }
     run->call->idempotency_key = arena_copy(&run->call->arena, key);
-    return holds ? NG_OK : NG_EINTERNAL;
+    if (holds) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int answer_no_room(struct mcp_exchange *exchange, int rc, const char *why)
 {
-    int status = rc == NG_ERATE ? 429 : rc == NG_EBUSY ? 503 : 500;
+    int status;
+    if (rc == NG_ERATE) {
+        status = 429;
+    } else if (rc == NG_EBUSY) {
+        status = 503;
+    } else {
+        status = 500;
+    }
     if (!exchange->job->is_batch && rc != NG_EINTERNAL) {
         exchange->job->retry_after_s = 1;
     }
@@ -362,7 +377,10 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
     const char *why = "the gateway ran out of memory";
     struct call *call = mcp_task_prepare(exchange->call);
-    struct run *run = call == NULL ? NULL : run_new(tasks, call);
+    struct run *run = NULL;
+    if (call != NULL) {
+        run = run_new(tasks, call);
+    }
     if (run == NULL) {
         call_unref(call);
         return answer_no_room(exchange, NG_EINTERNAL, why);
@@ -407,10 +425,11 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
     run->task.answers = arena_copy(arena, task->answers);
     run->task.state = arena_copy(arena, task->state);
     run->task.can_ask = task->can_ask;
-    int rc = run->task.id.data == NULL || run->task.tool.data == NULL ||
-                     run->task.arguments.data == NULL || fill_call(call, &run->task) != NG_OK
-                 ? call_fail(asker, NG_EINTERNAL, "out of memory")
-                 : NG_OK;
+    int rc = NG_OK;
+    if (run->task.id.data == NULL || run->task.tool.data == NULL ||
+        run->task.arguments.data == NULL || fill_call(call, &run->task) != NG_OK) {
+        rc = call_fail(asker, NG_EINTERNAL, "out of memory");
+    }
     if (rc == NG_OK && task->space.data != NULL) {
         (void)call_set_caller(call, no_agent, task->space, call->caller.role, call->caller.mode,
                               call->caller.run);

@@ -47,7 +47,10 @@ static struct ng_str member(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
     struct ng_str none = {NULL, 0};
-    return value == NULL ? none : value->text;
+    if (value == NULL) {
+        return none;
+    }
+    return value->text;
 }
 
 static int64_t number(const struct ng_value *body, const char *name)
@@ -123,7 +126,11 @@ static int each_row(void *user, const struct ng_doc *doc)
         return 0; /* verify tells about broken documents */
     }
     read_task(arena_copy(&each->call->arena, doc->key.id), body, none, &task);
-    each->rc = task.id.data == NULL ? NG_EINTERNAL : each->row(&task, each->user);
+    if (task.id.data == NULL) {
+        each->rc = NG_EINTERNAL;
+    } else {
+        each->rc = each->row(&task, each->user);
+    }
     return each->rc != NG_OK;
 }
 
@@ -147,7 +154,10 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
     };
     uint64_t total = 0;
     int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);
-    return rc != NG_OK ? rc : each.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return each.rc;
 }
 
 /* ---- writing ---- */
@@ -222,7 +232,10 @@ static int apply(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
     }
     buf_init(&text, TASK_JSON_MAX);
     write_task(&text, &task);
-    int rc = text.rc != NG_OK ? text.rc : store_draft_json(next, buf_str(&text));
+    int rc = text.rc;
+    if (text.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&text));
+    }
     if (rc == NG_OK && task.outcome.data != before.data) {
         rc = store_draft_text(next, &task.outcome, 1);
     }

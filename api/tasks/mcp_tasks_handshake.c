@@ -13,7 +13,10 @@ unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
     const struct mcp_job *job = exchange->job;
     bool can =
         job->session != NULL && job->transport->ask != NULL && job->client_requests != NULL;
-    return can ? atomic_load(&job->session->client_asks) : 0;
+    if (!can) {
+        return 0;
+    }
+    return atomic_load(&job->session->client_asks);
 }
 
 static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *params)
@@ -25,7 +28,10 @@ static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *par
     if (str_is(method, "roots/list")) {
         return NG_ASK_ROOTS;
     }
-    return mode != NULL && str_is(mode->text, "url") ? NG_ASK_URL : NG_ASK_FORM;
+    if (mode != NULL && str_is(mode->text, "url")) {
+        return NG_ASK_URL;
+    }
+    return NG_ASK_FORM;
 }
 
 /* The params of a question of the task, and whose it is. */
@@ -35,7 +41,10 @@ static struct ng_str question_of(struct call *call, const struct ng_value *param
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     buf_add_char(&text, '{');
-    const struct ng_value *at = params == NULL ? NULL : params->first;
+    const struct ng_value *at = NULL;
+    if (params != NULL) {
+        at = params->first;
+    }
     for (; at != NULL; at = at->next) {
         buf_add_json(&text, at->key);
         buf_add_char(&text, ':');
@@ -117,16 +126,23 @@ static int wait_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    int rc = request == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    int rc = NG_OK;
+    if (request == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
     if (rc == NG_OK && request->answers != NULL) {
         rc = mcp_task_request_apply(request, call);
         request->answers = NULL;
     }
-    if (rc == NG_OK) {
-        rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
-                             request);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? result_step(pub, user) : rc;
+    rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
+                         request);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return result_step(pub, user);
 }
 
 static void release_call(void *object)

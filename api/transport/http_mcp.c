@@ -55,9 +55,13 @@ static void mcp_done(struct mcp_http_response *response, void *user)
 
 static enum mcp_http_method mcp_method(unsigned method)
 {
-    return method == HTTP_POST  ? MCP_HTTP_POST
-           : method == HTTP_GET ? MCP_HTTP_GET
-                                : MCP_HTTP_DELETE;
+    if (method == HTTP_POST) {
+        return MCP_HTTP_POST;
+    }
+    if (method == HTTP_GET) {
+        return MCP_HTTP_GET;
+    }
+    return MCP_HTTP_DELETE;
 }
 
 int mcp_route(struct http_request *request)

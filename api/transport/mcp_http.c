@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "api/server/mcp_notifier.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
@@ -186,8 +187,7 @@ struct ng_str mcp_http_owner(const struct auth_caller *caller,
 {
     /* Not with printf: every call in a session comes by here. */
     struct ng_str key = ng_str_of(caller->key == NULL ? "" : caller->key->id);
-    size_t len =
-        caller->agent.len < MCP_HTTP_AGENT_MAX ? caller->agent.len : MCP_HTTP_AGENT_MAX;
+    size_t len = size_min(caller->agent.len, MCP_HTTP_AGENT_MAX);
     if (len > 0) {
         memcpy(owner, caller->agent.data, len);
     }

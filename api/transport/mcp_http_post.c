@@ -272,7 +272,10 @@ static int keep(struct mcp_job *job)
     }
     http->request = NULL;
     started(job, job->call); /* leaving ends it before it has begun */
-    return arena->oom || job->caller == NULL ? NG_EINTERNAL : request->keep(request, job->call);
+    if (arena->oom || job->caller == NULL) {
+        return NG_EINTERNAL;
+    }
+    return request->keep(request, job->call);
 }
 
 static const struct mcp_transport http_transport = {
@@ -380,8 +383,10 @@ static struct ng_str find_header(const struct mcp_headers *headers, const char *
 {
     const char *start = (const char *)headers - offsetof(struct mcp_http_job, headers);
     const struct mcp_http_job *http = (const struct mcp_http_job *)(const void *)start;
-    return http->request == NULL ? find_kept(http, name)
-                                 : http->request->header(http->request, name);
+    if (http->request == NULL) {
+        return find_kept(http, name);
+    }
+    return http->request->header(http->request, name);
 }
 
 static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request,
@@ -410,7 +415,10 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
         job->session = mcp_sessions_find(mcp->sessions, request->session_id,
                                          mcp_http_owner(request->caller, http->owner));
         http->has_session = job->session != NULL;
-        return job->session == NULL ? NG_ENOTFOUND : NG_OK;
+        if (job->session == NULL) {
+            return NG_ENOTFOUND;
+        }
+        return NG_OK;
     }
     return NG_OK;
 }
@@ -499,5 +507,8 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     }
     bool was_done = complete(http);
     call_unref(call);
-    return was_done ? NG_PENDING : NG_OK;
+    if (was_done) {
+        return NG_PENDING;
+    }
+    return NG_OK;
 }

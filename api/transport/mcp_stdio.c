@@ -14,6 +14,7 @@
 #include "api/server/mcp_client_request.h"
 #include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
@@ -95,7 +96,9 @@ static struct line *next_line(struct stdio_state *state)
     struct line *line = state->first;
     if (line != NULL) {
         state->first = line->next;
-        state->last = state->first == NULL ? &state->first : state->last;
+        if (state->first == NULL) {
+            state->last = &state->first;
+        }
     }
     (void)pthread_mutex_unlock(&state->lock);
     return line;
@@ -129,7 +132,10 @@ static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(ret_thread, NULL, run_writer, state);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0 ? NG_OK : NG_EINTERNAL;
+    if (error == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* Takes `line` and the buffer's memory, and makes one line of it. Under the lock. */
@@ -395,7 +401,7 @@ static bool handle_lines(struct stdio_state *state, struct reader *reader)
     size_t start = 0;
     bool going = true;
     while (going) {
-        size_t from = reader->scanned > start ? reader->scanned : start;
+        size_t from = size_max(reader->scanned, start);
         const char *feed =
             from == buf->len ? NULL : memchr(buf->data + from, '\n', buf->len - from);
         if (feed == NULL) {
@@ -496,7 +502,9 @@ static bool stop_is_due(const struct mcp_stdio *config, int64_t *since)
     if (*since == 0 && (poll(&stop, 1, 0) <= 0 || stop.revents == 0)) {
         return false;
     }
-    *since = *since == 0 ? now : *since;
+    if (*since == 0) {
+        *since = now;
+    }
     return now - *since >= config_int(config->gateway->config, "shutdown_timeout");
 }
 
