@@ -312,10 +312,7 @@ int attach_open(struct command_line *line, struct attach *ret)
     if (rc == NG_OK && needs_data && ret->gateway != NULL && attach_is_empty(ret->gateway)) {
         return attach_refuse_empty(ret);
     }
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 void attach_done(struct attach *attach)

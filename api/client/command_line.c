@@ -102,8 +102,5 @@ int command_config(struct command_line *line, struct config **ret)
         }
     }
     buf_done(&error);
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }

@@ -15,6 +15,11 @@ enum command_exit {
     COMMAND_USAGE = 2   /* the command line makes no sense */
 };
 
+static inline int command_exit_code(int rc)
+{
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
+
 /* How long a command waits for a data directory that another command holds. */
 #define COMMAND_WAIT_MS 5000
 /* --set, --root and their like in one command line. */

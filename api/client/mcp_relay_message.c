@@ -108,7 +108,7 @@ static const char *name_member(const char *method)
 static void read_value(const struct ng_value *value, struct relay_message *ret)
 {
     const struct ng_value *params = json_get(value, "params");
-    const struct ng_value *meta = params == NULL ? NULL : json_get(params, "_meta");
+    const struct ng_value *meta = json_get(params, "_meta");
     const struct ng_value *id = json_get(value, "id");
     take_plain(json_get(value, "method"), ret->method, sizeof(ret->method));
     if (meta != NULL) {
@@ -124,7 +124,7 @@ static void read_value(const struct ng_value *value, struct relay_message *ret)
     if (id != NULL && json_get(value, "method") == NULL) {
         (void)json_print(&ret->answers, id);
     }
-    const struct ng_value *cancels = params == NULL ? NULL : json_get(params, "requestId");
+    const struct ng_value *cancels = json_get(params, "requestId");
     if (cancels != NULL && strcmp(ret->method, "notifications/cancelled") == 0) {
         (void)json_print(&ret->cancels, cancels);
     }
@@ -195,8 +195,7 @@ void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MA
     arena_init(&arena, RELAY_MEMORY_MAX);
     if (json_parse(&arena, answer, RELAY_DEPTH, &value, &error) == NG_OK) {
         const struct ng_value *result = json_get(value, "result");
-        take_plain(result == NULL ? NULL : json_get(result, "protocolVersion"), ret_version,
-                   RELAY_HEADER_MAX);
+        take_plain(json_get(result, "protocolVersion"), ret_version, RELAY_HEADER_MAX);
     }
     arena_done(&arena);
 }

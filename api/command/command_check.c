@@ -231,10 +231,7 @@ static int check_help_config(struct command_line *line)
     gateway_close(gateway);
     buf_done(&text);
     buf_done(&error);
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 /* ---- the data directory and what lies in it ---- */

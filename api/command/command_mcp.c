@@ -52,10 +52,7 @@ static int mcp_open_tasks(struct gateway *gateway)
         command_error("%s", buf_cstr(&error));
     }
     buf_done(&error);
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 /* The standard output is the protocol's alone: what a module prints goes to the standard error.

@@ -325,10 +325,7 @@ static int serve_settle(struct serve *serve, const struct attach *attach)
         command_error("the data directory %s", buf_cstr(&error));
     }
     buf_done(&error);
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 static void serve_warn_root(void)

@@ -175,10 +175,7 @@ static int tools_print(struct tools *tools, bool text)
     gateway_close(tools->gateway);
     buf_done(&tools->out);
     attach_done(&tools->attach);
-    if (rc == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 int command_tools(struct command_line *line)

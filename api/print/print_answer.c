@@ -78,10 +78,7 @@ static void answer_result(const struct ng_value *answer)
 /* What each violation of the input says. */
 static void answer_violations(const struct ng_value *details)
 {
-    const struct ng_value *list = NULL;
-    if (details != NULL) {
-        list = json_get(details, "violations");
-    }
+    const struct ng_value *list = json_get(details, "violations");
     /* The message has told the first one. */
     for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
          one != NULL; one = one->next) {

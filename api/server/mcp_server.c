@@ -237,10 +237,7 @@ static int give_call(struct mcp_exchange *exchange)
 static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    const struct ng_value *trace = NULL;
-    if (exchange->message.meta != NULL) {
-        trace = json_get(exchange->message.meta, "traceparent");
-    }
+    const struct ng_value *trace = json_get(exchange->message.meta, "traceparent");
     if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
         http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
