@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
@@ -164,7 +165,7 @@ static int refuse_space(const struct key *key, struct ng_str space,
     size_t used = 0;
     has[0] = '\0';
     for (size_t i = 0; i < key->space_count && used < sizeof(has); i++) {
-        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", i == 0 ? "" : ", ",
+        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", text_if(i != 0, ", "),
                            (int)key->spaces[i].len, key->spaces[i].data);
         if (len >= 0) {
             used += (size_t)len;
@@ -172,7 +173,7 @@ static int refuse_space(const struct key *key, struct ng_str space,
     }
     return refuse(refusal, NG_EFORBIDDEN, "Name one of them in X-Notegate-Space, or none",
                   "The key does not allow the space \"%.*s\"; it allows %s%s", shown(space),
-                  space.data, has, used >= sizeof(has) ? "..." : "");
+                  space.data, has, text_if(used >= sizeof(has), "..."));
 }
 
 static int check_rights(const struct key *key, const struct auth_headers *headers,

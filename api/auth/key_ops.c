@@ -4,6 +4,7 @@
 
 #include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/keys/keys.h"
@@ -192,7 +193,7 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
                     key->id, (int)key->agent.len, key->agent.data,
                     key_live(key) ? " in force" : " (it has expired, but keeps others out)",
                     shown(listen), listen.data, then,
-                    stops_start ? ", and the next start refuses to listen there" : "");
+                    text_if(stops_start, ", and the next start refuses to listen there"));
     call->staged.hint =
         arena_printf(&call->arena,
                      "Add the next one before: `notegate key add NAME`. If it is "

@@ -64,7 +64,7 @@ static void print_mime_type(struct buf *out, const struct part *part)
 void content_print_contents(struct buf *out, const struct part *part, struct ng_str uri)
 {
     (void)buf_add_c(out, "{\"uri\":");
-    (void)buf_add_json(out, part->uri.len > 0 ? part->uri : uri);
+    (void)buf_add_json(out, str_or(part->uri, uri));
     print_mime_type(out, part);
     if (part->is_text || part->kind == PART_TEXT) {
         print_member(out, "text", part->data);
@@ -96,7 +96,7 @@ void content_print_part(struct buf *out, const struct part *part)
     case PART_LINK:
         (void)buf_add_c(out, "{\"type\":\"resource_link\"");
         print_member(out, "uri", part->uri);
-        print_member(out, "name", part->name.len > 0 ? part->name : part->uri);
+        print_member(out, "name", str_or(part->name, part->uri));
         print_mime_type(out, part);
         break;
     }
@@ -109,7 +109,7 @@ void content_print_result(struct buf *out, const struct result *result)
     if (result->is_json) {
         (void)buf_add_str(out, result->text);
     } else {
-        (void)buf_add_json(out, result->text.data != NULL ? result->text : ng_str_of(""));
+        (void)buf_add_json(out, str_or(result->text, ng_str_of("")));
     }
     if (result->parts != NULL) {
         (void)buf_add_c(out, ",\"content\":[");

@@ -15,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/trust.h"
 
 #define ATTACH_ERROR_MAX ((size_t)64 * 1024)
@@ -441,6 +442,6 @@ int attach_set_caller(const struct command_line *line, struct call *call)
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
     call->client = ng_str_of(CLIENT_NAME);
-    return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
+    return call_set_caller(call, ng_str_of(text_or(line->agent, "local")),
                            ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 
 #define COMMAND_ERROR_MAX ((size_t)64 * 1024)
@@ -41,7 +42,7 @@ int command_usage(const struct command_line *line, const char *format, ...)
         command = line->command->name;
     }
     command_error("%s\nTry `notegate %s%s--help`.", buf_cstr(&text), command,
-                  command[0] ? " " : "");
+                  text_if(command[0], " "));
     buf_done(&text);
     return COMMAND_USAGE;
 }

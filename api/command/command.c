@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Memory for what a command line adds up to. */
 #define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)
@@ -23,7 +24,7 @@ static bool command_add_set(struct command_line *line, const char *key, const ch
     if (line->set_count == COMMAND_SETS_MAX) {
         return false;
     }
-    struct ng_str text = arena_printf(&line->arena, "%s%s%s", key, key[0] ? "=" : "", value);
+    struct ng_str text = arena_printf(&line->arena, "%s%s%s", key, text_if(key[0], "="), value);
     if (text.data == NULL) {
         return false;
     }
@@ -59,8 +60,8 @@ static bool option_user(struct command_line *line, const char *value)
 
 static bool option_root(struct command_line *line, const char *value)
 {
-    struct ng_str roots = arena_printf(&line->arena, "%s%s%s", line->roots ? line->roots : "",
-                                       line->roots ? "," : "", value);
+    struct ng_str roots = arena_printf(&line->arena, "%s%s%s", text_or(line->roots, ""),
+                                       text_if(line->roots, ","), value);
     line->roots = roots.data;
     return roots.data != NULL;
 }

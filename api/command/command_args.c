@@ -112,14 +112,12 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
     if (type != NULL && type->type == NG_TYPE_STRING) {
         return args_type_named(type->text);
     }
-    for (const struct ng_value *one = type == NULL ? NULL : type->first; one != NULL;
-         one = one->next) {
+    for (const struct ng_value *one = json_first(type); one != NULL; one = one->next) {
         types |= args_type_named(one->text);
     }
     for (size_t i = 0; i < NG_COUNT(choices) && types == 0; i++) {
         const struct ng_value *list = json_get(schema, choices[i]);
-        for (const struct ng_value *one = list == NULL ? NULL : list->first; one != NULL;
-             one = one->next) {
+        for (const struct ng_value *one = json_first(list); one != NULL; one = one->next) {
             types |= args_types(args, one, ret_items, depth + 1);
         }
     }
@@ -127,8 +125,7 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
     if (types == 0) {
         words = json_get(schema, "enum");
     }
-    for (const struct ng_value *one = words == NULL ? NULL : words->first; one != NULL;
-         one = one->next) {
+    for (const struct ng_value *one = json_first(words); one != NULL; one = one->next) {
         types |= args_type_of_value(one);
     }
     const struct ng_value *constant = NULL;

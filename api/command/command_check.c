@@ -15,6 +15,7 @@
 #include "command_user.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/gateway/gateway_modules.h"
 #include "core/journal/journal.h"
 #include "core/json/json.h"
@@ -76,8 +77,8 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         } else {
             on = "\033[31m";
         }
-        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
-               what, told);
+        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed",
+               text_if(check->colours, "\033[0m"), what, told);
     }
     buf_done(&text);
 }
@@ -92,7 +93,7 @@ static void check_modules(struct check *check, struct gateway *gateway)
         case NG_KIND_PLUGIN:
             check_line(check, true, "plugin", "%s %s, %zu tool%s, %s", module->desc.plugin.name,
                        module->desc.plugin.version, module->desc.plugin.tool_count,
-                       module->desc.plugin.tool_count == 1 ? "" : "s", module->path);
+                       plural(module->desc.plugin.tool_count), module->path);
             break;
         case NG_KIND_DOCUMENTS:
             check_line(check, true, "backend", "%s %s for documents, %s",
@@ -120,7 +121,7 @@ static void check_files_limit(struct check *check, struct gateway *gateway)
     bool ok = limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= gateway->limits.connections;
     check_line(check, true, "open files", "at most %llu; limits.connections is %u%s",
                (unsigned long long)limit.rlim_max, gateway->limits.connections,
-               ok ? "" : ", so fewer connections will be taken");
+               text_if(!ok, ", so fewer connections will be taken"));
 }
 
 static void check_listen(struct check *check, struct gateway *gateway)
@@ -165,7 +166,7 @@ static void check_configuration(struct check *check, const struct config *config
     const char *file = config_file(config);
     const char *passed = config_passed_over(config);
     check_line(check, true, "configuration", "%s",
-               file == NULL ? "no file; defaults, environment and flags" : file);
+               text_or(file, "no file; defaults, environment and flags"));
     if (passed != NULL) {
         check_line(check, true, "configuration",
                    "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
@@ -367,8 +368,8 @@ static void check_space(struct check *check)
         (void)buf_add_c(&text, "it is not known how much is free");
     }
     check_line(check, true, "space", "%s%s where %s is",
-               disk_is_low(&room) ? "warning: the disk is nearly full: " : "", buf_cstr(&text),
-               dir);
+               text_if(disk_is_low(&room), "warning: the disk is nearly full: "),
+               buf_cstr(&text), dir);
     buf_done(&text);
 }
 
@@ -458,6 +459,16 @@ static void check_roots(struct check *check, struct gateway *gateway)
 }
 
 /* A journal beside the documents: where it is away a gateway starts all the same. */
+static void check_health_line(struct check *check, const char *what, int rc,
+                              const struct call *call, const char *good)
+{
+    struct ng_str text = ng_str_of(good);
+    if (rc != NG_OK) {
+        text = command_call_message(call);
+    }
+    check_line(check, rc == NG_OK, what, "%.*s", (int)text.len, text.data);
+}
+
 static void check_journal(struct check *check, struct gateway *gateway, struct call *call)
 {
     if (gateway->journal == NULL ||
@@ -467,9 +478,7 @@ static void check_journal(struct check *check, struct gateway *gateway, struct c
     void *handle = NULL;
     call_reset_result(call);
     int rc = journal_vtable(gateway->journal, &handle)->health(handle, &call->pub);
-    struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "journal", "%.*s", rc == NG_OK ? 7 : (int)text.len,
-               rc == NG_OK ? "answers" : text.data);
+    check_health_line(check, "journal", rc, call, "answers");
 }
 
 static void check_health(struct check *check, struct gateway *gateway, struct call *call)
@@ -477,9 +486,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
-    struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
-               rc == NG_OK ? "answers" : text.data);
+    check_health_line(check, "documents", rc, call, "answers");
     check_journal(check, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {
@@ -487,9 +494,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
         }
         call_reset_result(call);
         rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
-        text = command_call_message(call);
-        check_line(check, rc == NG_OK, plugins[i]->desc.name, "%.*s",
-                   rc == NG_OK ? 5 : (int)text.len, rc == NG_OK ? "ready" : text.data);
+        check_health_line(check, plugins[i]->desc.name, rc, call, "ready");
     }
 }
 

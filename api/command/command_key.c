@@ -13,6 +13,7 @@
 #include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
 #define KEY_COLUMNS 14
@@ -76,16 +77,20 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
 static int key_there(struct key_command *command, const struct key_job *job, struct ng_str body,
                      struct attach_answer *ret)
 {
+    static const char *const methods[] = {
+        [KEY_OP_ADD] = "POST",
+        [KEY_OP_LIST] = "GET",
+        [KEY_OP_SHOW] = "GET",
+        [KEY_OP_REVOKE] = "DELETE",
+    };
     struct client_request request = {
-        .method = job->op == KEY_OP_ADD      ? "POST"
-                  : job->op == KEY_OP_REVOKE ? "DELETE"
-                                             : "GET",
+        .method = methods[job->op],
         .path = job->all ? "/v1/keys?all=true" : "/v1/keys",
     };
     char path[128];
     if (job->op == KEY_OP_REVOKE) {
         (void)snprintf(path, sizeof(path), "/v1/keys/%.*s%s", (int)job->id.len, job->id.data,
-                       job->force ? "?force=true" : "");
+                       text_if(job->force, "?force=true"));
         request.path = path;
     } else if (job->name.data != NULL) { /* as of an agent: nothing in it is to be escaped */
         (void)snprintf(path, sizeof(path), "/v1/keys?all=%s&name=%.*s",
@@ -455,14 +460,14 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
             printf("revoked %.*s of %.*s\n", (int)job.id.len, job.id.data, (int)agent.len,
                    agent.data);
         }
-        (void)buf_add_c(&answers, i == 0 ? "" : ",");
+        (void)buf_add_c(&answers, text_if(i != 0, ","));
         (void)buf_add_str(&answers, text);
     }
     (void)buf_add_c(&answers, "]}");
     if (rc == COMMAND_OK && command->line->json) {
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
-        printf("%zu key%s revoked\n", count, count == 1 ? "" : "s");
+        printf("%zu key%s revoked\n", count, plural(count));
         if (command_flush(stdout) == NG_OK) {
             rc = COMMAND_OK;
         } else {

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "core/base/log_queue.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Room for what went wrong at the start. */
 #define MCP_ERROR_MAX 4096
@@ -23,7 +24,7 @@
 static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->agent = ng_str_of(line->agent == NULL ? "local" : line->agent);
+    ret->agent = ng_str_of(text_or(line->agent, "local"));
     ret->space = ng_str_of(line->space);
     ret->client = ng_str_of(CLIENT_NAME); /* until its own client says its name */
     ret->role = NG_ROLE_ADMIN;

@@ -24,6 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
+#include "core/base/text_choice.h"
 #include "core/keys/keys.h"
 #include "core/store/disk.h"
 
@@ -243,7 +244,7 @@ static void serve_panic(void *user, const char *file, unsigned line, const char 
 {
     serve_check_files(user);
     log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
-              reason != NULL ? reason : "no reason given");
+              text_or(reason, "no reason given"));
     log_queue_flush(LOG_QUEUE_STOP_MS);
     abort();
 }
@@ -283,7 +284,7 @@ static void serve_log_configuration(const struct config *config)
                   (long)geteuid(), passed);
     }
     log_write(NG_LOG_INFO, "serve", "configuration: %s",
-              file != NULL ? file : "no file; defaults, environment and flags");
+              text_or(file, "no file; defaults, environment and flags"));
 }
 
 /* A reload reads what the start has read: not what another user's environment leads to. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command_options.h"
+#include "core/base/text_choice.h"
 
 /* Where the help of options begins. */
 #define HELP_COLUMN 26
@@ -81,7 +82,7 @@ static void help_option(const struct option_row *row)
     char label[64];
     int len = snprintf(label, sizeof(label), "  %c%c%s --%s%s%s", row->letter ? '-' : ' ',
                        row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
-                       row->argument ? " " : "", row->argument ? row->argument : "");
+                       text_if(row->argument, " "), text_or(row->argument, ""));
     size_t used = 0;
     if (len >= 0) {
         used = (size_t)len;
@@ -131,7 +132,7 @@ void command_print_help(const struct command *command)
         return;
     }
     printf("Usage: notegate %s [OPTIONS]%s%s\n\n%s.\n\n", command->name,
-           command->words[0] ? " " : "", command->words, command->summary);
+           text_if(command->words[0], " "), command->words, command->summary);
     help_paragraphs(command->details);
     help_options(command->options);
 }

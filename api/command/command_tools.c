@@ -8,6 +8,7 @@
 #include "api/print/print_tools.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/dispatch/dispatch.h"
 
 #define TOOLS_ERROR_MAX ((size_t)64 * 1024)
@@ -25,11 +26,9 @@ static int tools_from_gateway(struct tools *tools)
 {
     struct attach_answer answer;
     struct ng_str path =
-        arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", tools->name ? "/" : "",
-                     tools->name ? tools->name : "",
-                     tools->line->format == NULL ? "mcp" : tools->line->format);
-    struct client_request request = {.method = "GET",
-                                     .path = path.data == NULL ? "/v1/tools" : path.data};
+        arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", text_if(tools->name, "/"),
+                     text_or(tools->name, ""), text_or(tools->line->format, "mcp"));
+    struct client_request request = {.method = "GET", .path = text_or(path.data, "/v1/tools")};
     int rc = attach_request(&tools->attach, &request, &answer);
     if (rc == NG_OK && answer.status != 200) {
         attach_print_error(&answer);
@@ -93,8 +92,8 @@ static int tools_print_own(struct tools *tools)
         } else {
             struct ng_str near = registry_nearest(tools->gateway->registry, name);
             command_error("no tool is called \"%s\"%s%.*s%s", tools->name,
-                          near.len > 0 ? "; did you mean `" : "", (int)near.len,
-                          near.len > 0 ? near.data : "", near.len > 0 ? "`?" : "");
+                          text_if(near.len > 0, "; did you mean `"), (int)near.len,
+                          near.len > 0 ? near.data : "", text_if(near.len > 0, "`?"));
             call_unref(call);
             return NG_EFAILED;
         }

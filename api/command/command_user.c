@@ -14,6 +14,7 @@
 
 #include "api/client/command_line.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define USER_PASSWD_MAX 16384
 /* Of the folders above the data directory: its user must be able to pass. */
@@ -135,7 +136,7 @@ int command_user_become(const struct config *config, const char *data_dir, bool 
                       code == 0 ? "there is no such user; make it with `adduser --system "
                                   "--group --home /var/lib/notegate --no-create-home "
                                 : user_errno(code),
-                      code == 0 ? "NAME`, or name another" : "");
+                      text_if(code == 0, "NAME`, or name another"));
         return COMMAND_FAILED;
     }
     if (user->pw_uid == geteuid()) {

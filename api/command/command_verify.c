@@ -6,6 +6,7 @@
 #include "api/ops/verify.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 static int verify_here(struct attach *attach, struct buf *out)
 {
@@ -91,8 +92,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         (void)command_put(stdout, ng_str_of("\n"));
     } else {
         const struct ng_value *faults = json_get(value, "faults");
-        for (const struct ng_value *one = faults == NULL ? NULL : faults->first; one != NULL;
-             one = one->next) {
+        for (const struct ng_value *one = json_first(faults); one != NULL; one = one->next) {
             printf("%.*s\n", (int)one->text.len, one->text.data);
             shown++;
         }
@@ -103,7 +103,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         if (count == 0) {
             printf("everything is in order\n");
         } else {
-            printf("%lld fault%s\n", (long long)count, count == 1 ? "" : "s");
+            printf("%lld fault%s\n", (long long)count, plural((size_t)count));
         }
     }
     arena_done(&arena);

@@ -3,6 +3,7 @@
 #include "tool_schema.h"
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "tool_schema_ref.h"
 
 /* Bytes of notes behind one description. */
@@ -117,7 +118,7 @@ static const struct keyword *find_keyword(struct ng_str name)
 /* "minLength: 3" */
 static void note(struct lowering *lowering, const struct ng_value *member)
 {
-    (void)buf_add_c(&lowering->notes, lowering->notes.len > 0 ? "; " : "");
+    (void)buf_add_c(&lowering->notes, text_if(lowering->notes.len > 0, "; "));
     (void)buf_add_str(&lowering->notes, member->key);
     (void)buf_add_c(&lowering->notes, ": ");
     (void)json_print(&lowering->notes, member);
@@ -207,7 +208,7 @@ static void lower_required(struct lowering *lowering, const struct ng_value *lis
         if (key_fits(lowering, item->text)) {
             json_copy(lowering->writer, item);
         } else {
-            (void)buf_add_c(&lowering->notes, lowering->notes.len > 0 ? "; " : "");
+            (void)buf_add_c(&lowering->notes, text_if(lowering->notes.len > 0, "; "));
             (void)buf_add_c(&lowering->notes, "required: ");
             (void)buf_add_json(&lowering->notes, item->text);
         }

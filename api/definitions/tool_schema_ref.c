@@ -126,10 +126,7 @@ static void write_pointer(const struct ng_value *root, const struct ng_value *ta
     }
     for (size_t i = 0; i < NG_COUNT(definitions); i++) {
         const struct ng_value *map = json_get(root, definitions[i]);
-        const struct ng_value *one = NULL;
-        if (map != NULL) {
-            one = map->first;
-        }
+        const struct ng_value *one = json_first(map);
         while (one != NULL && one != target) {
             one = one->next;
         }

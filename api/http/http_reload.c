@@ -7,6 +7,7 @@
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/reload_report.h"
 #include "http_route.h"
 #include "http_server.h"
@@ -120,7 +121,7 @@ static void reload_tls(struct http_server *server, const struct config *config,
         buf_init(&warnings, 65536);
         http_tls_describe(server->tls, config, &text, &warnings);
         reload_tell(report, "tls.certificate", true, "new connections get the new one, %s%s%s",
-                    buf_cstr(&text), warnings.len > 0 ? "; " : "", buf_cstr(&warnings));
+                    buf_cstr(&text), text_if(warnings.len > 0, "; "), buf_cstr(&warnings));
         buf_done(&warnings);
     }
     buf_done(&text);

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "http_route.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
@@ -293,8 +294,8 @@ static bool add_headers(struct http_request *request, struct MHD_Response *respo
     }
     if (request->method != HTTP_POST &&
         !is_stream) { /* answers to POST are not stored by anyone */
-        ok = ok && add(response, MHD_HTTP_HEADER_CACHE_CONTROL,
-                       reply->cache == NULL ? "no-store" : reply->cache);
+        ok = ok &&
+             add(response, MHD_HTTP_HEADER_CACHE_CONTROL, text_or(reply->cache, "no-store"));
     }
     if (request->caller.traceparent.data != NULL && request->authenticated) {
         char trace[256];

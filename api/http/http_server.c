@@ -17,6 +17,7 @@
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "http_reply.h"
 #include "http_request.h"
 #include "http_route.h"
@@ -437,7 +438,7 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
     }
     if (rc == NG_OK) {
         bool plain = !listener.is_loopback && !http_tls_wanted(gateway->config);
-        (void)buf_printf(ret, "%s%s%s", address, plain ? "; warning: this address " : "",
+        (void)buf_printf(ret, "%s%s%s", address, text_if(plain, "; warning: this address "),
                          plain ? plain_warning : "");
     }
     auth_free(auth);

@@ -13,6 +13,7 @@
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
@@ -228,7 +229,7 @@ static void reload_options(struct reload *reload, const struct config *config,
                     config_text(config, "tls.key").len > 0;
     for (size_t i = 0; i < count; i++) {
         char key[128];
-        (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
+        (void)snprintf(key, sizeof(key), "%s%s%s", prefix, text_if(prefix[0], "."),
                        options[i].name);
         const struct config *old = known;
         if (reload_kind_of(key) == RELOAD_RESTART) {
@@ -331,8 +332,7 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_init(&error, RELOAD_ERROR_MAX);
         if (gateway_start_added(reload->gateway, plugin, &error) == NG_OK) {
             reload_tell(report, "plugins", true, "%s was added, with %zu tool%s",
-                        plugin->desc.name, plugin->tool_count,
-                        plugin->tool_count == 1 ? "" : "s");
+                        plugin->desc.name, plugin->tool_count, plural(plugin->tool_count));
         } else {
             reload_tell(report, "plugins", false,
                         "%s was not added, and is tried again at the next start: %s",
@@ -460,6 +460,30 @@ void reload_end(struct reload *reload)
 
 /* ---- running ---- */
 
+/* asker: the first call that waits for the reload; NULL: a signal asked. */
+static void reload_audit(const struct reload *reload, const struct reload_report *report,
+                         const struct call *asker)
+{
+    struct audit_event event = {
+        .gateway = reload->gateway,
+        .what = "reload",
+        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
+    };
+    if (asker == NULL) {
+        event.target = ng_str_of("signal");
+    } else {
+        event.agent = asker->caller.agent;
+        event.remote = asker->remote;
+        event.client = asker->client;
+        event.request_id = asker->caller.request_id;
+        event.traceparent = asker->caller.traceparent;
+        if (asker->key != NULL) {
+            event.key = ng_str_of(asker->key->id);
+        }
+    }
+    audit_event(&event);
+}
+
 void reload_run(struct reload *reload, struct reload_report *report)
 {
     struct call *waiters[RELOAD_WAITERS_MAX];
@@ -484,19 +508,7 @@ void reload_run(struct reload *reload, struct reload_report *report)
     }
     metrics_count(reload->gateway->metrics,
                   report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
-    audit_event(&(struct audit_event){
-        .gateway = reload->gateway,
-        .what = "reload",
-        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
-        .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
-        .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
-                                                    : str_make(NULL, 0),
-        .remote = count > 0 ? waiters[0]->remote : str_make(NULL, 0),
-        .client = count > 0 ? waiters[0]->client : str_make(NULL, 0),
-        .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
-        .request_id = count > 0 ? waiters[0]->caller.request_id : str_make(NULL, 0),
-        .traceparent = count > 0 ? waiters[0]->caller.traceparent : str_make(NULL, 0),
-    });
+    reload_audit(reload, report, count > 0 ? waiters[0] : NULL);
     for (size_t i = 0; i < count; i++) {
         reload_answer(waiters[i], report);
     }

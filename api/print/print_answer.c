@@ -8,6 +8,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/json/json.h"
 
 #define DONE "may have been done"
@@ -47,7 +48,7 @@ static void answer_part(const struct ng_value *part)
         mime = answer_text(resource, "mimeType");
     }
     printf("[%.*s%s%.*s%s%.*s: --json prints it]\n", (int)type.len, type.data,
-           mime.len > 0 ? " " : "", (int)mime.len, mime.data, uri.len > 0 ? " " : "",
+           text_if(mime.len > 0, " "), (int)mime.len, mime.data, text_if(uri.len > 0, " "),
            (int)uri.len, uri.data);
 }
 
@@ -69,8 +70,7 @@ static void answer_result(const struct ng_value *answer)
         }
         buf_done(&text);
     }
-    for (const struct ng_value *part = content == NULL ? NULL : content->first; part != NULL;
-         part = part->next) {
+    for (const struct ng_value *part = json_first(content); part != NULL; part = part->next) {
         answer_part(part);
     }
 }
@@ -86,7 +86,7 @@ static void answer_violations(const struct ng_value *details)
         struct ng_str expected = answer_text(one, "expected");
         struct ng_str got = answer_text(one, "got");
         fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
-                path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
+                text_if(path.len > 0, ": "), (int)expected.len, expected.data, (int)got.len,
                 got.data);
     }
 }
@@ -96,8 +96,8 @@ static void answer_failure(const struct ng_value *answer)
     struct ng_str message = answer_text(answer, "message");
     struct ng_str hint = answer_text(answer, "hint");
     struct ng_str code = answer_text(answer, "code");
-    command_error("%.*s%s%.*s%s", (int)message.len, message.data, code.len > 0 ? " (" : "",
-                  (int)code.len, code.data, code.len > 0 ? ")" : "");
+    command_error("%.*s%s%.*s%s", (int)message.len, message.data, text_if(code.len > 0, " ("),
+                  (int)code.len, code.data, text_if(code.len > 0, ")"));
     answer_violations(json_get(answer, "details"));
     if (hint.len > 0) {
         fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);

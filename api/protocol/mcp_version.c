@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 
 static const char *const mcp_versions[] = {
@@ -63,7 +64,7 @@ void mcp_print_versions(struct buf *out)
 {
     buf_add_char(out, '[');
     for (size_t i = NG_COUNT(mcp_versions) - 1; i > 0; i--) {
-        buf_printf(out, "\"%s\"%s", mcp_versions[i], i > 1 ? "," : "");
+        buf_printf(out, "\"%s\"%s", mcp_versions[i], text_if(i > 1, ","));
     }
     buf_add_char(out, ']');
 }

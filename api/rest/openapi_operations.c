@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* openapi_operations.c - the table of the operations that are not tools, and printing them. */
 #include "openapi_operations.h"
+#include "core/base/text_choice.h"
 
 #include <string.h>
 
@@ -469,7 +470,7 @@ void openapi_print_operations(struct buf *out, const struct openapi_reader *read
         if (strcmp(path, one->path) == 0) {
             (void)buf_add_char(out, ',');
         } else {
-            (void)buf_printf(out, "%s\"%s\":{", *path == '\0' ? "" : "},", one->path);
+            (void)buf_printf(out, "%s\"%s\":{", text_if(*path != '\0', "},"), one->path);
         }
         path = one->path;
         print_operation(out, one, reader->agent);

@@ -7,6 +7,7 @@
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
@@ -56,7 +57,7 @@ static int refuse(struct http_request *request, const char *what, struct ng_str 
 {
     value = utf8_cut(value, EVENTS_SHOWN);
     (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "%s is \"%.*s\", %s", what,
-                           (int)value.len, value.data == NULL ? "" : value.data, expected);
+                           (int)value.len, text_or(value.data, ""), expected);
     return NG_EINVAL;
 }
 
@@ -240,10 +241,7 @@ static void print_members(struct buf *out, const struct ng_event *event,
     } else {
         (void)buf_add_number(out, event->revision);
     }
-    const struct ng_value *member = NULL;
-    if (data != NULL) {
-        member = data->first;
-    }
+    const struct ng_value *member = json_first(data);
     for (; member != NULL; member = member->next) {
         if (!is_own_member(member->key)) {
             (void)buf_add_char(out, ',');

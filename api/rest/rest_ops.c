@@ -2,6 +2,7 @@
 /* rest_ops.c - for those who run the gateway: health and readiness. */
 #include "api/http/http_reply.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/journal/journal.h"
@@ -138,7 +139,7 @@ static int readyz_step(struct ng_call *pub, void *user)
         json_end(ready.reasons);
     }
     return call_fail(call, ready.rc, "%.*s", (int)ready.first.len,
-                     ready.first.data == NULL ? "" : ready.first.data);
+                     text_or(ready.first.data, ""));
 }
 
 /* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads
@@ -204,20 +205,16 @@ static void readyz_print(struct http_request *request, const struct call *call)
     buf_init(&reason, REASON_MAX);
     bool degraded = degraded_reason(gateway, 0, &reason);
     buf_done(&reason);
-    if (ready) {
-        reply->status = STATUS_OK;
-    } else {
+    const char *status = "ready";
+    reply->status = STATUS_OK;
+    if (!ready) {
+        status = "not ready";
         reply->status = STATUS_UNAVAILABLE;
-    }
-    if (ready) {
-        reply->retry_after_s = 0;
-    } else {
         reply->retry_after_s = HTTP_RETRY_AFTER_S;
+    } else if (degraded) {
+        status = "degraded";
     }
-    (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
-                     !ready     ? "not ready"
-                     : degraded ? "degraded"
-                                : "ready");
+    (void)buf_printf(&reply->body, "{\"status\":\"%s\"", status);
     if (request->authenticated) { /* no details for strangers */
         long long backlog = 0;
         if (gateway->journal != NULL) {

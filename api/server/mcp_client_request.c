@@ -271,10 +271,7 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
 static bool copy_answers(struct mcp_round *round, const struct ng_value *earlier)
 {
     bool ok = true;
-    const struct ng_value *at = NULL;
-    if (earlier != NULL) {
-        at = earlier->first;
-    }
+    const struct ng_value *at = json_first(earlier);
     for (; at != NULL && ok; at = at->next) {
         ok = add_answer(round, at->key, at);
     }
@@ -346,9 +343,14 @@ static void round_over(struct mcp_exchange *exchange)
     bool gone = mcp_session_has_ended(exchange->job->session);
     leave(exchange->job->client_requests, round);
     bool complete = !cancelled && round->failed[0] == '\0' && round->left == 0;
-    withdraw(round, complete               ? NULL
-                    : !gone && round->late ? "it took too long"
-                                           : "the answer is not needed any more");
+    const char *why = NULL;
+    if (!complete) {
+        why = "the answer is not needed any more";
+        if (!gone && round->late) {
+            why = "it took too long";
+        }
+    }
+    withdraw(round, why);
     if (complete) {
         struct ng_value *answers = round->answers;
         /* With the job: the code's answers point into it. */

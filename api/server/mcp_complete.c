@@ -42,7 +42,7 @@ static int add_value(struct completing *completing, struct ng_str value)
     if (completing->count == MCP_COMPLETE_MAX) {
         copy = no_text;
     } else {
-        copy = arena_copy(&completing->call->arena, value.data == NULL ? ng_str_of("") : value);
+        copy = arena_copy(&completing->call->arena, str_or(value, ng_str_of("")));
     }
     if (copy.data == NULL) {
         completing->more = true;
@@ -131,8 +131,7 @@ static int complete_choices(struct completing *completing)
     const struct ng_value *property =
         json_get_str(json_get(schema, "properties"), completing->argument);
     const struct ng_value *choices = json_get(property, "enum");
-    for (const struct ng_value *at = choices == NULL ? NULL : choices->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(choices); at != NULL; at = at->next) {
         if (at->type == NG_TYPE_STRING && begins(at->text, completing->prefix) &&
             add_value(completing, at->text) != NG_OK) {
             break;

@@ -31,7 +31,7 @@ const char *mcp_input_method(enum ng_ask_kind kind)
 void mcp_input_print(struct buf *out, const struct ask *ask)
 {
     buf_printf(out, "\"method\":\"%s\",\"params\":", mcp_input_method(ask->kind));
-    buf_add_str(out, ask->request.len == 0 ? ng_str_of("{}") : ask->request);
+    buf_add_str(out, str_or(ask->request, ng_str_of("{}")));
 }
 
 /* ---- what a client can be asked ---- */
@@ -115,10 +115,7 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
 {
     const struct call *call = exchange->job->call;
     const struct ng_value *params = exchange->message.params;
-    const struct ng_value *member = NULL;
-    if (params != NULL) {
-        member = params->first;
-    }
+    const struct ng_value *member = json_first(params);
     struct buf text;
     buf_init(&text, exchange->job->gateway->limits.body * 2 + INPUT_ROOM);
     for (; member != NULL; member = member->next) {
@@ -199,14 +196,16 @@ static bool refuse_malformed(struct mcp_exchange *exchange)
     }
     char sentence[MCP_SENTENCE_MAX];
     struct ng_str key = utf8_cut(ask->key, INPUT_DATA_MAX);
+    const char *wanted = "it must be an object with `action` (accept, decline or cancel), and "
+                         "with the object `content` where a form was accepted";
+    if (ask->kind == NG_ASK_MODEL) {
+        wanted = "it must be an object";
+    } else if (ask->kind == NG_ASK_ROOTS) {
+        wanted = "it must be an object with the array `roots`";
+    }
     (void)snprintf(sentence, sizeof(sentence),
                    "`params.inputResponses.%.*s` is not an answer to %s: %s", (int)key.len,
-                   key.data, mcp_input_method(ask->kind),
-                   ask->kind == NG_ASK_MODEL   ? "it must be an object"
-                   : ask->kind == NG_ASK_ROOTS ? "it must be an object with the array `roots`"
-                                               : "it must be an object with `action` (accept, "
-                                                 "decline or cancel), and with the object "
-                                                 "`content` where a form was accepted");
+                   key.data, mcp_input_method(ask->kind), wanted);
     mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
     return true;
 }
@@ -267,10 +266,7 @@ static const struct ng_value *merge(struct arena *arena, const struct ng_value *
     both->type = NG_TYPE_OBJECT;
     struct ng_value **last = &both->first;
     for (size_t i = 0; i < NG_COUNT(from); i++) {
-        const struct ng_value *at = NULL;
-        if (from[i] != NULL) {
-            at = from[i]->first;
-        }
+        const struct ng_value *at = json_first(from[i]);
         for (; at != NULL; at = at->next) {
             if (i > 0 && json_get_str(now, at->key) != NULL) {
                 continue;

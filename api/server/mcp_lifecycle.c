@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "mcp_client_request.h"
@@ -98,34 +99,31 @@ int mcp_initialize(struct mcp_exchange *exchange)
         rc = job->open_session(job, version);
     }
     if (rc != NG_OK) {
-        bool full = rc == NG_EBUSY;
-        if (full) {
-            job->retry_after_s = 1;
+        job->retry_after_s = rc == NG_EBUSY;
+        if (rc == NG_EBUSY) {
+            mcp_answer_error(exchange, 503, 503,
+                             ng_str_of("as many MCP sessions are open as this gateway keeps; "
+                                       "end one with DELETE, or try again later"),
+                             no_text);
         } else {
-            job->retry_after_s = 0;
+            mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
+                             ng_str_of("the session could not be opened"), no_text);
         }
-        mcp_answer_error(exchange, full ? 503 : 500, full ? 503 : MCP_INTERNAL_ERROR,
-                         ng_str_of(full
-                                       ? "as many MCP sessions are open as this gateway keeps; "
-                                         "end one with DELETE, or try again later"
-                                       : "the session could not be opened"),
-                         no_text);
         return NG_OK;
     }
     remember_client(exchange);
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
-    buf_printf(out,
-               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES
-               "%s},"
-               "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
-               "\"},\"instructions\":\"%s\"",
-               mcp_version_text(version),
-               version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway)
-                   ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
-                     "\"call\":{}}}}"
-                   : "",
-               mcp_instructions);
+    buf_printf(
+        out,
+        "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
+        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
+        "\"},\"instructions\":\"%s\"",
+        mcp_version_text(version),
+        text_if(version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway),
+                ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                "\"call\":{}}}}"),
+        mcp_instructions);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
     return NG_OK;
@@ -142,9 +140,8 @@ int mcp_discover(struct mcp_exchange *exchange)
                ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
-               job->methods->tasks->are_offered(job->gateway)
-                   ? ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"
-                   : "",
+               text_if(job->methods->tasks->are_offered(job->gateway),
+                       ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);

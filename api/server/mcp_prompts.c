@@ -53,8 +53,7 @@ const struct ng_value *mcp_prompt_params(struct arena *arena, const struct ng_pr
 static bool is_required(const struct ng_value *schema, struct ng_str name)
 {
     const struct ng_value *required = json_get(schema, "required");
-    for (const struct ng_value *at = required == NULL ? NULL : required->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(required); at != NULL; at = at->next) {
         if (at->type == NG_TYPE_STRING && str_equal(at->text, name)) {
             return true;
         }
@@ -77,8 +76,7 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
     const struct ng_value *properties = json_get(schema, "properties");
     json_name(writer, "arguments");
     json_array(writer);
-    for (const struct ng_value *at = properties == NULL ? NULL : properties->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(properties); at != NULL; at = at->next) {
         json_object(writer);
         json_name(writer, "name");
         json_string(writer, at->key);
@@ -181,8 +179,8 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
          at = at->next) {
         rc = check_argument(call, prompting, properties, at);
     }
-    for (const struct ng_value *at = properties == NULL ? NULL : properties->first;
-         at != NULL && rc == NG_OK; at = at->next) {
+    for (const struct ng_value *at = json_first(properties); at != NULL && rc == NG_OK;
+         at = at->next) {
         if (is_required(schema, at->key) && json_get_str(arguments, at->key) == NULL) {
             rc = call_fail(call, NG_EINVAL, "the prompt `%s` needs the argument `%.*s`",
                            prompting->prompt.desc->name, (int)at->key.len, at->key.data);

@@ -89,7 +89,7 @@ static int print_entry(struct page *page, const struct listing_item *item)
     json_name(&writer, "uri");
     json_string(&writer, buf_str(&uri));
     json_name(&writer, "name");
-    json_string(&writer, item->name.len > 0 ? item->name : item->id);
+    json_string(&writer, str_or(item->name, item->id));
     if (item->description.len > 0) {
         json_name(&writer, "description");
         json_string(&writer, item->description);
@@ -143,8 +143,7 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
         return LISTING_FULL;
     }
     page->rc = print_entry(page, item);
-    struct ng_str id =
-        arena_copy(&call->arena, item->id.data == NULL ? ng_str_of("") : item->id);
+    struct ng_str id = arena_copy(&call->arena, str_or(item->id, ng_str_of("")));
     if (page->rc != NG_OK || id.data == NULL) {
         page->rc = call_fail(call, NG_EINTERNAL, "out of memory for a page of resources");
     } else if (atomic_load(&call->cancelled)) {

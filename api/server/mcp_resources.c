@@ -5,6 +5,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Older versions had a code of their own for it. */
 #define MCP_RESOURCE_NOT_FOUND (-32002)
@@ -39,7 +40,7 @@ struct ng_str mcp_source_name(const struct ng_resources *desc)
     } else {
         name = desc->uri_template;
     }
-    return ng_str_of(name == NULL ? "" : name);
+    return ng_str_of(text_or(name, ""));
 }
 
 bool mcp_source_find(struct call *call, struct ng_str name, struct mcp_source *ret,
@@ -203,8 +204,8 @@ void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
     if (data.data == NULL && call_print_error(exchange->call, &error) == NG_OK) {
         data = buf_str(&error);
     }
-    mcp_answer_error(exchange, code > 0 ? code : 200, code,
-                     both.rc == NG_OK ? buf_str(&both) : result->message, data);
+    mcp_answer_error(exchange, code > 0 ? code : 200, code, buf_str_or(&both, result->message),
+                     data);
     buf_done(&both);
     buf_done(&error);
 }
@@ -220,7 +221,7 @@ void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
     mcp_answer_error(exchange, 200,
                      mcp_is_stateless(exchange->terms.version) ? MCP_INVALID_PARAMS
                                                                : MCP_RESOURCE_NOT_FOUND,
-                     message, data.rc == NG_OK ? buf_str(&data) : no_text);
+                     message, buf_str_or(&data, no_text));
     buf_done(&data);
 }
 
@@ -295,7 +296,7 @@ static void print_source(struct mcp_exchange *exchange, struct ng_writer *writer
         struct ng_str name = arena_printf(&exchange->call->arena, "%s_revision", desc->kind);
         struct ng_str summary = arena_printf(
             &exchange->call->arena, "%s An earlier revision of it, by number (from 1).",
-            desc->summary == NULL ? "" : desc->summary);
+            text_or(desc->summary, ""));
         uri = arena_printf(&exchange->call->arena,
                            MCP_URI_SCHEME "{space}/%s/{id}?revision={revision}", desc->kind);
         earlier.kind = name.data;
@@ -433,7 +434,7 @@ static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
     print_contents(out, result, uri, reading->source.desc->mime_type);
     mcp_print_cache(exchange, out,
                     reading->uri.revision > 0 ? MCP_REVISION_TTL_MS : MCP_RESOURCES_TTL_MS);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     if (out->rc == NG_OK && meta.rc == NG_EINTERNAL) {
         out->rc = NG_EINTERNAL;
     }

@@ -126,7 +126,7 @@ static void answer_refusal(struct mcp_exchange *exchange)
         buf_add_char(&data, '}');
     }
     mcp_answer_error(exchange, terms->status, terms->code, ng_str_of(terms->message),
-                     terms->says_supported && data.rc == NG_OK ? buf_str(&data) : no_text);
+                     buf_str_or(&data, no_text));
     buf_done(&data);
 }
 
@@ -413,14 +413,16 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     if (version == MCP_VERSION_NONE && job->headers != NULL) {
         version = mcp_version_parse(job->headers->version);
     }
-    if (!mcp_has_batches(version) || batch->count == 0 || batch->count > MCP_BATCH_MAX) {
-        struct ng_str sentence = arena_printf(
-            &job->call->arena, "%s",
-            !mcp_has_batches(version) ? "a batch is not part of this version of MCP; send each "
-                                        "message by itself"
-            : batch->count == 0       ? "a batch must have a message"
-                                      : "a batch may have 100 messages at most; send several");
-        return refuse_job(job, MCP_INVALID_REQUEST, sentence);
+    const char *wrong = NULL;
+    if (!mcp_has_batches(version)) {
+        wrong = "a batch is not part of this version of MCP; send each message by itself";
+    } else if (batch->count == 0) {
+        wrong = "a batch must have a message";
+    } else if (batch->count > MCP_BATCH_MAX) {
+        wrong = "a batch may have 100 messages at most; send several";
+    }
+    if (wrong != NULL) {
+        return refuse_job(job, MCP_INVALID_REQUEST, ng_str_of(wrong));
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
     /* The lock lasts as long as the call: who cancels may come after the answer. */
@@ -477,8 +479,7 @@ static int run_text(struct mcp_job *job)
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
         return refuse_job(job, MCP_PARSE_ERROR,
-                          sentence.data == NULL ? ng_str_of("the message is not JSON")
-                                                : sentence);
+                          str_or(sentence, ng_str_of("the message is not JSON")));
     }
     if (!mcp_rate_after_parse(job, value)) {
         return NG_OK;

@@ -147,7 +147,7 @@ static void print_result(struct buf *out, struct buf *meta, const struct call *c
     buf_add_c(meta, "\"notegate/error\":");
     (void)call_print_error(call, meta);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
-    buf_add_json(out, both.rc == NG_OK ? buf_str(&both) : result->message);
+    buf_add_json(out, buf_str_or(&both, result->message));
     buf_add_c(out, "}],\"isError\":true");
     buf_done(&both);
 }
@@ -186,7 +186,7 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     }
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     oom = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
     if (oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
@@ -223,8 +223,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
         exchange->job->retry_after_s = result->retry_after_s;
     }
     mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code,
-                     both.rc == NG_OK ? buf_str(&both) : result->message,
-                     data.rc == NG_OK ? buf_str(&data) : no_text);
+                     buf_str_or(&both, result->message), buf_str_or(&data, no_text));
     buf_done(&both);
     buf_done(&data);
 }

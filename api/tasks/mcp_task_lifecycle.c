@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/cluster/cluster.h"
 #include "core/keys/keys.h"
 #include "mcp_task_table.h"
@@ -270,8 +271,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     }
     if (rc != NG_OK) {
         buf_printf(error, "the stored tasks cannot be read: %.*s",
-                   (int)call->staged.message.len,
-                   call->staged.message.data == NULL ? "" : call->staged.message.data);
+                   (int)call->staged.message.len, text_or(call->staged.message.data, ""));
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;

@@ -5,6 +5,7 @@
 
 #include "api/server/mcp_input.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
 #include "mcp_tasks.h"
@@ -130,8 +131,7 @@ static void store_end(struct task *pool_task)
     int rc = mcp_task_change(clerk, run->task.id, &edit);
     if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
-                      (int)clerk->staged.message.len,
-                      clerk->staged.message.data == NULL ? "" : clerk->staged.message.data);
+                      (int)clerk->staged.message.len, text_or(clerk->staged.message.data, ""));
     }
     mcp_tasks_settle(run->tasks, run->task.id, true,
                      rc == NG_OK ? run->status : MCP_TASK_FAILED, rc != NG_OK);
@@ -224,7 +224,7 @@ static int run_begin(struct call *call, void *user)
     if (rc != NG_OK) {
         struct ng_str why = run->clerk->staged.message;
         return call_fail(call, rc, "the task could not be stored: %.*s", (int)why.len,
-                         why.data == NULL ? "" : why.data);
+                         text_or(why.data, ""));
     }
     mcp_tasks_lock(run->tasks);
     run->entry->is_stored = true;
@@ -445,7 +445,7 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
         return NG_OK;
     }
     rc = call_fail(asker, call->final.rc, "%.*s", (int)call->final.message.len,
-                   call->final.message.data == NULL ? "" : call->final.message.data);
+                   text_or(call->final.message.data, ""));
     mcp_tasks_let_go(tasks, task->id);
     run_free(run);
     return rc;

@@ -52,10 +52,10 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
     }
     if (task->status == MCP_TASK_COMPLETED || task->status == MCP_TASK_FAILED) {
         buf_add_c(out, task->status == MCP_TASK_FAILED ? ",\"error\":" : ",\"result\":");
-        buf_add_str(out, task->outcome.len > 0 ? task->outcome : ng_str_of("{}"));
+        buf_add_str(out, str_or(task->outcome, ng_str_of("{}")));
     } else if (task->status == MCP_TASK_INPUT_REQUIRED) {
         buf_add_c(out, ",\"inputRequests\":");
-        buf_add_str(out, task->asks.len > 0 ? task->asks : ng_str_of("{}"));
+        buf_add_str(out, str_or(task->asks, ng_str_of("{}")));
     }
 }
 

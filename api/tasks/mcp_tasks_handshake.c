@@ -2,6 +2,7 @@
 /* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
  * the task is over, and tasks/list. */
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "mcp_task_request.h"
 
 static const struct ng_str no_text = {NULL, 0};
@@ -41,10 +42,7 @@ static struct ng_str question_of(struct call *call, const struct ng_value *param
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     buf_add_char(&text, '{');
-    const struct ng_value *at = NULL;
-    if (params != NULL) {
-        at = params->first;
-    }
+    const struct ng_value *at = json_first(params);
     for (; at != NULL; at = at->next) {
         buf_add_json(&text, at->key);
         buf_add_char(&text, ':');
@@ -193,7 +191,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
         if (str_is(at->key, "_meta")) {
             continue;
         }
-        buf_add_c(out, any ? "," : "");
+        buf_add_c(out, text_if(any, ","));
         buf_add_json(out, at->key);
         buf_add_char(out, ':');
         (void)json_print(out, at);
@@ -203,8 +201,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
     buf_add_json(meta, request->id);
     buf_add_char(meta, '}');
     const struct ng_value *kept = json_get(request->outcome, "_meta");
-    for (const struct ng_value *at = kept == NULL ? NULL : kept->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(kept); at != NULL; at = at->next) {
         buf_add_char(meta, ',');
         buf_add_json(meta, at->key);
         buf_add_char(meta, ':');
@@ -235,7 +232,7 @@ static void answer_result(struct mcp_exchange *exchange)
     buf_init(&meta, out->max);
     mcp_result_begin(exchange, out);
     print_outcome(out, &meta, request);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     mcp_answer_close(exchange);
     buf_done(&meta);
 }

@@ -119,8 +119,7 @@ int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, st
         buf_add_json(&data, hint);
     }
     buf_add_char(&data, '}');
-    mcp_print_error(out, NULL, error_status(NULL, rc), message,
-                    data.rc == NG_OK ? buf_str(&data) : no_text);
+    mcp_print_error(out, NULL, error_status(NULL, rc), message, buf_str_or(&data, no_text));
     buf_done(&data);
     return out->rc;
 }
