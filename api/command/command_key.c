@@ -289,32 +289,41 @@ static int key_add(struct key_command *command)
 
 /* ---- list ---- */
 
-static const char *const key_titles[KEY_COLUMNS] = {
-    "ID",   "AGENT",   "ROLE",  "MODE",    "RUN",       "SPACES",  "TOOLS",
-    "RATE", "EXPIRES", "STATE", "CREATED", "LAST USED", "MADE BY", "NOTE"};
+static const struct {
+    const char *title, *name, *absent;
+} key_columns[KEY_COLUMNS] = {
+    {"ID", "id", "-"},
+    {"AGENT", "agent", "-"},
+    {"ROLE", "role", "-"},
+    {"MODE", "mode", "-"},
+    {"RUN", "run", "-"},
+    {"SPACES", "spaces", "-"},
+    {"TOOLS", "tools", "all"},
+    {"RATE", "rate", "-"},
+    {"EXPIRES", "expires", "never"},
+    {"STATE", "state", "-"},
+    {"CREATED", "created", "-"},
+    {"LAST USED", "last_used", "never"},
+    {"MADE BY", "made_by", "-"},
+    {"NOTE", "note", "-"},
+};
 
 static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
 {
-    static const char *const names[KEY_COLUMNS] = {
-        "id",   "agent",   "role",  "mode",    "run",       "spaces",  "tools",
-        "rate", "expires", "state", "created", "last_used", "made_by", "note"};
-    const struct ng_value *value = json_get(key, names[column]);
+    const char *name = key_columns[column].name;
+    const struct ng_value *value = json_get(key, name);
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
         key_join(value, "", ",", out);
-    } else if (strcmp(names[column], "run") == 0) {
+    } else if (strcmp(name, "run") == 0) {
         (void)buf_add_c(out, key_runs(key) ? "yes" : "no");
-    } else if (value != NULL && strcmp(names[column], "rate") == 0) {
+    } else if (value != NULL && strcmp(name, "rate") == 0) {
         double rate = json_double(value);
         (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
     } else if (value != NULL) {
         (void)buf_add_str(out, value->text);
     } else {
-        (void)buf_add_c(out, strcmp(names[column], "tools") == 0 ? "all"
-                             : strcmp(names[column], "expires") == 0 ||
-                                     strcmp(names[column], "last_used") == 0
-                                 ? "never"
-                                 : "-");
+        (void)buf_add_c(out, key_columns[column].absent);
     }
 }
 
@@ -324,7 +333,7 @@ static void key_print_row(const struct ng_value *key, const size_t widths[KEY_CO
     for (size_t i = 0; i < KEY_COLUMNS; i++) {
         if (key == NULL) {
             buf_clear(cell);
-            (void)buf_add_c(cell, key_titles[i]);
+            (void)buf_add_c(cell, key_columns[i].title);
         } else {
             key_cell(key, i, cell);
         }
@@ -343,7 +352,7 @@ static void key_print_table(const struct ng_value *list)
     struct buf cell;
     buf_init(&cell, KEY_TEXT_BYTES);
     for (size_t i = 0; i < KEY_COLUMNS; i++) {
-        widths[i] = strlen(key_titles[i]);
+        widths[i] = strlen(key_columns[i].title);
         for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
             key_cell(key, i, &cell);
             widths[i] = size_max(cell.len, widths[i]);

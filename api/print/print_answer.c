@@ -121,12 +121,13 @@ int print_answer(int status, struct ng_str body, bool json)
     arena_init(&arena, ANSWER_MAX);
     /* The gateway wrote it: no limit of depth but the parser's own. */
     if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
-        command_error(
-            error.code == NG_EINTERNAL
-                ? "out of memory for the answer, of status %d; what was asked for " DONE
-                : "the gateway answered with status %d and no JSON",
-            status);
         rc = COMMAND_FAILED;
+        if (error.code == NG_EINTERNAL) {
+            command_error("out of memory for the answer, of status %d; what was asked for " DONE,
+                          status);
+        } else {
+            command_error("the gateway answered with status %d and no JSON", status);
+        }
     } else if (rc == COMMAND_OK) {
         answer_result(answer);
     } else {
@@ -152,10 +153,10 @@ int print_call_answer(const struct call *call, bool json)
     int rc = COMMAND_FAILED;
     if (body.rc == NG_OK) {
         rc = print_answer(status, buf_str(&body), json);
+    } else if (body.rc == NG_EINTERNAL) {
+        command_error("out of memory for the answer; what was asked for " DONE);
     } else {
-        command_error("%s", body.rc == NG_EINTERNAL
-                                ? "out of memory for the answer; what was asked for " DONE
-                                : "the answer is too large for this command");
+        command_error("the answer is too large for this command");
     }
     buf_done(&body);
     return rc;

@@ -102,9 +102,11 @@ static void print_argument(const struct ng_value *schema, const struct ng_value 
     printf(" (");
     print_type(member, 0);
     printf("%s)", text_if(is_required(schema, member->key), ", required"));
+    const char *between = ": one of ";
     for (const struct ng_value *one = json_first(choices); one != NULL; one = one->next) {
-        printf("%s", one == choices->first ? ": one of " : ", ");
+        printf("%s", between);
         put(one->text);
+        between = ", ";
     }
     printf("\n");
     if (about != NULL) {
@@ -173,8 +175,8 @@ void print_tool(const struct ng_value *tool)
     put(name);
     printf(" [KEY=VALUE... | JSON | -]\n\n");
     put(json_get(tool, "description")->text);
-    printf("\n\n%s\n",
-           members == NULL || members->first == NULL ? "It takes no arguments." : "Arguments:");
+    printf("\n\n");
+    puts(json_first(members) == NULL ? "It takes no arguments." : "Arguments:");
     for (const struct ng_value *one = json_first(members); one != NULL; one = one->next) {
         print_argument(schema, one);
     }

@@ -235,15 +235,18 @@ bool mcp_task_request_failed(struct mcp_exchange *exchange)
     if (result->rc == NG_OK) {
         return false;
     }
-    bool is_params = result->rc == NG_ENOTFOUND || result->rc == NG_EINVAL;
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }
-    mcp_answer_error(exchange, is_params ? 200 : result->status,
-                     is_params                    ? MCP_INVALID_PARAMS
-                     : result->rc == NG_EINTERNAL ? MCP_INTERNAL_ERROR
-                                                  : result->status,
-                     result->message, no_text);
+    int status = result->status;
+    int code = result->status;
+    if (result->rc == NG_ENOTFOUND || result->rc == NG_EINVAL) {
+        status = 200;
+        code = MCP_INVALID_PARAMS;
+    } else if (result->rc == NG_EINTERNAL) {
+        code = MCP_INTERNAL_ERROR;
+    }
+    mcp_answer_error(exchange, status, code, result->message, no_text);
     return true;
 }
 

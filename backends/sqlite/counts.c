@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* counts.c - how many revisions of a document are kept: what was counted once is counted on
  * from there, as only upkeep takes revisions out. */
+#include "core/base/lock.h"
 #include "db.h"
 
 uint64_t counts_now(struct db *db)
@@ -23,18 +24,18 @@ static struct counted *slot_of(struct db *db, int64_t doc)
 static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64_t thinned)
 {
     struct counted none = {.doc = doc};
-    pthread_mutex_lock(&db->counts.lock);
+    lock_take(&db->counts.lock);
     struct counted known = *slot_of(db, doc);
-    pthread_mutex_unlock(&db->counts.lock);
+    lock_release(&db->counts.lock);
     bool holds = known.doc == doc && known.thinned == thinned && known.upto <= to;
     return holds ? known : none;
 }
 
 static void counts_set(struct db *db, const struct counted *known)
 {
-    pthread_mutex_lock(&db->counts.lock);
+    lock_take(&db->counts.lock);
     *slot_of(db, known->doc) = *known;
-    pthread_mutex_unlock(&db->counts.lock);
+    lock_release(&db->counts.lock);
 }
 
 /* By the index of the log alone: no row of it is touched. */

@@ -18,6 +18,7 @@
 
 #include "../shared/bytes.h"
 #include "../shared/words.h"
+#include "core/base/lock.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
@@ -199,7 +200,7 @@ struct conn {
 
 /* Documents one after another, in the order they asked. */
 struct turn {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     uint64_t next, serving;
 };
@@ -218,7 +219,7 @@ struct counted {
 #define COUNTS_KEPT 256
 
 struct counts {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct counted slots[COUNTS_KEPT]; /* by the document's number */
     atomic_uint_fast64_t thinned;      /* how often revisions went; odd: some are going */
 };
@@ -248,22 +249,22 @@ struct db {
     atomic_uint_fast64_t last_seq;
 
     pthread_t thread;
-    pthread_mutex_t queue_lock;
+    struct lock queue_lock;
     pthread_cond_t queued;
     struct job *first, *last;
     size_t queue_batches, queue_bytes;
     bool closing;
     atomic_bool dirty; /* something of any collection may wait for the search index */
 
-    pthread_mutex_t collections_lock;
+    struct lock collections_lock;
     struct db_collection *collections;
 
-    pthread_mutex_t readers_lock;
+    struct lock readers_lock;
     pthread_cond_t reader_free;
     struct conn *readers;
     size_t reader_count;
     /* memory: readers and the writer exclude each other, as that kind of file has no log */
-    pthread_mutex_t gate_lock;
+    struct lock gate_lock;
     pthread_cond_t gate_moved;
     size_t gate_readers;
     bool gate_writing;

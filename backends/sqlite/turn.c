@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* turn.c - who may use the writing connection: first come, first served, so that upkeep in
  * small steps never keeps the writer out. */
+#include "core/base/lock.h"
 #include "db.h"
 
 void turn_take(struct db *db)
 {
     struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
+    lock_take(&turn->lock);
     uint64_t mine = turn->next++;
     while (turn->serving != mine) {
-        pthread_cond_wait(&turn->moved, &turn->lock);
+        lock_wait(&turn->moved, &turn->lock);
     }
-    pthread_mutex_unlock(&turn->lock);
+    lock_release(&turn->lock);
 }
 
 void turn_give(struct db *db)
 {
     struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
+    lock_take(&turn->lock);
     turn->serving++;
     pthread_cond_broadcast(&turn->moved);
-    pthread_mutex_unlock(&turn->lock);
+    lock_release(&turn->lock);
 }
 
 int work_sync(struct db *db)
@@ -97,9 +98,9 @@ void work_leave(struct db *db)
     turn_give(db);
     if (failed) {
         /* The idle writer settles it, and may be asleep. */
-        pthread_mutex_lock(&db->queue_lock);
+        lock_take(&db->queue_lock);
         pthread_cond_signal(&db->queued);
-        pthread_mutex_unlock(&db->queue_lock);
+        lock_release(&db->queue_lock);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - is everything as it was written? The file, every revision's hash, the index of
  * values, the search index, events. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdarg.h>
@@ -311,9 +312,9 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         return rc;
     }
     rc = check_tables(&check);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
         if (at->columns > 0 && collection_find(db, str_of(at->name, at->name_len)) == at) {
             rc = check_search(&check, at);

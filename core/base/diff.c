@@ -9,6 +9,8 @@
  */
 #include "diff.h"
 
+#include "minmax.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,11 @@ static size_t count_lines(struct ng_str text)
     size_t at = 0;
     while (at < text.len) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
-        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+        if (end == NULL) {
+            at = text.len;
+        } else {
+            at = (size_t)(end - text.data) + 1;
+        }
         count++;
     }
     return count;
@@ -56,7 +62,11 @@ static size_t *line_starts(struct ng_str text, size_t count)
     for (size_t i = 0; starts != NULL && i < count; i++) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
         starts[i] = at;
-        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+        if (end == NULL) {
+            at = text.len;
+        } else {
+            at = (size_t)(end - text.data) + 1;
+        }
     }
     if (starts != NULL) {
         starts[count] = text.len;
@@ -127,7 +137,12 @@ static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_
     int64_t *v = work->forward + work->middle;
     const int64_t *back = work->backward + work->middle;
     for (int64_t k = -d; k <= d; k += 2) {
-        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t x;
+        if (k == -d || (k != d && v[k - 1] < v[k + 1])) {
+            x = v[k + 1];
+        } else {
+            x = v[k - 1] + 1;
+        }
         int64_t y = x - k;
         int64_t from = x;
         while (x < n && y < m && work->a[s->a + x] == work->b[s->b + y]) {
@@ -157,7 +172,12 @@ static bool walk_backward(struct diff_work *work, const struct stretch *s, int64
     int64_t *v = work->backward + work->middle;
     const int64_t *front = work->forward + work->middle;
     for (int64_t k = -d; k <= d; k += 2) {
-        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t x;
+        if (k == -d || (k != d && v[k - 1] < v[k + 1])) {
+            x = v[k + 1];
+        } else {
+            x = v[k - 1] + 1;
+        }
         int64_t y = x - k;
         int64_t from = x;
         while (x < n && y < m && work->a[s->a_end - 1 - x] == work->b[s->b_end - 1 - y]) {
@@ -248,7 +268,10 @@ static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
     struct diff_line *table = calloc(size, sizeof(*table));
     uint32_t *numbers = malloc((old + new + 1) * sizeof(*numbers));
     int64_t *room = malloc(2 * ways * sizeof(*room));
-    int rc = table == NULL || numbers == NULL || room == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (table == NULL || numbers == NULL || room == NULL) {
+        rc = NG_EINTERNAL;
+    }
     if (rc == NG_OK) {
         uint32_t last = 0;
         struct stretch all = {0, (int64_t)old, 0, (int64_t) new};
@@ -294,7 +317,7 @@ int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret)
     if (ret->old_at == NULL || ret->new_at == NULL || ret->gone == NULL || ret->come == NULL) {
         return NG_EINTERNAL;
     }
-    size_t least = ret->old_count < ret->new_count ? ret->old_count : ret->new_count;
+    size_t least = size_min(ret->old_count, ret->new_count);
     size_t head = 0;
     size_t tail = 0;
     while (head < least &&
@@ -366,9 +389,16 @@ static void put_range(struct unified *out, const char *before, size_t from, size
 {
     char text[80];
     size_t count = to - from;
-    size_t first = count == 0 ? from : from + 1;
-    int len = count == 1 ? snprintf(text, sizeof(text), "%s%zu", before, first)
-                         : snprintf(text, sizeof(text), "%s%zu,%zu", before, first, count);
+    size_t first = from;
+    if (count != 0) {
+        first = from + 1;
+    }
+    int len;
+    if (count == 1) {
+        len = snprintf(text, sizeof(text), "%s%zu", before, first);
+    } else {
+        len = snprintf(text, sizeof(text), "%s%zu,%zu", before, first, count);
+    }
     struct ng_str piece = {text, len < 0 ? 0 : (size_t)len};
     put(out, piece);
 }
@@ -403,7 +433,7 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
     if (*i == diff->old_count && *j == diff->new_count) {
         return false;
     }
-    size_t before = *i < DIFF_CONTEXT ? *i : DIFF_CONTEXT;
+    size_t before = size_min(*i, DIFF_CONTEXT);
     size_t equal = 0;
     ret->old = *i - before;
     ret->new = *j - before;
@@ -421,7 +451,10 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
             equal++;
         }
     }
-    size_t back = equal > DIFF_CONTEXT ? equal - DIFF_CONTEXT : 0;
+    size_t back = 0;
+    if (equal > DIFF_CONTEXT) {
+        back = equal - DIFF_CONTEXT;
+    }
     *i -= back;
     *j -= back;
     ret->old_end = *i;

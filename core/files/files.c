@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - the file service: its life and its roots. What a root is and who sees it is decided
- * here. */
+/* files.c - opening and closing the file service; its roots and the callers that see them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -31,10 +31,10 @@ static const struct ng_collection files_collections[] = {
 
 struct file_roots *files_roots_ref(struct files *files)
 {
-    (void)pthread_mutex_lock(&files->roots_lock);
+    lock_take(&files->roots_lock);
     struct file_roots *roots = files->roots;
     atomic_fetch_add(&roots->refs, 1);
-    (void)pthread_mutex_unlock(&files->roots_lock);
+    lock_release(&files->roots_lock);
     return roots;
 }
 
@@ -71,12 +71,12 @@ void files_roots_publish(struct files *files, const struct file_roots *expected,
                          struct file_roots *fresh)
 {
     struct file_roots *out = fresh;
-    (void)pthread_mutex_lock(&files->roots_lock);
+    lock_take(&files->roots_lock);
     if (expected == NULL || files->roots == expected) {
         out = files->roots;
         files->roots = fresh;
     }
-    (void)pthread_mutex_unlock(&files->roots_lock);
+    lock_release(&files->roots_lock);
     files_roots_unref(out);
 }
 
@@ -110,7 +110,7 @@ static int files_open_roots(struct files *files, struct call *call, const struct
         rc = files_open_root(call, holes, ng_str_of(files->folders[i].text),
                              files->folders[i].owner, item);
         if (rc == NG_ENOTFOUND) {
-            /* It was there once: its files are out of reach until it is again. */
+            /* The folder was removed: its files are unreachable until it exists again. */
             files_root_done(item);
             memset(item, 0, sizeof(*item));
             roots->count--;
@@ -126,7 +126,7 @@ static int files_open_roots(struct files *files, struct call *call, const struct
     return NG_OK;
 }
 
-/* A folder beside the roots that are there. */
+/* The present roots and one more folder. */
 static int files_with_folder(struct files *files, struct call *call, struct ng_str folder,
                              const struct file_roots *old, struct file_roots **ret)
 {
@@ -156,8 +156,8 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     return files_open_roots(files, call, texts, count, old->holes, ret);
 }
 
-/* With the database away later: files_recover_rest(). */
-static int files_recover_if_there(struct files *files, struct call *call)
+/* Recovers now, or leaves it to files_recover_rest() if the database is away. */
+static int files_recover_or_defer(struct files *files, struct call *call)
 {
     int rc = files_recover_all(files, call);
     if (store_is_shared(files->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
@@ -189,7 +189,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     files_roots_unref(old);
     if (rc == NG_OK) {
         files_roots_publish(files, NULL, fresh);
-        rc = files_recover_if_there(files, call);
+        rc = files_recover_or_defer(files, call);
     }
     return rc;
 }
@@ -203,8 +203,8 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     files->store = store;
-    (void)pthread_mutex_init(&files->roots_lock, NULL);
-    (void)pthread_mutex_init(&files->locks_lock, NULL);
+    lock_init(&files->roots_lock, LOCK_FILES_ROOTS);
+    lock_init(&files->locks_lock, LOCK_FILES_LOCKS);
     int rc = NG_OK;
     for (size_t i = 0; i < NG_COUNT(files_collections) && rc == NG_OK; i++) {
         rc = store_declare(store, call, &files_collections[i]);
@@ -217,7 +217,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     }
     files_holes_unref(holes);
     if (rc == NG_OK) {
-        rc = files_recover_if_there(files, call);
+        rc = files_recover_or_defer(files, call);
     }
     if (rc != NG_OK) {
         files_close(files);
@@ -237,8 +237,8 @@ void files_close(struct files *files)
         free(files->folders[i].text);
     }
     free(files->folders);
-    (void)pthread_mutex_destroy(&files->roots_lock);
-    (void)pthread_mutex_destroy(&files->locks_lock);
+    lock_done(&files->roots_lock);
+    lock_done(&files->locks_lock);
     free(files);
 }
 
@@ -322,8 +322,9 @@ void files_each_gone(struct files *files, void (*each)(void *user, const char *p
     for (size_t i = 0; i < roots->count; i++) {
         struct stat now;
         const char *path = roots->items[i].path;
-        if (stat(path, &now) != 0 ? errno == ENOENT || errno == ENOTDIR
-                                  : !S_ISDIR(now.st_mode)) {
+        bool exists = stat(path, &now) == 0;
+        bool missing = !exists && (errno == ENOENT || errno == ENOTDIR);
+        if (missing || (exists && !S_ISDIR(now.st_mode))) {
             each(user, path);
         }
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -33,7 +34,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
 {
     struct key *key = NULL;
     int rc = key_read(doc, &key);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     struct key_entry *entry = *keys_place(keys, doc->key.id);
     if (rc != NG_OK) {
         /* Closed rather than open: it may be the only one. */
@@ -52,7 +53,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     } else {
         atomic_store(&keys->stale, true);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     key_unref(key);
     if (rc != NG_OK) {
         log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
@@ -70,10 +71,10 @@ static int apply_row(void *user, const struct ng_doc *row)
 static int keys_read_all(struct keys *keys, struct call *call)
 {
     atomic_store(&keys->stale, false);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     size_t before = keys->unreadable;
     keys->unreadable = 0;
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(KEYS_COLLECTION),
@@ -81,7 +82,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
         .limit = 2 * KEYS_MAX,
     };
     int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     if (rc == NG_OK) {
         /* After those found now were counted: there is no moment in which there are none. */
         atomic_fetch_sub(&keys->active, before);
@@ -89,7 +90,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
         keys->unreadable += before;
         atomic_store(&keys->stale, true);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return rc;
 }
 
@@ -145,11 +146,14 @@ static int keys_read_first(struct keys *keys, struct call *call)
 static int look_row(void *user, const struct ng_doc *row)
 {
     struct keys *keys = user;
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     bool known = *keys_place(keys, row->key.id) != NULL;
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     struct key *key = NULL;
-    int rc = known ? key_read(row, &key) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (known) {
+        rc = key_read(row, &key);
+    }
     if (rc == NG_EINTERNAL) {
         atomic_store(&keys->stale, true);
     } else if (rc == NG_OK && atomic_load(&key->revoked)) {
@@ -201,7 +205,10 @@ void keys_look_now(struct keys *keys, struct call *call)
 
 int keys_read_again(struct keys *keys, struct call *call)
 {
-    return keys == NULL || !atomic_load(&keys->stale) ? NG_OK : keys_read_all(keys, call);
+    if (keys == NULL || !atomic_load(&keys->stale)) {
+        return NG_OK;
+    }
+    return keys_read_all(keys, call);
 }
 
 /* On the committing thread, before the change is answered. */
@@ -214,7 +221,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
         if (!str_is(event->key.collection, KEYS_COLLECTION)) {
             continue;
         }
-        (void)pthread_rwlock_wrlock(&keys->lock);
+        rwlock_write(&keys->lock);
         struct key_entry *entry = *keys_place(keys, event->key.id);
         if (str_is(event->action, ACTION_DELETED)) {
             unknown = unknown || (entry == NULL && keys->unreadable > 0);
@@ -227,7 +234,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
                 keys_end(keys, entry, event->time_ms);
             }
         }
-        (void)pthread_rwlock_unlock(&keys->lock);
+        rwlock_release(&keys->lock);
     }
     if (unknown) {
         keys_follow(keys);
@@ -243,7 +250,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     keys->gateway = gateway;
-    (void)pthread_rwlock_init(&keys->lock, NULL);
+    rwlock_init(&keys->lock, LOCK_KEYS);
     int rc = keys_open_table(keys);
     if (rc != NG_OK) {
         call_fail(call, rc, "the keys' hashes cannot be computed: out of memory");
@@ -292,7 +299,9 @@ static int write_new(struct ng_call *pub, const struct ng_doc *present, struct n
     (void)pub;
     buf_init(&json, KEY_JSON_MAX);
     int rc = key_write(user, &json);
-    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : rc;
+    if (rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    }
     buf_done(&json);
     return rc;
 }
@@ -316,7 +325,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
     bool full;
     bool added = false;
     struct key_entry *old = NULL;
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     full = keys->count >= KEYS_MAX;
     if (full) {
         old = keys_oldest_revoked(keys);
@@ -330,7 +339,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
         key_ref(old->key);
         *ret_old = old->key;
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     if (full && old == NULL) {
         return call_fail(call, NG_ETOOLARGE,
                          "there are %d keys, the most there can be; revoke some", KEYS_MAX);
@@ -345,17 +354,20 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
 /* The end of it. */
 static void keys_settle(struct keys *keys, const struct key *key, const struct key *old, int rc)
 {
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     if (rc != NG_OK) {
         keys_remove(keys, ng_str_of(key->id));
     }
-    struct key_entry *left = old == NULL ? NULL : *keys_place(keys, ng_str_of(old->id));
+    struct key_entry *left = NULL;
+    if (old != NULL) {
+        left = *keys_place(keys, ng_str_of(old->id));
+    }
     if (left != NULL && rc == NG_OK) {
         keys_remove(keys, ng_str_of(old->id));
     } else if (left != NULL) {
         left->leaving = false;
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
 }
 
 static int keys_store(struct keys *keys, struct call *call, struct key *key)
@@ -425,9 +437,15 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
     struct key_spec made = *spec;
     made.made_by = key_maker(call);
     rc = keys_hash(keys, ng_str_of(ret_text), hash);
-    struct key *key = rc == NG_OK ? key_new(id.data, &made, hash) : NULL;
-    rc = key == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                     : keys_store(keys, call, key);
+    struct key *key = NULL;
+    if (rc == NG_OK) {
+        key = key_new(id.data, &made, hash);
+    }
+    if (key == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    } else {
+        rc = keys_store(keys, call, key);
+    }
     if (rc != NG_OK) {
         explicit_bzero(ret_text, KEY_TEXT_MAX);
         key_unref(key);

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "core/base/rfc3339.h"
 #include "core/call/call.h"
 
@@ -50,7 +51,7 @@ struct key {
     unsigned char hash[KEY_HASH_BYTES];
     atomic_bool revoked;
     /* The bucket: under `lock`. */
-    pthread_mutex_t lock;
+    struct lock lock;
     double tokens;
     int64_t filled_ns;
     struct arena *memory; /* the texts */

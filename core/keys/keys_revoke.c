@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_revoke.c - ending a key; the last one that is in force only where that is wanted. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -47,7 +48,10 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
     json_name(&writer, "revoked");
     json_int(&writer, revoking->now_ms);
     json_end(&writer);
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : json.rc;
+    int rc = json.rc;
+    if (json.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    }
     buf_done(&json);
     return rc;
 }
@@ -62,7 +66,10 @@ static int stays(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
     staying->gone = !staying->revoking->before &&
                     (present->revision == 0 || present->deleted || present->body == NULL ||
                      json_get(present->body, "revoked") != NULL);
-    return staying->gone ? NG_ECONFLICT : NG_OK;
+    if (staying->gone) {
+        return NG_ECONFLICT;
+    }
+    return NG_OK;
 }
 
 static bool was_tried(const struct ng_key *tried, size_t count, const char *id)
@@ -83,19 +90,24 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
     struct key *found = NULL;
     bool live = key_live(going);
     int64_t now_ms = clock_unix_ms();
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     for (size_t i = 0; i < KEYS_BUCKETS && found == NULL; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL && found == NULL;
              entry = entry->next) {
             struct key *key = entry->key;
-            bool good = live ? key_live_at(key, now_ms) : !atomic_load(&key->revoked);
+            bool good;
+            if (live) {
+                good = key_live_at(key, now_ms);
+            } else {
+                good = !atomic_load(&key->revoked);
+            }
             if (entry->committed && key != going && good && !was_tried(tried, count, key->id)) {
                 key_ref(key);
                 found = key;
             }
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return found;
 }
 
@@ -137,7 +149,11 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {
-    *ret_left = keys_active(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
+    if (keys_active(keys) > 1) {
+        *ret_left = KEYS_LEFT_UNUSABLE;
+    } else {
+        *ret_left = KEYS_LEFT_NONE;
+    }
     return call_fail(call, NG_ECONFLICT, "the key %s of %.*s is the last one", going->id,
                      (int)going->agent.len, going->agent.data);
 }
@@ -164,9 +180,10 @@ static int revoke_one_of_many(struct keys *keys, struct call *call, const struct
         }
         key_unref(other);
     }
-    return gone ? call_fail(call, NG_EBUSY,
-                            "many keys are being revoked at the same time; try again")
-                : rc;
+    if (!gone) {
+        return rc;
+    }
+    return call_fail(call, NG_EBUSY, "many keys are being revoked at the same time; try again");
 }
 
 int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,

@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 /* ---- the table; the lock is the caller's ---- */
@@ -106,9 +107,10 @@ int keys_open_table(struct keys *keys)
             return NG_EINTERNAL;
         }
     }
-    return getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)
-               ? NG_OK
-               : NG_EINTERNAL;
+    if (getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void keys_close(struct keys *keys)
@@ -127,7 +129,7 @@ void keys_close(struct keys *keys)
     for (size_t i = 0; i < KEYS_HASHERS; i++) {
         EVP_MD_CTX_free(keys->hashers[i].context);
     }
-    (void)pthread_rwlock_destroy(&keys->lock);
+    rwlock_done(&keys->lock);
     free(keys);
 }
 
@@ -140,20 +142,23 @@ size_t keys_count(struct keys *keys)
     if (keys == NULL) {
         return 0;
     }
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     for (size_t i = 0; i < KEYS_BUCKETS; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
              entry = entry->next) {
-            count += entry->committed && key_live_at(entry->key, now_ms) ? 1 : 0;
+            count += entry->committed && key_live_at(entry->key, now_ms);
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return count;
 }
 
 size_t keys_active(const struct keys *keys)
 {
-    return keys == NULL ? 0 : atomic_load_explicit(&keys->active, memory_order_acquire);
+    if (keys == NULL) {
+        return 0;
+    }
+    return atomic_load_explicit(&keys->active, memory_order_acquire);
 }
 
 struct key *keys_get(struct keys *keys, struct ng_str id)
@@ -162,13 +167,13 @@ struct key *keys_get(struct keys *keys, struct ng_str id)
     if (keys == NULL) {
         return NULL;
     }
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     const struct key_entry *entry = *keys_place(keys, id);
     if (entry != NULL && entry->committed) {
         key = entry->key;
         key_ref(key);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return key;
 }
 
@@ -183,10 +188,15 @@ int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_
                     EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
                     EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
         atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
-        return good ? NG_OK : NG_EINTERNAL;
+        if (good) {
+            return NG_OK;
+        }
+        return NG_EINTERNAL;
     }
-    return EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1 ? NG_OK
-                                                                               : NG_EINTERNAL;
+    if (EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why)
@@ -225,7 +235,10 @@ static int older_first(const void *a, const void *b)
     const struct key *const *left = a;
     const struct key *const *right = b;
     if ((*left)->created_ms != (*right)->created_ms) {
-        return (*left)->created_ms < (*right)->created_ms ? -1 : 1;
+        if ((*left)->created_ms < (*right)->created_ms) {
+            return -1;
+        }
+        return 1;
     }
     return strcmp((*left)->id, (*right)->id);
 }
@@ -238,7 +251,7 @@ static void unref_pinned(void *object)
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count)
 {
     size_t count = 0;
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     struct key **list = arena_alloc(&call->arena, keys->count * sizeof(struct key *));
     for (size_t i = 0; i < KEYS_BUCKETS && list != NULL; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
@@ -249,8 +262,11 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
             }
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
-    int rc = list == NULL ? NG_EINTERNAL : NG_OK;
+    rwlock_release(&keys->lock);
+    int rc = NG_OK;
+    if (list == NULL) {
+        rc = NG_EINTERNAL;
+    }
     for (size_t i = 0; i < count; i++) {
         if (call_pin(call, unref_pinned, list[i]) != NG_OK) {
             rc = NG_EINTERNAL;

@@ -96,10 +96,10 @@ void expect_rows(struct fixture *fixture, const char *sql, const char *rows)
     }
     assert_int_equal(outcome.rc, NG_OK);
     struct ng_str begin = ng_str_of("{\"results\":");
-    size_t end = notes_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
+    size_t end = str_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
     assert_true(end != SIZE_MAX);
-    struct ng_str got = notes_str(outcome.text.data + begin.len, end - begin.len);
-    if (!notes_is(got, rows)) {
+    struct ng_str got = str_make(outcome.text.data + begin.len, end - begin.len);
+    if (!str_is(got, rows)) {
         print_error("%s\n  gave   %.*s\n  wanted %s\n", sql, (int)got.len, got.data, rows);
         fail();
     }
