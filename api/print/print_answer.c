@@ -123,8 +123,8 @@ int print_answer(int status, struct ng_str body, bool json)
     if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
         rc = COMMAND_FAILED;
         if (error.code == NG_EINTERNAL) {
-            command_error("out of memory for the answer, of status %d; what was asked for " DONE,
-                          status);
+            command_error(
+                "out of memory for the answer, of status %d; what was asked for " DONE, status);
         } else {
             command_error("the gateway answered with status %d and no JSON", status);
         }
