@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* auth.c - who a request comes from: a key, the owner on the Unix socket, and while no key
- * exists the gateway's own user on loopback. */
+/* auth.c - authentication of a request: by a key, as the owner on the Unix socket, or as the
+ * gateway's own user on loopback while no key exists. */
 #include "auth.h"
 
 #include <stdarg.h>
@@ -138,8 +138,8 @@ static bool space_valid(struct ng_str space)
 
 /* ---- with a key ---- */
 
-/* What was sent as a key. Any other Authorization is not for us; while no key is needed nor is
- * one that is not of our form: many clients insist on sending something. */
+/* The bearer token of the request. Other schemes are ignored; so is a token that has not our
+ * form while no key is required, because many clients insist on sending something. */
 static bool find_token(struct ng_str authorization, struct ng_str *ret)
 {
     const size_t len = sizeof(bearer) - 1;
@@ -197,7 +197,7 @@ static int check_rights(const struct key *key, const struct auth_headers *header
     return NG_OK;
 }
 
-/* Nobody can tell whose key this is, or whether there are any. */
+/* Neither the owner of the key nor the existence of keys can be determined. */
 static int refuse_unread(struct auth_refusal *refusal)
 {
     return refuse(refusal, NG_EUNAVAILABLE, "Try again when the database answers",
@@ -359,9 +359,9 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     struct ng_str token;
     refusal->agent[0] = '\0';
     refusal->key[0] = '\0';
-    /* Who it is comes first: a stranger learns nothing about its other headers. A key that is
-     * sent is taken at its word also where none is needed: who shows one wants to be that
-     * agent, with its limits, and wants to know when it has ended. */
+    /* Authentication comes first: an unauthenticated caller learns nothing about its other
+     * headers. A key that is sent is checked even where none is required: its sender wants the
+     * agent and the limits of the key, and wants to learn when it has expired. */
     bool keyed = find_token(headers->authorization, &token) &&
                  (is_ours(token) || (auth_needs_key(auth) && !connection->is_socket));
     struct key *key = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* auth_started.c - walks from a process to its ancestors, and from a socket to those who hold
- * it. */
+/* auth_started.c - walks from a process to its ancestors, and from a socket to its holders. */
 #include "auth_started.h"
 
 #include <dirent.h>
@@ -172,11 +171,11 @@ enum auth_started auth_started_process(struct auth_started_past *past, pid_t pid
     return descends(pid);
 }
 
-/* ---- who holds a socket ---- */
+/* ---- the holders of a socket ---- */
 
 enum held { HELD_NO, HELD_YES, HELD_UNKNOWN };
 
-/* Of a process whose descriptors may not be listed none is known: HELD_NO. */
+/* HELD_NO if the descriptors of the process may not be listed. */
 static enum held holds(pid_t pid, const char *socket_name)
 {
     char path[PATH_SIZE];
@@ -237,8 +236,8 @@ static void add_children_of(struct family *family, pid_t pid)
     (void)closedir(threads);
 }
 
-/* Of a process whose descriptors were not found to be the socket: may it hold something that we
- * cannot see? */
+/* The listed descriptors of the process do not contain the socket: may it hold one that is not
+ * visible to us? */
 static enum held holds_unseen(pid_t pid)
 {
     struct process process = {0};

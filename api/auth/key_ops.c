@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_ops.c - listing, adding and revoking keys, and who may. */
+/* key_ops.c - listing, adding and revoking keys, and the right to do so. */
 #include "key_ops.h"
 
 #include "core/base/edit_distance.h"
@@ -72,7 +72,7 @@ static int list(struct call *call, const struct key_job *job)
 {
     struct key **found = NULL;
     size_t count = 0;
-    /* What could not be read for want of memory is read now. */
+    /* Reads again the keys that could not be read when memory was out. */
     int rc = keys_read_again(call->gateway->keys, call);
     keys_refresh_uses(call->gateway->keys, call);
     if (rc != NG_OK) {

@@ -90,7 +90,7 @@ static int attach_name_socket(struct attach *attach)
     return NG_OK;
 }
 
-/* Does somebody take connections there? A socket that a killed gateway left does not. */
+/* Does a process accept connections there? The socket that a killed gateway left does not. */
 static bool attach_socket_answers(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -295,7 +295,7 @@ int attach_open(struct command_line *line, struct attach *ret)
         if (rc != NG_EBUSY || clock_monotonic_ns() / 1000000 >= until) {
             break;
         }
-        /* Whoever has the directory may be a gateway that is just starting. */
+        /* The holder of the directory may be a gateway that is starting. */
         if (attach_is_served(ret)) {
             rc = attach_load_client(ret);
             break;

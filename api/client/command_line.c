@@ -97,7 +97,7 @@ int command_config(struct command_line *line, struct config **ret)
         command_error("%s", buf_cstr(&error));
     } else {
         config_apply_log(*ret);
-        /* What a gateway logs in passing is noise beside the answer of a command. */
+        /* A gateway's own log lines are noise beside the answer of a command. */
         if (!config_is_set(*ret, "log.level") && strcmp(line->command->name, "serve") != 0) {
             log_set_level(NG_LOG_WARNING);
         }

@@ -8,7 +8,7 @@
 #include "core/call/gateway.h"
 #include "core/keys/keys.h"
 
-/* What the process exits with. */
+/* Exit codes of the process. */
 enum command_exit {
     COMMAND_OK = 0,
     COMMAND_FAILED = 1, /* what was asked could not be done */

@@ -159,7 +159,8 @@ static bool cancel_here(struct relay *relay, struct ng_str id)
     return found;
 }
 
-/* What has no answer keeps its place in the order; so does what all others depend on. */
+/* A message without an answer keeps its place in the order; so does a message that all others
+ * depend on. */
 static void post_now(struct relay *relay, struct relay_job *job)
 {
     bool initialized = job->message.is_initialized;
@@ -259,7 +260,7 @@ static void relay_read(struct relay *relay, int stop_fd)
     buf_done(&input);
 }
 
-/* What runs is finished, streams are ended, the session is closed. */
+/* Finishes running jobs, ends streams, closes the session. */
 static void relay_end(struct relay *relay)
 {
     if (!atomic_load(&relay->stop)) {

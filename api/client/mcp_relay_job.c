@@ -71,7 +71,7 @@ static void note_asked(struct relay *relay, const char *id)
     }
     if (i < RELAY_ASKED_MAX) {
         (void)snprintf(relay->asked[i], RELAY_ASKED_ID_MAX, "%s", id);
-        (void)pthread_cond_broadcast(&relay->changed); /* who waits for room looks again */
+        (void)pthread_cond_broadcast(&relay->changed); /* wake threads that wait for room */
     }
 }
 
@@ -333,7 +333,7 @@ void relay_job_refuse(struct relay_job *job, const char *sentence)
     buf_done(&line);
 }
 
-/* The rest of an answer whose stream ended too soon. */
+/* Fetches the rest of an answer whose stream ended too soon. */
 static enum client_outcome job_resume(struct relay_job *job, enum client_outcome outcome,
                                       int *status, char *error, size_t error_size)
 {
@@ -370,7 +370,7 @@ void relay_job_post(struct relay_job *job)
         return;
     }
     if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
-        return; /* nobody waits for it any more */
+        return; /* the client does not wait for it any more */
     }
     if (outcome == CLIENT_OK && !job->is_stream && job->answer.len > 0 &&
         (status < 400 || job->message.method[0] == '\0')) {
@@ -400,9 +400,9 @@ void relay_job_post(struct relay_job *job)
     }
 }
 
-/* What is to be tried again, and when. A gateway that stops or starts refuses much that it
- * takes a moment later; one that refuses for good (a key that ended) is asked less and less
- * often. */
+/* Decides whether and when to retry. A gateway that stops or starts refuses much that it
+ * accepts a moment later; one that refuses for good (a key that ended) is asked at growing
+ * intervals. */
 static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, int status,
                             long before)
 {

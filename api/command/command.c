@@ -420,7 +420,8 @@ static int option_parse(struct command_line *line, const char *word, char **next
     return option_take(line, row, equals == NULL ? NULL : equals + 1, next, ret_used_next);
 }
 
-/* Here, so that a slip is told in the words of the command line, whoever serves the call. */
+/* Checked here so that the message names the option, whether a running gateway serves the call
+ * or this process does. */
 static int command_check_caller(const struct command_line *line)
 {
     static const char names[] = "1 to 64 of the characters A-Z a-z 0-9 . _ @ -";

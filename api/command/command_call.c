@@ -19,7 +19,7 @@
 #define CALL_NO_ARGS "null"
 #define CALL_NOT_FOUND 404
 
-/* What a call is about. */
+/* The state of one call. */
 struct call_job {
     struct command_line *line;
     struct attach attach;

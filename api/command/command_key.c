@@ -31,7 +31,7 @@ struct key_command {
     struct arena arena;
 };
 
-/* ---- one operation, whoever has the data ---- */
+/* ---- one operation, here or at a running gateway ---- */
 
 static int key_here(struct key_command *command, const struct key_job *wanted,
                     struct ng_str body, struct attach_answer *ret)
@@ -487,7 +487,7 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
     return rc;
 }
 
-/* Who has found a key somewhere has its whole text: "ng_ID_SECRET" means its id. */
+/* The whole text of a key is accepted for its id: "ng_ID_SECRET" means ID. */
 static struct ng_str key_named(const char *word)
 {
     struct ng_str name = ng_str_of(word);
@@ -518,7 +518,7 @@ static int key_revoke(struct key_command *command)
     }
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
-        /* What is near to it is among the others. */
+        /* The nearest name is among the others. */
         if (list->count > 0 || !valid) {
             rc = COMMAND_OK;
         } else {

@@ -20,7 +20,7 @@
 /* Room for what went wrong at the start. */
 #define MCP_ERROR_MAX 4096
 
-/* Who is calling, of the command line. */
+/* The caller, as the command line names it. */
 static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -109,7 +109,7 @@ int command_mcp(struct command_line *line)
     }
     if (rc == COMMAND_OK) {
         if (attach.gateway != NULL) {
-            mcp_tasks_stop(attach.gateway, true); /* who could ask after them has left */
+            mcp_tasks_stop(attach.gateway, true); /* no client is left to ask for them */
         }
         attach_done(&attach);
     }

@@ -54,7 +54,7 @@ static int restore_rewind(void *user)
     return NG_EFAILED;
 }
 
-/* What a present plugin declares. */
+/* Declared by a plugin that is loaded. */
 static const struct ng_collection *restore_known(void *user, struct ng_str name)
 {
     struct restore_job *job = user;

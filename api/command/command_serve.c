@@ -159,7 +159,8 @@ static void serve_stop(struct serve *serve)
 
 /* ---- starting ---- */
 
-/* Where it listens; for all addresses a name that clients use, which a certificate may have. */
+/* The address to show; for all addresses a name that clients use and a certificate may
+ * contain. */
 static void serve_example_address(const struct serve *serve, char out[SERVE_ADDRESS_SIZE])
 {
     const char *address = http_server_address(serve->server);
@@ -181,8 +182,8 @@ static void serve_example_address(const struct serve *serve, char out[SERVE_ADDR
     (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
 }
 
-/* A call to try, for people who have just started it at a terminal. Never on stdout, which
- * scripts read, nor among the lines of a log. */
+/* A first call to try, for a person at a terminal. Never on stdout, which scripts read, nor
+ * among the lines of a log. */
 static void serve_print_example(const struct serve *serve)
 {
     const struct tool *const *tools = NULL;
@@ -225,7 +226,7 @@ static void serve_tell_runners(const struct serve *serve)
     call_unref(call);
 }
 
-/* Nobody could be served any more, and what is written may go to another file. */
+/* The gateway could not serve any more, and writes might reach another file. */
 static void serve_check_files(const struct serve *serve)
 {
     const struct own_file *lost = own_files_lost(&serve->files);
@@ -388,7 +389,7 @@ int command_serve(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
-    /* From here on nobody waits for who reads stderr. */
+    /* From here on a slow reader of stderr blocks no thread. */
     (void)log_queue_start();
     /* Another gateway will not go away by itself; another command will. */
     int rc = serve_start(&serve, &attach.config, running ? 0 : COMMAND_WAIT_MS, &error);

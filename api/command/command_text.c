@@ -6,7 +6,7 @@
 #include "command_options.h"
 #include "core/base/text_choice.h"
 
-/* Where the help of options begins. */
+/* The column at which the help of options begins. */
 #define HELP_COLUMN 26
 /* Columns of running text. */
 #define HELP_WIDTH 92

@@ -10,7 +10,7 @@
 #define NOTES_MAX ((size_t)64 * 1024)
 /* How deep targets of references are put in the place of references. */
 #define INLINED_MAX 3
-/* What Anthropic takes as name of an argument: letters, digits, "_", "." and "-". */
+/* Anthropic's characters for the name of an argument: letters, digits, "_", "." and "-". */
 #define KEY_MAX 64
 
 #define O TOOL_SCHEMA_OPENAI
@@ -30,8 +30,8 @@ enum keyword_kind {
 struct keyword {
     const char *name;
     enum keyword_kind kind;
-    unsigned vendors; /* who knows it */
-    unsigned not_top; /* who refuses it at the top */
+    unsigned vendors; /* vendors that know the keyword */
+    unsigned not_top; /* vendors that refuse it at the top level */
 };
 
 static const struct keyword keywords[] = {

@@ -12,7 +12,7 @@
 #include "core/keys/keys.h"
 #include "http_request.h"
 
-/* What begins with "ng_" and is this long may be a key, whole or in part. */
+/* A text that begins with "ng_" and is this long may be a key, whole or in part. */
 #define KEY_SHOWN_LEN (3 + KEY_ID_LEN)
 
 static void copy(char *out, size_t size, struct ng_str text)
@@ -49,7 +49,7 @@ static bool in_key(char c)
            c == '_' || c == '-';
 }
 
-/* The path, cut; of what looks like a key (somebody took its text for its id) only "ng_". */
+/* The path, shortened; a text that looks like a key (mistaken for its id) is cut to "ng_". */
 static struct ng_str shown_path(const struct http_request *request,
                                 char out[HTTP_ACCESS_PATH_MAX + 1])
 {

@@ -275,7 +275,7 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
-/* Nobody has shown a right on it. */
+/* No request on it was authenticated. */
 static bool is_stranger(struct http_connection *connection)
 {
     return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
@@ -355,8 +355,8 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
 }
 
 /*
- * A request under way whose client left. What is cancelled by that comes back soon; else the
- * connection waits no longer. False: there is nothing to do.
+ * A request under way whose client left. A cancelled call comes back soon; else the connection
+ * stops waiting. False: nothing to do.
  */
 static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_reload.c - what of the HTTP transport follows the configuration while it runs: whom it
- * answers to, its certificate, how long sessions last. */
+/* http_reload.c - the parts of the HTTP transport that follow the configuration while it runs:
+ * the names it answers to, its certificate, the timeout of sessions. */
 #include <stdlib.h>
 
 #include "api/listen/http_names.h"

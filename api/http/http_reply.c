@@ -17,7 +17,7 @@
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
 #define STREAM_TYPE "text/event-stream"
-/* What a page of another allowed origin may send and read. */
+/* Headers that a page of another allowed origin may send and read. */
 #define CORS_HEADERS                                                                           \
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
     "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-Notegate-Agent, "           \

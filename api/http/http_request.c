@@ -394,8 +394,8 @@ struct call *http_request_call(struct http_request *request)
     return call;
 }
 
-/* Who sends the headers and then takes time over the body may have lost the key meanwhile, or
- * the gateway may have got its first one. */
+/* A client that sends the headers and then takes long over the body may have lost its key
+ * meanwhile, or the gateway may have got its first key. */
 static void check_caller_again(struct http_request *request)
 {
     struct key *key = request->caller.key;

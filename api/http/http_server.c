@@ -213,9 +213,9 @@ static void abandon(struct http_connection *connection)
 }
 
 /*
- * The call's end may come before we are suspended, after, or in between. Whoever comes second
- * at `stage` sees the other: the end resumes a connection that is suspended; a connection that
- * finds the end there already resumes itself.
+ * The call may end before the connection is suspended, after, or in between. The second of the
+ * two to change `stage` sees the other: the end of the call resumes a suspended connection; a
+ * connection that finds the call done resumes itself.
  */
 static void suspend(struct http_request *request)
 {
@@ -572,8 +572,8 @@ static void end_daemon(struct MHD_Daemon *daemon, int fd)
     }
 }
 
-/* Calls whose clients were answered without them come back some time, and touch the gateway
- * then. There is no limit here: who stops a process that must end watches over that. */
+/* Calls whose clients were answered early return at some time, and use the gateway then. There
+ * is no limit here: the caller of http_server_stop() bounds the whole stop. */
 static void wait_released(struct http_server *server)
 {
     static const struct timespec step = {.tv_nsec = STOP_STEP_NS};

@@ -43,10 +43,10 @@ struct reload {
     } asked;
 };
 
-/* What a change of a key does while running. */
+/* The effect of a changed key while the gateway runs. */
 enum reload_kind {
     RELOAD_RESTART = 0,
-    RELOAD_TAKEN,   /* read anew by whoever uses it */
+    RELOAD_TAKEN,   /* its users read it anew */
     RELOAD_ROOTS,   /* told by reload_roots() */
     RELOAD_SERVER,  /* taken where there is a server */
     RELOAD_PLUGINS, /* told by reload_plugins() */
@@ -402,7 +402,7 @@ static void reload_take(struct reload *reload, struct config *config,
     config_apply_log(config);
 }
 
-/* ---- who asked ---- */
+/* ---- requests ---- */
 
 static size_t reload_waiters(struct reload *reload, struct call **ret, bool end)
 {
@@ -495,7 +495,8 @@ void reload_run(struct reload *reload, struct reload_report *report)
         reload_report_init(&own);
         report = &own;
     }
-    /* Who asks from here on asks for another one: the files may have been read by then. */
+    /* A request that comes after this asks for another reload: the files may have been read by
+     * then. */
     size_t count = reload_waiters(reload, waiters, false);
     report->rc = reload_read(reload, &config, &added, &report->error);
     if (report->rc != NG_OK) {

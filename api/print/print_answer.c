@@ -75,7 +75,7 @@ static void answer_result(const struct ng_value *answer)
     }
 }
 
-/* What each violation of the input says. */
+/* Prints the sentence of each violation of the input. */
 static void answer_violations(const struct ng_value *details)
 {
     const struct ng_value *list = json_get(details, "violations");

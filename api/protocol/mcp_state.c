@@ -75,7 +75,7 @@ static bool write_whole(int fd, const unsigned char *key)
     return put == MCP_SEAL_KEY_BYTES && fsync(fd) == 0;
 }
 
-/* Written aside and renamed: whoever reads sees a whole key. */
+/* Written to a temporary file and renamed, so that readers see a whole key. */
 static int store_key(const char *path, const unsigned char *key)
 {
     struct private_file aside;

@@ -18,7 +18,8 @@ static bool is_unreserved(unsigned char c)
            c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* What may stand in a segment as it is. Bytes of UTF-8 too: people and models write them so. */
+/* Characters that stand unescaped in a segment. Bytes of UTF-8 too: people and models write
+ * them so. */
 static bool is_literal(unsigned char c)
 {
     return is_unreserved(c) || c >= 0x80 || (c != '\0' && strchr("!$&'()*+,;=:@", c) != NULL);

@@ -11,7 +11,7 @@
 enum operation_flags {
     FOR_ADMINS = 1, /* shown to administrators only */
     NO_KEY = 2,     /* `security` is empty */
-    FOR_AGENTS = 4, /* takes the parameter Agent where callers may say who they are */
+    FOR_AGENTS = 4, /* has the parameter Agent where callers may name themselves */
     IS_RPC = 8      /* MCP: refusals are messages of JSON-RPC */
 };
 

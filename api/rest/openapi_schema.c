@@ -196,7 +196,7 @@ static bool is_whole(struct job *job, const struct ng_value *schema)
     return schema == job->root && json_get(schema, "properties") != NULL;
 }
 
-/* An extension: OpenAPI says that names with x- are for those who know them. */
+/* An extension: OpenAPI reserves names with x- for private use. */
 static void print_apart(struct job *job, const struct ng_value *schema, const char *comma)
 {
     const char *next = "";

@@ -17,7 +17,7 @@
 
 #define STATUS_OK 200
 
-/* What the owner asked for; memory of the call. */
+/* The request of the owner; memory of the call. */
 struct admin_work {
     bool files;                 /* a backup: with those of the roots */
     struct http_stream *stream; /* of it, until the reply has it */

@@ -23,10 +23,10 @@
 /* Handed over at a time. */
 #define BACKUP_FILL ((size_t)256 * 1024)
 /*
- * A reader that takes nothing for so long is given up. While documents are written the backend
- * holds one snapshot of the store open: nobody waits for it, but sqlite's write-ahead log grows
- * by what is written meanwhile, so a reader may be slow and not stop. While files are written
- * it holds none.
+ * A reader that takes nothing for this time is given up. While documents are written the
+ * backend holds one snapshot of the store open: that blocks no writer, but sqlite's write-ahead
+ * log grows by everything that is written meanwhile, so a reader may be slow but must not stop.
+ * While files are written no snapshot is held.
  */
 #define BACKUP_STALL_MS 60000
 #define BACKUP_TEXT_MAX ((size_t)4096)
@@ -244,7 +244,8 @@ int rest_backup_begin(struct call *call, bool files, struct http_stream **ret)
         http_stream_unref(stream);
         return call_fail(call, NG_EBUSY, "no thread can be started for the backup; try again");
     }
-    /* What fails at once is told as an error, not as an archive that breaks off. */
+    /* A failure at the start is answered with an error instead of an archive that breaks
+     * off. */
     lock_take(&job->lock);
     while (job->queue.len == 0 && !job->ended) {
         lock_wait(&job->moved, &job->lock);

@@ -18,7 +18,8 @@
 #define EVENTS_NAMES_MAX 32
 /* Bytes of a wrong value that a sentence shows. */
 #define EVENTS_SHOWN 80
-/* What a client waits before it connects again; also says that the stream is open. */
+/* The time a client waits before it connects again; the line also shows that the stream is
+ * open. */
 #define EVENTS_GREETING ": notegate\nretry: 2000\n\n"
 /* For taking apart what a plugin added to an event. */
 #define EVENTS_DATA_MEMORY ((size_t)16 * 1024 * 1024)
@@ -26,7 +27,7 @@
     "The parameters are since, collection and tool; Last-Event-ID beats since; without a "     \
     "position events come from now on"
 
-/* What was asked for; texts in `text`. */
+/* The parsed query; texts in `text`. */
 struct events_query {
     uint64_t since; /* UINT64_MAX: from now on */
     struct ng_str collections[EVENTS_NAMES_MAX];
@@ -41,7 +42,7 @@ struct events_query {
 /* One open stream; its end is events_closed(). */
 struct events {
     struct gateway *gateway;
-    struct call *call; /* who reads: name, key and rights; owns the names below */
+    struct call *call; /* the reader: name, key and rights; owns the names below */
     struct http_stream *stream;
     struct feed_reader *reader;
     const struct ng_str *collections, *tools;

@@ -11,7 +11,7 @@
 #define STATUS_OK 200
 #define STATUS_CREATED 201
 
-/* What a query asks for. */
+/* The parsed query. */
 struct keys_query {
     bool all, force;
     struct ng_str name; /* in `text`, or absent */

@@ -128,7 +128,7 @@ static void print_deferrals(const struct gateway *gateway, struct buf *out, bool
     }
 }
 
-/* By the path of one root on each; only for who may know all spaces. */
+/* One path of a root on each file system; only for callers that may know all spaces. */
 static void print_roots(struct disk *disk, struct buf *out, bool total)
 {
     struct disk_room room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_ops.c - for those who run the gateway: health and readiness. */
+/* rest_ops.c - operations: health and readiness. */
 #include "api/http/http_reply.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
@@ -24,7 +24,8 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
-/* Why it is not ready: all of it, so that who mends one thing learns of the others. */
+/* All reasons why the gateway is not ready, so that one look shows everything there is to
+ * mend. */
 struct readyz {
     struct call *call;
     int rc; /* of the first */
@@ -59,8 +60,8 @@ static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
     }
 }
 
-/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
- * may begin work in it. */
+/* Work that a plugin has to finish before it serves, asked in a call of the gateway's own:
+ * plugins may begin work in it. */
 static void readyz_plugins(struct readyz *ready, struct call *own)
 {
     struct plugin *const *plugins = NULL;
@@ -76,7 +77,7 @@ static void readyz_plugins(struct readyz *ready, struct call *own)
 
 #define READY "ready" /* the reply where no plugin is making something */
 
-/* What plugins are making while they serve, as a JSON list; READY: nothing. */
+/* Indexes and the like that plugins build while they serve, as a JSON list; READY: none. */
 static struct ng_str readyz_working(struct call *call, struct call *own)
 {
     struct ng_str working = ng_str_of(READY);
@@ -142,8 +143,8 @@ static int readyz_step(struct ng_call *pub, void *user)
                      text_or(ready.first.data, ""));
 }
 
-/* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads
- * on. `out`: emptied. False: nothing more. */
+/* Faults that do not stop calls. Nothing is lost while a journal is away; a gateway with a full
+ * disk still reads. `out`: emptied. False: no further fault. */
 static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
 {
     bool journal = gateway->journal != NULL && journal_degraded(gateway->journal);
@@ -238,8 +239,8 @@ static void readyz_print(struct http_request *request, const struct call *call)
     (void)buf_add_char(&reply->body, '}');
 }
 
-/* A step of the gateway's own: who asked does not matter, and no agent's calls are in its way:
- * an agent's name has no slash, so this lane of the workers is its own. */
+/* A step of the gateway's own: the identity of the caller does not matter, and no agent's calls
+ * delay it: an agent's name has no slash, so this lane of the workers is private. */
 static int start_step(struct http_request *request, ng_step_fn *step)
 {
     struct call *call = call_new(request->gateway);

@@ -127,8 +127,8 @@ int rest_tools_call(struct http_request *request)
         return NG_OK;
     }
     call->done = call_done;
-    /* What the call points to must live as long as it does, which may be longer than the
-     * request: a call that ran into its deadline is answered before its tool returns. */
+    /* The data of the call must live as long as the call, which may be longer than the request:
+     * a call that ran into its deadline is answered before its tool returns. */
     call->tool_name = arena_copy(&call->arena, request->param);
     if (request->headers.idempotency_key.data != NULL) {
         call->idempotency_key = arena_copy(&call->arena, request->headers.idempotency_key);

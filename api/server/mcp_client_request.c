@@ -392,7 +392,7 @@ static bool print_questions(struct mcp_round *round)
     return ok;
 }
 
-/* What is sent must outlive the round, which may be over as soon as the first is sent. */
+/* The texts must outlive the round, which may be over as soon as the first one is sent. */
 static void send_questions(struct mcp_job *job, struct buf *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

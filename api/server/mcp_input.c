@@ -10,7 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
 
-/* What surrounds the answers in the state's text; and how deep answers may be. */
+/* Bytes around the answers in the text of the state; and the depth limit of answers. */
 #define INPUT_ROOM 64
 #define INPUT_DEPTH 64
 #define INPUT_DATA_MAX 128
@@ -110,7 +110,8 @@ static bool is_of_round(struct ng_str name)
            str_is(name, "requestState");
 }
 
-/* Who asks, and for what: all parameters but those that differ from round to round. */
+/* Binds the state to the caller and to all parameters but those that differ from round to
+ * round. */
 static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding *ret)
 {
     const struct call *call = exchange->job->call;

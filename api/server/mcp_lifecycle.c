@@ -10,10 +10,10 @@
 #include "core/dispatch/audit.h"
 #include "mcp_client_request.h"
 
-/* What discovery says holds until the gateway is another one. */
+/* The result of discovery stays valid until another gateway runs. */
 #define MCP_DISCOVER_TTL_MS 3600000
 
-/* What all versions have; extensions, where there are some, are further members. */
+/* Capabilities of all versions; extensions, where there are some, are further members. */
 #define MCP_CAPABILITIES                                                                       \
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
@@ -61,7 +61,7 @@ void mcp_take_client(struct mcp_exchange *exchange)
     }
 }
 
-/* What the client can be asked holds for its session. */
+/* The kinds of requests that the client takes are valid for its session. */
 static void remember_client(struct mcp_exchange *exchange)
 {
     struct mcp_session *session = exchange->job->session;

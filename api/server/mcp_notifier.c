@@ -527,7 +527,7 @@ int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
             notifier->send(notifier->user, first);
         }
         join_list(notifier);
-        notifier_wake(notifier); /* the feed wakes only who has asked it once */
+        notifier_wake(notifier); /* the feed wakes only readers that have asked once */
     }
     lock_release(&notifier->lock);
     return rc;

@@ -9,7 +9,7 @@
 #include "core/call/listing.h"
 #include "mcp_resources.h"
 
-/* What add() answers when the page is full: plugins stop at anything but NG_OK. */
+/* Returned by add() when the page is full: plugins stop at anything but NG_OK. */
 #define LISTING_FULL 1
 /* The buffer of a page: over MCP_PAGE_BYTES by one entry at most. */
 #define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * MCP_URI_MAX)
@@ -213,7 +213,7 @@ static int list_space(struct page *page, struct ng_str space)
     return rc;
 }
 
-/* Where the cursor points to must be what the caller sees. */
+/* The cursor must point to a resource that the caller sees. */
 static int begin_page(struct page *page)
 {
     struct call *call = page->call;

@@ -217,7 +217,7 @@ void mcp_wait_wake(struct mcp_exchange *exchange)
     }
 }
 
-/* Whoever cancels may hold locks: the rest is a worker's. */
+/* The cancelling thread may hold locks: a worker does the rest. */
 static void call_cancelled(struct call *call, void *user)
 {
     (void)call;

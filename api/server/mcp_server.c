@@ -31,7 +31,7 @@ struct buf *mcp_answer_open(struct mcp_exchange *exchange)
     return job->out;
 }
 
-/* What does not fit gives way to a sentence that says so. */
+/* An answer that does not fit is replaced by an error that says so. */
 static void answer_overflow(struct mcp_exchange *exchange)
 {
     struct buf *out = exchange->job->out;
@@ -298,7 +298,7 @@ void mcp_job_cancel(struct mcp_job *job)
     }
 }
 
-/* A batch's own call runs nothing: whoever cancels it means the others. */
+/* The call of a batch runs no tool: cancelling it cancels the others. */
 static void batch_cancelled(struct call *call, void *user)
 {
     (void)call;
@@ -426,7 +426,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
         return refuse_job(job, MCP_INVALID_REQUEST, ng_str_of(wrong));
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
-    /* The lock lasts as long as the call: who cancels may come after the answer. */
+    /* The lock lives as long as the call: a cancel may come after the answer. */
     lock_init(&job->lock, LOCK_MCP_BATCH);
     if (job->many == NULL || call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
         return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
@@ -447,7 +447,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
             done += 1;
         }
     }
-    /* The run held one itself, so nobody else can have come to zero. */
+    /* The run held one itself, so no other thread can have reached zero. */
     if (atomic_fetch_sub(&job->left, done) != done) {
         return NG_PENDING;
     }

@@ -41,7 +41,8 @@ static void session_ended(struct mcp_session *session, void *user)
     hearing_free(subscriber);
 }
 
-/* Who is told: the caller of this message. A call of its own, with a reference. */
+/* The receiver of notifications: the caller of this message. A call of its own, with a
+ * reference. */
 static struct call *who_asks(struct mcp_exchange *exchange)
 {
     struct call *who = call_new(exchange->job->gateway);
@@ -134,7 +135,7 @@ static int answer_done(struct mcp_exchange *exchange)
     return NG_OK;
 }
 
-/* What it names, as far as the caller may see. False: answered with an error. */
+/* The resource it names, as far as the caller may see it. False: answered with an error. */
 static bool resolve(struct mcp_exchange *exchange, struct ng_str text,
                     struct mcp_source *source, struct mcp_uri *uri)
 {

@@ -199,7 +199,8 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
 {
     struct buf *out = mcp_answer_open(exchange);
     size_t from = out->len;
-    /* What the tool did is done: want of memory for a moment must not make that a failure. */
+    /* The tool has made its change: memory that is out for a moment must not turn that into a
+     * failure. */
     for (int i = 0; i < ANSWER_TRIES && !write_result(exchange, out, call); i++) {
         if (i + 1 < ANSWER_TRIES) {
             out->len = from;

@@ -75,8 +75,8 @@ static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
     session->share->sessions--;
 }
 
-/* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
- * under way and an open stream are no silence. */
+/* Takes out sessions that were silent too long, as a list by `older`: to be ended without the
+ * lock. A session with a call under way or an open stream is not silent. */
 static struct mcp_session *take_silent(struct mcp_sessions *sessions)
 {
     struct mcp_session *gone = NULL;
@@ -95,8 +95,8 @@ static struct mcp_session *take_silent(struct mcp_sessions *sessions)
     return gone;
 }
 
-/* Takes out, before `gone`, those whose key is no good any more. What is busy counts as used
- * now: its silence begins later. */
+/* Takes out, before `gone`, sessions whose key is no longer valid. A busy session counts as
+ * used now: its silence begins later. */
 static struct mcp_session *take_keyless(struct mcp_sessions *sessions, struct mcp_session *gone)
 {
     struct mcp_session *session = sessions->oldest;
@@ -184,8 +184,9 @@ static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const ch
     return first;
 }
 
-/* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
- * own if it has its full number, one of the caller with the most if the table is full. */
+/* The session to evict for one more session of `own` (or of a caller that has none, NULL):
+ * one of its own if it has its full number, one of the caller with the most if the table is
+ * full. */
 static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
                      const char *owner, struct mcp_session **ret)
 {
@@ -303,7 +304,7 @@ static void say(struct mcp_session *session, struct ng_str message)
     }
 }
 
-/* Under the lock. *gone: who gives way to it. */
+/* Under the lock. *gone: the evicted session. */
 static int add_session(struct mcp_sessions *sessions, struct mcp_session *session,
                        struct mcp_session **gone)
 {

@@ -18,7 +18,7 @@
 
 /* ---- upkeep ---- */
 
-/* What expired leaves the table; a run of it is cancelled, and leaves when it ends. Ids go to
+/* Expired tasks leave the table; a run of one is cancelled, and leaves when it ends. Ids go to
  * `ids`, for the documents. */
 static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
                      struct mcp_task_waiter **ret_waiters)
@@ -68,7 +68,7 @@ static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_wait
     mcp_tasks_unlock(tasks);
 }
 
-/* All who wait, and nobody comes again. */
+/* Wakes all waiting requests; no further ones come. */
 static struct mcp_task_waiter *take_waiters(struct mcp_tasks *tasks)
 {
     struct mcp_task_waiter *all = NULL;

@@ -146,7 +146,7 @@ static bool fail_dead(struct mcp_task *task, struct call *call, void *user)
     return true;
 }
 
-/* What ran on a gateway that died is failed, by whoever sees it first. */
+/* Runs on a gateway that died are failed, by the first gateway to notice. */
 static int end_dead(struct mcp_tasks *tasks, struct call *call, struct looking *looking)
 {
     int rc = NG_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_run.c - the run of a task: a call that nobody waits for. Its task is stored before
- * the tool runs and before the client is answered, its outcome when it ends. */
+/* mcp_task_run.c - the run of a task: a call without a waiting client. Its task is stored
+ * before the tool runs and before the client is answered, its outcome when it ends. */
 #include <stdio.h>
 
 #include "api/server/mcp_input.h"
@@ -21,7 +21,7 @@ struct run {
     struct mcp_exchange *exchange; /* waits for the task to be stored; then NULL */
     struct mcp_task task;          /* as it is created; of a resumed one only the id */
     bool has_begun;
-    /* What the run came to. */
+    /* The outcome of the run. */
     enum mcp_task_status status;
     struct ng_str outcome, asks, state;
 };
@@ -62,7 +62,7 @@ static void print_error(struct buf *out, const struct result *result)
     buf_add_char(out, '}');
 }
 
-/* What the call came to, as it is stored. */
+/* The outcome of the call, in its stored form. */
 static void conclude(struct run *run)
 {
     const struct call *call = run->call;
@@ -235,8 +235,8 @@ static int run_begin(struct call *call, void *user)
     return NG_OK;
 }
 
-/* A run in the memory of its clerk, who writes as the caller of `call`. Its reference to `call`
- * passes over. NULL: out of memory. */
+/* A run in the memory of its clerk, a call that writes with the rights of `call`. Its reference
+ * to `call` passes over. NULL: out of memory. */
 static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
 {
     struct call *clerk = call_new(call->gateway);
@@ -276,7 +276,8 @@ struct call *mcp_task_prepare(const struct call *from)
     }
     int rc =
         call_set_caller(call, caller->agent, space, caller->role, caller->mode, caller->run);
-    /* What dispatch_spaces() gives a caller without a key depends on the space it names. */
+    /* The result of dispatch_spaces() for a caller without a key depends on the space it
+     * names. */
     if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }

@@ -6,7 +6,7 @@
 #include "core/cluster/cluster.h"
 #include "mcp_tasks.h"
 
-/* Tasks are nobody's documents: their owner is a member. */
+/* Task documents have no owner in the store: their owner is a member. */
 #define TASK_SPACE "mcp"
 /* Rows read at a start: what has expired and was not yet removed is there too. */
 #define TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
@@ -27,7 +27,7 @@ const char *mcp_task_status_text(enum mcp_task_status status)
 
 int mcp_task_declare(struct store *store, struct call *call)
 {
-    /* Results are large and short-lived: nobody asks for yesterday's state of a task. */
+    /* Results are large and short-lived, so earlier states of a task are not kept. */
     static const struct ng_collection collection = {
         .name = MCP_TASKS_COLLECTION,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
@@ -176,8 +176,8 @@ static void write_number(struct ng_writer *writer, const char *name, int64_t val
     json_int(writer, value);
 }
 
-/* What is JSON already is kept as a string: the store's parsed bodies do not keep how their
- * parts were written. */
+/* JSON is kept as a string: the store's parsed bodies do not keep how their parts were
+ * written. */
 static void write_task(struct buf *out, const struct mcp_task *task)
 {
     struct ng_writer writer;

@@ -217,7 +217,7 @@ static bool has_task(const struct mcp_task_subscription *subscription, const cha
     return false;
 }
 
-/* With the watches' lock held, so that nobody leaves meanwhile. */
+/* With the lock of the subscriptions held, so that none is removed meanwhile. */
 static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
     struct call *call = call_new(tasks->gateway);

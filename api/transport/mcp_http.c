@@ -135,7 +135,7 @@ int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
 
 /* ---- media types ---- */
 
-/* What one member of the list takes, "type/subtype" without parameters. */
+/* The media type that one member of the list accepts, "type/subtype" without parameters. */
 static unsigned accepts_of(struct ng_str item)
 {
     static const struct {
@@ -181,7 +181,7 @@ unsigned mcp_http_accepts(struct ng_str list)
 
 /* ---- sessions ---- */
 
-/* Who may use a session: the agent, and the key it came with. */
+/* The owner of a session: the agent, and the key it came with. */
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX])
 {

@@ -138,7 +138,7 @@ static void notify(struct mcp_job *job, struct ng_str message)
     (void)say(http_of(job), message, MCP_STREAM_MAY_DROP);
 }
 
-/* Where the answer cannot be a stream, the session's own stream has to do. */
+/* If the answer cannot be a stream, the session's own stream is used. */
 static void ask(struct mcp_job *job, struct ng_str message)
 {
     struct mcp_http_job *http = http_of(job);
@@ -215,7 +215,7 @@ static bool streams(struct mcp_job *job)
 }
 
 /* A stream that can be resumed must come to an end, else its client asks for the rest again and
- * again; and the end of a session is nobody's cancelling. Else: an empty 202. */
+ * again; and the end of a session is no cancellation by the client. Else: an empty 202. */
 static bool owes_answer(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
@@ -324,7 +324,7 @@ static bool complete(struct mcp_http_job *http)
     http->phase = PHASE_ENDED;
     struct mcp_stream *stream = http->stream;
     http->stream = NULL;
-    struct mcp_session *session = job->session; /* who is late must not find it any more */
+    struct mcp_session *session = job->session; /* a late caller must not find it any more */
     job->session = NULL;
     lock_release(&http->lock);
     if (streams) {

@@ -43,7 +43,7 @@ struct stdio_state {
     size_t queued;              /* bytes of them */
     size_t in_flight, in_flight_bytes;
     bool closing; /* nothing more will be queued */
-    bool broken;  /* nobody reads */
+    bool broken;  /* the client reads no more */
     size_t limit; /* limits.buffered */
     struct mcp_client_requests *client_requests;
 };
@@ -124,7 +124,7 @@ static void *run_writer(void *user)
     return NULL;
 }
 
-/* The signals of a client that went away are for nobody: write() says it too. */
+/* Signals of a broken pipe are ignored: write() reports it too. */
 static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
 {
     sigset_t all;
@@ -182,7 +182,7 @@ static void notify(struct mcp_job *job, struct ng_str message)
     lock_release(&state->lock);
 }
 
-/* What belongs to no request. */
+/* Messages that belong to no request. */
 static void say(struct mcp_session *session, struct ng_str message)
 {
     struct stdio_state *state = session->say_user;
@@ -267,7 +267,7 @@ static void finish_job(struct mcp_job *job)
     state->in_flight_bytes -= stdio_job->bytes;
     lock_release(&state->lock);
     call_unref(call);
-    /* Last: whoever waits for nothing being in flight closes the gateway then. */
+    /* Last: a thread that waits for no request being in flight closes the gateway then. */
     lock_take(&state->lock);
     state->in_flight--;
     (void)pthread_cond_broadcast(&state->changed);
@@ -308,7 +308,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     return job;
 }
 
-/* Answers that wait to be read hold up further questions. False: nobody reads any more. */
+/* Unread answers hold up further requests. False: the client reads no more. */
 static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
 {
     size_t buffered = state->config->gateway->limits.buffered;
@@ -440,7 +440,7 @@ static bool wait_input(const struct mcp_stdio *config)
     do {
         ready = poll(fds, NG_COUNT(fds), -1);
     } while (ready < 0 && errno == EINTR);
-    /* What already came is read, even if nobody waits for answers any more. */
+    /* Input that has already come is read, even if no client waits for answers any more. */
     return ready >= 0 && fds[2].revents == 0 && fds[0].revents != 0;
 }
 
@@ -471,7 +471,7 @@ static void read_all(struct stdio_state *state)
     buf_done(&reader.buf);
 }
 
-/* Nobody reads the answers any more, and nobody will. */
+/* The reader of the answers has closed its end. */
 static bool client_left(const struct mcp_stdio *config)
 {
     struct pollfd out = {.fd = config->out_fd, .events = 0};
@@ -505,8 +505,8 @@ static bool stop_is_due(const struct mcp_stdio *config, int64_t *since)
     return now - *since >= config_int(config->gateway->config, "shutdown_timeout");
 }
 
-/* Lets what runs finish; nobody to answer, or no more time: cancels it. Only looking tells that
- * the client left while there is nothing to write. */
+/* Lets running calls finish; cancels them if the client is gone or the time is over. Only
+ * polling tells that the client left while there is nothing to write. */
 static void wait_idle(struct stdio_state *state)
 {
     int64_t stopping_since = 0;
