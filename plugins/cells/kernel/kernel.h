@@ -57,15 +57,33 @@ enum cell_state {
     CELL_NOT_RUN = 8      /* an earlier one failed */
 };
 
+/*
+ * The source that a cell is executed with is read again from the file when its turn comes:
+ *
+ * from       event                                                to
+ * INITIAL    run->request_source() accepts                        REQUESTED
+ * INITIAL    there is no request_source(), or it declines         CURRENT
+ * REQUESTED  kernels_set_source(): the file has the same source   CURRENT
+ * REQUESTED  kernels_set_source(): the file has another source    CHANGED
+ * REQUESTED  kernels_set_source(): no code cell any more          GONE
+ *
+ * The cell is executed in CURRENT, in CHANGED, and in REQUESTED after KERNEL_SOURCE_MS.
+ */
+enum source_state {
+    SOURCE_INITIAL = 0,
+    SOURCE_REQUESTED = 1,
+    SOURCE_CURRENT = 2,
+    SOURCE_CHANGED = 3,
+    SOURCE_GONE = 4
+};
+
 struct run_cell {
     char handle[NB_ID_MAX + 16]; /* as the caller knows it: id, or "index:N" */
     size_t index;                /* where it was when the run was asked for */
     struct nb_text source;
-    bool may_raise; /* tag raises-exception: its error stops nothing */
-    /* What the file has was asked for when its turn came, and has come: it holds another source
-     * by then, or is no code cell any more and not run. */
-    bool asked, answered, changed, gone;
-    int64_t asked_ms;
+    bool may_raise; /* tag raises-exception: its error does not stop the run */
+    enum source_state source_state;
+    int64_t source_requested_ms;
     enum cell_state state;
     struct outputs outputs;
     int64_t count;                /* execution_count; -1: none */
@@ -98,6 +116,14 @@ enum run_fault {
     RUN_ABORTED = 7  /* the kernel did not want to run a cell */
 };
 
+/* Why a kernel's process has no state of earlier runs. */
+enum kernel_origin {
+    ORIGIN_USED = 0,         /* an earlier run used it */
+    ORIGIN_STARTED = 1,      /* there was none */
+    ORIGIN_AFTER_LOSS = 2,   /* the one before ended by itself */
+    ORIGIN_AFTER_RESTART = 3 /* a tool restarted it */
+};
+
 struct run {
     /* Set by who asks. */
     char *notebook;  /* real path: which kernel */
@@ -123,10 +149,8 @@ struct run {
     enum run_state state;
     enum run_fault fault;
     char why[KERNEL_WHY_MAX];
-    bool new_kernel;   /* a kernel was started for it */
-    bool state_lost;   /* ... because the one before had ended by itself */
-    bool restarted;    /* ... or was restarted by a tool */
-    bool kernel_ended; /* the kernel ended with it, by its own will (quit()) */
+    enum kernel_origin origin; /* of the kernel's process */
+    bool kernel_ended;         /* the code ended the kernel: quit() */
     char kernel_name[KERNELSPEC_NAME_MAX + 1];
     struct run_patches patches;
     /* What the last cell of the run before put out after that was over, from a thread, with
@@ -180,13 +204,10 @@ void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
 void run_patches_done(struct run_patches *patches);
 
-/* With the lock held: the run that is there for this notebook and has this cell pending or
- * running; NULL: none. */
+/* With the lock held: this cell in the runs of this notebook, whose outputs are not in the file
+ * yet; only_waiting: if it is pending or running. NULL: there is none. */
 const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
-                                    const char *handle);
-/* With the lock held: has a run that is there for this notebook this cell, in whatever state?
- * What it puts out is not in the file yet. */
-bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle);
+                                    const char *handle, bool only_waiting);
 
 /* What is there for this notebook: false: nothing. */
 bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret);

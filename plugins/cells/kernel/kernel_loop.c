@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_loop.c - the thread that all kernels are spoken with by, and the table of them. */
+#include "core/base/array.h"
 #include "kernel_state.h"
 
 #include <dirent.h>
@@ -24,23 +25,6 @@
 #define LOST_MAX 1024
 /* Below the data directory. */
 #define LOOP_FOLDER "kernels"
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t kernel_now_ms(void)
-{
-    return clock_ms(CLOCK_MONOTONIC);
-}
-
-int64_t kernel_time_ms(void)
-{
-    return clock_ms(CLOCK_REALTIME);
-}
 
 void kernels_lock(struct kernels *kernels)
 {
@@ -111,16 +95,12 @@ void kernels_notify_ended(struct kernels *kernels)
 void kernels_remember_lost(struct kernels *kernels, const char *notebook)
 {
     (void)kernels_forget_lost(kernels, notebook); /* once is enough */
-    char *copy = strdup(notebook);
-    char **lost = kernels->lost_count == LOST_MAX
-                      ? NULL
-                      : realloc(kernels->lost, (kernels->lost_count + 1) * sizeof(*lost));
-    if (copy == NULL || lost == NULL) {
-        free(copy);
+    if (array_reserve((void **)&kernels->lost, &kernels->lost_cap, kernels->lost_count + 1,
+                      sizeof(*kernels->lost), LOST_MAX) != NG_OK) {
         return;
     }
-    kernels->lost = lost;
-    lost[kernels->lost_count++] = copy;
+    kernels->lost[kernels->lost_count] = strdup(notebook);
+    kernels->lost_count += kernels->lost[kernels->lost_count] != NULL;
 }
 
 bool kernels_forget_lost(struct kernels *kernels, const char *notebook)
@@ -180,7 +160,7 @@ static void supervisor_lost(struct kernels *kernels)
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         /* One that is new is still to be begun, with another holder. */
         if (kernel->state != KERNEL_GONE && kernel->state != KERNEL_NEW) {
-            kernel->state = KERNEL_GONE;
+            kernel_set_state(kernel, KERNEL_GONE);
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,
                              "the process that holds the kernels ended, and they with it");
@@ -255,7 +235,13 @@ static long step(struct kernels *kernels)
     if (more) {
         return 0;
     }
-    return busy ? LOOP_BUSY_MS : kernels->first != NULL || detaching ? LOOP_IDLE_MS : -1;
+    if (busy) {
+        return LOOP_BUSY_MS;
+    }
+    if (kernels->first != NULL || detaching) {
+        return LOOP_IDLE_MS;
+    }
+    return -1;
 }
 
 static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t max)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_output.c - to which cell goes what a kernel puts out: the one that runs, the one
  * before, those that show a display which changes, and the last one while none runs. */
+#include "core/base/str.h"
 #include "kernel_state.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 static bool is_id(struct ng_str id, const char *known)
 {
-    return known[0] != '\0' && id.len == strlen(known) && memcmp(id.data, known, id.len) == 0;
+    return known[0] != '\0' && str_is(id, known);
 }
 
 /* ---- displays that change afterwards ---- */
@@ -106,14 +107,18 @@ static void update_elsewhere(struct kernel *kernel, struct run *run,
     }
     struct wire_message as_update = *message;
     as_update.type = ng_str_of("update_display_data");
-    for (size_t i = 0; run != NULL && i < run->at; i++) {
-        (void)outputs_take(&run->cells[i].outputs, &as_update);
+    struct run_patches *patches = &kernel->late.patches;
+    if (run != NULL) {
+        patches = &run->patches;
+        for (size_t i = 0; i < run->at; i++) {
+            (void)outputs_take(&run->cells[i].outputs, &as_update);
+        }
     }
     for (size_t i = 0; i < kernel->place_count; i++) {
         struct display_place *place = &kernel->places[i];
         if (strcmp(place->id, update.display_id) == 0 && !is_of_run(run, place->handle) &&
             has_room(kernel, place, update.data.len + update.metadata.len)) {
-            add_patch(run != NULL ? &run->patches : &kernel->late.patches, place, &update);
+            add_patch(patches, place, &update);
         }
     }
     output_update_done(&update);
@@ -194,7 +199,10 @@ void kernel_take_output(struct kernel *kernel, const struct wire_message *messag
         return;
     }
     bool late = is_previous(kernel, message);
-    struct run_cell *cell = &run->cells[late ? kernel->previous.at : run->at];
+    struct run_cell *cell = &run->cells[run->at];
+    if (late) {
+        cell = &run->cells[kernel->previous.at];
+    }
     update_elsewhere(kernel, run, message);
     if (outputs_take(&cell->outputs, message) && !late) {
         execution->error_on_iopub = execution->error_on_iopub || cell->outputs.has_error;

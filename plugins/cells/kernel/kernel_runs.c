@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_runs.c - the runs of one kernel: a cell after the other, a run after the other. */
+#include "core/base/minmax.h"
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -51,8 +52,11 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
     struct execution *execution = &kernel->execution;
     if (execution->run != NULL) {
         struct run_cell *cell = current_cell(execution->run);
-        cell->state = fault == RUN_KERNEL_DIED ? CELL_DIED : CELL_INTERRUPTED;
-        cell->ended_ms = kernel_time_ms();
+        cell->state = CELL_INTERRUPTED;
+        if (fault == RUN_KERNEL_DIED) {
+            cell->state = CELL_DIED;
+        }
+        cell->ended_ms = clock_unix_ms();
     }
     execution->active = false;
     execution->run = NULL;
@@ -75,7 +79,9 @@ static bool stops_run(const struct run_cell *cell, enum cell_state state)
 
 static void report_progress(struct run *run, double done, const char *text)
 {
-    run->reported = done > run->reported ? done : run->reported;
+    if (done > run->reported) {
+        run->reported = done;
+    }
     run->reported_ms = kernel_now_ms();
     if (run->progress != NULL) {
         run->progress(run->user, run->reported, run->cell_count, text);
@@ -94,7 +100,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     }
     struct run_cell *cell = current_cell(run);
     cell->state = state;
-    cell->ended_ms = kernel_time_ms();
+    cell->ended_ms = clock_unix_ms();
     kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
@@ -105,16 +111,19 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     run->at++;
     report_progress(run, (double)run->at, NULL);
     if (stop || run->at == run->cell_count) {
-        bool by_time = state == CELL_TIMED_OUT ||
-                       (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
-        bool by_wish = state == CELL_INTERRUPTED || (state == CELL_STUCK && !by_time);
-        kernel_end_run(kernel,
-                       by_time                 ? RUN_TIMED_OUT
-                       : by_wish               ? RUN_CANCELLED
-                       : state == CELL_NOT_RUN ? RUN_ABORTED
-                                               : RUN_FINE,
-                       state == CELL_NOT_RUN ? "The kernel aborted a cell without running it."
-                                             : NULL);
+        if (state == CELL_STUCK) {
+            state = run->stop_state;
+        }
+        if (state == CELL_TIMED_OUT) {
+            kernel_end_run(kernel, RUN_TIMED_OUT, NULL);
+        } else if (state == CELL_INTERRUPTED) {
+            kernel_end_run(kernel, RUN_CANCELLED, NULL);
+        } else if (state == CELL_NOT_RUN) {
+            kernel_end_run(kernel, RUN_ABORTED,
+                           "The kernel aborted a cell without running it.");
+        } else {
+            kernel_end_run(kernel, RUN_FINE, NULL);
+        }
     } else {
         kernel->previous.run = run;
     }
@@ -149,13 +158,15 @@ static bool send_code(struct kernel *kernel, struct ng_str source)
 static bool has_source(struct run *run, int64_t now)
 {
     struct run_cell *cell = current_cell(run);
-    if (!cell->asked) {
-        cell->asked = true;
-        cell->asked_ms = now;
-        cell->answered =
-            run->request_source == NULL || !run->request_source(run->user, run->at);
+    if (cell->source_state == SOURCE_INITIAL) {
+        cell->source_requested_ms = now;
+        cell->source_state = SOURCE_REQUESTED;
+        if (run->request_source == NULL || !run->request_source(run->user, run->at)) {
+            cell->source_state = SOURCE_CURRENT;
+        }
     }
-    return cell->answered || now - cell->asked_ms >= KERNEL_SOURCE_MS;
+    return cell->source_state != SOURCE_REQUESTED ||
+           now - cell->source_requested_ms >= KERNEL_SOURCE_MS;
 }
 
 static void skip_cell(struct kernel *kernel, struct run *run)
@@ -178,7 +189,7 @@ static void begin_cell(struct kernel *kernel, struct run *run)
     outputs_begin(&cell->outputs, run->max_saved_output);
     cell->count = -1;
     cell->state = CELL_RUNNING;
-    cell->started_ms = kernel_time_ms();
+    cell->started_ms = clock_unix_ms();
     execution->run = run;
     if (is_blank(nb_text_str(&cell->source))) {
         kernel_cell_over(kernel, CELL_OK); /* there is nothing to run */
@@ -203,12 +214,8 @@ static void begin_run(struct kernel *kernel, struct run *run)
     }
     kernel->previous.id[0] = '\0';
     kernel_give_patches(kernel, run);
-    run->new_kernel = kernel->fresh;
-    run->state_lost = kernel->fresh && kernel->lost;
-    run->restarted = kernel->fresh && kernel->restarted;
-    kernel->fresh = false;
-    kernel->lost = false;
-    kernel->restarted = false;
+    run->origin = kernel->origin;
+    kernel->origin = ORIGIN_USED;
 }
 
 /* ---- while it runs ---- */
@@ -222,13 +229,18 @@ static void finish_cell(struct kernel *kernel)
         return;
     }
     struct run_cell *cell = current_cell(run);
-    if (execution->failed && !execution->error_on_iopub) { /* some kernels say it only here */
+    if (execution->reply == REPLY_ERROR &&
+        !execution->error_on_iopub) { /* some kernels say it only here */
         outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
     }
-    enum cell_state state = run->stopping        ? run->stop_state
-                            : execution->aborted ? CELL_NOT_RUN
-                            : execution->failed  ? CELL_ERROR
-                                                 : CELL_OK;
+    enum cell_state state = CELL_OK;
+    if (run->stopping) {
+        state = run->stop_state;
+    } else if (execution->reply == REPLY_ABORTED) {
+        state = CELL_NOT_RUN;
+    } else if (execution->reply == REPLY_ERROR) {
+        state = CELL_ERROR;
+    }
     kernel_cell_over(kernel, state);
 }
 
@@ -238,19 +250,18 @@ static bool is_quiet(const struct execution *execution, int64_t now)
 {
     const struct run *run = execution->run;
     if (run == NULL ||
-        (run->at + 1 < run->cell_count && !execution->failed && !run->stopping)) {
+        (run->at + 1 < run->cell_count && execution->reply != REPLY_ERROR && !run->stopping)) {
         return true;
     }
-    int64_t since =
-        execution->output_ms > execution->done_ms ? execution->output_ms : execution->done_ms;
+    int64_t since = i64_max(execution->output_ms, execution->done_ms);
     return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
 }
 
 /* The kernel was interrupted in what it does around the code, and so never replies. */
 static bool has_lost_reply(const struct execution *execution, int64_t now)
 {
-    return !execution->replied && execution->idle && execution->interrupted_ms != 0 &&
-           execution->idle_ms >= execution->interrupted_ms &&
+    return execution->reply == REPLY_NONE && execution->idle_ms != 0 &&
+           execution->interrupted_ms != 0 && execution->idle_ms >= execution->interrupted_ms &&
            now - execution->idle_ms >= KERNEL_REPLY_WAIT_MS;
 }
 
@@ -258,10 +269,10 @@ static bool has_lost_reply(const struct execution *execution, int64_t now)
 static void advance_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
-    int64_t last = execution->output_ms > execution->replied_ms ? execution->output_ms
-                                                                : execution->replied_ms;
+    int64_t last = i64_max(execution->output_ms, execution->replied_ms);
     /* What comes on is before it: a flood is still being read long after the reply. */
-    bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
+    bool over = execution->reply != REPLY_NONE &&
+                (execution->idle_ms != 0 || now - last >= KERNEL_IDLE_WAIT_MS);
     if (!over && !has_lost_reply(execution, now)) {
         return;
     }
@@ -293,7 +304,8 @@ static void interrupt_run(struct kernel *kernel, struct run *run, enum cell_stat
 static void apply_interrupt(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (!kernel->interrupt_requested || (run != NULL && kernel->execution.replied) ||
+    if (!kernel->interrupt_requested ||
+        (run != NULL && kernel->execution.reply != REPLY_NONE) ||
         kernel_is_between_cells(kernel)) {
         return;
     }
@@ -309,18 +321,16 @@ static void apply_interrupt(struct kernel *kernel, int64_t now)
  * time: it grows, and never gets there. */
 static void report_if_due(const struct kernel *kernel, struct run *run, int64_t now)
 {
-    char text[NB_ID_MAX + 96];
+    char text[NB_ID_MAX + 96] = "Starting the kernel";
     if (run->progress == NULL || now - run->reported_ms < KERNEL_PROGRESS_MS) {
         return;
     }
     if (run->state == RUN_RUNNING) {
         const struct run_cell *cell = current_cell(run);
         (void)snprintf(text, sizeof(text), "Cell %s is running (%lld s)", cell->handle,
-                       (long long)((kernel_time_ms() - cell->started_ms) / 1000));
-    } else {
-        (void)snprintf(text, sizeof(text), "%s",
-                       kernel->state == KERNEL_READY ? "Waiting for other runs of this kernel"
-                                                     : "Starting the kernel");
+                       (long long)((clock_unix_ms() - cell->started_ms) / 1000));
+    } else if (kernel->state == KERNEL_READY) {
+        (void)snprintf(text, sizeof(text), "Waiting for other runs of this kernel");
     }
     double most = (double)run->at + 0.9;
     report_progress(run, run->reported + (most - run->reported) / 8, text);
@@ -337,10 +347,11 @@ static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
             run->interrupt_sent = true;
             kernel_interrupt(kernel);
         }
-        if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
+        if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS &&
+            kernel->execution.reply == REPLY_NONE) {
             kernel_cell_over(kernel, CELL_STUCK);
         }
-    } else if (kernel->execution.replied) {
+    } else if (kernel->execution.reply != REPLY_NONE) {
         return; /* it is over, only its output is still being read */
     } else if (now >= run->deadline_ms) {
         interrupt_run(kernel, run, CELL_TIMED_OUT, now);
@@ -364,9 +375,12 @@ static void drop_expired(struct kernel *kernel, int64_t now)
             *at = run->next;
             run->next = kernel->first; /* to the head, where runs end */
             kernel->first = run;
-            kernel_end_run(kernel, cancelled ? RUN_CANCELLED : RUN_TIMED_OUT,
-                           cancelled ? "It was cancelled before it began."
-                                     : "Its time was over before the kernel was free.");
+            if (cancelled) {
+                kernel_end_run(kernel, RUN_CANCELLED, "It was cancelled before it began.");
+            } else {
+                kernel_end_run(kernel, RUN_TIMED_OUT,
+                               "Its time was over before the kernel was free.");
+            }
             at = &kernel->first;
         } else {
             report_if_due(kernel, run, now);
@@ -380,20 +394,22 @@ static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
 {
     bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
     bool late = now >= run->deadline_ms;
-    bool begun = run->at > 0 || run->cells[0].asked;
+    bool begun = run->at > 0 || run->cells[0].source_state != SOURCE_INITIAL;
     if (!begun || !(kernel->interrupt_requested || cancelled || late)) {
         return true;
     }
     char why[KERNEL_WHY_MAX];
-    bool stopped = cancelled || kernel->interrupt_requested;
-    (void)snprintf(why, sizeof(why), "%s before cell %.100s began",
-                   stopped ? "The run was interrupted" : "Its time was over (timeout)",
+    const char *what = "The run was interrupted";
+    enum run_fault fault = RUN_ABORTED;
+    if (cancelled) {
+        fault = RUN_CANCELLED;
+    } else if (!kernel->interrupt_requested) {
+        fault = RUN_TIMED_OUT;
+        what = "Its time was over (timeout)";
+    }
+    (void)snprintf(why, sizeof(why), "%s before cell %.100s began", what,
                    run->cells[run->at].handle);
-    kernel_end_run(kernel,
-                   cancelled ? RUN_CANCELLED
-                   : stopped ? RUN_ABORTED
-                             : RUN_TIMED_OUT,
-                   why);
+    kernel_end_run(kernel, fault, why);
     return false;
 }
 
@@ -421,7 +437,7 @@ void kernel_advance_runs(struct kernel *kernel)
             continue;
         } else if (!has_source(kernel->first, now)) {
             break;
-        } else if (current_cell(kernel->first)->gone) {
+        } else if (current_cell(kernel->first)->source_state == SOURCE_GONE) {
             skip_cell(kernel, kernel->first);
         } else {
             begin_cell(kernel, kernel->first);

@@ -7,19 +7,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/clock.h"
 #include "kernel.h"
 #include "supervisor/supervisor_client.h"
 #include "zeromq.h"
 
+/*
+ * from        event                                                   to
+ * NEW         launched                                                STARTING
+ * STARTING    answers on all channels                                 READY
+ * STARTING    exits early, fewer than KERNEL_STARTS_MAX attempts      NEW
+ * STARTING    restart tool                                            RESTARTING
+ * READY       restart tool                                            RESTARTING
+ * READY       exits by itself                                         DYING
+ * RESTARTING  the old process has exited                              NEW
+ * STARTING, READY, RESTARTING, ENDING   limit, idle, gateway stops    ENDING
+ * any but GONE   start failed, exited, drained, supervisor lost       GONE
+ *
+ * kernel_set_state() asserts this table.
+ */
 enum kernel_state {
-    KERNEL_NEW = 0, /* to be launched by the thread, which does it without the lock */
+    KERNEL_NEW = 0, /* the kernel thread launches it, without the lock */
     KERNEL_STARTING = 1,
     KERNEL_READY = 2,
-    KERNEL_RESTARTING = 3, /* the old process is to end, then a new one begins */
+    KERNEL_RESTARTING = 3, /* the old process is shut down, a new one follows */
     KERNEL_ENDING = 4,
-    KERNEL_DYING = 5, /* the process is gone, what it sent is still taken */
+    KERNEL_DYING = 5, /* the process has exited, its last messages are still read */
     KERNEL_GONE = 6   /* to be freed */
 };
+
+enum reply { REPLY_NONE = 0, REPLY_OK = 1, REPLY_ERROR = 2, REPLY_ABORTED = 3 };
 
 enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNELS };
 
@@ -28,11 +45,11 @@ struct execution {
     bool active;
     char id[WIRE_ID_SIZE]; /* of the request */
     struct run *run;
-    bool replied, idle, aborted, failed;
-    bool begun;          /* the kernel has said that it runs the code */
+    enum reply reply;
+    bool begun;          /* execute_input has come: the kernel runs the code */
     bool exits;          /* the code told the kernel to end */
-    bool error_on_iopub; /* on iopub */
-    /* 0: not yet. done: reply and idle have come; heard: output came after that. */
+    bool error_on_iopub; /* the error was published there */
+    /* 0: not yet. done: reply and idle have come; output: output came after that. */
     int64_t replied_ms, done_ms, output_ms;
     int64_t idle_ms, interrupted_ms;
     struct nb_text error; /* the content of a reply that says error */
@@ -77,13 +94,10 @@ struct kernel {
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
-    bool lost;      /* the one before ended by itself: told to the next run */
-    bool restarted; /* it was ended by a tool: told, too */
-    bool fresh;     /* no run has used it yet */
-    bool interrupt_requested, restart_requested,
-        end_requested; /* by others: the thread does it */
+    enum kernel_origin origin; /* ORIGIN_USED as soon as a run has used the process */
+    bool interrupt_requested, restart_requested, end_requested; /* for the kernel thread */
     unsigned starts;
-    int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, output_ms;
+    int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, received_ms;
     int end_signal;                   /* the last that was sent so that it ends */
     char exit_reason[KERNEL_WHY_MAX]; /* its process ended */
     struct execution execution;
@@ -113,12 +127,14 @@ struct kernels {
     /* Notebooks whose kernel ended by itself, for the next run's answer. */
     uint64_t runs; /* that were queued */
     char **lost;
-    size_t lost_count;
+    size_t lost_count, lost_cap;
     char buffer[SUPERVISOR_PACKET_MAX];
 };
 
-int64_t kernel_now_ms(void);  /* steady clock */
-int64_t kernel_time_ms(void); /* Unix time */
+static inline int64_t kernel_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
 
 /* ---- kernel_launch.c ---- */
 
@@ -165,6 +181,7 @@ void kernel_drop_late(struct kernel *kernel);
 
 /* ---- kernel_life.c ---- */
 
+void kernel_set_state(struct kernel *kernel, enum kernel_state state);
 void kernel_free(struct kernel *kernel);
 /* It never got ready: all its runs are told why. */
 void kernel_fail_start(struct kernel *kernel, const char *why);

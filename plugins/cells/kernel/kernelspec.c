@@ -83,10 +83,10 @@ static bool read_env(struct ng_str json, struct nb_span object, struct kernelspe
         if (json.data[value.at] == '"') {
             nb_decode(&text, json, value);
             struct ng_str said = nb_text_str(&text);
-            spec->env[count] = text.failed || memchr(said.data, '\0', said.len) != NULL
-                                   ? NULL
-                                   : copy_text(said);
-            count += spec->env[count] != NULL ? 1 : 0;
+            if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
+                spec->env[count] = copy_text(said);
+                count += spec->env[count] != NULL;
+            }
         }
         nb_text_done(&text);
     }
@@ -166,7 +166,7 @@ static void add_listed(struct search_path *places, const char *list)
             add_folder(places, folder, "");
         }
         list += len;
-        list += *list == ':' ? 1 : 0;
+        list += *list == ':';
     }
 }
 
@@ -201,7 +201,7 @@ static void add_python(struct search_path *places)
             return;
         }
         list += len;
-        list += *list == ':' ? 1 : 0;
+        list += *list == ':';
     }
 }
 
@@ -235,17 +235,16 @@ static struct nb_text read_file(const char *path)
     struct nb_text text = {0};
     char block[8192];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : read(fd, block, sizeof(block));
-    while (got > 0 && text.len <= KERNELSPEC_FILE_MAX) {
-        nb_add(&text, block, (size_t)got);
-        got = read(fd, block, sizeof(block));
-    }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (got != 0 || text.len > KERNELSPEC_FILE_MAX) {
+    if (fd < 0) {
         text.failed = true;
+        return text;
     }
+    ssize_t got;
+    while ((got = read(fd, block, sizeof(block))) > 0 && text.len <= KERNELSPEC_FILE_MAX) {
+        nb_add(&text, block, (size_t)got);
+    }
+    (void)close(fd);
+    text.failed = text.failed || got != 0;
     return text;
 }
 
@@ -340,7 +339,10 @@ static bool read_folder(struct kernelspecs *specs, const char *folder, const cha
     struct dirent **entries = NULL;
     bool good = true;
     int len = snprintf(path, sizeof(path), "%s/kernels", folder);
-    int count = len > 0 && len < PATH_MAX ? scandir(path, &entries, NULL, by_name) : 0;
+    if (len < 0 || len >= PATH_MAX) {
+        return true;
+    }
+    int count = scandir(path, &entries, NULL, by_name);
     for (int i = 0; i < count; i++) {
         good = good && read_spec(specs, folder, prefix, entries[i]->d_name);
         free(entries[i]);

@@ -88,6 +88,8 @@ struct nb_error {
 
 /* ---- nb_scan.c: the index (and nb_json.c under it) ---- */
 
+/* "code"; "unknown" where it is none of the three. */
+const char *nb_type_name(enum nb_type type);
 /* Reads the whole file once. NB_FINE: nb_done() later; else nothing is left. */
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error);
 void nb_done(struct nb *nb);
@@ -127,6 +129,9 @@ struct nb_text {
 void nb_add(struct nb_text *text, const char *data, size_t len);
 void nb_add_str(struct nb_text *text, struct ng_str piece);
 void nb_add_word(struct nb_text *text, const char *word);
+void nb_add_if(struct nb_text *text, bool condition, const char *word);
+/* Appends `piece` with its failure, and frees it. */
+void nb_add_done(struct nb_text *text, struct nb_text *piece);
 struct ng_str nb_text_str(const struct nb_text *text);
 void nb_text_done(struct nb_text *text);
 

@@ -31,7 +31,5 @@ bool nb_scan_object(struct nb_scan *scan, nb_member_fn *member, void *user,
                     struct nb_span *ret);
 bool nb_scan_array(struct nb_scan *scan, bool (*element)(struct nb_scan *scan, void *user),
                    void *user, struct nb_span *ret);
-/* Bytes of the character at `at` that is not ASCII; 0: no UTF-8. */
-size_t nb_utf8_length(struct ng_str bytes, size_t at);
 
 #endif

@@ -149,7 +149,7 @@ static void add_string(struct nb_text *out, const struct nb_style *style, struct
             struct nb_text quoted = {0};
             struct ng_str piece = {bytes.data + beyond, at - beyond};
             nb_encode(&quoted, piece, true);
-            out->failed = out->failed || quoted.failed;
+            out->failed |= quoted.failed;
             if (quoted.len > 2) {
                 nb_add(out, quoted.data + 1, quoted.len - 2);
             }
@@ -162,6 +162,12 @@ static void add_string(struct nb_text *out, const struct nb_style *style, struct
 static void format_value(struct nb_text *out, const struct nb_style *style, struct ng_str bytes,
                          struct nb_span value, unsigned depth);
 
+static bool walk_array(struct nb_walk *walk, struct nb_span *ret_name, struct nb_span *ret)
+{
+    (void)ret_name;
+    return nb_walk_element(walk, ret);
+}
+
 static void format_container(struct nb_text *out, const struct nb_style *style,
                              struct ng_str bytes, struct nb_span value, unsigned depth)
 {
@@ -170,28 +176,37 @@ static void format_container(struct nb_text *out, const struct nb_style *style,
     struct nb_span name = {0, 0};
     struct nb_span inner;
     size_t count = 0;
-    nb_add(out, object ? "{" : "[", 1);
-    while (object ? nb_walk_member(&walk, &name, &inner) : nb_walk_element(&walk, &inner)) {
+    bool (*next)(struct nb_walk *, struct nb_span *, struct nb_span *) = walk_array;
+    if (object) {
+        next = nb_walk_member;
+    }
+    nb_add(out, bytes.data + value.at, 1);
+    while (next(&walk, &name, &inner)) {
         if (count++ > 0) {
-            nb_add_word(out, style->flat && style->space_comma ? ", " : ",");
+            nb_add_word(out, ",");
+            nb_add_if(out, style->flat && style->space_comma, " ");
         }
         add_break(out, style, depth + 1);
         if (object) {
             add_string(out, style, bytes, name);
-            nb_add_word(out, style->space_colon ? ": " : ":");
+            nb_add_word(out, ":");
+            nb_add_if(out, style->space_colon, " ");
         }
         format_value(out, style, bytes, inner, depth + 1);
     }
     if (count > 0) {
         add_break(out, style, depth);
     }
-    nb_add(out, object ? "}" : "]", 1);
+    nb_add(out, bytes.data + value.at + value.len - 1, 1);
 }
 
 static void format_value(struct nb_text *out, const struct nb_style *style, struct ng_str bytes,
                          struct nb_span value, unsigned depth)
 {
-    char first = value.len > 0 ? bytes.data[value.at] : '\0';
+    char first = '\0';
+    if (value.len > 0) {
+        first = bytes.data[value.at];
+    }
     if ((first == '{' || first == '[') && depth < 2 * NB_DEPTH_MAX) {
         format_container(out, style, bytes, value, depth);
     } else if (first == '"') {

@@ -7,6 +7,7 @@
 #ifndef NOTEGATE_PLUGIN_CELLS_RENDER_H
 #define NOTEGATE_PLUGIN_CELLS_RENDER_H
 
+#include "core/base/buf.h"
 #include "nb.h"
 
 /* Images of one answer; more are named in the text. */
@@ -14,7 +15,7 @@
 
 struct rendered_image {
     char mime[64];
-    struct nb_text bytes; /* decoded */
+    struct buf bytes; /* decoded */
 };
 
 struct rendered {
@@ -37,9 +38,6 @@ void render_clean(struct nb_text *out, struct ng_str text);
  * out is said. Where the text began at character `offset` of a whole, that is counted in.
  */
 void render_cut(struct nb_text *out, struct ng_str text, size_t max);
-/* Characters (code points) of a text, and the bytes of the first `count` of them. */
-size_t render_characters(struct ng_str text);
-size_t render_prefix(struct ng_str text, size_t count);
 /* Appends a fence of backquotes longer than any run of them in the text: 3 or more. */
 void render_fence(struct nb_text *out, struct ng_str text);
 

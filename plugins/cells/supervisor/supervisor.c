@@ -53,12 +53,12 @@ extern char **environ;
 static void send_event(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)
 {
     char packet[sizeof(struct supervisor_event_head) + SUPERVISOR_TAIL_MAX];
-    struct supervisor_event_head event = {kind, id, value,
-                                          kernel == NULL ? 0 : (uint32_t)kernel->tail_len};
-    memcpy(packet, &event, sizeof(event));
+    struct supervisor_event_head event = {kind, id, value, 0};
     if (kernel != NULL) {
+        event.tail = (uint32_t)kernel->tail_len;
         memcpy(packet + sizeof(event), kernel->tail, kernel->tail_len);
     }
+    memcpy(packet, &event, sizeof(event));
     ssize_t sent;
     do {
         sent = send(SUPERVISOR_FD, packet, sizeof(event) + event.tail, MSG_NOSIGNAL);
@@ -71,8 +71,11 @@ static void send_event(uint32_t kind, uint32_t id, int value, const struct kerne
 static bool read_strings(char *at, const char *end, uint32_t count, char **strings)
 {
     for (uint32_t i = 0; i < count; i++) {
-        char *stop = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
-        if (stop == NULL) {
+        char *stop = at;
+        while (stop < end && *stop != '\0') {
+            stop++;
+        }
+        if (stop >= end) {
             return false;
         }
         strings[i] = at;
@@ -154,7 +157,10 @@ static int exec_error(int report)
     do {
         got = read(report, &error, sizeof(error));
     } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof(error) ? error : 0;
+    if (got == (ssize_t)sizeof(error)) {
+        return error;
+    }
+    return 0;
 }
 
 static struct kernel *free_slot(struct supervisor *supervisor)
@@ -192,7 +198,10 @@ static void start(struct supervisor *supervisor, uint32_t id, char **strings, ch
     if (pid == 0) {
         run_kernel(supervisor, strings, variables, id, pipes);
     }
-    int error = pid < 0 ? errno : 0;
+    int error = 0;
+    if (pid < 0) {
+        error = errno;
+    }
     (void)close(output[1]);
     (void)close(report[1]);
     if (error == 0) {
@@ -216,16 +225,11 @@ static void start(struct supervisor *supervisor, uint32_t id, char **strings, ch
 
 static void keep_tail(struct kernel *kernel, const char *data, size_t len)
 {
-    if (len >= SUPERVISOR_TAIL_MAX) {
-        data += len - SUPERVISOR_TAIL_MAX;
-        len = SUPERVISOR_TAIL_MAX;
-        kernel->tail_len = 0;
+    if (kernel->tail_len + len > SUPERVISOR_TAIL_MAX) {
+        size_t over = kernel->tail_len + len - SUPERVISOR_TAIL_MAX;
+        memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
+        kernel->tail_len -= over;
     }
-    size_t over = kernel->tail_len + len > SUPERVISOR_TAIL_MAX
-                      ? kernel->tail_len + len - SUPERVISOR_TAIL_MAX
-                      : 0;
-    memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
-    kernel->tail_len -= over;
     memcpy(kernel->tail + kernel->tail_len, data, len);
     kernel->tail_len += len;
 }
@@ -279,19 +283,22 @@ static bool read_mark(pid_t pid, uint32_t *ret_id)
     (void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t len = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0 && len < sizeof(text) - 1) {
-        got = read(fd, text + len, sizeof(text) - 1 - len);
-        len += got > 0 ? (size_t)got : 0;
+    if (fd < 0) {
+        return false;
     }
-    if (fd >= 0) {
-        (void)close(fd);
+    ssize_t got;
+    while ((got = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+        len += (size_t)got;
     }
+    (void)close(fd);
     text[len] = '\0';
     for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
         if (strncmp(text + at, name, sizeof(name) - 1) == 0) {
             const char *dot = strrchr(text + at, '.');
-            *ret_id = dot == NULL ? 0 : (uint32_t)strtoul(dot + 1, NULL, 10);
+            *ret_id = 0;
+            if (dot != NULL) {
+                *ret_id = (uint32_t)strtoul(dot + 1, NULL, 10);
+            }
             return true;
         }
     }
@@ -306,11 +313,15 @@ static void kill_orphans(struct supervisor *supervisor, bool all)
     char text[65536];
     (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) {
-        (void)close(fd);
+    if (fd < 0) {
+        return;
     }
-    text[got > 0 ? got : 0] = '\0';
+    ssize_t got = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (got <= 0) {
+        return;
+    }
+    text[got] = '\0';
     char *at = text;
     for (;;) {
         char *end = NULL;
@@ -423,11 +434,11 @@ static void handle_request(struct supervisor *supervisor)
 /* The guard's whole life: the holder is waited for, and what it leaves is ended. */
 static int run_guard(struct supervisor *supervisor, pid_t pid)
 {
-    pid_t kernel_exited;
+    pid_t ended;
     (void)close(SUPERVISOR_FD); /* it is the holder's alone, so that its end is seen */
     do {
-        kernel_exited = waitpid(-1, NULL, 0);
-    } while (kernel_exited != pid && (kernel_exited > 0 || errno == EINTR));
+        ended = waitpid(-1, NULL, 0);
+    } while (ended != pid && (ended > 0 || errno == EINTR));
     end_all(supervisor);
     return 0;
 }
@@ -473,8 +484,11 @@ int main(int argc, char **argv)
     }
     supervisor.owner = argv[1];
     pid_t pid = fork();
-    if (pid != 0) {
-        return pid < 0 ? 1 : run_guard(&supervisor, pid);
+    if (pid < 0) {
+        return 1;
+    }
+    if (pid > 0) {
+        return run_guard(&supervisor, pid);
     }
     begin_supervising(&supervisor, guard);
     while (!supervisor.ending) {

@@ -30,7 +30,10 @@ static bool program_path(char path[PATH_MAX])
         return false;
     }
     const char *slash = strrchr(info.dli_fname, '/');
-    int folder = slash == NULL ? 0 : (int)(slash - info.dli_fname) + 1;
+    int folder = 0;
+    if (slash != NULL) {
+        folder = (int)(slash - info.dli_fname) + 1;
+    }
     int len = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, SUPERVISOR_PROGRAM);
     return len > 0 && len < PATH_MAX;
 }
@@ -79,13 +82,13 @@ static int spawn(const char *path, int socket, char *owner, pid_t *ret_pid)
         return rc;
     }
     /* Standard output is the protocol's where the gateway speaks MCP over it. */
-    rc = posix_spawn_file_actions_adddup2(&actions, socket, SUPERVISOR_FD);
-    rc = rc != 0 ? rc
-                 : posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-    rc =
-        rc != 0 ? rc : posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_FD + 1);
-    rc = rc != 0 ? rc : posix_spawn(ret_pid, path, &actions, NULL, strings, environ);
+    if ((rc = posix_spawn_file_actions_adddup2(&actions, socket, SUPERVISOR_FD)) == 0 &&
+        (rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0)) ==
+            0 &&
+        (rc = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) == 0 &&
+        (rc = posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_FD + 1)) == 0) {
+        rc = posix_spawn(ret_pid, path, &actions, NULL, strings, environ);
+    }
     (void)posix_spawn_file_actions_destroy(&actions);
     return rc;
 }
@@ -169,14 +172,14 @@ static bool is_marked(const char *pid, const char *mark)
     bool found = false;
     (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, block, sizeof(block));
-    while (got > 0 && text.len < SWEEP_ENVIRON_MAX) {
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got;
+    while ((got = read(fd, block, sizeof(block))) > 0 && text.len < SWEEP_ENVIRON_MAX) {
         nb_add(&text, block, (size_t)got);
-        got = read(fd, block, sizeof(block));
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    (void)close(fd);
     nb_add(&text, "", 1);
     for (size_t at = 0; !text.failed && at < text.len && !found;
          at += strlen(text.data + at) + 1) {

@@ -59,8 +59,8 @@ struct notebook_file {
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path);
 /* The failure `rc` of a file operation, in words for notebooks where the path is a folder. */
 int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
-/* Reads it. NG_OK: cells_close() later. */
-int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret);
+/* Reads the notebook of the call. NG_OK: cells_close() later. */
+int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *ret);
 void cells_close(struct notebook_file *notebook);
 /* Indexes what the function of an edit sees; fails the call as cells_open() does. reads: 0 at
  * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
@@ -74,7 +74,6 @@ void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MA
 /* SIZE_MAX: there is none. */
 size_t cells_find(const struct nb *nb, struct ng_str handle);
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names);
-const char *cells_type(enum nb_type type); /* "code" */
 /* What the call got in `cellIds`, as positions in call memory; unknown ones fail the call and
  * are all named. absent or empty: *ret_count 0. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
@@ -85,6 +84,8 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
 /* A C string in call memory; NULL: out of memory, or the text holds NUL. */
 char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);
+/* NG_OK, or out of memory. */
+int cells_check_memory(struct ng_call *call, bool good);
 /* "space/agent": whose attachments and runs they are. Call memory. */
 struct ng_str cells_owner_key(struct ng_call *call);
 /* Replies with the text and fails where it could not be made. */
@@ -119,6 +120,9 @@ void cells_status(struct cells *self, struct ng_call *call,
 /* Is a run with this cell at work, whose outputs are not in the file yet? */
 bool cells_unsaved(struct cells *self, const struct notebook_file *notebook,
                    const char *handle);
+/* "idle", "pending" or "running". */
+const char *cells_execution(struct cells *self, const struct notebook_file *notebook,
+                            const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;

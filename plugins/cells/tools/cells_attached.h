@@ -25,7 +25,7 @@ struct cells_owner {
     struct cells_owner *next;
     char *key; /* "space/agent" */
     struct cells_attached *items;
-    size_t count;
+    size_t count, cap;
     size_t active;   /* SIZE_MAX: none */
     uint64_t ticket; /* of the reading it is of: what was read later is newer */
 };

@@ -2,6 +2,7 @@
 /* cells_run.c - runNotebookCells: from the cells that are asked for to a run, and from its end
  * to the file and the answer (cells_answer.c says it). */
 #include "cells_run.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@
 
 static char *keep(struct ng_str text)
 {
-    return text.data == NULL ? NULL : strndup(text.data, text.len);
+    if (text.data == NULL) {
+        return NULL;
+    }
+    return strndup(text.data, text.len);
 }
 
 /* ---- which cells ---- */
@@ -94,12 +98,20 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
         found = kernelspecs_named(specs, nb_text_str(&name));
         if (found == NULL && name.len > 0) {
             nb_add(&name, "", 1);
-            run->fallback = name.failed ? NULL : strdup(name.data);
+            if (!name.failed) {
+                run->fallback = strdup(name.data);
+            }
         }
-        found = found != NULL ? found : kernelspecs_of(specs, nb_text_str(&language));
+        if (found == NULL) {
+            found = kernelspecs_of(specs, nb_text_str(&language));
+        }
         bool other = language.len > 0 && found == NULL; /* no kernel speaks its language */
-        found = found != NULL || other ? found : kernelspecs_named(specs, ng_str_of("python3"));
-        found = found != NULL || other || specs->count == 0 ? found : &specs->items[0];
+        if (found == NULL && !other) {
+            found = kernelspecs_named(specs, ng_str_of("python3"));
+        }
+        if (found == NULL && !other && specs->count > 0) {
+            found = &specs->items[0];
+        }
     }
     nb_text_done(&name);
     nb_text_done(&language);
@@ -109,25 +121,31 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
 /* "a, b": what is installed. */
 static void add_names(struct nb_text *out, const struct kernelspecs *specs)
 {
-    nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
+    nb_add_if(out, specs->count == 0, "none is installed");
+    nb_add_if(out, specs->count > 0, "installed: ");
     for (size_t i = 0; i < specs->count && i < KERNELS_LISTED; i++) {
-        nb_add_word(out, i > 0 ? ", " : "");
+        nb_add_if(out, i > 0, ", ");
         nb_add_word(out, specs->items[i].name);
     }
-    nb_add_word(out, specs->count > KERNELS_LISTED ? ", ..." : "");
+    nb_add_if(out, specs->count > KERNELS_LISTED, ", ...");
 }
 
 static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
                       const struct cells_run *run)
 {
     struct nb_text names = {0};
+    const char *named = "";
+    const char *name = "";
+    if (run->fallback != NULL) {
+        named = ", it names ";
+        name = run->fallback;
+    }
     add_names(&names, specs);
     struct ng_str list = nb_text_str(&names);
     int rc = ng_fail(call, CELLS_EKERNEL,
                      "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
                      "one as `kernel`",
-                     run->fallback != NULL ? ", it names " : "",
-                     run->fallback != NULL ? run->fallback : "", (int)list.len, list.data);
+                     named, name, (int)list.len, list.data);
     nb_text_done(&names);
     return rc;
 }
@@ -163,7 +181,7 @@ static struct ng_str folder_of(struct ng_str path)
     while (path.len > 1 && path.data[path.len - 1] != '/') {
         path.len--;
     }
-    path.len -= path.len > 1 ? 1 : 0;
+    path.len -= path.len > 1;
     return path;
 }
 
@@ -216,8 +234,7 @@ static int check_revision(struct ng_call *call, const struct notebook_file *note
 {
     struct ng_str expected = ng_arg_text(call, "expectedRevision");
     struct ng_str now = notebook->file.revision;
-    if (expected.len == 0 ||
-        (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
+    if (expected.len == 0 || str_equal(expected, now)) {
         return NG_OK;
     }
     int rc =
@@ -238,27 +255,37 @@ static int check_revision(struct ng_call *call, const struct notebook_file *note
 static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
 {
     struct notebook_file notebook;
-    struct ng_str path;
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     struct cells_run *run = run_new(self, call, &notebook);
-    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &notebook);
-    rc = rc != NG_OK ? rc : cells_chosen(call, &notebook.nb, &chosen, &count);
+    if (run == NULL) {
+        rc = cells_no_memory(call);
+        goto out;
+    }
+    rc = check_revision(call, &notebook);
+    if (rc != NG_OK) {
+        goto out;
+    }
+    rc = cells_chosen(call, &notebook.nb, &chosen, &count);
     if (rc == NG_OK && count == 0) {
         rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
     }
-    if (rc == NG_OK && !take_cells(&notebook.nb, chosen, count, run)) {
-        rc = cells_no_memory(call);
+    if (rc != NG_OK) {
+        goto out;
     }
-    rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
+    if (!take_cells(&notebook.nb, chosen, count, run)) {
+        rc = cells_no_memory(call);
+        goto out;
+    }
+    rc = take_timeout(self, call, run->run);
     if (rc == NG_OK && run->run->cell_count > 0) {
         rc = pick_kernel(call, &notebook.nb, run);
     }
+out:
     cells_close(&notebook);
     if (rc != NG_OK) {
         cells_run_free(run);
@@ -280,9 +307,11 @@ static bool run_cancelled(void *user)
 static void run_progress(void *user, double done, size_t total, const char *text)
 {
     const struct cells_run *run = user;
-    struct ng_str none = {NULL, 0};
-    run->call->host->progress(run->call, done, (double)total,
-                              text == NULL ? none : ng_str_of(text));
+    struct ng_str message = {NULL, 0};
+    if (text != NULL) {
+        message = ng_str_of(text);
+    }
+    run->call->host->progress(run->call, done, (double)total, message);
 }
 
 /* On the kernels' thread: the rest is a worker's. */
@@ -363,7 +392,8 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
         cells_run_free(run);
         return cells_reply(call, &text);
     }
-    return call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE
-               ? run_in_background(self, call, run)
-               : run_begin(call, run);
+    if (call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE) {
+        return run_in_background(self, call, run);
+    }
+    return run_begin(call, run);
 }

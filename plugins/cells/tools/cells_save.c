@@ -14,7 +14,7 @@ static bool has_run(const struct run_cell *cell)
 
 static void add_note(struct nb_text *note, const char *text, const char *more)
 {
-    nb_add_word(note, note->len > 0 ? "; " : "");
+    nb_add_if(note, note->len > 0, "; ");
     nb_add_word(note, text);
     nb_add_word(note, more);
 }
@@ -36,7 +36,7 @@ static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run
     }
     outputs_json(&cell->outputs, nb->style.one_string, &json);
     nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
-    edit->failed = edit->failed || json.failed;
+    edit->failed |= json.failed;
     nb_text_done(&json);
 }
 
@@ -52,7 +52,7 @@ static void put_patch(struct nb_edit *edit, const struct nb *nb, const struct ru
     output_bundle(&bundle, data, whole, nb->style.one_string);
     (void)nb_patch_output(edit, nb, index, patch->ordinal, nb_text_str(&bundle),
                           nb_text_str(&patch->metadata));
-    edit->failed = edit->failed || bundle.failed;
+    edit->failed |= bundle.failed;
     nb_text_done(&bundle);
 }
 
@@ -91,7 +91,7 @@ static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run
     } else {
         nb_append_outputs(edit, nb, index, nb_text_str(&json));
     }
-    edit->failed = edit->failed || json.failed;
+    edit->failed |= json.failed;
     nb_text_done(&json);
     return cell->outputs.cleared;
 }
@@ -153,7 +153,7 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     nb_add_str(&run->text, nb_text_str(&text));
     cells_runs_unlock(run->self->runs);
     nb_text_done(&said);
-    int rc = text.failed ? cells_no_memory(call) : NG_OK;
+    int rc = cells_check_memory(call, !text.failed);
     if (rc == NG_OK && run->background) {
         /* Who asks later is told: nobody reads the answer of this call. */
     } else if (rc == NG_OK && code == NG_OK) {
@@ -172,7 +172,9 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
     struct cells_run *run = user;
     struct nb_text note = {0};
     int rc = put_outputs(call, present, next, run, &note);
-    rc = rc != NG_OK ? rc : answer(call, run, &note);
+    if (rc == NG_OK) {
+        rc = answer(call, run, &note);
+    }
     nb_text_done(&note);
     return rc;
 }
@@ -187,26 +189,42 @@ static bool anything_ran(const struct run *run)
     return run->patches.count > 0 || run->late != NULL;
 }
 
+static const char *why_unsaved(int code)
+{
+    static const struct {
+        int code;
+        const char *why;
+    } reasons[] = {
+        {NG_EOUTSIDE, "the file is in none of the roots any more"},
+        {NG_ENOTFOUND, "the file is gone"},
+        {NG_ECONFLICT, "other programs keep changing the file"},
+        {NG_EFORBIDDEN, "the file may not be written"},
+        {NG_EFULL, "no room is left on the disk"},
+        {NG_ETOOLARGE, "the file is too large"},
+        {NG_EUNAVAILABLE, "the storage does not answer"},
+    };
+    for (size_t i = 0; i < NG_COUNT(reasons); i++) {
+        if (reasons[i].code == code) {
+            return reasons[i].why;
+        }
+    }
+    return "the file could not be changed";
+}
+
 /* Nothing was written: the outputs are in the answer all the same. */
 static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int code)
 {
     struct nb_text text = {0};
-    const char *why = code == NG_EOUTSIDE       ? "the file is in none of the roots any more"
-                      : code == NG_ENOTFOUND    ? "the file is gone"
-                      : code == NG_ECONFLICT    ? "other programs keep changing the file"
-                      : code == NG_EFORBIDDEN   ? "the file may not be written"
-                      : code == NG_EFULL        ? "no room is left on the disk"
-                      : code == NG_ETOOLARGE    ? "the file is too large"
-                      : code == NG_EUNAVAILABLE ? "the storage does not answer"
-                                                : "the file could not be changed";
     cells_runs_lock(run->self->runs);
-    cells_answer(run, why, &text);
+    cells_answer(run, why_unsaved(code), &text);
     run->code = code;
     run->text.len = 0;
     nb_add_str(&run->text, nb_text_str(&text));
     cells_runs_unlock(run->self->runs);
-    int rc = text.failed ? cells_no_memory(call)
-                         : call->host->fail_text(call, code, nb_text_str(&text));
+    int rc = cells_check_memory(call, !text.failed);
+    if (rc == NG_OK) {
+        rc = call->host->fail_text(call, code, nb_text_str(&text));
+    }
     nb_text_done(&text);
     return rc;
 }
@@ -219,9 +237,10 @@ int cells_run_save(struct ng_call *call, void *user)
     cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);
-        return rc == NG_OK && run->code != NG_OK && !run->background
-                   ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
-                   : rc;
+        if (rc == NG_OK && run->code != NG_OK && !run->background) {
+            return call->host->fail_text(call, run->code, nb_text_str(&run->text));
+        }
+        return rc;
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),
@@ -232,7 +251,12 @@ int cells_run_save(struct ng_call *call, void *user)
         .collection = CELLS_COLLECTION,
         .action = "run",
     };
-    int rc =
-        edit.path.data == NULL ? cells_no_memory(call) : call->host->file_edit(call, &edit);
-    return rc < NG_OK && rc != NG_EINTERNAL ? fail_with_outputs(call, run, rc) : rc;
+    if (edit.path.data == NULL) {
+        return cells_no_memory(call);
+    }
+    int rc = call->host->file_edit(call, &edit);
+    if (rc < NG_OK && rc != NG_EINTERNAL) {
+        return fail_with_outputs(call, run, rc);
+    }
+    return rc;
 }

@@ -2,6 +2,7 @@
 /* cells_source.c - what a cell holds when its turn comes: people and other agents edit while a
  * run waits and while the cells before it run. */
 #include "cells_run.h"
+#include "core/base/str.h"
 
 #include <string.h>
 
@@ -9,8 +10,7 @@ bool cells_has_source(const struct nb *nb, size_t index, struct ng_str source)
 {
     struct nb_text text = {0};
     (void)nb_decode_lines(&text, nb->bytes, nb->cells[index].source);
-    bool same = !text.failed && text.len == source.len &&
-                (source.len == 0 || memcmp(text.data, source.data, source.len) == 0);
+    bool same = !text.failed && str_equal(nb_text_str(&text), source);
     nb_text_done(&text);
     return same;
 }
@@ -46,7 +46,10 @@ static int take_chunk(void *user, struct ng_str bytes)
 {
     struct nb_text *text = user;
     nb_add_str(text, bytes);
-    return text->failed ? NG_EINTERNAL : NG_OK;
+    if (text->failed) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 static bool read_file(struct ng_call *call, struct cells_run *run, struct nb_text *bytes)
