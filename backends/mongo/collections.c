@@ -29,7 +29,7 @@ static struct db_collection *find_declared(struct mongo *db, struct ng_str name)
 {
     pthread_mutex_lock(&db->collections_lock);
     struct db_collection *found = db->collections; /* the newest declaration comes first */
-    while (found != NULL && !str_same(ng_str_of(found->name), name)) {
+    while (found != NULL && !str_equal(ng_str_of(found->name), name)) {
         found = found->next;
     }
     pthread_mutex_unlock(&db->collections_lock);
@@ -74,20 +74,31 @@ static bool field_copy(struct db_field *field, const struct ng_field *from)
     field->name = strdup(from->name);
     field->path = malloc(sizeof(below) + len);
     field->use = from->use;
-    field->weight = from->weight > 0 ? from->weight : 1.0;
+    if (from->weight > 0) {
+        field->weight = from->weight;
+    } else {
+        field->weight = 1.0;
+    }
     if (field->name == NULL || field->path == NULL) {
         return false;
     }
     memcpy(field->path, below, sizeof(below) - 1);
     for (size_t i = 0; i <= len; i++) {
-        field->path[sizeof(below) - 1 + i] = from->name[i] == '.' ? '/' : from->name[i];
+        if (from->name[i] == '.') {
+            field->path[sizeof(below) - 1 + i] = '/';
+        } else {
+            field->path[sizeof(below) - 1 + i] = from->name[i];
+        }
     }
     return true;
 }
 
 static struct db_collection *collection_copy(const struct ng_collection *decl)
 {
-    size_t size = decl->field_size != 0 ? decl->field_size : sizeof(struct ng_field);
+    size_t size = sizeof(struct ng_field);
+    if (decl->field_size != 0) {
+        size = decl->field_size;
+    }
     struct db_collection *copy = calloc(1, sizeof(*copy));
     if (copy == NULL) {
         return NULL;
@@ -100,7 +111,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
     for (size_t i = 0; i < decl->field_count && good; i++) {
         const char *at = (const char *)decl->fields + i * size;
         struct ng_field field = {0};
-        memcpy(&field, at, size < sizeof(field) ? size : sizeof(field));
+        memcpy(&field, at, size_min(size, sizeof(field)));
         copy->field_count++;
         good = field_copy(&copy->fields[i], &field);
     }

@@ -44,13 +44,6 @@ static void driver_start(void)
     mongoc_log_set_handler(driver_quiet, NULL);
 }
 
-int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void sleep_ms(int64_t ms)
 {
     struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
@@ -103,7 +96,9 @@ static void set_where(struct mongo *db, const mongoc_uri_t *uri)
          host != NULL && at + 1 < sizeof(db->where); host = host->next) {
         int len = snprintf(db->where + at, sizeof(db->where) - at, "%s%s", at > 0 ? "," : "",
                            host->host_and_port);
-        at += len > 0 ? (size_t)len : 0;
+        if (len > 0) {
+            at += (size_t)len;
+        }
     }
     if (at == 0) {
         const char *service = mongoc_uri_get_srv_hostname(uri);
@@ -138,7 +133,11 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
     }
     char *copy = text_copy(uri);
     db->database = text_copy(name);
-    *ret_uri = copy != NULL ? mongoc_uri_new_with_error(copy, &error) : NULL;
+    if (copy != NULL) {
+        *ret_uri = mongoc_uri_new_with_error(copy, &error);
+    } else {
+        *ret_uri = NULL;
+    }
     free(copy);
     if (db->database == NULL) {
         return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");

@@ -16,6 +16,9 @@
 #include <string.h>
 
 #include "../shared/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "notegate/backend.h"
 
@@ -189,7 +192,10 @@ void conn_good(struct mongo *db);
 void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
                const bson_t *reply);
 int fault_fail(struct ng_call *call, const struct fault *fault, const char *doing);
-int64_t monotonic_ms(void);
+static inline int64_t monotonic_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
 void sleep_ms(int64_t ms);
 /* Waits a little longer with each try, with jitter. */
 void back_off(unsigned tried);
@@ -219,13 +225,9 @@ bool op_find(struct mongo *db, const char *collection, const bson_t *filter, con
 
 /* ---- hash.c, and texts ---- */
 
-static inline bool str_same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
 static inline int str_clip(struct ng_str text, int most)
 {
-    return text.len < (size_t)most ? (int)text.len : most;
+    return (int)size_min(text.len, (size_t)most);
 }
 void content_hash(struct ng_str json, struct ng_str text, bool deleted,
                   unsigned char ret[HASH_BYTES]);
@@ -238,6 +240,8 @@ void content_hash(struct ng_str json, struct ng_str text, bool deleted,
 int name_document(const struct db_collection *collection, struct ng_str space, struct ng_str id,
                   struct bytes *ret);
 /* COLLECTION/_ID#REVISION, with the revision in 20 digits, so that bytes sort as numbers. */
+/* COLLECTION/_id. */
+int name_tombstone(const char *collection, struct ng_str document, struct bytes *ret);
 int name_version(const char *collection, struct ng_str document, uint64_t revision,
                  struct bytes *ret);
 bool is_entry_collection(const char *name, const char **ret_text_member);
@@ -247,6 +251,14 @@ bool is_entry_collection(const char *name, const char **ret_text_member);
 void put_str(bson_t *bson, const char *key, struct ng_str text); /* UTF-8 or, else, binary */
 void put_u64(bson_t *bson, const char *key, uint64_t number);
 void put_hash(bson_t *bson, const char *key, const unsigned char hash[HASH_BYTES]);
+/* Append {outer: {inner: value}}: a condition, an option or an update of one member. */
+void nest_bool(bson_t *bson, const char *outer, const char *inner, bool value);
+void nest_i32(bson_t *bson, const char *outer, const char *inner, int32_t value);
+void nest_i64(bson_t *bson, const char *outer, const char *inner, int64_t value);
+void nest_u64(bson_t *bson, const char *outer, const char *inner, uint64_t value);
+void nest_date(bson_t *bson, const char *outer, const char *inner, int64_t value);
+void nest_str(bson_t *bson, const char *outer, const char *inner, struct ng_str value);
+void nest_text(bson_t *bson, const char *outer, const char *inner, const char *value);
 /* The member at a path with dots. false: not there. */
 bool member(const bson_t *doc, const char *path, bson_iter_t *ret);
 struct ng_str member_str(const bson_t *doc, const char *path);

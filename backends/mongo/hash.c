@@ -18,7 +18,7 @@ static void hash_part(uint64_t lanes[2], struct ng_str part)
 {
     size_t at = 0;
     while (at < part.len) {
-        size_t count = part.len - at < 8 ? part.len - at : 8;
+        size_t count = size_min(part.len - at, 8);
         uint64_t word = 0;
         memcpy(&word, part.data + at, count);
         word = le64toh(word); /* as zeros follow a shorter rest */

@@ -5,7 +5,6 @@
 
 #include "db.h"
 
-int64_t intent_now_ms(void);
 int intent_fail(struct fault *fault, int rc, const char *text);
 bson_t *intent_find(struct mongo *db, const char *batch, struct fault *fault);
 /* From open to another state. *ret_moved false: somebody did that before. */

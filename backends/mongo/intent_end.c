@@ -58,7 +58,7 @@ static bool collection_of(const bson_t *put, char ret[NG_COLLECTION_MAX + 1])
 static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
 {
     char collection[NG_COLLECTION_MAX + 1];
-    bson_t filter, update, part;
+    bson_t filter, update;
     int64_t matched = 0;
     if (!collection_of(put, collection)) {
         return true;
@@ -72,9 +72,7 @@ static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struc
     }
     lock_filter(put, batch, &filter);
     bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
-    BSON_APPEND_UTF8(&part, "notegate.intent", "");
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$unset", "notegate.intent", "");
     good = op_update(db, collection, &filter, &update, &matched, fault);
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -125,8 +123,11 @@ bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *
     }
     bool good = load_puts(db, batch, puts, fault);
     for (size_t i = 0; i < puts->count && good; i++) {
-        good = done ? apply(db, puts->list[i], batch, fault)
-                    : unlock(db, puts->list[i], batch, fault);
+        if (done) {
+            good = apply(db, puts->list[i], batch, fault);
+        } else {
+            good = unlock(db, puts->list[i], batch, fault);
+        }
     }
     puts_done(puts);
     free(puts);
@@ -139,13 +140,10 @@ bool intent_decide(struct mongo *db, const char *batch, const char *state, bool 
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
-    bson_t part;
     int64_t matched = 0;
     BSON_APPEND_UTF8(&filter, "_id", batch);
     BSON_APPEND_UTF8(&filter, "state", "open");
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-    BSON_APPEND_UTF8(&part, "state", state);
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$set", "state", state);
     bool good = op_update(db, OWN_INTENTS, &filter, &update, &matched, fault);
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -170,8 +168,8 @@ static bool resolve(struct mongo *db, const char *batch, bool only_done, struct 
         return false;
     }
     struct ng_str state = member_str(intent, "state");
-    bool done = str_same(state, ng_str_of("done"));
-    bool open = str_same(state, ng_str_of("open"));
+    bool done = str_equal(state, ng_str_of("done"));
+    bool open = str_equal(state, ng_str_of("open"));
     bool old = staleness_exceeds(&db->staleness, ng_str_of(batch), OPEN_MS + db->timeout_ms);
     bson_destroy(intent);
     if (done) {
@@ -254,10 +252,7 @@ void intent_sweep(struct mongo *db)
     struct fault fault;
     struct sweep sweep = {.count = 0};
     bson_t filter = BSON_INITIALIZER;
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "started", &part);
-    BSON_APPEND_BOOL(&part, "$exists", true);
-    (void)bson_append_document_end(&filter, &part);
+    nest_bool(&filter, "started", "$exists", true);
     (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
     bson_destroy(&filter);
     for (size_t i = 0; i < sweep.count; i++) {

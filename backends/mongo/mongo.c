@@ -113,7 +113,10 @@ static int mongo_health(void *self, struct ng_call *call)
         conn_release(db, client);
     }
     bson_destroy(&command);
-    return fault.rc == NG_OK ? NG_OK : ng_fail(call, fault.rc, "%s", fault.text);
+    if (fault.rc == NG_OK) {
+        return NG_OK;
+    }
+    return ng_fail(call, fault.rc, "%s", fault.text);
 }
 
 static void mongo_stats(void *self, void (*stat)(void *user, const char *name, double value),

@@ -116,9 +116,12 @@ bool op_delete(struct mongo *db, const char *collection, const bson_t *filter, b
         return false;
     }
     op.replied = true;
-    bool good =
-        many ? mongoc_collection_delete_many(op.collection, filter, NULL, &op.reply, &op.error)
-             : mongoc_collection_delete_one(op.collection, filter, NULL, &op.reply, &op.error);
+    bool good;
+    if (many) {
+        good = mongoc_collection_delete_many(op.collection, filter, NULL, &op.reply, &op.error);
+    } else {
+        good = mongoc_collection_delete_one(op.collection, filter, NULL, &op.reply, &op.error);
+    }
     if (good && ret_deleted != NULL) {
         *ret_deleted = member_i64(&op.reply, "deletedCount");
     }

@@ -54,7 +54,10 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
 {
     bson_t part;
     const char *path = sort_path(collection, query->sort);
-    int32_t way = query->descending ? -1 : 1;
+    int32_t way = 1;
+    if (query->descending) {
+        way = -1;
+    }
     bson_init(ret);
     BSON_APPEND_DOCUMENT_BEGIN(ret, "sort", &part);
     BSON_APPEND_INT32(&part, path, way);
@@ -111,8 +114,10 @@ static int fetch(struct mongo *db, const struct db_collection *collection,
     if (page->cancelled) {
         return ng_fail(page->call, NG_ECANCELLED, "the query was cancelled");
     }
-    return good ? resolve_rows(db, collection, page, &fault)
-                : fault_fail(page->call, &fault, "the query");
+    if (good) {
+        return resolve_rows(db, collection, page, &fault);
+    }
+    return fault_fail(page->call, &fault, "the query");
 }
 
 static int query_pages(struct mongo *db, struct ng_call *call,

@@ -5,20 +5,15 @@
  * them, so the changes of one document go out in the order of the commits, and those of
  * different ones side by side.
  */
+#include "core/base/hash.h"
 #include "db.h"
 
 #include <stdio.h>
 
 static uint64_t hash_of(const struct prepared *prepared)
 {
-    uint64_t hash = UINT64_C(1469598103934665603);
-    for (size_t i = 0; i < prepared->name.len; i++) {
-        hash = (hash ^ (unsigned char)prepared->name.data[i]) * UINT64_C(1099511628211);
-    }
-    for (const char *c = prepared->collection->name; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    }
-    return hash;
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, bytes_str(&prepared->name));
+    return hash_fnv(hash, ng_str_of(prepared->collection->name));
 }
 
 static void job_free(struct job *job)
@@ -42,7 +37,7 @@ static bool fields_known(const struct db_collection *collection, const struct ng
     for (size_t i = 0; i < put->field_count; i++) {
         bool known = false;
         for (size_t j = 0; j < collection->field_count && !known; j++) {
-            known = str_same(put->fields[i].name, ng_str_of(collection->fields[j].name));
+            known = str_equal(put->fields[i].name, ng_str_of(collection->fields[j].name));
         }
         if (!known) {
             return false;
@@ -293,7 +288,7 @@ static bool follows(const struct job *job, const struct job *last, const struct 
            put->revision != put->base_revision &&
            put->base_revision == last->batch->puts[0]->revision &&
            job->puts[0].collection == last->puts[0].collection &&
-           str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
+           str_equal(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
 }
 
 /* Takes the first ready job, and with it those behind it that continue its document. */

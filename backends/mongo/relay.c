@@ -47,7 +47,9 @@ static bool lease_write(struct mongo *db, bool first, const char *owner)
         BSON_APPEND_INT64(&doc, "beat", 1);
         BSON_APPEND_INT64(&doc, "kicks", 0);
         good = op_insert(db, OWN_META, &doc, &fault);
-        relay->heartbeat = good ? 1 : relay->heartbeat;
+        if (good) {
+            relay->heartbeat = 1;
+        }
         bson_destroy(&doc);
     } else {
         BSON_APPEND_INT64(&filter, "beat", relay->heartbeat);
@@ -56,7 +58,7 @@ static bool lease_write(struct mongo *db, bool first, const char *owner)
         BSON_APPEND_INT64(&set, "beat", relay->heartbeat + 1);
         (void)bson_append_document_end(&update, &set);
         good = op_update(db, OWN_META, &filter, &update, &matched, &fault) && matched > 0;
-        relay->heartbeat += good ? 1 : 0;
+        relay->heartbeat += good;
     }
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -81,13 +83,11 @@ static void lease_won(struct relay *relay, int64_t now)
 static void send_kick(struct mongo *db)
 {
     struct fault fault;
-    bson_t filter, update, inc;
+    bson_t filter, update;
     int64_t matched = 0;
     lease_filter(&filter);
     bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
-    BSON_APPEND_INT64(&inc, "kicks", 1);
-    (void)bson_append_document_end(&update, &inc);
+    nest_i64(&update, "$inc", "kicks", 1);
     if (!op_update(db, OWN_META, &filter, &update, &matched, &fault)) {
         relay_kick(db, NULL); /* next time */
     }
@@ -115,7 +115,7 @@ static bool poll_lease(struct mongo *db, bool *ret_kicked)
         return true;
     }
     struct ng_str owner = member_str(lease, "owner");
-    bool mine = str_same(owner, ng_str_of(db->gateway));
+    bool mine = str_equal(owner, ng_str_of(db->gateway));
     int64_t heartbeat = member_i64(lease, "beat");
     int64_t kicks = member_i64(lease, "kicks");
     *ret_kicked = kicks != relay->kick_seen;
@@ -156,7 +156,9 @@ static bool relay_step(struct mongo *db, bool kicked_here)
         }
         return false;
     }
-    relay->polled_ms = poll ? now : relay->polled_ms;
+    if (poll) {
+        relay->polled_ms = now;
+    }
     collections_prepare(db);
     if (!relay->owner) {
         if (kicked_here) {
@@ -171,7 +173,11 @@ static bool relay_step(struct mongo *db, bool kicked_here)
     }
     uint64_t dirty = atomic_exchange(&relay->dirty, 0);
     bool good = relay_move(db, kicked || anyway ? UINT64_MAX : dirty);
-    relay->scanned_ms = !good ? 0 : kicked || anyway ? now : relay->scanned_ms;
+    if (!good) {
+        relay->scanned_ms = 0;
+    } else if (kicked || anyway) {
+        relay->scanned_ms = now;
+    }
     if (now - relay->swept_ms >= SWEEP_MS) {
         relay->swept_ms = now;
         intent_sweep(db);
@@ -230,7 +236,10 @@ int relay_open(struct mongo *db)
     pthread_cond_init(&relay->moved, &clock);
     pthread_condattr_destroy(&clock);
     relay->started = pthread_create(&relay->thread, NULL, relay_main, db) == 0;
-    return relay->started ? NG_OK : NG_EINTERNAL;
+    if (relay->started) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void relay_close(struct mongo *db)

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "../shared/words.h"
+#include "core/base/array.h"
 #include "db.h"
 
 /* Documents that one search may find. */
@@ -56,18 +57,17 @@ static bool has_plain_word(const struct wanted *wanted)
 static void add_text(bson_t *filter, const struct wanted *wanted)
 {
     struct bytes text = {0};
-    bson_t part;
     int rc = NG_OK;
     for (size_t i = 0; i < wanted->count; i++) {
         const struct phrase *phrase = &wanted->phrases[i];
-        for (size_t j = 0; j + (phrase->star ? 1 : 0) < phrase->count && rc == NG_OK; j++) {
+        for (size_t j = 0; j + phrase->star < phrase->count && rc == NG_OK; j++) {
             rc = bytes_add(&text, phrase->words[j].data, phrase->words[j].len);
-            rc = rc == NG_OK ? bytes_add(&text, " ", 1) : rc;
+            if (rc == NG_OK) {
+                rc = bytes_add(&text, " ", 1);
+            }
         }
     }
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "$text", &part);
-    put_str(&part, "$search", bytes_str(&text));
-    (void)bson_append_document_end(filter, &part);
+    nest_str(filter, "$text", "$search", bytes_str(&text));
     bytes_done(&text);
 }
 
@@ -127,13 +127,20 @@ static int word_pattern(struct ng_str word, struct bytes *ret)
         unsigned char c = (unsigned char)word.data[i];
         const char *forms = letter_forms(word.data[i]);
         if (c >= 0x80) {
-            rc = i > 0 && (unsigned char)word.data[i - 1] >= 0x80 ? NG_OK
-                                                                  : bytes_add_c(ret, ".*");
+            if (i > 0 && (unsigned char)word.data[i - 1] >= 0x80) {
+                rc = NG_OK;
+            } else {
+                rc = bytes_add_c(ret, ".*");
+            }
         } else if (c == 's' && i + 1 < word.len && word.data[i + 1] == 's') {
             rc = bytes_add_c(ret, "(?:ß|ss)");
             i++;
         } else {
-            rc = forms != NULL ? bytes_add_c(ret, forms) : bytes_add(ret, &word.data[i], 1);
+            if (forms != NULL) {
+                rc = bytes_add_c(ret, forms);
+            } else {
+                rc = bytes_add(ret, &word.data[i], 1);
+            }
         }
         if (rc == NG_OK && c < 0x80 && i + 1 < word.len) {
             rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* accents of their own */
@@ -164,7 +171,9 @@ static int add_any(bson_t *any, const struct find *find, struct ng_str word, uin
 {
     struct bytes pattern = {0};
     int rc = word_pattern(word, &pattern);
-    rc = rc == NG_OK ? bytes_add(&pattern, "", 1) : rc;
+    if (rc == NG_OK) {
+        rc = bytes_add(&pattern, "", 1);
+    }
     for (size_t i = 0; rc == NG_OK && i < find->collection->field_count; i++) {
         if (find->collection->fields[i].use == NG_FIELD_TEXT) {
             add_either(any, (*at)++, find->collection->fields[i].path, pattern.data);
@@ -189,7 +198,9 @@ static struct ng_str longest(const struct phrase *phrase)
     struct ng_str ret = bytes_str(&phrase->words[0]);
     for (size_t i = 1; i < phrase->count; i++) {
         struct ng_str word = bytes_str(&phrase->words[i]);
-        ret = word.len > ret.len ? word : ret;
+        if (word.len > ret.len) {
+            ret = word;
+        }
     }
     return ret;
 }
@@ -242,14 +253,14 @@ static double doc_score(const struct find *find, const bson_t *doc)
             uint32_t both = hits[j].exact + hits[j].stems;
             total[j].exact += hits[j].exact;
             total[j].stems += hits[j].stems;
-            weight += both > 0
-                          ? part_score(text ? 1.0 : collection->fields[i].weight, words, both)
-                          : 0;
+            if (both > 0) {
+                weight += part_score(text ? 1.0 : collection->fields[i].weight, words, both);
+            }
         }
     }
     for (size_t j = 0; j < find->wanted.count; j++) {
-        found += total[j].exact + total[j].stems > 0 ? 1 : 0;
-        exact += total[j].exact > 0 ? 1 : 0;
+        found += total[j].exact + total[j].stems > 0;
+        exact += total[j].exact > 0;
     }
     return wanted_rank(find->wanted.count, found, exact, weight);
 }
@@ -269,15 +280,10 @@ static int take_hit(void *user, const bson_t *doc)
         find->too_many = true;
         return 1;
     }
-    if (find->count == find->cap) {
-        size_t cap = find->cap == 0 ? 64 : find->cap * 2;
-        struct hit *grown = realloc(find->hits, cap * sizeof(*grown));
-        find->failed = grown == NULL;
-        if (find->failed) {
-            return 1;
-        }
-        find->hits = grown;
-        find->cap = cap;
+    find->failed = array_reserve((void **)&find->hits, &find->cap, find->count + 1,
+                                 sizeof(*find->hits), HITS_MAX) != NG_OK;
+    if (find->failed) {
+        return 1;
     }
     struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
     find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
@@ -306,9 +312,7 @@ static void find_opts(const struct find *find, bson_t *ret)
         (void)bson_append_document_end(ret, &part);
         BSON_APPEND_BOOL(ret, "allowDiskUse", true);
     }
-    BSON_APPEND_DOCUMENT_BEGIN(ret, "projection", &part);
-    BSON_APPEND_INT32(&part, "outbox", 0);
-    (void)bson_append_document_end(ret, &part);
+    nest_i32(ret, "projection", "outbox", 0);
     int64_t left = find->call->host->remaining_ms(find->call);
     BSON_APPEND_INT64(ret, "maxTimeMS",
                       left > 0 && left < find->db->timeout_ms ? left : find->db->timeout_ms);
@@ -319,9 +323,15 @@ static int by_rank_newest(const void *left, const void *right)
     const struct hit *a = left;
     const struct hit *b = right;
     if (a->score > b->score || a->score < b->score) {
-        return a->score > b->score ? -1 : 1;
+        if (a->score > b->score) {
+            return -1;
+        }
+        return 1;
     }
-    return a->created_seq > b->created_seq ? -1 : a->created_seq < b->created_seq;
+    if (a->created_seq > b->created_seq) {
+        return -1;
+    }
+    return a->created_seq < b->created_seq;
 }
 
 static int by_rank(const void *left, const void *right)
@@ -329,9 +339,15 @@ static int by_rank(const void *left, const void *right)
     const struct hit *a = left;
     const struct hit *b = right;
     if (a->score > b->score || a->score < b->score) {
-        return a->score > b->score ? -1 : 1;
+        if (a->score > b->score) {
+            return -1;
+        }
+        return 1;
     }
-    return a->created_seq < b->created_seq ? -1 : a->created_seq > b->created_seq;
+    if (a->created_seq < b->created_seq) {
+        return -1;
+    }
+    return a->created_seq > b->created_seq;
 }
 
 static bool by_index(const struct find *find)
@@ -412,9 +428,17 @@ static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct b
         used++;
     }
     ret->len = 0;
-    int rc = from > 0 && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : NG_OK;
-    rc = rc == NG_OK ? bytes_add(ret, text.data + from, to - from) : rc;
-    return rc == NG_OK && to < text.len && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : rc;
+    int rc = NG_OK;
+    if (from > 0 && chars > 2) {
+        rc = bytes_add_c(ret, ELLIPSIS);
+    }
+    if (rc == NG_OK) {
+        rc = bytes_add(ret, text.data + from, to - from);
+    }
+    if (rc == NG_OK && to < text.len && chars > 2) {
+        return bytes_add_c(ret, ELLIPSIS);
+    }
+    return rc;
 }
 
 static int make_snippet(const struct find *find, const bson_t *doc, struct bytes *ret)
@@ -446,9 +470,10 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     struct ng_doc doc;
     bson_t *found = hit->doc;
     hit->doc = NULL;
-    int rc = found != NULL
-                 ? NG_OK
-                 : doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    int rc = NG_OK;
+    if (found == NULL) {
+        rc = doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    }
     if (rc == NG_ENOTFOUND) {
         return NG_OK; /* gone since */
     }
@@ -467,7 +492,10 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     bson_destroy(found);
     bytes_done(&json);
     bytes_done(&snippet);
-    return rc == NG_OK ? rc : ng_fail(find->call, rc, "a document found cannot be read");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(find->call, rc, "a document found cannot be read");
 }
 
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
@@ -486,8 +514,12 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
         return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
     }
     int rc = terms_check(call, find.collection, query);
-    rc = rc == NG_OK ? wanted_parse(call, search->text, &find.wanted) : rc;
-    rc = rc == NG_OK && find.wanted.count > 0 ? find_hits(&find) : rc;
+    if (rc == NG_OK) {
+        rc = wanted_parse(call, search->text, &find.wanted);
+    }
+    if (rc == NG_OK && find.wanted.count > 0) {
+        rc = find_hits(&find);
+    }
     for (uint64_t i = query->offset;
          i < find.count && rc == NG_OK && !stop && i - query->offset < query->limit; i++) {
         rc = report_hit(&find, &find.hits[i], row, user, &stop);
@@ -518,6 +550,8 @@ const char *search_engine(void *self, const struct ng_search *search)
     for (size_t at = 0; !word && word_run(text, true, &at, &found, &script);) {
         word = at >= text.len || text.data[at] != '*';
     }
-    return collection != NULL && atomic_load(&collection->text_index) && word ? "text"
-                                                                              : "filter";
+    if (collection != NULL && atomic_load(&collection->text_index) && word) {
+        return "text";
+    }
+    return "filter";
 }

@@ -23,7 +23,9 @@ static struct batch_age *place_of(struct staleness *staleness, const char *id)
         if (strcmp(item->id, id) == 0) {
             return item;
         }
-        oldest = item->seen_ms < oldest->seen_ms ? item : oldest;
+        if (item->seen_ms < oldest->seen_ms) {
+            oldest = item;
+        }
     }
     return oldest;
 }

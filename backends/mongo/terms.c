@@ -33,14 +33,14 @@ static bool subject_find(const struct db_collection *collection, struct ng_str n
         if (field->use == NG_FIELD_TEXT || (ordered && field->use == NG_FIELD_TAG)) {
             continue;
         }
-        if (str_same(name, ng_str_of(field->name))) {
+        if (str_equal(name, ng_str_of(field->name))) {
             ret->path = field->path;
             ret->number = field->use == NG_FIELD_NUMBER;
             return true;
         }
     }
     for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_same(name, ng_str_of(built_in[i].name))) {
+        if (str_equal(name, ng_str_of(built_in[i].name))) {
             ret->path = built_in[i].path;
             ret->number = built_in[i].number;
             ret->date = built_in[i].date;
@@ -60,7 +60,10 @@ static int term_check(struct ng_call *call, const struct db_collection *collecti
                       const struct ng_term *term)
 {
     struct subject subject;
-    const char *name = term->field.data != NULL ? term->field.data : "";
+    const char *name = "";
+    if (term->field.data != NULL) {
+        name = term->field.data;
+    }
     int len = str_clip(term->field, NG_COLLECTION_MAX);
     if (!subject_find(collection, term->field, wants_order(term->op), &subject)) {
         return ng_fail(call, NG_EINVAL,
@@ -130,14 +133,23 @@ static void add_number(bson_t *part, const struct subject *subject, const struct
         return;
     }
     bool up = term->op == NG_TERM_GE || term->op == NG_TERM_LT;
-    double whole = up ? ceil(number) : floor(number);
+    double whole;
+    if (up) {
+        whole = ceil(number);
+    } else {
+        whole = floor(number);
+    }
     bool between = whole < number || whole > number;
     if (between && (term->op == NG_TERM_EQ || term->op == NG_TERM_NE)) {
         BSON_APPEND_DOUBLE(part, sign, number); /* no date equals a number */
         return;
     }
     double most = 9.0e15;
-    whole = whole > most ? most : whole < -most ? -most : whole;
+    if (whole > most) {
+        whole = most;
+    } else if (whole < -most) {
+        whole = -most;
+    }
     BSON_APPEND_DATE_TIME(part, sign, (int64_t)whole);
 }
 
@@ -215,9 +227,7 @@ bool terms_filter(const struct db_collection *collection, const struct ng_query 
     if (!query->with_deleted) {
         BSON_APPEND_BOOL(ret, "notegate.deleted", false);
     } else {
-        BSON_APPEND_DOCUMENT_BEGIN(ret, "notegate.revision", &part);
-        BSON_APPEND_INT64(&part, "$gt", 0);
-        (void)bson_append_document_end(ret, &part);
+        nest_i64(ret, "notegate.revision", "$gt", 0);
     }
     bson_init(&all);
     for (size_t i = 0; i < query->term_count && any; i++) {

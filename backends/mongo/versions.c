@@ -13,17 +13,24 @@ int state_apply(struct state *state, const bson_t *version)
     enum kept kept = (enum kept)member_i64(version, "kept");
     if (kept == KEPT_WHOLE) {
         rc = bytes_set(&state->json, json);
-        rc = rc == NG_OK ? bytes_set(&state->text, text) : rc;
+        if (rc == NG_OK) {
+            rc = bytes_set(&state->text, text);
+        }
     } else if (kept == KEPT_SPLICE) {
         rc = bytes_splice(&state->json, member_u64(version, "json_at"),
                           member_u64(version, "json_removed"), json);
-        rc = rc == NG_OK ? bytes_splice(&state->text, member_u64(version, "text_at"),
-                                        member_u64(version, "text_removed"), text)
-                         : rc;
+        if (rc == NG_OK) {
+            rc = bytes_splice(&state->text, member_u64(version, "text_at"),
+                              member_u64(version, "text_removed"), text);
+        }
     } else {
         rc = NG_EUNAVAILABLE;
     }
-    state->revision = rc == NG_OK ? member_u64(version, "revision") : 0;
+    if (rc == NG_OK) {
+        state->revision = member_u64(version, "revision");
+    } else {
+        state->revision = 0;
+    }
     return rc;
 }
 
@@ -111,7 +118,11 @@ static struct place *outbox_list(struct walk *walk, size_t *ret_count)
         struct place place = {NULL, 0};
         bson_t view;
         if (count == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
+            if (cap == 0) {
+                cap = 16;
+            } else {
+                cap = cap * 2;
+            }
             struct place *grown = realloc(list, cap * sizeof(*grown));
             if (grown == NULL) {
                 walk->rc = NG_EINTERNAL;
@@ -128,7 +139,7 @@ static struct place *outbox_list(struct walk *walk, size_t *ret_count)
             uint64_t revision = member_u64(&view, "revision");
             bool inside = revision >= walk->from && revision <= walk->to;
             list[count] = place;
-            count += inside && member_i64(&view, "kept") != KEPT_NONE ? 1 : 0;
+            count += inside && member_i64(&view, "kept") != KEPT_NONE;
         }
     }
     *ret_count = count;
@@ -167,17 +178,15 @@ int versions_each(struct mongo *db, const char *collection, struct ng_str name,
                         .to = range->to == 0 ? UINT64_MAX : range->to};
     memset(fault, 0, sizeof(*fault));
     int rc = name_version(collection, name, walk.from, &low);
-    rc = rc == NG_OK ? name_version(collection, name, walk.to, &high) : rc;
+    if (rc == NG_OK) {
+        rc = name_version(collection, name, walk.to, &high);
+    }
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
     put_str(&part, "$gte", bytes_str(&low));
     put_str(&part, "$lte", bytes_str(&high));
     (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "kept", &part);
-    BSON_APPEND_INT32(&part, "$gt", KEPT_NONE);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", range->ascending ? 1 : -1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_i32(&filter, "kept", "$gt", KEPT_NONE);
+    nest_i32(&opts, "sort", "_id", range->ascending ? 1 : -1);
     if (!range->with_body) {
         BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
         BSON_APPEND_INT32(&part, "json", 0);
@@ -250,15 +259,26 @@ int version_load(struct mongo *db, const char *collection, struct ng_str name,
     }
     int rc = versions_each(db, collection, name, doc, &range, find_whole, &load, fault);
     if (rc != NG_OK || load.start == 0) {
-        return rc != NG_OK ? rc : NG_ENOTFOUND;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return NG_ENOTFOUND;
     }
     bool onward = state->revision >= load.start && state->revision < revision;
-    range.from = onward ? state->revision + 1 : load.start;
+    if (onward) {
+        range.from = state->revision + 1;
+    } else {
+        range.from = load.start;
+    }
     range.ascending = true;
     range.with_body = true;
-    state->revision = onward ? state->revision : 0;
+    if (!onward) {
+        state->revision = 0;
+    }
     rc = versions_each(db, collection, name, doc, &range, load_step, &load, fault);
-    rc = rc == NG_OK ? load.rc : rc;
+    if (rc == NG_OK) {
+        rc = load.rc;
+    }
     if (rc == NG_OK && state->revision != revision) {
         rc = NG_ENOTFOUND;
     }

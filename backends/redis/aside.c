@@ -104,14 +104,18 @@ static struct ng_str aside_prefix(struct redis *redis, struct ng_call *call,
 {
     struct ng_str tail =
         call->host->format(call, "%.*s:", (int)id.len, id.data == NULL ? "" : id.data);
-    return tail.data == NULL ? tail : redis_key(redis, call, space, REDIS_KEPT, tail);
+    if (tail.data == NULL) {
+        return tail;
+    }
+    return redis_key(redis, call, space, REDIS_KEPT, tail);
 }
 
 static struct ng_str aside_mark(struct ng_call *call, struct ng_str prefix)
 {
-    return prefix.data == NULL
-               ? prefix
-               : call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
+    if (prefix.data == NULL) {
+        return prefix;
+    }
+    return call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
 }
 
 int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
@@ -126,10 +130,11 @@ int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str sp
             call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
     }
     ret->mark = aside_mark(call, ret->kept);
-    return ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
-                   ret->mark.data == NULL
-               ? redis_no_memory(call)
-               : NG_OK;
+    if (ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
+        ret->mark.data == NULL) {
+        return redis_no_memory(call);
+    }
+    return NG_OK;
 }
 
 void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
@@ -152,7 +157,10 @@ static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str k
         PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(copy_script), WORD("1"), aside->mark, kept,
                      aside->from, redis_number(call, at), WORD(ASIDE_PAGE));
         rc = pipeline_run(&pipeline);
-        const redisReply *reply = rc == NG_OK ? pipeline_reply(&pipeline, 0) : NULL;
+        const redisReply *reply = NULL;
+        if (rc == NG_OK) {
+            reply = pipeline_reply(&pipeline, 0);
+        }
         if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
             rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
                          from.data);
@@ -175,8 +183,12 @@ static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str s
 {
     struct ng_str kept = aside_prefix(redis, call, space, from);
     struct pipeline pipeline;
-    int rc =
-        kept.data == NULL ? redis_no_memory(call) : aside_copy(redis, call, kept, aside, from);
+    int rc;
+    if (kept.data == NULL) {
+        rc = redis_no_memory(call);
+    } else {
+        rc = aside_copy(redis, call, kept, aside, from);
+    }
     pipeline_init(&pipeline, redis->pool, call);
     if (rc == NG_OK) {
         redis_aside_add(&pipeline, aside);
@@ -195,13 +207,16 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     struct aside aside;
     /* One that is kept is named in a few words, which a dump never is. */
     if (json.len < REDIS_KEPT_JSON_MAX && host->json_parse(call, json, &body) == NG_OK &&
-        redis_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
+        str_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
         from = host->json_text(host->json_get(body, "id"));
     }
     int rc = redis_aside_open(journal, call, space, id, from.len > 0, &aside);
     for (int i = 0; rc == NG_OK && i < ASIDE_TRIES; i++) {
-        rc = from.len > 0 ? aside_back(journal, call, space, &aside, from)
-                          : redis_restore_beside(journal, call, space, json, &aside);
+        if (from.len > 0) {
+            rc = aside_back(journal, call, space, &aside, from);
+        } else {
+            rc = redis_restore_beside(journal, call, space, json, &aside);
+        }
         bool again = (rc == NG_ETIMEOUT || rc == NG_EUNAVAILABLE) && i + 1 < ASIDE_TRIES &&
                      !host->cancelled(call);
         if (!again) {
@@ -223,7 +238,10 @@ static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str p
     struct ng_str recent =
         call->host->format(call, "%.*s" REDIS_RECENT, (int)prefix.len, prefix.data);
     bool more = true;
-    int rc = days.data == NULL || recent.data == NULL ? redis_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (days.data == NULL || recent.data == NULL) {
+        rc = redis_no_memory(call);
+    }
     while (rc == NG_OK && more) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, redis->pool, call);
@@ -246,9 +264,10 @@ int redis_trim(void *journal, struct ng_call *call, struct ng_str space, int64_t
     struct ng_str prefix = redis_key(journal, call, space, "", none);
     struct ng_str day = call->host->day(call, before_ms);
     struct ng_str until = redis_number(call, before_ms - 1);
-    return prefix.data == NULL || day.data == NULL || until.data == NULL
-               ? redis_no_memory(call)
-               : trim_pages(journal, call, prefix, day, until);
+    if (prefix.data == NULL || day.data == NULL || until.data == NULL) {
+        return redis_no_memory(call);
+    }
+    return trim_pages(journal, call, prefix, day, until);
 }
 
 int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str space,
@@ -283,15 +302,23 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
     /* What is kept goes before the checkpoint: one that was cut off is deleted once more. */
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("DEL"), aside.mark, summary);
-    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
+    if (rc == NG_OK) {
+        rc = trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
+    }
+    if (rc == NG_OK) {
+        rc = trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
+    }
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("HDEL"), heads, id);
     PIPELINE_ADD(&pipeline, WORD("ZREM"), order, id);
     PIPELINE_ADD(&pipeline, WORD("UNLINK"), key);
-    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
     return rc;
 }

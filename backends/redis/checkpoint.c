@@ -96,7 +96,7 @@ int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str spac
                          id.data);
         } else {
             *ret_json = redis_copy(call, json);
-            rc = ret_json->data == NULL ? redis_no_memory(call) : NG_OK;
+            rc = redis_check_memory(call, *ret_json);
         }
     }
     pipeline_done(&pipeline);
@@ -139,12 +139,15 @@ static int list_page(const struct checkpoint_list *list, const redisReply *order
     }
     for (size_t i = 0; rc == NG_OK && i < count && !*ret_stopped; i++) {
         struct ng_str head = redis_text(heads->element[i]);
+        if (head.data == NULL) {
+            head = ng_str_of("{}");
+        }
         int64_t time_ms = strtoll(redis_text(order->element[2 * i + 1]).data, NULL, 10);
         struct ng_doc doc = {
             .size = sizeof(doc),
             .key = {ng_str_of("checkpoints"), list->space, words[i + 2]},
             .revision = 1,
-            .json = head.data == NULL ? ng_str_of("{}") : head,
+            .json = head,
             .created_ms = time_ms,
             .updated_ms = time_ms,
         };
@@ -180,7 +183,10 @@ int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str spa
                      redis_number(call, at + REDIS_PAGE - 1), WORD("WITHSCORES"));
         rc = pipeline_run_all(&pipeline);
         const redisReply *page = pipeline_reply(&pipeline, 0);
-        size_t found = rc == NG_OK ? page->elements / 2 : 0;
+        size_t found = 0;
+        if (rc == NG_OK) {
+            found = page->elements / 2;
+        }
         if (found > 0) {
             rc = list_page(&list, page, &stopped);
         }

@@ -7,9 +7,10 @@
  * was seen within REDIS_SEEN_MS is passed over.
  */
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/base/hex.h"
+#include "core/base/minmax.h"
 #include "redis.h"
 
 /* Entries, and about how many bytes, that one run of the script takes: while it runs, Redis
@@ -94,9 +95,7 @@ static int deliver_sha(struct ng_call *call, char sha[DELIVER_SHA_SIZE])
                    NULL) != 1) {
         return ng_fail(call, NG_EINTERNAL, "SHA-1, which names scripts in Redis, is missing");
     }
-    for (unsigned int i = 0; i < len && 2 * i + 2 < DELIVER_SHA_SIZE; i++) {
-        (void)snprintf(sha + (size_t)2 * i, 3, "%02x", (unsigned)digest[i]);
-    }
+    hex_write(digest, size_min(len, (DELIVER_SHA_SIZE - 1) / 2), sha);
     return NG_OK;
 }
 
@@ -114,7 +113,10 @@ static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *ent
         keys[i] =
             redis_key(batch->redis, batch->call, entry->space, parts[i].name, parts[i].tail);
         if (keys[i].data == NULL) {
-            return entry->space.len > NG_SPACE_MAX ? NG_EINVAL : NG_EINTERNAL;
+            if (entry->space.len > NG_SPACE_MAX) {
+                return NG_EINVAL;
+            }
+            return NG_EINTERNAL;
         }
     }
     return NG_OK;
@@ -138,8 +140,10 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
         rc = redis_no_memory(call);
     }
     struct ng_str keys[DELIVER_KEYS];
-    rc = rc != NG_OK ? rc : deliver_keys(batch, entry, date, member, keys);
-    if (rc == NG_OK && batch->entries > 0 && !redis_equal(batch->list, keys[1])) {
+    if (rc == NG_OK) {
+        rc = deliver_keys(batch, entry, date, member, keys);
+    }
+    if (rc == NG_OK && batch->entries > 0 && !str_equal(batch->list, keys[1])) {
         rc = deliver_send(batch);
     }
     if (rc != NG_OK) {
@@ -149,20 +153,26 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     memcpy(batch->words + 3 + batch->keys, keys, sizeof(keys));
     bool is_memory = entry->kind == NG_ENTRY_MEMORY;
     struct ng_str *out = batch->arguments + batch->args;
+    struct ng_str version = ng_str_of("");
+    if (!is_memory) {
+        version = redis_number(call, (int64_t)entry->version);
+    }
     const struct ng_str head[DELIVER_HEAD] = {
         entry->event_id,
         line,
         date,
         member,
         redis_number(call, entry->time_ms),
-        is_memory ? ng_str_of("") : redis_number(call, (int64_t)entry->version),
+        version,
         redis_number(call, (int64_t)entry->seq),
         redis_number(call, (int64_t)members.count),
     };
     for (size_t i = 0; i < DELIVER_HEAD; i++) {
         out[i] = head[i];
         batch->bytes += head[i].len;
-        rc = head[i].data == NULL ? redis_no_memory(call) : rc;
+        if (head[i].data == NULL) {
+            rc = redis_no_memory(call);
+        }
     }
     for (size_t i = 0; i < members.count; i++) {
         out[DELIVER_HEAD + i] = members.items[i];
@@ -199,7 +209,10 @@ static int deliver_send(struct delivery_batch *batch)
     pipeline_init(&pipeline, batch->redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("SCRIPT"), WORD("LOAD"), WORD(deliver_script));
     pipeline_add(&pipeline, batch->words, count);
-    rc = batch->words[2].data == NULL ? redis_no_memory(call) : pipeline_run_all(&pipeline);
+    rc = redis_check_memory(call, batch->words[2]);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
     batch->keys = 0;
     batch->args = 0;

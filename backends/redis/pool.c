@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.c - the pool of connections to one Redis. */
 #include "pool.h"
+#include "core/base/minmax.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -56,7 +57,10 @@ int pool_fail(const struct redis_pool *pool, struct ng_call *call, enum socket_r
 {
     char text[POOL_TEXT_SIZE];
     int rc = pool_describe(pool, end, error, text);
-    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", text);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(call, rc, "%s", text);
 }
 
 struct error_reply {
@@ -170,7 +174,10 @@ static enum socket_result conn_command(struct pool_conn *conn, const struct sock
     }
     enum socket_result end = socket_write(&conn->sock, command, (size_t)len, limit);
     redisFreeCommand(command);
-    return end == SOCKET_OK ? pool_read(conn, limit, ret) : end;
+    if (end != SOCKET_OK) {
+        return end;
+    }
+    return pool_read(conn, limit, ret);
 }
 
 static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
@@ -311,11 +318,8 @@ static void pool_note_failure(struct redis_pool *pool, int rc, const char *why)
     if (rc != NG_EUNAVAILABLE) {
         return; /* the call's own end says nothing about the server */
     }
-    pool->retry_wait_ms =
-        pool->retry_wait_ms == 0 ? POOL_RETRY_FIRST_MS : pool->retry_wait_ms * 2;
-    if (pool->retry_wait_ms > POOL_RETRY_LAST_MS) {
-        pool->retry_wait_ms = POOL_RETRY_LAST_MS;
-    }
+    pool->retry_wait_ms = i64_max(pool->retry_wait_ms * 2, POOL_RETRY_FIRST_MS);
+    pool->retry_wait_ms = i64_min(pool->retry_wait_ms, POOL_RETRY_LAST_MS);
     pool->retry_at_ns = socket_now_ns() + pool->retry_wait_ms * POOL_NS_PER_MS;
     (void)snprintf(pool->retry_error, sizeof(pool->retry_error), "%s", why);
 }
@@ -343,7 +347,10 @@ int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
         pthread_cond_signal(&pool->returned);
     }
     pthread_mutex_unlock(&pool->lock);
-    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", why);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(call, rc, "%s", why);
 }
 
 void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep)
@@ -375,14 +382,20 @@ static int pool_open_tls(struct redis_pool *pool, struct ng_call *call, struct n
         return ng_fail(call, NG_EINTERNAL, "out of memory for TLS");
     }
     struct ng_str file = call->host->format(call, "%.*s", (int)ca.len, ca.data);
-    int loaded = ca.len == 0 ? SSL_CTX_set_default_verify_paths(pool->tls)
-                             : SSL_CTX_load_verify_locations(pool->tls, file.data, NULL);
+    int loaded;
+    if (ca.len == 0) {
+        loaded = SSL_CTX_set_default_verify_paths(pool->tls);
+    } else {
+        loaded = SSL_CTX_load_verify_locations(pool->tls, file.data, NULL);
+    }
     ERR_clear_error();
-    return loaded == 1 ? NG_OK
-                       : ng_fail(call, NG_EINVAL,
-                                 "redis.tls_ca is '%.*s', which is no file of certificates "
-                                 "(PEM) that can be read",
-                                 (int)ca.len, ca.data);
+    if (loaded == 1) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL,
+                   "redis.tls_ca is '%.*s', which is no file of certificates "
+                   "(PEM) that can be read",
+                   (int)ca.len, ca.data);
 }
 
 static int pool_init(struct redis_pool *pool)

@@ -146,5 +146,8 @@ int redis_query(const struct ng_recall *recall, struct query_out *out)
     if (out->len == 0) {
         out_text(out, "*");
     }
-    return out->full ? NG_EINTERNAL : NG_OK;
+    if (out->full) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }

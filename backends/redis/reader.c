@@ -7,7 +7,10 @@
 static void *reader_array(const redisReadTask *task, int elements)
 {
     struct reader *reader = task->privdata;
-    return elements > READER_ELEMENTS_MAX ? NULL : reader->make_array(task, elements);
+    if (elements > READER_ELEMENTS_MAX) {
+        return NULL;
+    }
+    return reader->make_array(task, elements);
 }
 
 bool reader_open(struct reader *reader)

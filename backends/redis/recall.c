@@ -33,10 +33,15 @@ static enum recall_state recall_state(const redisReply *info)
     }
     for (size_t i = 0; i + 1 < info->elements; i += 2) {
         const redisReply *value = info->element[i + 1];
-        if (redis_is(redis_text(info->element[i]), "indexing")) {
-            bool busy = value->type == REDIS_REPLY_INTEGER ? value->integer != 0
-                                                           : !redis_is(redis_text(value), "0");
-            return busy ? RECALL_UNUSABLE : RECALL_READY;
+        if (str_is(redis_text(info->element[i]), "indexing")) {
+            bool done = str_is(redis_text(value), "0");
+            if (value->type == REDIS_REPLY_INTEGER) {
+                done = value->integer == 0;
+            }
+            if (!done) {
+                return RECALL_UNUSABLE;
+            }
+            return RECALL_READY;
         }
     }
     return RECALL_READY;
@@ -70,7 +75,9 @@ static int recall_create(struct redis *redis, struct ng_call *call, struct ng_st
     pipeline_init(&pipeline, redis->pool, call);
     int rc = recall_add_create(redis, &pipeline, space);
     /* Where it cannot be made, or another gateway has just made it, the next look says so. */
-    rc = rc != NG_OK ? rc : pipeline_run(&pipeline);
+    if (rc == NG_OK) {
+        rc = pipeline_run(&pipeline);
+    }
     pipeline_done(&pipeline);
     return rc;
 }
@@ -81,9 +88,11 @@ int redis_greet(struct redis *redis, struct ng_call *call)
     pipeline_init(&pipeline, redis->pool, call);
     int rc = recall_add_create(redis, &pipeline, ng_str_of("shared"));
     if (rc == NG_OK) {
-        rc = pipeline.failed
-                 ? redis_no_memory(call)
-                 : pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
+        if (pipeline.failed) {
+            rc = redis_no_memory(call);
+        } else {
+            rc = pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
+        }
     }
     pipeline_done(&pipeline);
     return rc;
@@ -102,9 +111,15 @@ static int recall_by_rank(const void *left, const void *right)
     const struct recall_hit *a = left;
     const struct recall_hit *b = right;
     if (a->rank > b->rank || a->rank < b->rank) {
-        return a->rank > b->rank ? -1 : 1;
+        if (a->rank > b->rank) {
+            return -1;
+        }
+        return 1;
     }
-    return a->entry.time_ms > b->entry.time_ms ? -1 : a->entry.time_ms < b->entry.time_ms;
+    if (a->entry.time_ms > b->entry.time_ms) {
+        return -1;
+    }
+    return a->entry.time_ms < b->entry.time_ms;
 }
 
 /* The rows of FT.SEARCH's answer: the total, then key and hash in turn. By words the best come
@@ -115,7 +130,12 @@ static int recall_rows(struct ng_call *call, const redisReply *found,
     struct recall_hit *hits = ng_alloc(call, (found->elements / 2 + 1) * sizeof(*hits));
     struct wanted wanted = {0};
     size_t count = 0;
-    int rc = hits == NULL ? redis_no_memory(call) : wanted_parse(call, recall->text, &wanted);
+    int rc;
+    if (hits == NULL) {
+        rc = redis_no_memory(call);
+    } else {
+        rc = wanted_parse(call, recall->text, &wanted);
+    }
     if (rc != NG_OK) {
         wanted_done(&wanted);
         return rc;
@@ -191,8 +211,10 @@ static int recall_search(struct redis *redis, struct ng_call *call,
         pipeline_init(&pipeline, redis->pool, call);
         recall_add_search(&pipeline, index, query, recall->text.len == 0, limit);
         int rc = pipeline_run(&pipeline);
-        enum recall_state state =
-            rc == NG_OK ? recall_state(pipeline_reply(&pipeline, 0)) : RECALL_UNUSABLE;
+        enum recall_state state = RECALL_UNUSABLE;
+        if (rc == NG_OK) {
+            state = recall_state(pipeline_reply(&pipeline, 0));
+        }
         const redisReply *found = pipeline_reply(&pipeline, 1);
         if (rc == NG_OK && state == RECALL_READY && found->type == REDIS_REPLY_ARRAY) {
             *ret_used = true;
@@ -242,7 +264,11 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
         rc = redis_scan(redis, call, recall, row, user);
     }
     if (rc == NG_OK && ret_engine != NULL) {
-        *ret_engine = used ? "redisearch" : "scan";
+        if (used) {
+            *ret_engine = "redisearch";
+        } else {
+            *ret_engine = "scan";
+        }
     }
     return rc;
 }

@@ -5,6 +5,9 @@
 
 #include <notegate/journal.h>
 
+#include "core/base/rfc3339.h"
+#include "core/base/str.h"
+
 #include "pipeline.h"
 #include "pool.h"
 
@@ -29,14 +32,12 @@ struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct 
                         const char *name, struct ng_str tail);
 /* A decimal number in call memory. */
 struct ng_str redis_number(struct ng_call *call, int64_t number);
-bool redis_is(struct ng_str text, const char *want);
-bool redis_equal(struct ng_str one, struct ng_str other);
 /* A copy in call memory, with a NUL behind it. */
 struct ng_str redis_copy(struct ng_call *call, struct ng_str text);
-/* Is it YYYY-MM-DD, and a day that exists? */
-bool redis_date_valid(struct ng_str date);
 uint32_t redis_limit(uint32_t limit);
 int redis_no_memory(struct ng_call *call);
+/* NG_OK, or out of memory where the text has no data. */
+int redis_check_memory(struct ng_call *call, struct ng_str text);
 
 /* The keys of a space that are not of the table in backends/redis/README.md's first half. */
 #define REDIS_DAYS "journal:days"

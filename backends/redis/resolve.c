@@ -50,7 +50,11 @@ static void *resolve_run(void *user)
     int rc = resolve_now(lookup->host, lookup->port, 0, &addresses);
     pthread_mutex_lock(&lookup->lock);
     lookup->rc = rc;
-    lookup->addresses = rc == 0 ? addresses : NULL;
+    if (rc == 0) {
+        lookup->addresses = addresses;
+    } else {
+        lookup->addresses = NULL;
+    }
     lookup->done = true;
     bool given_up = lookup->given_up;
     pthread_cond_signal(&lookup->done_cond);
@@ -94,8 +98,10 @@ static enum socket_result resolve_wait(struct lookup *lookup, const struct socke
             return SOCKET_TIMED_OUT;
         }
         if (limit->call != NULL && limit->call->host->cancelled(limit->call)) {
-            return limit->call->host->remaining_ms(limit->call) <= 0 ? SOCKET_CALL_EXPIRED
-                                                                     : SOCKET_CANCELLED;
+            if (limit->call->host->remaining_ms(limit->call) <= 0) {
+                return SOCKET_CALL_EXPIRED;
+            }
+            return SOCKET_CANCELLED;
         }
         int64_t until = now + RESOLVE_STEP_NS;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};

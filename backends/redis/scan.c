@@ -46,7 +46,7 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
         }
         struct ng_str tag = {tags.data + from, i - from};
         for (size_t k = 0; tag.len > 0 && k < recall->tag_count; k++) {
-            if (redis_equal(tag, recall->tags[k])) {
+            if (str_equal(tag, recall->tags[k])) {
                 return true;
             }
         }
@@ -63,8 +63,7 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         redis_text(fields->element[0]).data == NULL) {
         return NO_HIT;
     }
-    if (recall->source.len > 0 &&
-        !redis_equal(redis_text(fields->element[1]), recall->source)) {
+    if (recall->source.len > 0 && !str_equal(redis_text(fields->element[1]), recall->source)) {
         return NO_HIT;
     }
     if (recall->tag_count > 0 && !scan_tagged(recall, redis_text(fields->element[2])) &&
@@ -72,7 +71,10 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         return NO_HIT;
     }
     struct ng_str score = redis_text(fields->element[4]);
-    double factor = score.len > 0 ? strtod(score.data, NULL) : 0;
+    double factor = 0;
+    if (score.len > 0) {
+        factor = strtod(score.data, NULL);
+    }
     if (factor < recall->min_score) {
         return NO_HIT;
     }
@@ -80,7 +82,10 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         return 1;
     }
     double rank = redis_rank(&scan->wanted, redis_text(fields->element[0]));
-    return rank > 0 ? rank * factor : NO_HIT;
+    if (!(rank > 0)) {
+        return NO_HIT;
+    }
+    return rank * factor;
 }
 
 /* Keeps it where it is among the best; of equal ones the newer, which came first. */
@@ -97,7 +102,12 @@ static int scan_keep(struct scan *scan, struct ng_str key, double rank)
     if (hit.key.data == NULL) {
         return redis_no_memory(scan->call);
     }
-    size_t kept = scan->count < scan->max ? scan->count : scan->max - 1;
+    size_t kept;
+    if (scan->count < scan->max) {
+        kept = scan->count;
+    } else {
+        kept = scan->max - 1;
+    }
     memmove(scan->hits + at + 1, scan->hits + at, (kept - at) * sizeof(*scan->hits));
     scan->hits[at] = hit;
     scan->count = kept + 1;
@@ -120,15 +130,25 @@ static int scan_page(struct scan *scan, const redisReply *names)
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         keys[i] = redis_key(scan->redis, call, scan->recall->space, "",
                             redis_text(names->element[i]));
-        rc = keys[i].data == NULL ? NG_EINTERNAL : NG_OK;
+        if (keys[i].data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
         PIPELINE_ADD(&pipeline, WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
                      ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]),
                      ng_str_of(scan_fields[3]), ng_str_of(scan_fields[4]));
     }
-    rc = rc == NG_OK ? pipeline_run(&pipeline) : rc;
+    if (rc == NG_OK) {
+        rc = pipeline_run(&pipeline);
+    }
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         double rank = scan_entry(scan, pipeline_reply(&pipeline, i));
-        rc = rank >= 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
+        if (rank >= 0) {
+            rc = scan_keep(scan, keys[i], rank);
+        } else {
+            rc = NG_OK;
+        }
     }
     pipeline_done(&pipeline);
     return rc;
@@ -137,11 +157,17 @@ static int scan_page(struct scan *scan, const redisReply *names)
 static int scan_pages(struct scan *scan)
 {
     struct ng_call *call = scan->call;
-    struct ng_str since = scan->recall->since_ms == 0
-                              ? ng_str_of("-inf")
-                              : redis_number(call, scan->recall->since_ms);
+    struct ng_str since;
+    if (scan->recall->since_ms == 0) {
+        since = ng_str_of("-inf");
+    } else {
+        since = redis_number(call, scan->recall->since_ms);
+    }
     bool more = true;
-    int rc = since.data == NULL ? redis_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (since.data == NULL) {
+        rc = redis_no_memory(call);
+    }
     while (rc == NG_OK && more && scan->seen < SCAN_MAX) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, scan->redis->pool, call);
@@ -150,7 +176,10 @@ static int scan_pages(struct scan *scan)
                      redis_number(call, REDIS_PAGE));
         rc = pipeline_run_all(&pipeline);
         const redisReply *names = pipeline_reply(&pipeline, 0);
-        size_t found = rc == NG_OK ? names->elements : 0;
+        size_t found = 0;
+        if (rc == NG_OK) {
+            found = names->elements;
+        }
         if (found > 0) {
             rc = scan_page(scan, names);
         }
@@ -179,7 +208,11 @@ static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
         struct ng_entry entry;
         int read = redis_hash_read(scan->call, pipeline_reply(&pipeline, i),
                                    scan->recall->space, &entry);
-        rc = read == NG_EINTERNAL ? read : NG_OK;
+        if (read == NG_EINTERNAL) {
+            rc = read;
+        } else {
+            rc = NG_OK;
+        }
         if (read == NG_OK && row(user, &entry) != 0) {
             break;
         }
@@ -207,7 +240,12 @@ int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall
         return redis_no_memory(call);
     }
     int rc = wanted_parse(call, recall->text, &scan->wanted);
-    rc = rc != NG_OK ? rc : scan_pages(scan);
+    if (rc == NG_OK) {
+        rc = scan_pages(scan);
+    }
     wanted_done(&scan->wanted);
-    return rc != NG_OK ? rc : scan_report(scan, row, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return scan_report(scan, row, user);
 }

@@ -66,7 +66,10 @@ static int dump_days(struct ng_call *call, struct ng_writer *writer, const redis
         }
     }
     call->host->json_end(writer);
-    return rc == NG_EINTERNAL ? rc : NG_OK;
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 static int dump_hashes(struct ng_call *call, struct ng_writer *writer, const redisReply *hashes,
@@ -84,7 +87,10 @@ static int dump_hashes(struct ng_call *call, struct ng_writer *writer, const red
         }
     }
     call->host->json_end(writer);
-    return rc == NG_EINTERNAL ? rc : NG_OK;
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 static int dump_print(struct ng_call *call, const redisReply *reply, struct ng_str space,

@@ -131,7 +131,10 @@ static enum socket_result socket_receive(struct redis_socket *sock, char *data, 
 
 static enum socket_result socket_tls_error(struct redis_socket *sock, const char *what)
 {
-    long verified = sock->tls == NULL ? X509_V_OK : SSL_get_verify_result(sock->tls);
+    long verified = X509_V_OK;
+    if (sock->tls != NULL) {
+        verified = SSL_get_verify_result(sock->tls);
+    }
     unsigned long code = ERR_get_error();
     char text[120] = "";
     if (verified != X509_V_OK) {
@@ -193,9 +196,10 @@ static enum socket_result socket_tls_continue(struct redis_socket *sock, int res
     if (error == SSL_ERROR_WANT_WRITE) {
         return SOCKET_OK;
     }
-    return error == SSL_ERROR_ZERO_RETURN
-               ? socket_fail(sock, SOCKET_CLOSED, "it closed the connection")
-               : socket_tls_error(sock, what);
+    if (error == SSL_ERROR_ZERO_RETURN) {
+        return socket_fail(sock, SOCKET_CLOSED, "it closed the connection");
+    }
+    return socket_tls_error(sock, what);
 }
 
 static bool socket_tls_expect(SSL *tls, const char *host)
@@ -306,8 +310,12 @@ enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri
 {
     memset(sock, 0, sizeof(*sock));
     sock->fd = -1;
-    enum socket_result end = uri->path != NULL ? socket_open_path(sock, uri->path, limit)
-                                               : socket_open_host(sock, uri, limit);
+    enum socket_result end;
+    if (uri->path != NULL) {
+        end = socket_open_path(sock, uri->path, limit);
+    } else {
+        end = socket_open_host(sock, uri, limit);
+    }
     if (end == SOCKET_OK && tls != NULL) {
         end = socket_tls_start(sock, tls, uri->host, limit);
     }
@@ -336,10 +344,17 @@ enum socket_result socket_write(struct redis_socket *sock, const char *data, siz
         return socket_send(sock, data, len, limit);
     }
     while (len > 0) {
-        int piece = len < SOCKET_TLS_CHUNK ? (int)len : SOCKET_TLS_CHUNK;
+        int piece = SOCKET_TLS_CHUNK;
+        if (len < SOCKET_TLS_CHUNK) {
+            piece = (int)len;
+        }
         int result = SSL_write(sock->tls, data, piece);
-        enum socket_result end = result > 0 ? socket_tls_flush(sock, limit)
-                                            : socket_tls_continue(sock, result, limit, "TLS");
+        enum socket_result end;
+        if (result > 0) {
+            end = socket_tls_flush(sock, limit);
+        } else {
+            end = socket_tls_continue(sock, result, limit, "TLS");
+        }
         if (end != SOCKET_OK) {
             return end;
         }
