@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells - Jupyter notebooks: cells are read, changed and run in real .ipynb files and real
- * kernels. What the plugin declares; each tool has its own file. */
+/* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
+ * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "tools/cells.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_launch.c - begins a kernel: ports, connection file, sockets, process. */
+/* kernel_launch.c - launches a kernel: ports, connection file, sockets, process. */
 #include "core/base/minmax.h"
 #include "kernel_state.h"
 
@@ -32,7 +32,7 @@ static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
     return false;
 }
 
-/* libzmq ends the process where descriptors run out: there must be enough for all sockets. */
+/* libzmq aborts the process when descriptors run out: reserve enough for all sockets. */
 static bool has_descriptors(void)
 {
     struct rlimit limit;
@@ -51,7 +51,7 @@ static bool has_descriptors(void)
     return used + KERNEL_DESCRIPTORS <= limit.rlim_cur;
 }
 
-/* Ports that are free now, all taken at once so that they differ. */
+/* Picks free ports; all are bound at once so that they differ. */
 static bool pick_ports(int ports[PORTS])
 {
     int sockets[PORTS];
@@ -108,17 +108,17 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
         return false;
     }
     (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
-    /* No limit on what waits: beyond one, messages are lost, the last word among them. */
+    /* No high-water mark: beyond it messages are lost, possibly the last reply. */
     bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
                 zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
     if (channel == CHANNEL_STDIN) {
-        /* Writable once it is connected: see kernel_has_stdin(). */
+        /* Writable only while connected: see kernel_has_stdin(). */
         good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
     }
     if (type == ZMQ_SUB) {
         good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
     } else {
-        /* One identity, so that the kernel knows whom to ask for input. */
+        /* One identity for all channels, so that the kernel can address input requests. */
         good = good && zmq->setsockopt(socket, ZMQ_IDENTITY, kernel->session,
                                        strlen(kernel->session)) == 0;
     }
@@ -166,7 +166,7 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
     return true;
 }
 
-/* A program, or what names it, that others can change runs their code as our user. */
+/* A program or kernel.json that other users can change would run their code as our user. */
 static bool is_trusted(const struct kernel *kernel, const char *path, char why[KERNEL_WHY_MAX])
 {
     char folder[PATH_MAX];
@@ -177,7 +177,7 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
                     "PATH.",
                     kernel->spec.name, path);
     }
-    if (path[0] != '/') { /* else it would be looked for beside the notebook */
+    if (path[0] != '/') { /* it would be resolved against the notebook's folder */
         return fail(why,
                     "The kernel `%s` is not started: its program `%.300s` is a relative path; "
                     "name it as an absolute one in kernel.json.",
@@ -207,12 +207,12 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
                 kernel->spec.name, wrong, wrong, wrong);
 }
 
-/* A name without a folder becomes the path that PATH gives it, so that the file that was looked
- * at is the one that is run. A name that is not found stays: starting it says why. */
+/* Resolves a bare program name along PATH, so that the checked file is the executed one. If it
+ * is not found the name stays, and starting it reports the reason. */
 static bool find_program(char **program, char *const *variables)
 {
     const char *path = getenv("PATH");
-    if (path == NULL) { /* an empty environment */
+    if (path == NULL) { /* in an empty environment */
         path = "/usr/local/bin:/usr/bin:/bin";
     }
     for (; *variables != NULL; variables++) {

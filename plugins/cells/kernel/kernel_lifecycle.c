@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_lifecycle.c - one kernel from its beginning to its end: ready, restarting, ending,
- * dead. */
+/* kernel_lifecycle.c - the states of one kernel from launch to exit. */
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "kernel_state.h"
@@ -13,12 +12,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A kernel that begins is asked this often whether it is there. */
+/* Interval of kernel_info requests to a starting kernel. */
 #define INFO_REQUEST_MS 250
-/* Some kernels have no channel for questions: it is not waited for longer than this. */
+/* Some kernels have no stdin channel: stop waiting for it after this time. */
 #define STDIN_WAIT_MS 3000
-/* What a process sent before it ended is on its way a little longer than the news of its end:
- * until nothing more has come for a while, but not for ever. */
+/* The last messages of an exited process may arrive after the news of its exit: read on until
+ * none has come for DRAIN_QUIET_MS, at most DRAIN_MAX_MS. */
 #define DRAIN_QUIET_MS 100
 #define DRAIN_MAX_MS 5000
 #define EXIT_REASON_MAX (KERNEL_WHY_MAX - 200)
@@ -81,7 +80,7 @@ void kernel_shut_down(struct kernel *kernel, enum kernel_state state)
     (void)kernel_send(kernel, CHANNEL_CONTROL, "shutdown_request", ng_str_of(content), NULL);
 }
 
-/* ---- the end of its process ---- */
+/* ---- exit of the process ---- */
 
 static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
 {
@@ -110,8 +109,8 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
     nb_text_done(&clean);
 }
 
-/* A process is begun without the lock: files and programs may take long. Meanwhile runs are
- * queued, and nobody else changes the state of a kernel that is new. */
+/* Launches without the lock, as files and programs may be slow. Runs may be queued meanwhile;
+ * other threads do not change the state of a new kernel. */
 static void launch(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
@@ -163,14 +162,14 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
     }
 }
 
-/* All that the dead process sent has been taken. */
+/* All messages of the exited process have been read. */
 static void finish_dying(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
     struct execution *execution = &kernel->execution;
     kernel_set_state(kernel, KERNEL_GONE);
     if (execution->active && execution->reply == REPLY_OK) {
-        /* It said that the cell is done, and ended by itself: quit(). */
+        /* It replied and then exited by itself: quit(). */
         if (execution->run != NULL) {
             execution->run->kernel_ended = true;
         }
@@ -180,7 +179,7 @@ static void finish_dying(struct kernel *kernel)
     kernel_fail_runs(kernel, RUN_KERNEL_DIED, why);
 }
 
-/* ---- what is due ---- */
+/* ---- due events ---- */
 
 static void advance_starting(struct kernel *kernel, int64_t now)
 {
@@ -194,7 +193,7 @@ static void advance_starting(struct kernel *kernel, int64_t now)
         kernel->starts = 0;
         kernel->used_ms = now;
         for (struct run *run = kernel->first; run != NULL; run = run->next) {
-            run->queued_ms = now; /* what the start took is not its time */
+            run->queued_ms = now; /* the start does not count against its timeout */
         }
     } else if (now - kernel->started_ms >= options->start_timeout_ms) {
         char why[KERNEL_WHY_MAX];
@@ -209,7 +208,7 @@ static void advance_starting(struct kernel *kernel, int64_t now)
     }
 }
 
-/* Half of its time to end as asked, half after SIGTERM, then it is killed. */
+/* Shutdown request for the first half of KERNEL_SHUTDOWN_MS, then SIGTERM, then SIGKILL. */
 static void advance_ending(struct kernel *kernel, int64_t now)
 {
     int64_t since = now - kernel->ending_ms;
@@ -225,7 +224,7 @@ static void advance_ending(struct kernel *kernel, int64_t now)
     }
 }
 
-/* What runs is over; what waits runs on the new process. */
+/* Ends the running run; queued runs continue on the new process. */
 static void restart(struct kernel *kernel)
 {
     struct run *run = kernel->execution.run;
@@ -236,7 +235,7 @@ static void restart(struct kernel *kernel)
     } else if (kernel_is_between_cells(kernel) && kernel->first->at > 0) {
         kernel_end_run(kernel, RUN_ABORTED, "The kernel was restarted");
     } else if (kernel_is_between_cells(kernel)) {
-        kernel->first->state = RUN_QUEUED; /* it has not used this kernel yet */
+        kernel->first->state = RUN_QUEUED; /* it has not used the old process */
     }
     kernel->execution.active = false;
 }
@@ -249,7 +248,7 @@ static void apply_restart(struct kernel *kernel)
     if (kernel->state == KERNEL_READY || kernel->state == KERNEL_STARTING) {
         restart(kernel);
     }
-    kernel->restart_requested = false; /* else it begins anew as it is */
+    kernel->restart_requested = false; /* in all other states a new process follows anyway */
 }
 
 static void end_if_idle(struct kernel *kernel, int64_t now)
@@ -286,8 +285,8 @@ void kernel_advance(struct kernel *kernel)
         break;
     case KERNEL_DYING:
         if (kernel_has_stdin(kernel)) {
-            /* The thread of libzmq has not come to see that the process is gone: nor has it
-             * read, then, what that one sent last. */
+            /* libzmq's thread has not noticed the exit yet, so it has not read the last
+             * messages either. */
             kernel->received_ms = now;
         }
         if (now - kernel->received_ms >= DRAIN_QUIET_MS ||

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages of one channel that are taken before others have their turn. */
+/* Messages of one channel that are handled before other channels. */
 #define RECEIVE_BATCH 500
 
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
@@ -61,8 +61,8 @@ static void take_count(struct kernel *kernel, struct ng_str content)
     }
 }
 
-/* Text that a kernel shows in a pager: the caller sees it, the file does not keep it. And that
- * the code told the kernel to end. */
+/* Keeps pager text for the answer (files do not store it), and notes that the code called
+ * quit(). */
 static void take_payloads(struct kernel *kernel, struct ng_str content)
 {
     struct execution *execution = &kernel->execution;
@@ -135,7 +135,7 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
     }
 }
 
-/* It was told that nobody answers questions, and asks all the same. */
+/* Kernels that ignore allow_stdin:false get an empty answer. */
 static void take_stdin(struct kernel *kernel, const struct wire_message *message)
 {
     if (str_is(message->type, "input_request")) {
@@ -158,16 +158,16 @@ static void dispatch(struct kernel *kernel, enum kernel_channel channel,
         take_stdin(kernel, message);
         break;
     default:
-        break; /* answers on control say nothing that is waited for */
+        break; /* replies on control are not used */
     }
 }
 
-/* One message of all its frames. false: there is none. */
+/* Receives one message with all its frames. False: there is none. */
 static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
 {
     struct zeromq *zmq = &kernel->kernels->zmq;
     zmq_msg_t parts[WIRE_FRAMES_MAX];
-    zmq_msg_t rest; /* frames beyond those: the message is dropped */
+    zmq_msg_t rest; /* receives further frames; the message is dropped */
     struct ng_str frames[WIRE_FRAMES_MAX];
     size_t count = 0;
     bool more = true;
@@ -207,7 +207,7 @@ static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
 
 bool kernel_receive(struct kernel *kernel)
 {
-    /* Replies last: what came before them on iopub is taken first where it is there. */
+    /* Shell last: output that was published before a reply is handled before it. */
     static const enum kernel_channel order[] = {CHANNEL_IOPUB, CHANNEL_STDIN, CHANNEL_CONTROL,
                                                 CHANNEL_SHELL};
     bool more = false;
@@ -221,7 +221,7 @@ bool kernel_receive(struct kernel *kernel)
     return more;
 }
 
-/* Kernels that a signal ends, or that ignore what their kernel.json says. */
+/* These exit on a signal, or ignore the interrupt_mode of their kernel.json. */
 static bool wants_message(const struct kernelspec *spec)
 {
     return spec->message_interrupt || strncmp(spec->name, "deno", 4) == 0 ||

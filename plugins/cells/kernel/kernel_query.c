@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_query.c - what is told of the kernels. */
+/* kernel_query.c - information about kernels and their runs. */
 #include "kernel_state.h"
 
 #include <stdio.h>

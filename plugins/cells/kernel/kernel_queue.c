@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_queue.c - runs that come: which kernel has them, and whether one more may begin. */
+/* kernel_queue.c - accepts runs: chooses their kernel and enforces the limits. */
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
     return kernel;
 }
 
-/* At the cap the one that is idle longest goes; false: all are at work. */
+/* At the limit ends the kernel that was idle longest. False: all are busy. */
 static bool make_room(struct kernels *kernels)
 {
     struct kernel *oldest = NULL;
@@ -81,7 +81,7 @@ static bool make_room(struct kernels *kernels)
     }
     kernels_remember_lost(kernels, oldest->notebook);
     kernel_set_state(oldest, KERNEL_ENDING);
-    oldest->end_requested = true; /* only the kernels' thread uses its sockets */
+    oldest->end_requested = true; /* sockets are used by the kernel thread only */
     return true;
 }
 
@@ -97,7 +97,7 @@ static void refuse(struct kernels *kernels, struct run *run, enum run_fault faul
     kernels_ended(kernels, run);
 }
 
-/* Behind those that wait; what a tool waits for comes before them. */
+/* Appends to the queue; urgent runs go to its front. */
 static void queue(struct kernel *kernel, struct run *run, bool urgent)
 {
     struct run **at = &kernel->first;

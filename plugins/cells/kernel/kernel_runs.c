@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_runs.c - the runs of one kernel: a cell after the other, a run after the other. */
+/* kernel_runs.c - executes the runs of one kernel cell by cell. */
 #include "core/base/minmax.h"
 #include "kernel_state.h"
 
@@ -12,7 +12,7 @@ static struct run_cell *current_cell(struct run *run)
     return &run->cells[run->at];
 }
 
-/* ---- the end of cells and runs ---- */
+/* ---- end of cells and runs ---- */
 
 void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why)
 {
@@ -22,7 +22,7 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->used_ms = kernel_now_ms();
     kernel->previous.run = NULL;
     if (run->state == RUN_RUNNING && run->cell_count > 0) {
-        kernel->interrupt_requested = false; /* it was meant for this one */
+        kernel->interrupt_requested = false; /* the request was for this run */
         kernel_give_late(kernel, run);
         if (kernel->previous.id[0] != '\0') {
             kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
@@ -104,7 +104,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
-    if (execution->id[0] != '\0') { /* it was not empty */
+    if (execution->id[0] != '\0') { /* empty cells are not sent */
         memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
         kernel->previous.at = run->at;
     }
@@ -129,7 +129,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     }
 }
 
-/* ---- beginning ---- */
+/* ---- start of cells and runs ---- */
 
 static bool is_blank(struct ng_str source)
 {
@@ -154,7 +154,7 @@ static bool send_code(struct kernel *kernel, struct ng_str source)
     return sent;
 }
 
-/* Is the source there with which the cell is to be run? */
+/* Has the source to execute been determined? */
 static bool has_source(struct run *run, int64_t now)
 {
     struct run_cell *cell = current_cell(run);
@@ -192,7 +192,7 @@ static void begin_cell(struct kernel *kernel, struct run *run)
     cell->started_ms = clock_unix_ms();
     execution->run = run;
     if (is_blank(nb_text_str(&cell->source))) {
-        kernel_cell_over(kernel, CELL_OK); /* there is nothing to run */
+        kernel_cell_over(kernel, CELL_OK); /* empty: nothing to execute */
         return;
     }
     execution->active = true;
@@ -210,7 +210,7 @@ static void begin_run(struct kernel *kernel, struct run *run)
     run->deadline_ms = kernel_now_ms() + run->timeout_ms;
     memcpy(run->kernel_name, kernel->spec.name, sizeof(run->kernel_name));
     if (run->cell_count == 0) {
-        return; /* only waits for the kernel */
+        return; /* a run without cells only waits for the kernel */
     }
     kernel->previous.id[0] = '\0';
     kernel_give_patches(kernel, run);
@@ -218,19 +218,19 @@ static void begin_run(struct kernel *kernel, struct run *run)
     kernel->origin = ORIGIN_USED;
 }
 
-/* ---- while it runs ---- */
+/* ---- running ---- */
 
 static void finish_cell(struct kernel *kernel)
 {
     struct execution *execution = &kernel->execution;
     struct run *run = execution->run;
     if (run == NULL) {
-        kernel_cell_over(kernel, CELL_OK); /* it was given up before */
+        kernel_cell_over(kernel, CELL_OK); /* its run has ended before */
         return;
     }
     struct run_cell *cell = current_cell(run);
     if (execution->reply == REPLY_ERROR &&
-        !execution->error_on_iopub) { /* some kernels say it only here */
+        !execution->error_on_iopub) { /* some kernels report errors in the reply only */
         outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
     }
     enum cell_state state = CELL_OK;
@@ -244,8 +244,8 @@ static void finish_cell(struct kernel *kernel)
     kernel_cell_over(kernel, state);
 }
 
-/* May the cell be over as far as its output goes? What comes a moment later is still taken:
- * for the last cell by waiting, for others while the next one runs. */
+/* Has the grace period for late output passed? Output of the last cell is awaited; that of
+ * others is accepted while the next cell runs. */
 static bool is_quiet(const struct execution *execution, int64_t now)
 {
     const struct run *run = execution->run;
@@ -257,7 +257,7 @@ static bool is_quiet(const struct execution *execution, int64_t now)
     return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
 }
 
-/* The kernel was interrupted in what it does around the code, and so never replies. */
+/* An interrupt outside of user code can abort the request handler: the reply never comes. */
 static bool has_lost_reply(const struct execution *execution, int64_t now)
 {
     return execution->reply == REPLY_NONE && execution->idle_ms != 0 &&
@@ -265,12 +265,12 @@ static bool has_lost_reply(const struct execution *execution, int64_t now)
            now - execution->idle_ms >= KERNEL_REPLY_WAIT_MS;
 }
 
-/* Reply and idle have come, in either order. */
+/* Ends the cell when reply and idle status have arrived, in either order. */
 static void advance_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
     int64_t last = i64_max(execution->output_ms, execution->replied_ms);
-    /* What comes on is before it: a flood is still being read long after the reply. */
+    /* Output still arriving precedes the idle status: extend the wait. */
     bool over = execution->reply != REPLY_NONE &&
                 (execution->idle_ms != 0 || now - last >= KERNEL_IDLE_WAIT_MS);
     if (!over && !has_lost_reply(execution, now)) {
@@ -280,7 +280,7 @@ static void advance_execution(struct kernel *kernel, int64_t now)
         execution->done_ms = now;
     }
     if (execution->exits && now - execution->done_ms < KERNEL_QUIT_MS) {
-        return; /* its end is on the way, and comes before the next cell */
+        return; /* the process exits before the next cell */
     }
     if (is_quiet(execution, now)) {
         finish_cell(kernel);
@@ -299,8 +299,8 @@ static void interrupt_run(struct kernel *kernel, struct run *run, enum cell_stat
     }
 }
 
-/* What a tool asked for. A cell that has just ended is not what is meant: the next one of the
- * run is. */
+/* Applies an interrupt request. If the cell has just ended it is meant for the next cell of the
+ * run. */
 static void apply_interrupt(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
@@ -313,12 +313,12 @@ static void apply_interrupt(struct kernel *kernel, int64_t now)
     if (run != NULL && !run->stopping) {
         interrupt_run(kernel, run, CELL_INTERRUPTED, now);
     } else if (kernel->execution.active) {
-        kernel_interrupt(kernel); /* not one that is idle: some end of a signal then */
+        kernel_interrupt(kernel); /* idle kernels get no signal: some would exit */
     }
 }
 
-/* Clients give up on calls that say nothing. A part of the way to the end of the cell each
- * time: it grows, and never gets there. */
+/* Clients time out on calls without progress. Each report adds a fraction of what remains of
+ * the cell, so progress stays monotonic and below the end of the cell. */
 static void report_if_due(const struct kernel *kernel, struct run *run, int64_t now)
 {
     char text[NB_ID_MAX + 96] = "Starting the kernel";
@@ -352,7 +352,7 @@ static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
             kernel_cell_over(kernel, CELL_STUCK);
         }
     } else if (kernel->execution.reply != REPLY_NONE) {
-        return; /* it is over, only its output is still being read */
+        return; /* only its output is still being read */
     } else if (now >= run->deadline_ms) {
         interrupt_run(kernel, run, CELL_TIMED_OUT, now);
     } else if (run->cancelled != NULL && run->cancelled(run->user)) {
@@ -360,7 +360,7 @@ static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
     }
 }
 
-/* Runs that wait and are not wanted any more, or whose time is over before they began. */
+/* Ends queued runs that were cancelled or whose timeout has passed. */
 static void drop_expired(struct kernel *kernel, int64_t now)
 {
     struct run **at = &kernel->first;
@@ -368,12 +368,12 @@ static void drop_expired(struct kernel *kernel, int64_t now)
         struct run *run = *at;
         bool waits = run->state != RUN_RUNNING;
         bool cancelled = waits && run->cancelled != NULL && run->cancelled(run->user);
-        /* Starting a kernel has a limit of its own. */
+        /* The start of a kernel has its own timeout. */
         bool late =
             waits && kernel->state == KERNEL_READY && now - run->queued_ms >= run->timeout_ms;
         if (cancelled || late) {
             *at = run->next;
-            run->next = kernel->first; /* to the head, where runs end */
+            run->next = kernel->first; /* kernel_end_run() ends the head of the queue */
             kernel->first = run;
             if (cancelled) {
                 kernel_end_run(kernel, RUN_CANCELLED, "It was cancelled before it began.");
@@ -389,7 +389,7 @@ static void drop_expired(struct kernel *kernel, int64_t now)
     }
 }
 
-/* Between two cells of a run: is another one wanted? */
+/* Checks cancellation, interrupt and timeout between two cells. False: the run has ended. */
 static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
 {
     bool cancelled = run->cancelled != NULL && run->cancelled(run->user);

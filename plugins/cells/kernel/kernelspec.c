@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernelspec.c - finds kernel.json files and reads them. */
+/* kernelspec.c - finds and parses kernel.json files. */
 #include "kernelspec.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ static char *copy_text(struct ng_str text)
     return copy;
 }
 
-/* What a string says; NULL: it is none, it holds NUL, or memory is out. */
+/* Decodes a string. NULL: not a string, contains NUL, or out of memory. */
 static char *string_of(struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
@@ -134,9 +134,9 @@ void kernelspec_done(struct kernelspec *spec)
     memset(spec, 0, sizeof(*spec));
 }
 
-/* ---- where they are ---- */
+/* ---- search path ---- */
 
-/* Folders that have a folder "kernels". */
+/* Folders with a subfolder "kernels", in order of precedence. */
 struct search_path {
     char folders[FOLDERS_MAX][PATH_MAX];
     char prefixes[FOLDERS_MAX][PATH_MAX];
@@ -186,7 +186,7 @@ static void add_user(struct search_path *places)
     }
 }
 
-/* Where the first python3 on PATH belongs to. */
+/* The environment of the first python3 on PATH. */
 static void add_python(struct search_path *places)
 {
     char path[PATH_MAX];
@@ -228,7 +228,7 @@ static void find_search_path(struct search_path *places)
     add_folder(places, home, "/.ipython");
 }
 
-/* ---- reading them ---- */
+/* ---- loading ---- */
 
 static struct nb_text read_file(const char *path)
 {
@@ -288,7 +288,7 @@ const struct kernelspec *kernelspecs_of(const struct kernelspecs *specs, struct 
     return NULL;
 }
 
-/* false: out of memory. */
+/* False: out of memory. */
 static bool read_spec(struct kernelspecs *specs, const char *folder, const char *prefix,
                       const char *name)
 {

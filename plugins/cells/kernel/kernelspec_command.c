@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernelspec_command.c - what is run for a kernel, and with which variables. */
+/* kernelspec_command.c - command line and environment of a kernel. */
 #include "kernelspec.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of ipykernel: else each run is written into the user's own history. */
+/* Option of ipykernel: do not write runs into the user's own history. */
 #define NO_HISTORY "--HistoryManager.hist_file=:memory:"
 
 static char *take_string(struct nb_text *text)
@@ -22,7 +22,7 @@ static char *take_string(struct nb_text *text)
     return text->data;
 }
 
-/* "{connection_file}" and the like; other words in braces stay. */
+/* Fills "{connection_file}" and the like; other words in braces stay. */
 static char *fill_placeholders(const struct kernelspec *spec, const char *word,
                                const char *connection_file)
 {
@@ -58,7 +58,7 @@ static char *fill_placeholders(const struct kernelspec *spec, const char *word,
     return take_string(&out);
 }
 
-/* "python", "python3", "python3.11": the environment's own. */
+/* "python", "python3", "python3.11": taken from the environment of the kernel spec. */
 static bool is_python(const char *word)
 {
     if (strncmp(word, "python", 6) != 0) {
@@ -115,7 +115,7 @@ static bool name_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* $NAME and ${NAME}; unknown ones stay as they are. */
+/* Expands $NAME and ${NAME}; unknown variables stay as they are. */
 static char *expand(const char *text)
 {
     struct nb_text out = {0};

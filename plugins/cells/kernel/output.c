@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - collects what a cell puts out, within a cap, and writes it as a notebook keeps it.
- */
+/* output.c - collects the output of a cell up to a limit and writes it in the form of files. */
 #include "output.h"
 
 #include "core/base/array.h"
@@ -51,7 +50,7 @@ void outputs_done(struct outputs *outputs)
     memset(outputs, 0, sizeof(*outputs));
 }
 
-/* Room for one more of this size; NULL: it is not kept. */
+/* Adds an output of this size. NULL: over the limit, or out of memory. */
 static struct output *output_add(struct outputs *outputs, enum output_kind kind, size_t bytes)
 {
     if (outputs->count == OUTPUTS_MAX || bytes > outputs->cap ||
@@ -218,7 +217,7 @@ bool outputs_take(struct outputs *outputs, const struct wire_message *message)
     if (str_is(message->type, "stream")) {
         take_stream(outputs, content);
     } else if (str_is(message->type, "display_data")) {
-        update_displays(outputs, content); /* of the same id: shown anew in all places */
+        update_displays(outputs, content); /* displays of the same id change, too */
         add_display(outputs, OUTPUT_DISPLAY, content);
     } else if (str_is(message->type, "execute_result")) {
         add_display(outputs, OUTPUT_RESULT, content);
@@ -265,9 +264,9 @@ void output_update_done(struct output_update *update)
     nb_text_done(&update->metadata);
 }
 
-/* ---- as the file keeps it ---- */
+/* ---- form of files ---- */
 
-/* Kinds that are kept as lines. Images stay one string, JSON stays JSON. */
+/* Mime types stored as lines. Images stay one string, JSON stays JSON. */
 static bool is_text_mime(struct ng_str name)
 {
     return str_begins(name, "\"text/") || str_begins(name, "\"application/javascript\"") ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c - frames, headers, signatures. */
+/* wire.c - frames, headers and signatures. */
 #include "wire.h"
 
 #include <openssl/crypto.h>
@@ -91,7 +91,7 @@ void wire_out_done(struct wire_out *out)
     nb_text_done(&out->content);
 }
 
-/* A string without escapes, without its quotes; else {NULL, 0}. */
+/* The text of a string without escapes; otherwise {NULL, 0}. */
 static struct ng_str plain(struct ng_str bytes, struct nb_span string)
 {
     struct ng_str none = {NULL, 0};
@@ -117,7 +117,7 @@ bool wire_parse(const struct ng_str *frames, size_t count, const struct wire_key
 {
     char signature[WIRE_SIGNATURE + 1];
     size_t at = 0;
-    /* Identities or a topic come first, as many as the sender likes. */
+    /* Skip identities or a topic. */
     while (at < count && !str_is(frames[at], WIRE_DELIMITER)) {
         at++;
     }

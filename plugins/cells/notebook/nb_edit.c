@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How deep things stand in a file: the top object is 0. */
+/* Depth of values in a file; the top object has depth 0. */
 #define DEPTH_CELLS 1
 #define DEPTH_CELL 2
 #define DEPTH_MEMBER 3
@@ -20,7 +20,7 @@ static size_t end_of(struct nb_span span)
     return span.at + span.len;
 }
 
-/* A splice in its place; its text is to be filled at once. NULL: out of memory. */
+/* Inserts a splice in order; the caller fills its text at once. NULL: out of memory. */
 static struct nb_text *edit_add(struct nb_edit *edit, size_t at, size_t removed)
 {
     if (array_reserve((void **)&edit->splices, &edit->size, edit->count + 1,
@@ -62,7 +62,7 @@ void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *ed
     out->failed |= edit->failed;
 }
 
-/* What stands between two neighbours; where there are none, what the file's style has. */
+/* Copies the separator between two neighbours; without neighbours it follows the style. */
 static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_span first,
                           struct nb_span second, unsigned depth)
 {
@@ -84,13 +84,12 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
 
 /* ---- source ---- */
 
-/* The lines of a source, in the file and in the new text: those at both ends that are the same
- * stay as they are. */
+/* The lines of a source, in the file and in the new text. Common lines at both ends stay. */
 struct source_lines {
     struct nb_span *old;
     size_t count;
-    size_t head, tail; /* old ones that stay */
-    size_t start, end; /* bytes of the new text that come between them */
+    size_t head, tail; /* old lines that stay */
+    size_t start, end; /* range of the new text between them */
 };
 
 static bool lines_read(struct source_lines *lines, struct ng_str bytes, struct nb_span source)
@@ -153,7 +152,7 @@ static void add_line_separator(struct nb_text *out, const struct nb *nb,
     add_separator(out, nb, lines->old[0], second, DEPTH_MEMBER + 1);
 }
 
-/* The new lines, as they stand in the array. */
+/* Appends the new lines as elements of the array. */
 static void add_lines(struct nb_text *out, const struct nb *nb, struct ng_str text,
                       const struct source_lines *lines)
 {
@@ -173,7 +172,7 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
                          const struct source_lines *lines)
 {
     struct nb_span first = lines->old[0];
-    size_t last = lines->count - lines->tail; /* behind the last one that goes */
+    size_t last = lines->count - lines->tail; /* end of the lines to remove */
     bool goes = last > lines->head;
     bool comes = lines->end > lines->start;
     struct nb_text *out = NULL;
@@ -240,7 +239,7 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
     bool same = !present.failed && str_equal(nb_text_str(&present), text);
     nb_text_done(&present);
     if (same) {
-        return; /* whatever its spelling */
+        return; /* in any spelling */
     }
     struct source_lines lines = {0};
     bool good = one_string || (lines_read(&lines, nb->bytes, source) &&
@@ -323,8 +322,8 @@ static bool is_sorted(const struct nb *nb, const struct nb_cell *cell)
     return sorted;
 }
 
-/* Whose order of members a new cell takes: one of its kind; else any, but where that is sorted,
- * sorting says where the further members go. NULL: sorted. */
+/* The cell whose order of members a new cell copies: one of the same type, else any one. NULL:
+ * sort the members, as the existing cell does. */
 static const struct nb_cell *pattern_of(const struct nb *nb, enum nb_type type)
 {
     for (size_t i = 0; i < nb->cell_count; i++) {
@@ -404,7 +403,8 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
     nb_text_done(&json);
 }
 
-/* Cells `first` to `last` with one separator: the one before them, else the one behind. */
+/* Cuts the cells `first` to `last` with one separator: the preceding one, else the following
+ * one. */
 static void cut_cells(struct nb_edit *edit, const struct nb *nb, size_t first, size_t last)
 {
     size_t at = nb->cells[0].whole.at;
@@ -471,7 +471,7 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 
 /* ---- outputs ---- */
 
-/* Behind the last member of a cell that has none of this name. */
+/* Appends a member to a cell that does not have it. */
 static void append_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
                           const char *name, struct ng_str json)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_json.c - reads JSON strictly, as Python writes it: is it well formed, and where does each
- * value lie. */
+/* nb_json.c - strict JSON parser for files that Python writes: checks the syntax and finds the
+ * spans of values. */
 #include "core/base/hex.h"
 #include "core/base/utf8.h"
 #include "nb_scan.h"
@@ -28,7 +28,7 @@ bool nb_scan_fail(struct nb_scan *scan, enum nb_fault fault, size_t at, const ch
     return false;
 }
 
-/* What git leaves where it could not merge. */
+/* Conflict markers of git. */
 static bool at_merge_mark(const struct nb_scan *scan)
 {
     static const char *const marks[] = {"<<<<<<<", "=======", ">>>>>>>", "|||||||"};
@@ -63,7 +63,7 @@ void nb_scan_space(struct nb_scan *scan)
     }
 }
 
-/* Behind a backslash. Halves of surrogate pairs are let through: real files have them. */
+/* Parses an escape after its backslash. Lone surrogates are accepted: real files have them. */
 static bool scan_escape(struct nb_scan *scan)
 {
     const char *data = scan->bytes.data;
@@ -83,13 +83,13 @@ static bool scan_escape(struct nb_scan *scan)
     return true;
 }
 
-/* Most of a file are these bytes: images. */
+/* Skips plain bytes: images make up most of a file. */
 static size_t after_plain(struct ng_str bytes, size_t at)
 {
     const char *p = bytes.data + at;
     const char *end = bytes.data + bytes.len;
     while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') {
-        p++; /* as a signed char, what is beyond ASCII is below ' ' */
+        p++; /* non-ASCII bytes are negative as signed char */
     }
     return (size_t)(p - bytes.data);
 }
@@ -177,7 +177,7 @@ static bool scan_number(struct nb_scan *scan)
 
 static bool scan_word(struct nb_scan *scan)
 {
-    /* The last three are Python's: it writes and reads them. */
+    /* The last three are written and read by Python. */
     static const char *const words[] = {"true", "false",    "null",
                                         "NaN",  "Infinity", "-Infinity"};
     for (size_t i = 0; i < NG_COUNT(words); i++) {
@@ -220,7 +220,7 @@ static bool scan_deeper(struct nb_scan *scan, char end, bool *ret_end)
     return true;
 }
 
-/* Behind a member or an element: a comma, or the end. */
+/* Parses a comma or the end of the container. */
 static bool scan_next(struct nb_scan *scan, char end, bool *ret_end)
 {
     nb_scan_space(scan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_scan.c - the index of a notebook file, read once: is it a notebook, and where do its cells
- * lie. */
+/* nb_scan.c - builds the index of a notebook file: checks that it is a notebook and finds its
+ * cells. */
 #include "nb_scan.h"
 #include "core/base/array.h"
 #include "core/base/hash.h"
@@ -106,7 +106,7 @@ static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
     }
     char source = first_of(scan, cell->source);
     bool text = source == '"' || (source == '[' && lines_are_strings(scan, cell->source));
-    if (cell->type == NB_UNKNOWN && !text) { /* of a later format: it may have none */
+    if (cell->type == NB_UNKNOWN && !text) { /* a later nbformat: the cell may have no source */
         cell->source = (struct nb_span){0, 0};
         text = true;
     }
@@ -150,7 +150,7 @@ static bool scan_cell(struct nb_scan *scan, void *user)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- file ---- */
 
 static bool top_member(struct nb_scan *scan, struct nb_span name, void *user)
 {
@@ -236,8 +236,7 @@ static bool id_fits(struct ng_str id)
     return true;
 }
 
-/* An id is a handle where no other cell has it. Of doubled ones none is: which of the two is
- * meant would be a guess. */
+/* Only a unique id is a handle: with duplicates the intended cell would be a guess. */
 static bool find_unique_ids(struct nb_scan *scan)
 {
     struct nb *nb = scan->nb;
@@ -245,7 +244,7 @@ static bool find_unique_ids(struct nb_scan *scan)
     while (slots < nb->cell_count * 2) {
         slots *= 2;
     }
-    size_t *seen = calloc(slots, sizeof(*seen)); /* cell + 1 */
+    size_t *seen = calloc(slots, sizeof(*seen)); /* cell index + 1 */
     if (seen == NULL) {
         return nb_scan_fail(scan, NB_NO_MEMORY, 0, "there is no room for its cells");
     }
@@ -278,7 +277,8 @@ static bool find_unique_ids(struct nb_scan *scan)
 
 static bool scan_whole(struct nb_scan *scan)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors put it there, readers skip it */
+    static const char mark[] =
+        "\xef\xbb\xbf"; /* byte order mark: some editors write it, readers skip it */
     if (scan->bytes.len >= 3 && memcmp(scan->bytes.data, mark, 3) == 0) {
         scan->start = scan->at = 3;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_string.c - strings of JSON to text and back. */
+/* nb_string.c - decodes and encodes JSON strings. */
 #include "core/base/hex.h"
 #include "core/base/utf8.h"
 #include "nb.h"
@@ -22,7 +22,7 @@ static void add_character(struct nb_text *out, unsigned code)
     nb_add(out, bytes, utf8_encode(code, bytes));
 }
 
-/* The escape \uXXXX at `at` (of the backslash); returns where it ends. */
+/* Decodes the escape \uXXXX whose backslash is at `at`; returns its end. */
 static size_t decode_unicode(struct nb_text *out, const char *data, size_t at, size_t end)
 {
     unsigned code = hex4(data + at + 2);
@@ -89,7 +89,7 @@ bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span va
     return true;
 }
 
-/* ---- and back ---- */
+/* ---- encoding ---- */
 
 static void add_escape(struct nb_text *out, unsigned unit)
 {
@@ -131,7 +131,7 @@ static void encode_special(struct nb_text *out, char c)
 
 void nb_encode(struct nb_text *out, struct ng_str text, bool ascii)
 {
-    size_t plain = 0; /* where bytes begin that go as they are */
+    size_t plain = 0; /* start of bytes to be copied */
     nb_add(out, "\"", 1);
     for (size_t at = 0; at < text.len;) {
         unsigned char c = (unsigned char)text.data[at];
@@ -155,8 +155,8 @@ void nb_encode(struct nb_text *out, struct ng_str text, bool ascii)
     nb_add(out, "\"", 1);
 }
 
-/* The length of a line's end that stands at `at`; 0: none does. Those of Python's splitlines(),
- * by which nbformat splits: else Jupyter's next save would change the cell. */
+/* The length of the line ending at `at`; 0: none. The line endings of Python's splitlines(),
+ * which nbformat uses: otherwise Jupyter's next save would change the cell. */
 static size_t line_end(struct ng_str text, size_t at)
 {
     const unsigned char *bytes = (const unsigned char *)text.data + at;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_style.c - how a file is written, learned from it, and JSON written that way. */
+/* nb_style.c - detects the layout of a file and writes JSON in that layout. */
 #include "nb.h"
 
 #include <string.h>
 
-/* Files from nowhere: Jupyter's own form. */
+/* Default: Jupyter's own layout. */
 static const struct nb_style jupyter = {.indent = " ", .newline = "\n", .space_colon = true};
 
-/* The layout of the top object: what is between its bracket and its first member. */
+/* Takes the layout of the top object: the bytes between its bracket and its first member. */
 static void detect_layout(struct nb *nb)
 {
     struct nb_style *style = &nb->style;
@@ -46,8 +46,8 @@ static bool is_half(struct ng_str bytes, size_t at, char first, char last)
            (bytes.data[at + 3] | 0x20) <= last;
 }
 
-/* Is the escape at `at` one that only writers of pure ASCII make? \u00XX below 0x80 is how
- * everybody writes control characters, and half a surrogate pair has no other form. */
+/* Is the escape at `at` written by ASCII-only writers alone? All writers escape control
+ * characters as \u00XX, and a lone surrogate has no other form. */
 static bool is_ascii_only_escape(struct ng_str bytes, size_t at)
 {
     if (at + 5 >= bytes.len || bytes.data[at + 1] != 'u') {
@@ -62,7 +62,7 @@ static bool is_ascii_only_escape(struct ng_str bytes, size_t at)
     return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
 }
 
-/* But for a byte order mark, which stands for itself. */
+/* A byte order mark (before `start`) does not count. */
 static bool has_beyond_ascii(struct ng_str bytes, size_t start)
 {
     static const uint64_t high = 0x8080808080808080u;
@@ -80,7 +80,7 @@ static bool has_beyond_ascii(struct ng_str bytes, size_t start)
     return at < bytes.len;
 }
 
-/* Is everything beyond ASCII escaped? Only where something is there to tell. */
+/* Are all non-ASCII characters escaped, with at least one of them present? */
 static bool detect_ascii(struct ng_str bytes, size_t start)
 {
     bool escaped = false;
@@ -101,7 +101,7 @@ void nb_detect_style(struct nb *nb)
 {
     size_t strings = 0;
     size_t arrays = 0;
-    size_t empty = 0; /* strings: where nothing else tells */
+    size_t empty = 0; /* strings, if nothing else decides */
     nb->style = jupyter;
     detect_layout(nb);
     nb->style.ascii = detect_ascii(nb->bytes, nb->top.at);

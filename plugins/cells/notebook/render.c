@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* render.c - outputs as text and images. */
+/* render.c - renders outputs as text and images. */
 #include "render.h"
 #include "core/base/base64.h"
 #include "core/base/utf8.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Characters of a line that can be written over: as of a terminal that is this wide. */
+/* Width of the emulated terminal: overwriting reaches back this many characters. */
 #define LINE_MAX_CHARACTERS ((size_t)1 << 20)
 
-/* ---- what a terminal would leave ---- */
+/* ---- terminal emulation ---- */
 
-/* Behind the escape sequence at `at` (of ESC). */
+/* The end of the escape sequence whose ESC is at `at`. */
 static size_t skip_escape(struct ng_str text, size_t at)
 {
     at++;
@@ -33,7 +33,8 @@ static size_t skip_escape(struct ng_str text, size_t at)
         }
         return at + 1;
     }
-    if (kind == ']' || kind == 'P' || kind == '_' || kind == '^') { /* up to BEL or ESC \ */
+    if (kind == ']' || kind == 'P' || kind == '_' ||
+        kind == '^') { /* OSC and the like: up to BEL or ESC \ */
         while (at < text.len && text.data[at] != '\a') {
             if (text.data[at] == '\x1b') {
                 if (at + 1 < text.len && text.data[at + 1] == '\\') {
@@ -63,9 +64,9 @@ static size_t character_length(struct ng_str text, size_t at)
     return end - at;
 }
 
-/* A line that is written over: where each of its characters stands in the text. */
+/* The characters of a line as spans of the text, while they can be overwritten. */
 struct terminal_line {
-    struct nb_text places; /* of struct nb_span */
+    struct nb_text places; /* array of struct nb_span */
     size_t count, cursor;
 };
 
@@ -96,8 +97,7 @@ static void write_line(struct nb_text *out, struct ng_str text,
     out->failed |= line->places.failed;
 }
 
-/* From `at` to the end of the line or of the text, which is returned: \r goes to its start, \b
- * one back. */
+/* Emulates the line at `at` and returns its end: \r moves to the start, \b one back. */
 static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
 {
     struct terminal_line line = {.count = 0};
@@ -113,7 +113,7 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
         } else if (c == '\b') {
             line.cursor -= line.cursor > 0;
         } else if ((unsigned char)c >= 0x20 || c == '\t') {
-            if (line.cursor == LINE_MAX_CHARACTERS) { /* the rest stands in a row of its own */
+            if (line.cursor == LINE_MAX_CHARACTERS) { /* wraps to the next row */
                 write_line(out, text, &line);
                 line.count = line.cursor = line.places.len = 0;
             }
@@ -126,7 +126,7 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
     return at;
 }
 
-/* What goes into the text as it stands: most of it. */
+/* The length of text without control sequences: most of it. */
 static size_t plain_length(struct ng_str text, size_t at)
 {
     size_t end = at;
@@ -143,7 +143,7 @@ void render_clean(struct nb_text *out, struct ng_str text)
         size_t len = plain_length(text, at);
         size_t end = at + len;
         while (end < text.len && end > at && text.data[end - 1] != '\n') {
-            end--; /* the line with the first other character, from its start */
+            end--; /* restart at the beginning of the affected line */
         }
         nb_add(out, text.data + at, end - at);
         if (end < text.len) {
@@ -196,7 +196,7 @@ void render_fence(struct nb_text *out, struct ng_str text)
 
 static void add_piece(struct rendered *rendered, struct ng_str text)
 {
-    /* One blank line between two outputs, none at the end. */
+    /* Exactly one blank line between outputs. */
     while (text.len > 0 && text.data[text.len - 1] == '\n') {
         text.len--;
     }
@@ -241,7 +241,7 @@ static void render_error(struct rendered *rendered, struct ng_str json, struct n
     nb_add_if(&text, named > 0, ": ");
     (void)nb_decode_lines(&text, json, nb_member(json, output, "evalue"));
     if (named > 0 && text.len == named + 2) {
-        text.len = named; /* it has no value */
+        text.len = named; /* there is no evalue */
     }
     struct nb_span traceback = nb_member(json, output, "traceback");
     struct nb_walk walk = nb_walk_into(json, traceback);
@@ -284,7 +284,7 @@ static bool render_image(struct rendered *rendered, struct ng_str json, struct n
     return false;
 }
 
-/* "<IPython.core.display.Markdown object>" says only that there is one. */
+/* A repr such as "<IPython.core.display.Markdown object>" carries no information. */
 static bool is_object_repr(struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
@@ -297,11 +297,11 @@ static bool is_object_repr(struct ng_str json, struct nb_span value)
     return nothing;
 }
 
-/* The best of the texts; JSON and what nobody knows as it stands. */
+/* Renders the best text representation; JSON and unknown types unchanged. */
 static void render_text(struct rendered *rendered, struct ng_str json, struct nb_span bundle,
                         bool html)
 {
-    /* The plain text of a drawing says only that there is one. */
+    /* The plain text of a drawing is only its repr. */
     enum { KINDS = 7 };
     static const char *const plain_first[KINDS] = {"image/svg+xml", "text/plain",
                                                    "text/markdown", "text/latex",

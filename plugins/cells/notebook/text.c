@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - a text that grows; running out of memory sticks, so that only its end asks. */
+/* text.c - growing text with a sticky out-of-memory flag, checked once at the end. */
 #include "core/base/minmax.h"
 #include "nb.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_answer.c - what is said of a run, also of one that is under way (getNotebookRun). */
+/* cells_answer.c - the answer of a run, finished or not (getNotebookRun). */
 #include "cells_run.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each cell's share of the answer is at least this. */
+/* Minimum share of each cell in the answer. */
 #define SHARE_LEAST 2048
-/* Of an error: its name and value in the first sentence. */
+/* Limits of an exception's name and value in the first sentence. */
 #define HEAD_NAME_MAX 200
 #define HEAD_VALUE_MAX 800
 
@@ -34,7 +34,7 @@ static size_t count_good(const struct run *run)
     return count;
 }
 
-/* The cell at which the run stopped; NULL: it did not. */
+/* The cell that stopped the run; NULL: none. */
 static const struct run_cell *failed_cell(const struct run *run)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
@@ -62,7 +62,7 @@ static void add_format(struct nb_text *out, const char *format, ...)
     nb_add_word(out, text);
 }
 
-/* ---- what a cell put out, apart from the cell: it may go on meanwhile ---- */
+/* ---- snapshots of cells, which may change after the lock is released ---- */
 
 struct cell_snapshot {
     const char *handle;
@@ -150,7 +150,7 @@ static void add_all_outputs(const struct cells_run *cells_run,
     }
 }
 
-/* Threads of the last cell of the run before went on. */
+/* Output of threads after the end of the previous run. */
 static void add_late_output(const struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run_cell *cell = cells_run->run->late;
@@ -167,9 +167,9 @@ static void add_late_output(const struct cells_run *cells_run, struct nb_text *o
     nb_text_done(&snapshots.page);
 }
 
-/* ---- how it went ---- */
+/* ---- outcome ---- */
 
-/* Without the full stop at its end: more is said behind it. */
+/* The length without a full stop at the end: more text follows. */
 static size_t without_stop(const char *text)
 {
     size_t len = strlen(text);
@@ -189,7 +189,7 @@ static void add_left(const struct run *run, size_t good, struct nb_text *out)
     nb_add_word(out, ".");
 }
 
-/* Without escape sequences, and no more than its beginning. */
+/* Appends the beginning of the text without escape sequences. */
 static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
 {
     struct nb_text clean = {0};
@@ -257,7 +257,7 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
     add_left(run, good, out);
 }
 
-/* What the caller would not expect of the kernel. */
+/* Notes about the kernel that the caller would not expect. */
 static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
@@ -290,7 +290,7 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
     }
 }
 
-/* What became of cells whose turn came late. */
+/* Notes about cells whose source changed before they were executed. */
 static void add_source_notes(const struct run *run, struct nb_text *out)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
@@ -377,7 +377,7 @@ static const char *state_word(enum cell_state state)
     return words[state];
 }
 
-/* A run that goes on: only what was copied is looked at, the lock is not held any more. */
+/* Describes a run in progress from its snapshots, without the lock. */
 static void describe(const struct cells_run *cells_run, size_t done, enum run_state state,
                      const struct cell_snapshot *snapshots, struct nb_text *out)
 {
@@ -408,7 +408,7 @@ static int reply_going_on(struct cells *self, struct ng_call *call, struct cells
     return cells_reply(call, &out);
 }
 
-/* What runNotebookCells would have answered. */
+/* Repeats the answer of runNotebookCells. */
 static int reply_over(struct ng_call *call, const struct cells_run *run)
 {
     struct ng_str text = nb_text_str(&run->text);

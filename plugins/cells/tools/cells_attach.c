@@ -9,7 +9,7 @@
 struct attach_request {
     struct ng_str real, path;
     bool makes_active;
-    bool active; /* as it turned out */
+    bool active; /* result: is it active? */
 };
 
 static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
@@ -76,7 +76,7 @@ struct detach_request {
     struct ng_str real, path;
 };
 
-/* What the caller calls so, by its name or as the same file. */
+/* Finds an attachment by the caller's path, else by the file's identity. */
 static struct cells_attached *attached_named(const struct cells_owner *owner,
                                              const struct detach_request *request)
 {
@@ -100,7 +100,7 @@ static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
     cells_attached_done(attached);
     owner->count--;
     memmove(attached, attached + 1, (owner->count - index) * sizeof(*attached));
-    /* None is active then, unless another one was. */
+    /* No other notebook becomes active. */
     if (owner->active == index) {
         owner->active = SIZE_MAX;
     } else if (owner->active != SIZE_MAX && owner->active > index) {
@@ -118,7 +118,7 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    /* The file may be gone, or out of reach by now: then only its name tells. */
+    /* The file may be gone or no longer accessible: then only its path identifies it. */
     rc = call->host->file_stat(call, request.path, &file);
     if (rc == NG_OK) {
         request.real = file.real;
@@ -133,11 +133,11 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
                                              request.path.data));
 }
 
-/* ---- selecting ---- */
+/* ---- selection ---- */
 
 struct select_request {
     struct ng_str real, path;
-    char **selected; /* handles; NULL at the end */
+    char **selected; /* handles; NULL-terminated */
     char *editing;   /* or NULL */
 };
 
@@ -172,7 +172,7 @@ static int select_cells(struct ng_call *call, struct cells_owner *owner, void *u
     return cells_check_memory(call, good);
 }
 
-/* The handles as the file has them now, so that index:N of a cell with an id becomes that. */
+/* The handles of the chosen cells: index:N of a cell with an id becomes the id. */
 static int selected_handles(struct ng_call *call, const struct nb *nb, char ***ret)
 {
     size_t *chosen = NULL;
@@ -195,7 +195,7 @@ static int selected_handles(struct ng_call *call, const struct nb *nb, char ***r
     return cells_check_memory(call, list != NULL);
 }
 
-/* What the call asks for, in the handles of the file. */
+/* The arguments of the call as handles. */
 static int read_selection(struct ng_call *call, const struct nb *nb, struct select_request *ret)
 {
     char handle[CELLS_HANDLE_MAX];

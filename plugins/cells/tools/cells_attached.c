@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached.c - which notebooks an agent has attached, which one is active, and which
- * cells are selected: what is known of it in memory, to be asked without waiting. */
+/* cells_attached.c - cache of the notebooks that agents have attached, with the active one and
+ * the selected cells: can be read without blocking. */
 #include "cells_attached.h"
 #include "core/base/array.h"
 #include "core/base/clock.h"
@@ -66,7 +66,7 @@ struct cells_owner *cells_owner_new(struct ng_str key)
     return owner;
 }
 
-/* With the lock held: where the owner is, or the end of its list. */
+/* With the lock held: the link to the owner, or the end of its list. */
 static struct cells_owner **owner_place(struct cells_attachments *all, struct ng_str key)
 {
     struct cells_owner **at = &all->owners[hash_fnv(HASH_FNV_BASIS, key) % CELLS_OWNER_LISTS];
@@ -112,7 +112,7 @@ struct ng_str cells_owner_key(struct ng_call *call)
                               (int)caller->agent.len, caller->agent.data);
 }
 
-/* ---- what is known ---- */
+/* ---- cache ---- */
 
 static bool same_active(const struct cells_owner *one, const struct cells_owner *other)
 {
@@ -123,7 +123,7 @@ static bool same_active(const struct cells_owner *one, const struct cells_owner 
 
 bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fresh)
 {
-    struct cells_owner *old = fresh; /* what is to be freed */
+    struct cells_owner *old = fresh; /* to be freed */
     bool listed_otherwise = false;
     (void)pthread_mutex_lock(&all->lock);
     struct cells_owner **at = owner_place(all, ng_str_of(fresh->key));
@@ -172,7 +172,7 @@ void cells_attachments_close(struct cells_attachments *all)
     free(all);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct ng_str cells_active(struct cells *self, struct ng_call *call)
 {
@@ -208,9 +208,9 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
     return selection;
 }
 
-/* ---- lists ---- */
+/* ---- tool lists ---- */
 
-/* Notes that the owner's document is to be looked at, if that was not done just now. */
+/* Schedules a poll of the owner's document, unless there was one recently. */
 static bool request_poll(struct cells_attachments *all, struct ng_str key)
 {
     int64_t now = clock_uptime_ms();
@@ -242,9 +242,8 @@ char *cells_attachments_next_poll(struct cells_attachments *all)
     return key;
 }
 
-/* Lists are made where nothing may wait: of what is known. Where other gateways work on the
- * same documents that may be old, so it is looked at behind the list's back, and told if it
- * was. */
+/* Tool lists must not block, so they use the cache. If other gateways share the documents it
+ * may be stale: poll in the background, and notify clients if the list has changed. */
 bool cells_listed_attached(void *user, struct ng_call *call)
 {
     struct cells *self = user;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached_store.c - what an agent has attached, as a document: read, changed by
- * functions from the present one to the next, so that of two gateways neither overwrites the
- * other. */
+/* cells_attached_store.c - attachments as documents, one per owner, changed in transactions so
+ * that gateways do not overwrite each other. */
 #include "cells_attached.h"
 #include "core/base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The documents' own space: their ids name agent and space. */
+/* Space of all documents: their ids contain agent and space. */
 #define ATTACHED_SPACE "shared"
 #define ATTACHED_PAGE 1000
 
@@ -103,7 +102,7 @@ static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
     return true;
 }
 
-/* NULL: it could not be read, and *ret_rc says why. Of a document that is not there: empty. */
+/* NULL: *ret_rc has the reason. An absent document gives an owner without attachments. */
 static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *doc,
                                     struct ng_str key, int *ret_rc)
 {
@@ -167,7 +166,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
         }
         query.offset += ATTACHED_PAGE;
     } while (rc == NG_OK && query.offset < total);
-    /* A gateway starts while its database is away: what is missing is read when it is used. */
+    /* The database may be down when the gateway starts: documents are then read on demand. */
     if (rc != NG_OK && rc != NG_EUNAVAILABLE) {
         cells_attachments_close(all);
         return rc;
@@ -176,7 +175,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     return NG_OK;
 }
 
-/* Reads what `key` has by now. */
+/* Reads the document of `key`. */
 static int refresh(struct cells *self, struct ng_call *call, struct ng_str key)
 {
     const struct ng_doc *doc = NULL;
@@ -208,7 +207,7 @@ int cells_attachments_refresh(struct cells *self, struct ng_call *call)
 void cells_refresh_selection(struct cells *self, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {
-        (void)cells_attachments_refresh(self, call); /* else what was known last is told */
+        (void)cells_attachments_refresh(self, call); /* on failure the cached state is shown */
     }
 }
 

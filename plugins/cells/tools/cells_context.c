@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_context.c - the notebook as context: for getNotebookContext as an object, for the two
- * prompts as instructions and that object, so that no cell's text can pass for instructions. */
+/* cells_context.c - the notebook as context for a model: an object for getNotebookContext, and
+ * instructions plus that object for the prompts, so that text of cells cannot pass for
+ * instructions. */
 #include "cells.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
@@ -14,7 +15,7 @@ struct context_cell {
     struct nb_text source;
     size_t characters;
     int selection;
-    bool included; /* among the cells that are told */
+    bool included; /* part of the context */
     bool cut;
 };
 
@@ -23,7 +24,7 @@ struct context {
     struct ng_call *call;
     struct notebook_file notebook;
     struct context_cell *cells;
-    bool has_all; /* cells besides the selected ones are told */
+    bool has_all; /* not only the selected cells are included */
     bool failed;  /* out of memory */
 };
 
@@ -36,7 +37,8 @@ static void context_done(struct context *context)
     cells_close(&context->notebook);
 }
 
-/* All cells of a small notebook; of a large one those around the last that is selected. */
+/* Includes all cells of a small notebook, or those around the last selected cell of a large
+ * one. */
 static bool choose_cells(struct context *context)
 {
     size_t count = context->notebook.nb.cell_count;
@@ -77,7 +79,7 @@ static size_t total_cost(const struct context *context)
     return total;
 }
 
-/* Over the budget: first cells that are not selected are cut, then left out from the end. */
+/* Over the budget: truncates unselected cells, then drops them from the end. */
 static void keep_budget(struct context *context)
 {
     size_t count = context->notebook.nb.cell_count;
@@ -285,7 +287,7 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- prompts ---- */
 
-/* Of a caller that may run code and of one that may not. */
+/* For callers with and without the right to run code. */
 static const char agent_begin[] =
     "You work in a Jupyter notebook that people may have open at the same time.\n"
     "- Read with getNotebookCells and getCellOutputs; change with addNotebookCell, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_edit.c - tools that change cells: each finds its cells in what the file is when it is
- * saved, so that another program's save in between loses nothing. */
+/* cells_edit.c - tools that change cells. Each finds its cells in the file as it is when it is
+ * saved, so that concurrent saves of other programs are kept. */
 #include "cells.h"
 #include "core/base/random.h"
 #include "core/base/str.h"
@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Jupyter's own ids are as long. */
+/* Same length as Jupyter's ids. */
 #define NEW_ID_BYTES 4
 
 struct edit_call;
 typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                     struct nb_edit *edit);
 
-/* Of one call; in its memory. */
+/* State of one call, in its memory. */
 struct edit_call {
     struct cells *self;
     edit_fn *fn;
-    unsigned reads; /* of a file that looks half written */
+    unsigned reads; /* reads of a file that looks half written */
 };
 
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
@@ -41,7 +41,7 @@ int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes
         return cells_no_memory(call);
     }
     if (edit->count == 0) {
-        return NG_OK; /* it is as it should be: nothing is written */
+        return NG_OK; /* no change: nothing is written */
     }
     pieces[count++] = (struct ng_str){bytes.data + at, bytes.len - at};
     return call->host->draft_text(next, pieces, count);
@@ -58,7 +58,8 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
         return rc;
     }
     rc = edit_call->fn(edit_call, call, &nb, &edit);
-    nb_done(&nb); /* no index beside the old and the new file: of small cells it is large */
+    nb_done(
+        &nb); /* the index of many small cells is large: free it before the new file is made */
     if (rc == NG_OK) {
         rc = cells_draft(call, next, present->data, &edit);
     }
@@ -213,7 +214,7 @@ int cells_update_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- deleting, moving, clearing ---- */
 
-/* "a (index 0), b (index 2)": those that are marked. */
+/* Appends "a (index 0), b (index 2)" for the marked cells. */
 static void add_handles(struct nb_text *out, const struct nb *nb, const bool *marked)
 {
     bool first = true;
@@ -231,7 +232,7 @@ static void add_handles(struct nb_text *out, const struct nb *nb, const bool *ma
     }
 }
 
-/* What `cellIds` names, as marks in call memory; each cell counts once. */
+/* The cells in `cellIds` as marks in call memory; duplicates count once. */
 static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
                         size_t *ret_count)
 {
@@ -389,7 +390,7 @@ static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
     nb_add_word(out, "}");
 }
 
-/* The kernel that is asked for, else python3 where it is installed, else none. */
+/* The requested kernel, else python3 if installed, else none. */
 static int pick_kernel(struct ng_call *call, struct nb_text *out)
 {
     struct kernelspecs specs;

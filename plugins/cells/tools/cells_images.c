@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_images.c - the images of an answer, as far as limits.result lets them: a line stands
- * for each of the others, and the text is told in any case. */
+/* cells_images.c - images of an answer within limits.result; omitted ones are listed in the
+ * text, which is always sent. */
 #include "cells.h"
 
 #include <stdio.h>
 
-/* A line about an image that is left out has at most this, handle and all. */
+/* Maximum length of a line about an omitted image. */
 #define IMAGES_LINE_MAX (CELLS_HANDLE_MAX + 200)
-/* What else the answer may hold beside its text. */
+/* Reserve for parts of the answer beside its text. */
 #define IMAGES_ROOM_LEAST 1024
 
 size_t cells_text_max(const struct cells *self)
@@ -51,7 +51,7 @@ int cells_images_add(struct cells_images *images, const struct rendered *rendere
     for (size_t i = 0; i < rendered->image_count; i++) {
         const struct rendered_image *image = &rendered->images[i];
         struct ng_str bytes = buf_str(&image->bytes);
-        /* Room for what is told of those that follow stays. */
+        /* Keep room for the lines about further images. */
         if (images->room >= IMAGES_LINE_MAX && bytes.len <= images->room - IMAGES_LINE_MAX) {
             images->room -= bytes.len;
             int rc = images->call->host->reply_media(images->call, "image", image->mime, bytes);

@@ -28,7 +28,7 @@ static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
     }
 }
 
-/* May the caller see this notebook's file? Then it may know of its kernel. */
+/* A caller that may read the file may know about its kernel. */
 static bool may_see(struct ng_call *call, const char *notebook)
 {
     struct ng_file file = {.size = sizeof(file)};
@@ -64,9 +64,9 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     return cells_reply(call, &out);
 }
 
-/* ---- interrupt and restart: the call waits until it is so ---- */
+/* ---- interrupt and restart: the call waits for completion ---- */
 
-/* Memory of the call. */
+/* In call memory. */
 struct control_request {
     struct ng_call *call;
     struct ng_deferred *deferred;

@@ -34,7 +34,8 @@ static void add_cell(struct cells *self, struct ng_call *call,
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
     nb_add_done(out, &source);
-    nb_add_word(out, "\n"); /* its own: one at the end of the source shows as an empty line */
+    nb_add_word(out,
+                "\n"); /* so that a newline at the end of the source shows as an empty line */
     nb_add_done(out, &fence);
 }
 
@@ -88,7 +89,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- outputs ---- */
 
-/* The text from character `offset` on; the whole one is not much larger than what is shown. */
+/* Appends the text from character `offset` on. */
 static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str text,
                     int64_t offset, size_t max)
 {
@@ -112,7 +113,7 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
     return NG_OK;
 }
 
-/* unsaved: a run is at work, so that these are the outputs of an earlier one. */
+/* unsaved: a run is in progress, so these outputs are of an earlier one. */
 static int reply_outputs(struct cells *self, struct ng_call *call,
                          const struct rendered *rendered, const char *handle, bool unsaved)
 {
@@ -142,7 +143,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
     }
     nb_add_if(&out, unsaved, "\n\n" READ_EARLIER READ_UNSAVED);
     cells_images_begin(&images, self, call, &out);
-    if (offset == 0) { /* reading on is about the text */
+    if (offset == 0) { /* further pages contain text only */
         rc = cells_images_add(&images, rendered, handle);
     }
     cells_images_end(&images);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_run.c - runNotebookCells: from the cells that are asked for to a run, and from its end
- * to the file and the answer (cells_answer.c says it). */
+/* cells_run.c - runNotebookCells: creates a run from the requested cells, starts it, and
+ * completes the call at its end. */
 #include "cells_run.h"
 #include "core/base/str.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TIMEOUT_DEFAULT_S 120
-/* Of the kernels that are installed, in a sentence. */
+/* Kernels listed in an error message. */
 #define KERNELS_LISTED 20
 
 static char *keep(struct ng_str text)
@@ -20,7 +20,7 @@ static char *keep(struct ng_str text)
     return strndup(text.data, text.len);
 }
 
-/* ---- which cells ---- */
+/* ---- cells ---- */
 
 /* Does the cell carry this tag? */
 static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char *tag)
@@ -36,7 +36,7 @@ static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char 
     return false;
 }
 
-/* The code cells among those, in the order of the notebook, each once. */
+/* Takes the requested code cells in the order of the notebook, each once. */
 static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
                        struct cells_run *cells_run)
 {
@@ -68,7 +68,7 @@ static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
     return good;
 }
 
-/* ---- which kernel ---- */
+/* ---- kernel ---- */
 
 static void decode_word(struct ng_str bytes, struct nb_span value, struct nb_text *out)
 {
@@ -105,7 +105,7 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
         if (found == NULL) {
             found = kernelspecs_of(specs, nb_text_str(&language));
         }
-        bool other = language.len > 0 && found == NULL; /* no kernel speaks its language */
+        bool other = language.len > 0 && found == NULL; /* no kernel for its language */
         if (found == NULL && !other) {
             found = kernelspecs_named(specs, ng_str_of("python3"));
         }
@@ -118,7 +118,7 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
     return found;
 }
 
-/* "a, b": what is installed. */
+/* Appends the names of the installed kernels. */
 static void add_names(struct nb_text *out, const struct kernelspecs *specs)
 {
     nb_add_if(out, specs->count == 0, "none is installed");
@@ -173,9 +173,9 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
     return rc;
 }
 
-/* ---- making a run ---- */
+/* ---- creation ---- */
 
-/* The folder of a path: where its kernel is started. */
+/* The folder of a path: the working directory of the kernel. */
 static struct ng_str folder_of(struct ng_str path)
 {
     while (path.len > 1 && path.data[path.len - 1] != '/') {
@@ -295,9 +295,9 @@ out:
     return NG_OK;
 }
 
-/* ---- the run and its call ---- */
+/* ---- execution ---- */
 
-/* In the background there is no client that could leave: only the gateway's end is told. */
+/* For background runs only the shutdown of the gateway cancels: they have no client. */
 static bool run_cancelled(void *user)
 {
     const struct cells_run *run = user;
@@ -314,7 +314,7 @@ static void run_progress(void *user, double done, size_t total, const char *text
     run->call->host->progress(run->call, done, (double)total, message);
 }
 
-/* On the kernels' thread: the rest is a worker's. */
+/* Called by the kernel thread: continues on a worker. */
 static void run_done(struct run *inner, void *user)
 {
     struct cells_run *run = user;
@@ -333,14 +333,14 @@ int cells_run_over(struct ng_call *call, struct cells_run *run)
     return cells_run_save(call, run);
 }
 
-/* The last that is heard of the call: what it lent is free. */
+/* Completion of the call: its memory is released. */
 static void run_ended(void *user, int rc, struct ng_str message)
 {
     struct cells_run *run = user;
     cells_runs_over(run->self->runs, run, rc, message);
 }
 
-/* The call waits from here on without a thread. */
+/* The call waits without occupying a thread. */
 static int run_begin(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_runs.c - the table of runs, and what is remembered of cells. */
+/* cells_runs.c - the table of background runs, and the last execution of each cell. */
 #include "cells_runs.h"
 #include "core/base/array.h"
 #include "core/base/hash.h"
@@ -16,9 +16,9 @@ struct last_run {
 
 struct cells_runs {
     pthread_mutex_t lock;
-    struct cells_run *first; /* the newest */
+    struct cells_run *first; /* newest first */
     size_t count;
-    struct last_run *lasts; /* a ring */
+    struct last_run *lasts; /* ring buffer */
     size_t last_count, last_cap, last_at;
 };
 
@@ -82,8 +82,8 @@ static size_t bytes_of(const struct cells_run *run)
     return bytes;
 }
 
-/* The oldest that is over and that nobody looks at, but never the newest. False: there is none.
- * With the lock held. */
+/* Frees the oldest ended run without readers, except the newest run. False: there is none. With
+ * the lock held. */
 static bool forget_oldest(struct cells_runs *runs)
 {
     struct cells_run **found = NULL;
@@ -134,7 +134,7 @@ void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
         return;
     }
     cells_runs_lock(runs);
-    if (rc != NG_OK && rc != run->code) { /* saving failed, or it never began */
+    if (rc != NG_OK && rc != run->code) { /* saving failed, or the run did not begin */
         run->code = rc;
         run->text.len = 0;
         nb_add_str(&run->text, message);
@@ -168,7 +168,7 @@ struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id, stru
     return found;
 }
 
-/* ---- how cells ended ---- */
+/* ---- last executions ---- */
 
 static uint64_t hash_of(struct ng_str notebook, const char *handle)
 {

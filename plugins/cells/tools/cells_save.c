@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_save.c - the outputs of a run go into the file, as it is by then, and the call ends. */
+/* cells_save.c - saves the outputs of a run in the present file, then completes the call. */
 #include "cells_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose outputs are to be kept: it was begun. */
+/* Was the cell executed, so that its outputs are to be saved? */
 static bool has_run(const struct run_cell *cell)
 {
     return cell->started_ms != 0 && cell->state != CELL_NOT_RUN;
@@ -29,7 +29,7 @@ static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run
         add_note(note, "there is no longer a code cell ", cell->handle);
         return;
     }
-    /* What the source that is there now would put out nobody knows. */
+    /* These outputs do not belong to the new source. */
     if (!cells_has_source(nb, index, source)) {
         add_note(note, "the source is no longer the one that was run in cell ", cell->handle);
         return;
@@ -56,7 +56,7 @@ static void put_patch(struct nb_edit *edit, const struct nb *nb, const struct ru
     nb_text_done(&bundle);
 }
 
-/* Were all outputs of this cell made anew? */
+/* Did this run replace all outputs of the cell? */
 static bool is_of_run(const struct run *run, const char *handle)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
@@ -67,8 +67,8 @@ static bool is_of_run(const struct run *run, const char *handle)
     return false;
 }
 
-/* What the last cell of the run before put out after that: behind its outputs, if they are
- * still those of that run. True: all its outputs were made anew. */
+/* Appends late output of the previous run's last cell if the file still has the outputs of that
+ * run. True: all its outputs were replaced. */
 static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
 {
     struct nb_text json = {0};
@@ -96,7 +96,8 @@ static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run
     return cell->outputs.cleared;
 }
 
-/* What there is to write into this file. Without one, `note` says why. */
+/* Writes all outputs to the draft; `note` gets the reason for those that could not be
+ * written. */
 static int put_outputs(struct ng_call *call, const struct ng_file *present,
                        struct ng_draft *next, struct cells_run *cells_run, struct nb_text *note)
 {
@@ -135,7 +136,7 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
     return rc;
 }
 
-/* The answer, in the call and for who asks later. */
+/* Completes the call, and keeps the answer for getNotebookRun. */
 static int answer(struct ng_call *call, struct cells_run *run, const struct nb_text *note)
 {
     struct nb_text text = {0};
@@ -155,11 +156,11 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     nb_text_done(&said);
     int rc = cells_check_memory(call, !text.failed);
     if (rc == NG_OK && run->background) {
-        /* Who asks later is told: nobody reads the answer of this call. */
+        /* getNotebookRun returns the answer: the call has no reader. */
     } else if (rc == NG_OK && code == NG_OK) {
         rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
-        /* The outputs are saved all the same: only the call fails. */
+        /* Only the call fails: the outputs are saved. */
         rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
     }
     nb_text_done(&text);
@@ -211,7 +212,7 @@ static const char *why_unsaved(int code)
     return "the file could not be changed";
 }
 
-/* Nothing was written: the outputs are in the answer all the same. */
+/* Nothing was saved: the answer contains the outputs. */
 static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int code)
 {
     struct nb_text text = {0};
@@ -233,7 +234,7 @@ int cells_run_save(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
     struct nb_text none = {0};
-    call->host->mask_cancel(call); /* what was put out is kept, though nobody may wait for it */
+    call->host->mask_cancel(call); /* outputs are saved even if the client has left */
     cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_file.c - the notebook a call is about, and the handles of its cells. */
+/* notebook_file.c - the notebook of a call, and the handles of its cells. */
 #include "cells.h"
 #include "core/base/str.h"
 
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Another program may be in the middle of writing: a file that is cut short is read again. */
+/* Another program may be writing: read a truncated file again. */
 #define READS_MAX 5
-/* Cells with the same id that an error names. */
+/* Cells with the same id that an error lists. */
 #define DUPLICATES_LISTED 10
 #define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
 
@@ -50,7 +50,7 @@ int cells_reply(struct ng_call *call, struct nb_text *text)
     return rc;
 }
 
-/* A relative path is meant from the first root the caller may use. */
+/* Relative paths start at the first root of the caller. */
 static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
 {
     const struct ng_str *roots = NULL;
@@ -61,7 +61,7 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     if (path.len == 0) {
         return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
     }
-    if (memchr(path.data, '\0', path.len) != NULL) { /* what follows it would be lost below */
+    if (memchr(path.data, '\0', path.len) != NULL) { /* the formatted path would end there */
         return ng_fail(call, NG_EINVAL,
                        "`notebook` holds a NUL character; give the path of an .ipynb file");
     }
@@ -121,7 +121,7 @@ static int fail_malformed(struct ng_call *call, const struct ng_file *file,
     return rc;
 }
 
-/* Cut within a character it is no UTF-8. */
+/* Truncation inside a character gives invalid UTF-8. */
 static bool looks_half_written(enum nb_fault fault)
 {
     return fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8;
@@ -185,7 +185,7 @@ void cells_close(struct notebook_file *notebook)
     nb_done(&notebook->nb);
 }
 
-/* The id of a cell, which is a plain string, without its quotes. */
+/* The id of a cell, a plain string, without its quotes. */
 static struct ng_str bare_id(const struct nb *nb, const struct nb_cell *cell)
 {
     return str_make(nb->bytes.data + cell->id.at + 1, cell->id.len - 2);
@@ -239,7 +239,7 @@ static bool is_duplicate(const struct nb *nb, struct ng_str name)
     return false;
 }
 
-/* "index:1, index:4": those with this id; returns how many there are. */
+/* Appends "index:1, index:4" for the cells with this id; returns their number. */
 static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng_str name)
 {
     size_t count = 0;
@@ -255,7 +255,7 @@ static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng
     return count;
 }
 
-/* Says so where a name is the id of several cells. */
+/* Fails the call if several cells have this id. */
 static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_str name)
 {
     struct nb_text list = {0};
@@ -271,7 +271,7 @@ static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_
     return count > 0;
 }
 
-/* The words of the seed's tools. */
+/* The messages of the tools that this plugin reimplements. */
 static const char *unknown_words(struct ng_str tool)
 {
     static const char *const words[][2] = {
@@ -302,11 +302,11 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     return rc;
 }
 
-/* Those that name no cell, or several. */
+/* Ids that no cell, or several cells have. */
 struct unknown_names {
-    struct nb_text text;              /* "a, b" of those that name none */
-    size_t count;                     /* of them: an empty one adds no length */
-    const struct ng_value *duplicate; /* the first */
+    struct nb_text text;              /* "a, b": unknown ids */
+    size_t count;                     /* their number: an empty id has no length */
+    const struct ng_value *duplicate; /* the first id of several cells */
 };
 
 static int fail_names(struct ng_call *call, const struct nb *nb,
