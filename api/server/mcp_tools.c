@@ -5,7 +5,6 @@
 
 #include "api/base/content.h"
 #include "api/definitions/tool_formats.h"
-#include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "mcp_client_request.h"
 
@@ -131,7 +130,7 @@ void mcp_join_hint(struct buf *both, const struct result *result, const char *be
 /* The members of a result, and those of its _meta. */
 static void print_result(struct buf *out, struct buf *meta, const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     if (result->rc == NG_OK) {
         print_revision(meta, result);
         print_content(out, result);
@@ -170,7 +169,7 @@ void mcp_tools_print_result(struct buf *out, const struct call *call)
 static bool write_result(struct mcp_exchange *exchange, struct buf *out,
                          const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct buf meta;
     bool oom = false;
     buf_init(&meta, out->max);
@@ -208,7 +207,7 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
  * message has the hint too: clients show nothing else. */
 static void answer_refused(struct mcp_exchange *exchange, const struct call *call, int code)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct buf data;
     struct buf both;
     buf_init(&data, exchange->job->out->max);
@@ -226,7 +225,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
 
 void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     switch (result->rc) {
     case NG_OK:
         answer_result(exchange, call);
@@ -285,8 +284,8 @@ int mcp_tools_call(struct mcp_exchange *exchange)
         return NG_OK;
     }
     int rc = NG_OK;
-    if (mcp_tasks_take(exchange, name->text, arguments == NULL ? &no_arguments : arguments,
-                       &rc)) {
+    if (job->methods->tasks->take(exchange, name->text,
+                                  arguments == NULL ? &no_arguments : arguments, &rc)) {
         return rc;
     }
     return mcp_run(exchange, &run);

@@ -13,9 +13,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/cluster/cluster.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
@@ -25,7 +26,7 @@
 #include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "gateway_modules.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
@@ -124,7 +125,7 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
 static void lock_owner(int fd, char *owner, size_t size)
 {
     ssize_t len = pread(fd, owner, size - 1, 0);
-    owner[len > 0 ? len : 0] = '\0';
+    owner[i64_max(len, 0)] = '\0';
     owner[strcspn(owner, "\n")] = '\0';
 }
 
@@ -176,7 +177,7 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, st
 static int call_error(struct call *call, int rc, struct buf *error)
 {
     if (rc != NG_OK) {
-        struct ng_str text = call->work.message;
+        struct ng_str text = call->staged.message;
         buf_printf(error, "%.*s", text.data != NULL ? (int)text.len : 18,
                    text.data != NULL ? text.data : "it did not say why");
     }
@@ -255,15 +256,19 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
         return call_fail(call, NG_EUNAVAILABLE, "the root %s cannot be made: %s", roots[0].data,
                          errno_text(errno, reason, sizeof(reason)));
     }
-    return gateway->files == NULL
-               ? files_open(call, gateway->store, roots, count, &own, &gateway->files)
-               : files_set_roots(gateway->files, call, roots, count, &own);
+    if (gateway->files == NULL) {
+        return files_open(call, gateway->store, roots, count, &own, &gateway->files);
+    }
+    return files_set_roots(gateway->files, call, roots, count, &own);
 }
 
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL : gateway_set_files(gateway, call, gateway->config);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = gateway_set_files(gateway, call, gateway->config);
+    }
     if (call != NULL) {
         call_error(call, rc, error);
     }
@@ -315,9 +320,9 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
 static void upkeep_done(struct call *call, void *user)
 {
     struct gateway *gateway = user;
-    if (call->result.rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->result.message.len,
-                  call->result.message.data);
+    if (call->final.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->final.message.len,
+                  call->final.message.data);
     }
     atomic_store(&gateway->upkeep_runs, false);
     call_unref(call);
@@ -332,17 +337,26 @@ static int upkeep_step(struct ng_call *pub, void *user)
     disk_look(gateway->disk);
     disk_look_roots(gateway->disk, gateway->files);
     int rc = journal_pins_load(gateway->journal, call);
-    rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
+    if (rc == NG_OK) {
+        rc = store_maintain(gateway->store, call);
+    }
     int keep_rc = journal_keep_run(gateway->journal, call);
-    rc = rc != NG_OK ? rc : keep_rc;
+    if (rc == NG_OK) {
+        rc = keep_rc;
+    }
     int keys_rc = keys_upkeep(gateway->keys, call);
-    rc = rc != NG_OK ? rc : keys_rc;
+    if (rc == NG_OK) {
+        rc = keys_rc;
+    }
     void *tasks = atomic_load(&gateway->tasks.self);
     if (tasks == NULL) {
         return rc;
     }
     int tasks_rc = gateway->tasks.upkeep(tasks, call);
-    return rc != NG_OK ? rc : tasks_rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -419,11 +433,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
 {
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
-    gateway->idem = idem_new();
-    gateway->streams = places_new();
-    gateway->buffered = places_new();
+    gateway->idempotency = idempotency_new();
+    gateway->streams = quota_new();
+    gateway->buffered = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
-    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
+    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idempotency == NULL ||
         gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
@@ -457,8 +471,11 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
         crash_remember_in(gateway->data_dir);
         gateway->disk = disk_new(gateway->data_dir);
-        rc = gateway->disk == NULL ? NG_EINTERNAL
-                                   : watchdog_new(gateway->metrics, &gateway->watchdog);
+        if (gateway->disk == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = watchdog_new(gateway->metrics, &gateway->watchdog);
+        }
     }
     if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
@@ -466,7 +483,11 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
-        rc = gateway->timers == NULL ? NG_EINTERNAL : NG_OK;
+        if (gateway->timers == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     if (rc == NG_OK) {
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
@@ -581,9 +602,9 @@ void gateway_close(struct gateway *gateway)
         loader_close(gateway->modules[i - 1]);
     }
     free(gateway->modules);
-    idem_free(gateway->idem);
-    places_free(gateway->streams);
-    places_free(gateway->buffered);
+    idempotency_free(gateway->idempotency);
+    quota_free(gateway->streams);
+    quota_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_generation.c - how the journal lies in documents: collections, ids, generations, one
- * entry in and out. */
+/* journal_generation.c - layout of the journal in documents: collections, ids, generations, and
+ * reading and writing one entry. */
 #include "journal_documents.h"
 
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_entry.h"
 
@@ -46,7 +47,7 @@ int journal_declare(struct store *store, struct call *call)
 {
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_collections); i++) {
-        /* A second journal on one store finds them declared. */
+        /* A second journal on the same store finds them declared. */
         if (store_collection(store, ng_str_of(journal_collections[i].name)) == NULL) {
             rc = store_declare(store, call, &journal_collections[i]);
         }
@@ -62,19 +63,26 @@ struct ng_key journal_key(const char *collection, struct ng_str space, struct ng
 
 struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name)
 {
-    struct ng_str id = {NULL, 0};
-    struct ng_str prefix = arena_printf(&call->arena, "%llu/", (unsigned long long)generation);
-    char *whole = prefix.data == NULL ? NULL : arena_alloc(&call->arena, prefix.len + name.len);
-    if (whole == NULL) {
-        return id;
+    struct buf id;
+    buf_init(&id, SIZE_MAX / 2);
+    (void)buf_printf(&id, "%llu/", (unsigned long long)generation);
+    (void)buf_add_str(&id, name);
+    struct ng_str ret = {NULL, 0};
+    (void)journal_take_buf(&call->arena, &id, &ret);
+    return ret;
+}
+
+int journal_take_buf(struct arena *arena, struct buf *buf, struct ng_str *ret)
+{
+    int rc = buf->rc;
+    if (rc == NG_OK) {
+        *ret = arena_copy(arena, buf_str(buf));
     }
-    memcpy(whole, prefix.data, prefix.len);
-    if (name.len > 0) {
-        memcpy(whole + prefix.len, name.data, name.len);
+    if (rc == NG_OK && ret->data == NULL) {
+        rc = NG_EINTERNAL;
     }
-    id.data = whole;
-    id.len = prefix.len + name.len;
-    return id;
+    buf_done(buf);
+    return rc;
 }
 
 /* ---- steps ---- */
@@ -94,7 +102,7 @@ struct call *journal_step(struct call *call)
 int journal_step_end(struct call *call, struct call *step, int rc)
 {
     if (rc != NG_OK) {
-        struct ng_str text = step->work.message;
+        struct ng_str text = step->staged.message;
         call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
     }
     call_unref(step);
@@ -123,20 +131,22 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
                              (int)space.len, space.data, (int)doc->json.len, doc->json.data);
         }
         if (json_integer(json_get(doc->body, "last"), &last) != NG_OK) {
-            last = 0; /* a pointer of before there was one */
+            last = 0; /* written by a version without `last` */
         }
         ret->kept = json_get(doc->body, "kept");
     }
     ret->number = (uint64_t)number;
-    ret->last = last < number ? (uint64_t)number : (uint64_t)last;
+    ret->last = (uint64_t)i64_max(last, number);
     return NG_OK;
 }
 
 bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
                              uint64_t *ret)
 {
-    const struct ng_value *item =
-        generation->kept == NULL ? NULL : json_get_str(generation->kept, id);
+    const struct ng_value *item = NULL;
+    if (generation->kept != NULL) {
+        item = json_get_str(generation->kept, id);
+    }
     int64_t number = 0;
     if (item == NULL || json_integer(item, &number) != NG_OK) {
         return false;
@@ -155,19 +165,16 @@ static int journal_touch_nothing(struct ng_call *call, const struct ng_doc *pres
     return NG_OK;
 }
 
-int journal_generation_hold(struct call *call, struct ng_str space,
-                            const struct journal_generation *generation, struct ng_change *ret)
+void journal_generation_hold(struct ng_str space, const struct journal_generation *generation,
+                             struct ng_change *ret)
 {
-    (void)call;
-    struct ng_change change = {
-        .size = sizeof(change),
+    *ret = (struct ng_change){
+        .size = sizeof(*ret),
         .key = journal_key(JOURNAL_STATE, space, ng_str_of(JOURNAL_POINTER)),
         .fn = journal_touch_nothing,
         .has_expected = true,
         .expected_revision = generation->pointer_revision,
     };
-    *ret = change;
-    return NG_OK;
 }
 
 static int journal_write_pointer(struct ng_call *call, const struct ng_doc *present,
@@ -183,8 +190,11 @@ static void journal_pointer_json(struct ng_writer *writer,
                                  const struct journal_generation *generation,
                                  const struct journal_move *move)
 {
-    uint64_t last = generation->last > move->number ? generation->last : move->number;
-    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
+    uint64_t last = u64_max(generation->last, move->number);
+    const struct ng_value *item = NULL;
+    if (generation->kept != NULL) {
+        item = generation->kept->first;
+    }
     json_object(writer);
     json_name(writer, "generation");
     json_int(writer, (int64_t)move->number);
@@ -216,19 +226,18 @@ int journal_generation_change(struct call *call, struct ng_str space,
     buf_init(&buf, JOURNAL_ENTRY_MAX);
     json_writer_init(&writer, &buf);
     journal_pointer_json(&writer, generation, move);
-    int rc = buf.rc;
-    if (rc == NG_OK && json != NULL) {
-        *json = arena_copy(&call->arena, buf_str(&buf));
+    struct ng_str text = {NULL, 0};
+    int rc = journal_take_buf(&call->arena, &buf, &text);
+    if (rc == NG_ETOOLARGE) {
+        return call_fail(call, rc,
+                         "too many states of the journal are kept beside it; remove "
+                         "some with checkpoint_delete");
     }
-    buf_done(&buf);
-    if (rc != NG_OK || json == NULL || json->data == NULL) {
-        return rc == NG_ETOOLARGE
-                   ? call_fail(call, rc,
-                               "too many states of the journal are kept beside it; remove "
-                               "some with checkpoint_delete")
-                   : call_fail(call, NG_EINTERNAL, "out of memory");
+    if (rc != NG_OK || json == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    (void)journal_generation_hold(call, space, generation, ret);
+    *json = text;
+    journal_generation_hold(space, generation, ret);
     ret->fn = journal_write_pointer;
     ret->user = json;
     return NG_OK;
@@ -245,39 +254,38 @@ int journal_generation_move(struct journal_documents *journal, struct call *call
 
 /* ---- entries ---- */
 
-struct journal_putting {
+struct journal_entry_put {
     enum journal_place place;
     const struct ng_entry *entry;
     struct ng_str json;
 };
 
-/* Is what lies there as new as the entry, or newer? */
-static bool journal_is_there(const struct journal_putting *putting,
-                             const struct ng_doc *present)
+/* True if the stored entry is as new as this one, or newer. */
+static bool journal_is_stored(const struct journal_entry_put *put, const struct ng_doc *present)
 {
     if (present->revision == 0 || present->deleted) {
         return false;
     }
-    if (putting->place != JOURNAL_IN_REFERENCES) {
+    if (put->place != JOURNAL_IN_REFERENCES) {
         return true;
     }
     int64_t version = 0;
     int64_t seq = 0;
     (void)json_integer(json_get(present->body, "version"), &version);
     (void)json_integer(json_get(present->body, "seq"), &seq);
-    return !journal_entry_later(putting->entry, (uint64_t)version, (uint64_t)seq);
+    return !journal_entry_later(put->entry, (uint64_t)version, (uint64_t)seq);
 }
 
 static int journal_put_entry(struct ng_call *call, const struct ng_doc *present,
                              struct ng_draft *next, void *user)
 {
     (void)call;
-    const struct journal_putting *putting = user;
-    if (journal_is_there(putting, present)) {
+    const struct journal_entry_put *put = user;
+    if (journal_is_stored(put, present)) {
         return NG_OK;
     }
-    int rc = store_draft_json(next, putting->json);
-    return rc != NG_OK ? rc : store_draft_text(next, &putting->entry->content, 1);
+    int rc = store_draft_json(next, put->json);
+    return rc != NG_OK ? rc : store_draft_text(next, &put->entry->content, 1);
 }
 
 static int journal_entry_json(struct call *call, uint64_t generation, struct ng_str date,
@@ -296,56 +304,47 @@ static int journal_entry_json(struct call *call, uint64_t generation, struct ng_
     }
     journal_entry_write(&writer, entry);
     json_end(&writer);
-    int rc = buf.rc;
-    if (rc == NG_OK) {
-        *ret = arena_copy(&call->arena, buf_str(&buf));
-        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = journal_take_buf(&call->arena, &buf, ret);
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "the journal entry '%.*s' is too large",
+                         (int)entry->event_id.len, entry->event_id.data);
     }
-    buf_done(&buf);
-    return rc == NG_OK ? rc
-                       : call_fail(call, rc, "the journal entry '%.*s' is too large",
-                                   (int)entry->event_id.len, entry->event_id.data);
+    return NG_OK;
 }
 
-/* A document's id may hold '/', a collection's name may not: so this is unique. */
+/* Unique: the name of a collection contains no '/'. */
 static struct ng_str journal_reference_name(struct call *call, const struct ng_entry *entry)
 {
-    struct ng_str name = {NULL, 0};
-    size_t len = entry->collection.len + 1 + entry->id.len;
-    char *whole = arena_alloc(&call->arena, len);
-    if (whole == NULL) {
-        return name;
-    }
-    if (entry->collection.len > 0) {
-        memcpy(whole, entry->collection.data, entry->collection.len);
-    }
-    whole[entry->collection.len] = '/';
-    if (entry->id.len > 0) {
-        memcpy(whole + entry->collection.len + 1, entry->id.data, entry->id.len);
-    }
-    name.data = whole;
-    name.len = len;
-    return name;
+    struct buf name;
+    struct ng_str ret = {NULL, 0};
+    buf_init(&name, SIZE_MAX / 2);
+    (void)buf_add_str(&name, entry->collection);
+    (void)buf_add_char(&name, '/');
+    (void)buf_add_str(&name, entry->id);
+    (void)journal_take_buf(&call->arena, &name, &ret);
+    return ret;
 }
 
 int journal_put(struct call *call, enum journal_place place, uint64_t generation,
                 struct ng_str date, const struct ng_entry *entry, struct ng_change *ret)
 {
     static const char *const collections[] = {JOURNAL_DAYS, JOURNAL_REFERENCES, JOURNAL_MEMORY};
-    struct journal_putting *putting = arena_alloc(&call->arena, sizeof(*putting));
-    struct ng_str name =
-        place == JOURNAL_IN_REFERENCES ? journal_reference_name(call, entry) : entry->event_id;
+    struct journal_entry_put *put = arena_alloc(&call->arena, sizeof(*put));
+    struct ng_str name = entry->event_id;
+    if (place == JOURNAL_IN_REFERENCES) {
+        name = journal_reference_name(call, entry);
+    }
     struct ng_str id = journal_id(call, generation, name);
-    if (putting == NULL || name.data == NULL || id.data == NULL) {
+    if (put == NULL || name.data == NULL || id.data == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
     }
-    *putting = (struct journal_putting){.place = place, .entry = entry};
-    int rc = journal_entry_json(call, generation, date, entry, &putting->json);
+    *put = (struct journal_entry_put){.place = place, .entry = entry};
+    int rc = journal_entry_json(call, generation, date, entry, &put->json);
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(collections[place], entry->space, id),
         .fn = journal_put_entry,
-        .user = putting,
+        .user = put,
     };
     *ret = change;
     return rc;
@@ -364,7 +363,9 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
     const struct ng_value *body = NULL;
     struct json_error error;
     int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, &error);
-    rc = rc != NG_OK ? rc : journal_entry_read(arena, body, space, ret);
+    if (rc == NG_OK) {
+        rc = journal_entry_read(arena, body, space, ret);
+    }
     if (rc != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the journal entry '%.*s' is damaged",
                          (int)row->key.id.len, row->key.id.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_merge.c - restoring a journal without losing what came after a look at it: entries,
- * moved references and another summary are carried over. */
+/* journal_merge.c - three-way merge at a restore: entries, moved references and a changed
+ * summary that came after the base are carried over into the restored journal. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -9,12 +9,12 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 
-/* Largest journal that is put together: of two that are as large as they may be. */
+/* Largest merged journal: two journals of the largest size. */
 #define MERGE_MAX ((size_t)2 * 64 * 1024 * 1024)
-/* How long deliveries are remembered. */
+/* Age of entries that another gateway may still deliver. */
 #define MERGE_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
-/* Texts to look things up by, sorted. */
+/* Sorted names for lookups. */
 struct merge_names {
     struct ng_str *list;
     size_t count;
@@ -34,11 +34,13 @@ static bool merge_has(const struct merge_names *names, struct ng_str name)
 static struct ng_str merge_text(const struct ng_value *item, const char *member)
 {
     const struct ng_value *value = json_get(item, member);
-    bool good = value != NULL && value->type == NG_TYPE_STRING;
-    return good ? value->text : str_make(NULL, 0);
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
-/* What an entry is: of a reference (by_document) its document, else its event. */
+/* The identity of an entry: the document of a reference (by_document), else its event. */
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                 bool by_document)
 {
@@ -71,8 +73,8 @@ static int merge_names_of(struct call *call, struct arena *tree, const struct ng
     return NG_OK;
 }
 
-/* The three journals: what comes back, what was looked at, what is there now. Their trees are
- * far larger than what a call may use, and go when they are put together. */
+/* The restored journal, the base that the caller saw, and the present one. Their trees exceed
+ * the memory of a call, so they have an arena of their own. */
 struct merge {
     struct call *call;
     struct arena tree;
@@ -86,7 +88,8 @@ static const struct ng_value *merge_array(const struct ng_value *dump, const cha
     return array != NULL && array->type == NG_TYPE_ARRAY ? array : NULL;
 }
 
-/* Entries are named by their event: one that was seen is never another. */
+/* Restored entries, and present ones whose event is in neither the base nor the restored
+ * journal. */
 static int merge_entries(struct merge *merge, const char *part)
 {
     const struct ng_value *json = merge_array(merge->json, part);
@@ -98,7 +101,9 @@ static int merge_entries(struct merge *merge, const char *part)
         return call_fail(merge->call, NG_EINVAL, "the journal has no `%s`", part);
     }
     int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    rc = rc != NG_OK ? rc : merge_names_of(merge->call, &merge->tree, json, false, &back);
+    if (rc == NG_OK) {
+        rc = merge_names_of(merge->call, &merge->tree, json, false, &back);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -117,7 +122,8 @@ static int merge_entries(struct merge *merge, const char *part)
     return NG_OK;
 }
 
-/* A reference has moved on if its event is none that was looked at. */
+/* A present reference whose event is not in the base has moved: it replaces the restored one.
+ */
 static int merge_references(struct merge *merge)
 {
     const struct ng_value *json = merge_array(merge->json, "references");
@@ -131,8 +137,10 @@ static int merge_references(struct merge *merge)
     struct merge_names moved_names = {0};
     struct ng_value **link = &moved.first;
     int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    for (const struct ng_value *item = now->first; rc == NG_OK && item != NULL;
-         item = item->next) {
+    if (rc != NG_OK) {
+        return rc;
+    }
+    for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
         if (merge_has(&seen, merge_text(item, "event_id"))) {
             continue;
         }
@@ -146,8 +154,7 @@ static int merge_references(struct merge *merge)
         link = &copy->next;
         moved.count++;
     }
-    rc = rc != NG_OK ? rc
-                     : merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
+    rc = merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
@@ -165,8 +172,8 @@ static int merge_references(struct merge *merge)
     return NG_OK;
 }
 
-/* What was looked at and does not come back is not to be delivered again: another gateway may
- * have it in its hands. */
+/* Recent entries of the base that are not restored must not be delivered again: another gateway
+ * may be delivering them now. */
 static int merge_passed(struct merge *merge)
 {
     const struct ng_value *base = merge_array(merge->base, "days");
@@ -193,19 +200,19 @@ static int merge_passed(struct merge *merge)
 
 static bool merge_same(const struct ng_value *one, const struct ng_value *other)
 {
-    struct ng_str a = one == NULL ? str_make(NULL, 0) : one->text;
-    struct ng_str b = other == NULL ? str_make(NULL, 0) : other->text;
     bool a_is = one != NULL && one->type == NG_TYPE_STRING;
     bool b_is = other != NULL && other->type == NG_TYPE_STRING;
-    return a_is == b_is && (!a_is || str_equal(a, b));
+    return a_is == b_is && (!a_is || str_equal(one->text, other->text));
 }
 
 static void merge_summary(const struct merge *merge)
 {
     const struct ng_value *now = json_get(merge->now, "summary");
     const struct ng_value *back = json_get(merge->json, "summary");
-    const struct ng_value *chosen =
-        merge_same(now, json_get(merge->base, "summary")) ? back : now;
+    const struct ng_value *chosen = now;
+    if (merge_same(now, json_get(merge->base, "summary"))) {
+        chosen = back;
+    }
     json_name(merge->writer, "summary");
     if (chosen != NULL && chosen->type == NG_TYPE_STRING) {
         json_string(merge->writer, chosen->text);
@@ -226,19 +233,22 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
     if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);
     }
-    return rc == NG_OK ? rc
-                       : call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
+    if (rc != NG_OK) {
+        return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
+    }
+    return NG_OK;
 }
 
 static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
                      struct ng_str now)
 {
     int rc = merge_parse(merge->call, &merge->tree, json, &merge->json);
-    rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, base, &merge->base);
-    if (str_equal(now, base)) {
-        merge->now = merge->base;
-    } else {
-        rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, now, &merge->now);
+    if (rc == NG_OK) {
+        rc = merge_parse(merge->call, &merge->tree, base, &merge->base);
+    }
+    merge->now = merge->base;
+    if (rc == NG_OK && !str_equal(now, base)) {
+        rc = merge_parse(merge->call, &merge->tree, now, &merge->now);
     }
     if (rc != NG_OK) {
         return rc;
@@ -250,15 +260,21 @@ static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base
         json_copy(merge->writer, format);
     }
     rc = merge_entries(merge, "days");
-    rc = rc != NG_OK ? rc : merge_references(merge);
-    rc = rc != NG_OK ? rc : merge_entries(merge, "memories");
-    rc = rc != NG_OK ? rc : merge_passed(merge);
+    if (rc == NG_OK) {
+        rc = merge_references(merge);
+    }
+    if (rc == NG_OK) {
+        rc = merge_entries(merge, "memories");
+    }
+    if (rc == NG_OK) {
+        rc = merge_passed(merge);
+    }
     merge_summary(merge);
     json_end(merge->writer);
     return rc;
 }
 
-/* `json` with what is new in `now` since `base`, in one step. */
+/* Restores `json` merged with the changes from `base` to `now`, in one transaction. */
 static int merge_back(struct journal_front *front, struct call *call, struct ng_str space,
                       struct ng_str json, struct ng_str base, struct ng_str now)
 {
@@ -273,20 +289,22 @@ static int merge_back(struct journal_front *front, struct call *call, struct ng_
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", MERGE_MAX);
     }
-    rc = rc != NG_OK ? rc : front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
+    if (rc == NG_OK) {
+        rc = front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
+    }
     buf_done(&buf);
     return rc;
 }
 
-/* ---- what other gateways deliver meanwhile ---- */
+/* ---- concurrent deliveries of other gateways ---- */
 
 struct merge_feed {
     struct journal_front *front;
     struct call *call;
     struct ng_str space;
-    struct merge_names seen; /* at the look: what is not new */
+    struct merge_names seen; /* entries of the base: not new */
     struct ng_entry entries[NG_DELIVERY_MAX];
-    const struct ng_entry *list[NG_DELIVERY_MAX]; /* of them */
+    const struct ng_entry *list[NG_DELIVERY_MAX]; /* pointers to them */
     size_t count;
     uint32_t events;
     uint64_t last_seq;
@@ -305,7 +323,7 @@ static int merge_event(void *user, const struct ng_event *event)
         struct ng_entry *entry = &feed->entries[feed->count];
         feed->list[feed->count] = entry;
         feed->rc = journal_entry_of_event(&feed->call->arena, event, entry);
-        feed->count += feed->rc == NG_OK && !merge_has(&feed->seen, entry->event_id) ? 1 : 0;
+        feed->count += feed->rc == NG_OK && !merge_has(&feed->seen, entry->event_id);
     }
     return feed->rc != NG_OK;
 }
@@ -317,7 +335,9 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
     feed->last_seq = since;
     int rc = store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, merge_event,
                            feed);
-    rc = rc != NG_OK ? rc : feed->rc;
+    if (rc == NG_OK) {
+        rc = feed->rc;
+    }
     if (rc == NG_OK && feed->count > 0) {
         rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->list,
                                          feed->count);
@@ -325,26 +345,29 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
     return rc;
 }
 
-/* Once more what came since: another gateway may have delivered it between the look and the
- * step. What is there already is passed over. */
+/* Delivers the events since the cursor once more: another gateway may have delivered them to
+ * the replaced generation between the dump and the restore. Entries that exist are ignored. */
 static int merge_deliver_again(struct journal_front *front, struct call *call,
                                struct ng_str space, struct ng_str base, uint64_t since)
 {
-    const struct ng_value *looked = NULL;
+    const struct ng_value *dump = NULL;
+    const struct ng_value *days = NULL;
     struct merge_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
     struct arena tree;
+    if (feed == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    feed->front = front;
+    feed->call = call;
+    feed->space = space;
+    feed->last_seq = since;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = feed == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                          : merge_parse(call, &tree, base, &looked);
-    const struct ng_value *days = rc == NG_OK ? merge_array(looked, "days") : NULL;
+    int rc = merge_parse(call, &tree, base, &dump);
+    if (rc == NG_OK) {
+        days = merge_array(dump, "days");
+    }
     if (days != NULL) {
         rc = merge_names_of(call, &tree, days, false, &feed->seen);
-    }
-    if (rc == NG_OK) {
-        feed->front = front;
-        feed->call = call;
-        feed->space = space;
-        feed->last_seq = since;
     }
     while (rc == NG_OK) {
         rc = merge_feed_page(feed, feed->last_seq);
@@ -363,7 +386,9 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
     struct ng_str now = {NULL, 0};
     uint64_t since = 0;
     int rc = delivery_stored_cursor(front, call, &since);
-    rc = rc != NG_OK ? rc : front->inner->dump(front->db, pub, space, &now);
+    if (rc == NG_OK) {
+        rc = front->inner->dump(front->db, pub, space, &now);
+    }
     if (rc == NG_OK) {
         rc = merge_back(front, call, space, json, base, now);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_notebook - pages, code snippets and research notes that many agents share, with
  * versions, and the memory beside them. What it declares; each tool has its own file. */
-#include "agent_notebook.h"
-
 #include <stdlib.h>
 
-#include "checkpoint.h"
-#include "entry_opened.h"
-#include "memory.h"
-#include "memory_tools.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_tools.h"
+#include "entry/entry_tools.h"
+#include "entry/read_receipts.h"
+#include "memory/memory.h"
+#include "memory/memory_tools.h"
 
 #define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
 
@@ -23,14 +23,14 @@ static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf
     self->max_size = (uint64_t)host->conf_int(conf, "max_size");
     self->max_tags = (uint32_t)host->conf_int(conf, "max_tags");
     self->max_title = (uint32_t)host->conf_int(conf, "max_title");
-    int rc = entry_opened_start(call, &self->opened);
+    int rc = read_receipts_start(call, &self->receipts);
     if (rc != NG_OK) {
         free(self);
         return rc;
     }
     rc = checkpoint_start(call, conf, self);
     if (rc != NG_OK) {
-        entry_opened_stop(self->opened);
+        read_receipts_stop(self->receipts);
         free(self);
         return rc;
     }
@@ -43,7 +43,7 @@ static void agent_notebook_stop(void *self)
     struct agent_notebook *notebook = self;
     if (notebook != NULL) {
         checkpoint_stop(notebook->checkpoint);
-        entry_opened_stop(notebook->opened);
+        read_receipts_stop(notebook->receipts);
         free(notebook);
     }
 }
@@ -377,7 +377,7 @@ static const struct ng_collection agent_notebook_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
-        .name = ENTRY_OPENED_COLLECTION,
+        .name = READ_RECEIPTS_COLLECTION,
         .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
     },
@@ -390,6 +390,47 @@ static const struct ng_collection agent_notebook_collections[] = {
         .name = CHECKPOINT_RESTORES,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
+    },
+};
+
+static const struct ng_resources agent_notebook_resources[] = {
+    {
+        .kind = "pages",
+        .title = "Pages",
+        .summary = "The content of one page of the agents' notebook.",
+        .mime_type = "text/markdown",
+        .collection = "pages",
+        .list = entry_pages_list,
+        .read = entry_pages_read,
+        .complete = entry_pages_complete,
+    },
+    {
+        .kind = "code_snippets",
+        .title = "Code snippets",
+        .summary = "The code of one snippet of the agents' notebook.",
+        .mime_type = "text/plain",
+        .collection = "code_snippets",
+        .list = entry_code_list,
+        .read = entry_code_read,
+        .complete = entry_code_complete,
+    },
+    {
+        .kind = "research_notes",
+        .title = "Research notes",
+        .summary = "The content of one research note of the agents' notebook.",
+        .mime_type = "text/markdown",
+        .collection = "research_notes",
+        .list = entry_research_list,
+        .read = entry_research_read,
+        .complete = entry_research_complete,
+    },
+    {
+        .kind = "checkpoint",
+        .title = "Checkpoints",
+        .summary = "The memory as it was, and the versions that notebook entries had.",
+        .mime_type = "application/json",
+        .list = checkpoint_resource_list,
+        .read = checkpoint_resource_read,
     },
 };
 
@@ -407,8 +448,8 @@ static const struct ng_plugin agent_notebook_plugin = {
     .code_count = NG_COUNT(agent_notebook_codes),
     .collections = agent_notebook_collections,
     .collection_count = NG_COUNT(agent_notebook_collections),
-    .resources = entry_resources,
-    .resource_count = NG_COUNT(entry_resources),
+    .resources = agent_notebook_resources,
+    .resource_count = NG_COUNT(agent_notebook_resources),
     .prompts = agent_notebook_prompts,
     .prompt_count = NG_COUNT(agent_notebook_prompts),
     .health = checkpoint_health,

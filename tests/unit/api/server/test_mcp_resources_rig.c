@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/serve/mcp_methods.h"
 #include "core/base/str.h"
 #include "test_gateway.h"
 
@@ -42,7 +43,7 @@ static void *finish_later(void *user)
 
 static void *release_later(void *user)
 {
-    call_release(user);
+    call_complete(user);
     return NULL;
 }
 
@@ -61,7 +62,7 @@ static int pend(struct ng_call *call)
         return NG_PENDING;
     }
     (void)atomic_fetch_sub(&later, 1);
-    call_hold(call_of(call));
+    call_pend(call_of(call));
     (void)call_fail(call_of(call), NG_ENOTFOUND, "what it asks for is gone");
     struct ng_deferred *deferred = call->host->defer(call);
     start(finish_later, deferred, atomic_load(&later_ends) != NG_OK);
@@ -277,7 +278,7 @@ int set_up(void **state)
     assert_non_null(gateway);
     add_plugin(&open_plugin);
     add_plugin(&item_plugin);
-    assert_int_equal(mcp_http_new(gateway, &mcp), NG_OK);
+    assert_int_equal(mcp_http_new(gateway, mcp_methods_all(), &mcp), NG_OK);
     memset(&caller, 0, sizeof(caller));
     caller.agent = ng_str_of("tester");
     caller.role = NG_ROLE_READER;

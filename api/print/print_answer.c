@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* print_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
+ * answer. */
+#include "print_answer.h"
+#include "api/base/content.h"
+
+#include <string.h>
+
+#include "api/base/content.h"
+#include "core/base/str.h"
+#include "core/json/json.h"
+
+#define DONE "may have been done"
+#define ANSWER_MAX ((size_t)512 * 1024 * 1024)
+
+static void answer_end_line(struct ng_str text)
+{
+    if (text.len == 0 || text.data[text.len - 1] != '\n') {
+        (void)command_put(stdout, ng_str_of("\n"));
+    }
+}
+
+static struct ng_str answer_text(const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value = json_get(object, name);
+    return value != NULL && value->type == NG_TYPE_STRING ? value->text : ng_str_of("");
+}
+
+/* A part that is not text: one line that says what it is. */
+static void answer_part(const struct ng_value *part)
+{
+    struct ng_str type = answer_text(part, "type");
+    struct ng_str mime = answer_text(part, "mimeType");
+    struct ng_str uri = answer_text(part, "uri");
+    const struct ng_value *resource = json_get(part, "resource");
+    if (str_is(type, "text")) {
+        struct ng_str text = answer_text(part, "text");
+        (void)command_put(stdout, text);
+        answer_end_line(text);
+        return;
+    }
+    if (resource != NULL) {
+        uri = answer_text(resource, "uri");
+        mime = answer_text(resource, "mimeType");
+    }
+    printf("[%.*s%s%.*s%s%.*s: --json prints it]\n", (int)type.len, type.data,
+           mime.len > 0 ? " " : "", (int)mime.len, mime.data, uri.len > 0 ? " " : "",
+           (int)uri.len, uri.data);
+}
+
+static void answer_result(const struct ng_value *answer)
+{
+    const struct ng_value *result = json_get(answer, "result");
+    const struct ng_value *content = json_get(answer, "content");
+    if (result != NULL && result->type == NG_TYPE_STRING) {
+        if (result->text.len > 0 || content == NULL) {
+            (void)command_put(stdout, result->text);
+            answer_end_line(result->text);
+        }
+    } else if (result != NULL && result->type != NG_TYPE_NULL) {
+        struct buf text;
+        buf_init(&text, ANSWER_MAX);
+        if (json_print(&text, result) == NG_OK) {
+            (void)command_put(stdout, buf_str(&text));
+            answer_end_line(buf_str(&text));
+        }
+        buf_done(&text);
+    }
+    for (const struct ng_value *part = content == NULL ? NULL : content->first; part != NULL;
+         part = part->next) {
+        answer_part(part);
+    }
+}
+
+/* What each violation of the input says. */
+static void answer_violations(const struct ng_value *details)
+{
+    const struct ng_value *list = details == NULL ? NULL : json_get(details, "violations");
+    /* The message has told the first one. */
+    for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
+         one != NULL; one = one->next) {
+        struct ng_str path = answer_text(one, "path");
+        struct ng_str expected = answer_text(one, "expected");
+        struct ng_str got = answer_text(one, "got");
+        fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
+                path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
+                got.data);
+    }
+}
+
+static void answer_failure(const struct ng_value *answer)
+{
+    struct ng_str message = answer_text(answer, "message");
+    struct ng_str hint = answer_text(answer, "hint");
+    struct ng_str code = answer_text(answer, "code");
+    command_error("%.*s%s%.*s%s", (int)message.len, message.data, code.len > 0 ? " (" : "",
+                  (int)code.len, code.data, code.len > 0 ? ")" : "");
+    answer_violations(json_get(answer, "details"));
+    if (hint.len > 0) {
+        fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
+    }
+}
+
+int print_answer(int status, struct ng_str body, bool json)
+{
+    struct arena arena;
+    const struct ng_value *answer = NULL;
+    struct json_error error;
+    int rc = status >= 200 && status < 300 ? COMMAND_OK : COMMAND_FAILED;
+    if (json) {
+        (void)command_put(stdout, body);
+        answer_end_line(body);
+        return rc;
+    }
+    arena_init(&arena, ANSWER_MAX);
+    /* The gateway wrote it: no limit of depth but the parser's own. */
+    if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
+        command_error(
+            error.code == NG_EINTERNAL
+                ? "out of memory for the answer, of status %d; what was asked for " DONE
+                : "the gateway answered with status %d and no JSON",
+            status);
+        rc = COMMAND_FAILED;
+    } else if (rc == COMMAND_OK) {
+        answer_result(answer);
+    } else {
+        answer_failure(answer);
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+int print_call_answer(const struct call *call, bool json)
+{
+    struct buf body;
+    int status = call->final.rc == NG_OK ? 200 : call->final.status;
+    buf_init(&body, ANSWER_MAX);
+    if (call->final.rc == NG_OK) {
+        content_print_result(&body, &call->final);
+    } else {
+        (void)call_print_error(call, &body);
+    }
+    int rc = COMMAND_FAILED;
+    if (body.rc == NG_OK) {
+        rc = print_answer(status, buf_str(&body), json);
+    } else {
+        command_error("%s", body.rc == NG_EINTERNAL
+                                ? "out of memory for the answer; what was asked for " DONE
+                                : "the answer is too large for this command");
+    }
+    buf_done(&body);
+    return rc;
+}

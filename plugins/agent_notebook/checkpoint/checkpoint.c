@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
+#include "checkpoint.h"
+
+#include "core/base/minmax.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries read at a time. */
+#define CHECKPOINT_PAGE 1000
+
+struct checkpoint_making {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    const char *collection;
+    uint64_t last_seq, entries;
+    uint32_t rows;
+};
+
+static int checkpoint_row(void *user, const struct ng_doc *row)
+{
+    struct checkpoint_making *making = user;
+    const struct ng_host *host = making->call->host;
+    host->json_object(making->writer);
+    memory_put(making->call, making->writer, "collection", ng_str_of(making->collection));
+    memory_put(making->call, making->writer, "id", row->key.id);
+    entry_put_int(making->call, making->writer, "version", row->revision);
+    host->json_end(making->writer);
+    making->last_seq = row->created_seq;
+    making->entries++;
+    making->rows++;
+    return 0;
+}
+
+/* Id, collection and version of every entry of the space, a page at a time. */
+static int checkpoint_entries(struct checkpoint_making *making, struct ng_str space)
+{
+    struct ng_call *call = making->call;
+    const struct ng_host *host = call->host;
+    struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .space = space,
+        .terms = &after,
+        .term_count = 1,
+        .sort = after.field,
+        .limit = CHECKPOINT_PAGE,
+    };
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < ENTRY_COLLECTIONS; i++) {
+        making->collection = entry_collections[i];
+        query.collection = ng_str_of(entry_collections[i]);
+        making->last_seq = 0;
+        do {
+            making->rows = 0;
+            after.number = (double)making->last_seq;
+            rc = host->query(call, &query, checkpoint_row, making, NULL);
+            host->progress(call, (double)making->entries, 0, ng_str_of("entries named"));
+            if (rc == NG_OK && host->cancelled(call)) {
+                rc = ng_fail(call, NG_ECANCELLED, "cancelled; nothing was changed");
+            }
+        } while (rc == NG_OK && making->rows == CHECKPOINT_PAGE);
+    }
+    return rc;
+}
+
+static int checkpoint_too_large(struct ng_call *call)
+{
+    return ng_fail(call, NG_ETOOLARGE, "the space is too large for one checkpoint");
+}
+
+/* "journal" comes last, as it was dumped. */
+static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_str dump,
+                           struct ng_str *ret_json)
+{
+    static const char name[] = ",\"journal\":";
+    size_t len = head.len - 1 + sizeof(name) - 1 + dump.len + 1;
+    char *json = ng_alloc(call, len + 1);
+    if (json == NULL) {
+        return checkpoint_too_large(call);
+    }
+    char *at = json;
+    memcpy(at, head.data, head.len - 1); /* without the brace that ends it */
+    at += head.len - 1;
+    memcpy(at, name, sizeof(name) - 1);
+    at += sizeof(name) - 1;
+    memcpy(at, dump.data, dump.len);
+    at[dump.len] = '}';
+    json[len] = '\0';
+    ret_json->data = json;
+    ret_json->len = len;
+    return NG_OK;
+}
+
+/* The members of a checkpoint but its journal, of which `dump` is the text; without one the
+ * journal is kept beside. */
+static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_str id,
+                           struct ng_str label, struct ng_str dump, struct ng_str *ret_head)
+{
+    const struct ng_host *host = call->host;
+    struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
+    struct ng_writer *writer = making.writer;
+    if (writer == NULL) {
+        return entry_no_memory(call);
+    }
+    host->json_object(writer);
+    memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
+    memory_put(call, writer, "checkpoint_id", id);
+    memory_put(call, writer, "label", label);
+    memory_put(call, writer, "created_at", entry_time(call, host->now_ms()));
+    memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
+    if (dump.data != NULL) {
+        struct ng_str summary = checkpoint_text_member(dump, "summary");
+        entry_put_int(call, writer, "daily_entries",
+                      checkpoint_text_count(checkpoint_text_member(dump, "days")));
+        entry_put_int(call, writer, "memories",
+                      checkpoint_text_count(checkpoint_text_member(dump, "memories")));
+        host->json_name(writer, "has_summary");
+        host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
+    } else {
+        host->json_name(writer, "kept_aside");
+        host->json_bool(writer, true);
+    }
+    host->json_name(writer, "entries");
+    host->json_array(writer);
+    int rc = checkpoint_entries(&making, space);
+    host->json_end(writer);
+    entry_put_int(call, writer, "notebooks", making.entries);
+    host->json_end(writer);
+    if (rc == NG_OK) {
+        *ret_head = host->json_result(writer);
+        if (ret_head->data == NULL) {
+            rc = checkpoint_too_large(call);
+        } else {
+            rc = NG_OK;
+        }
+    }
+    return rc;
+}
+
+int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
+                    struct ng_str label, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str dump = {NULL, 0};
+    struct ng_str head = {NULL, 0};
+    int rc = functions->dump(handle, call, space, &dump);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_head(call, space, id, label, dump, &head);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return checkpoint_join(call, head, dump, ret_json);
+}
+
+int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
+                          struct ng_str *ret_id)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid(call);
+    struct ng_str head = {NULL, 0};
+    struct ng_str json = {NULL, 0};
+    struct ng_str none = {NULL, 0};
+    if (!NG_HAS(functions, restore_aside) || functions->restore_aside == NULL) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the journal of the space is larger than a checkpoint can be, and the "
+                       "journal in use cannot keep it otherwise");
+    }
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_head(call, space, id, label, none, &head);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str kept =
+        call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
+                           (int)id.len, id.data);
+    if (kept.data == NULL) {
+        rc = entry_no_memory(call);
+    } else {
+        rc = checkpoint_join(call, head, kept, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
+    if (rc == NG_OK) {
+        *ret_id = id;
+    }
+    return rc;
+}
+
+int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
+                    struct ng_str *ret_id, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid(call);
+    struct ng_str json = {NULL, 0};
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_make(call, space, id, label, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
+    if (rc == NG_OK) {
+        *ret_id = id;
+        *ret_json = json;
+    }
+    return rc;
+}
+
+int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
+                         struct ng_str *ret_id, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    int64_t made_ms = 0;
+    const struct ng_value *body = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct ng_str id = memory_uuid_once(call);
+    struct ng_str json = {NULL, 0};
+    if (id.data == NULL) {
+        return checkpoint_take(call, space, label, ret_id, ret_json);
+    }
+    int rc = functions->checkpoint_get(handle, call, space, id, &json);
+    if (rc == NG_ENOTFOUND) {
+        rc = checkpoint_make(call, space, id, label, &json);
+        if (rc == NG_OK) {
+            rc = functions->checkpoint_put(handle, call, space, id, json);
+        }
+    } else if (rc == NG_OK) {
+        rc = call->host->json_parse(call, json, &body);
+        if (rc == NG_OK && entry_time_read(memory_text(call, body, "created_at"), &made_ms) &&
+            made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
+            return checkpoint_take(call, space, label, ret_id, ret_json);
+        }
+    }
+    if (rc == NG_OK) {
+        *ret_id = id;
+        *ret_json = json;
+    }
+    return rc;
+}
+
+/* ---- ids ---- */
+
+/* Characters that an id must share with the wanted one from its beginning to be near it. */
+#define CHECKPOINT_NEAR 4
+
+struct checkpoint_near {
+    struct ng_str wanted;
+    char best[UUID_SIZE];
+    size_t same;
+};
+
+static int checkpoint_near_row(void *user, const struct ng_doc *row)
+{
+    struct checkpoint_near *near = user;
+    struct ng_str id = row->key.id;
+    size_t same = 0;
+    while (same < id.len && same < near->wanted.len &&
+           id.data[same] == near->wanted.data[same]) {
+        same++;
+    }
+    if (same >= CHECKPOINT_NEAR && same > near->same && id.len < sizeof(near->best)) {
+        memcpy(near->best, id.data, id.len);
+        near->best[id.len] = '\0';
+        near->same = same;
+    }
+    return 0;
+}
+
+int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_str id)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct checkpoint_near near = {.wanted = id};
+    (void)functions->checkpoint_list(handle, call, space, checkpoint_near_row, &near);
+    int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
+                     (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
+    struct ng_str hint;
+    if (near.same == 0) {
+        hint = ng_str_of("checkpoint_list tells which there are.");
+    } else {
+        hint = call->host->format(call,
+                                  "The nearest is %s; checkpoint_list tells "
+                                  "which there are.",
+                                  near.best);
+    }
+    if (hint.data != NULL) {
+        call->host->hint(call, "%.*s", (int)hint.len, hint.data);
+    }
+    return rc;
+}
+
+int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
+                   struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    int rc = functions->checkpoint_get(handle, call, space, id, ret_json);
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return checkpoint_not_found(call, space, id);
+}
+
+/* ---- reading ---- */
+
+static unsigned checkpoint_collection(struct ng_str name)
+{
+    unsigned found = ENTRY_COLLECTIONS;
+    for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
+        if (str_is(name, entry_collections[i])) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other)
+{
+    if (one->collection != other->collection) {
+        if (one->collection < other->collection) {
+            return -1;
+        }
+        return 1;
+    }
+    size_t shorter = size_min(one->id.len, other->id.len);
+    int order = 0;
+    if (shorter != 0) {
+        order = memcmp(one->id.data, other->id.data, shorter);
+    }
+    if (order != 0 || one->id.len == other->id.len) {
+        return order;
+    }
+    if (one->id.len < other->id.len) {
+        return -1;
+    }
+    return 1;
+}
+
+static int checkpoint_sort(const void *one, const void *other)
+{
+    return checkpoint_order(one, other);
+}
+
+int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_view *ret)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *entries = NULL;
+    struct checkpoint_view view = {.text = checkpoint_text_member(json, "journal")};
+    struct ng_str list = checkpoint_text_member(json, "entries");
+    bool ours = str_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
+                view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
+    int rc = NG_EINVAL;
+    if (ours) {
+        rc = host->json_parse(call, list, &entries);
+    }
+    if (rc == NG_EINTERNAL) {
+        return rc; /* no memory: another try may have it */
+    }
+    if (rc != NG_OK || host->json_type(entries) != NG_TYPE_ARRAY) {
+        return ng_fail(call, NG_EINVAL,
+                       "this checkpoint is not of the form " CHECKPOINT_FORMAT
+                       ": another program wrote it");
+    }
+    view.aside =
+        str_is(checkpoint_text_member(view.text, "format"), "\"" CHECKPOINT_KEPT_FORMAT "\"");
+    view.entries = ng_alloc(call, (host->json_count(entries) + 1) * sizeof(*view.entries));
+    if (view.entries == NULL) {
+        return entry_no_memory(call);
+    }
+    for (const struct ng_value *item = host->json_first(entries); item != NULL;
+         item = host->json_next(item)) {
+        struct checkpoint_entry *entry = &view.entries[view.count];
+        entry->collection = checkpoint_collection(memory_text(call, item, "collection"));
+        entry->id = memory_text(call, item, "id");
+        entry->version = memory_int(call, item, "version");
+        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0;
+    }
+    qsort(view.entries, view.count, sizeof(*view.entries), checkpoint_sort);
+    *ret = view;
+    return NG_OK;
+}
+
+int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
+{
+    if (view->aside) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the journal of this checkpoint was too large to be part of it, and is "
+                       "too large to be compared; checkpoint_restore can put it back");
+    }
+    int rc = call->host->json_parse(call, view->text, &view->journal);
+    if (rc == NG_OK || rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return ng_fail(call, NG_ETOOLARGE,
+                   "the journal of a checkpoint, %zu bytes, is too large to be compared",
+                   view->text.len);
+}

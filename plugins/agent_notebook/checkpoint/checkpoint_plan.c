@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_plan.c - which entries a checkpoint and the present differ in, and how that is
+ * told. */
+#include "checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries that an answer names; all are counted. */
+#define CHECKPOINT_NAMED_MAX 1000
+
+/* The step that the first entries of both lists ask for; *ret_fate 0: none. */
+static void checkpoint_next(const struct checkpoint_view *then,
+                            const struct checkpoint_view *now, size_t at[2],
+                            struct checkpoint_step *ret)
+{
+    const struct checkpoint_entry *old = NULL;
+    if (at[0] < then->count) {
+        old = &then->entries[at[0]];
+    }
+    const struct checkpoint_entry *new = NULL;
+    if (at[1] < now->count) {
+        new = &now->entries[at[1]];
+    }
+    int order;
+    if (old == NULL) {
+        order = 1;
+    } else if (new == NULL) {
+        order = -1;
+    } else {
+        order = checkpoint_order(old, new);
+    }
+    memset(ret, 0, sizeof(*ret));
+    if (order <= 0) {
+        ret->entry = *old;
+        ret->fate = CHECKPOINT_DELETED;
+        at[0]++;
+    }
+    if (order == 0) {
+        ret->present = new->version;
+        if (old->version == new->version) {
+            ret->fate = 0;
+        } else {
+            ret->fate = CHECKPOINT_MOVED;
+        }
+        at[1]++;
+    }
+    if (order > 0) {
+        ret->entry = *new;
+        ret->present = new->version;
+        ret->fate = CHECKPOINT_MADE;
+        at[1]++;
+    }
+}
+
+/* Counts the steps and the bytes of their ids; with a plan, writes them. */
+static void checkpoint_walk(const struct checkpoint_view *then,
+                            const struct checkpoint_view *now, struct checkpoint_plan *plan,
+                            size_t *ret_bytes)
+{
+    size_t at[2] = {0, 0};
+    size_t bytes = 0;
+    size_t count = 0;
+    while (at[0] < then->count || at[1] < now->count) {
+        struct checkpoint_step step;
+        checkpoint_next(then, now, at, &step);
+        if (step.fate == 0) {
+            continue;
+        }
+        if (plan->steps != NULL) {
+            memcpy(plan->texts + bytes, step.entry.id.data, step.entry.id.len);
+            step.entry.id.data = plan->texts + bytes;
+            plan->steps[count] = step;
+        }
+        bytes += step.entry.id.len;
+        count++;
+    }
+    plan->count = count;
+    *ret_bytes = bytes;
+}
+
+int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *then,
+                         const struct checkpoint_view *now, struct checkpoint_plan *ret)
+{
+    struct checkpoint_plan plan = {0};
+    size_t bytes = 0;
+    checkpoint_walk(then, now, &plan, &bytes);
+    plan.steps = calloc(plan.count + 1, sizeof(*plan.steps));
+    plan.texts = malloc(bytes + 1);
+    if (plan.steps == NULL || plan.texts == NULL) {
+        checkpoint_plan_free(&plan);
+        return entry_no_memory(call);
+    }
+    checkpoint_walk(then, now, &plan, &bytes);
+    *ret = plan;
+    return NG_OK;
+}
+
+void checkpoint_plan_free(struct checkpoint_plan *plan)
+{
+    free(plan->steps);
+    free(plan->texts);
+    memset(plan, 0, sizeof(*plan));
+}
+
+/* ---- telling ---- */
+
+static const char *checkpoint_outcome_name(const struct checkpoint_step *step)
+{
+    switch (step->outcome) {
+    case CHECKPOINT_RESTORED:
+        return "restored";
+    case CHECKPOINT_BUSY:
+        return "changed_meanwhile";
+    case CHECKPOINT_GONE:
+        return "version_gone";
+    default:
+        return "kept";
+    }
+}
+
+static void checkpoint_step_write(struct ng_call *call, struct ng_writer *writer,
+                                  const struct checkpoint_step *step, enum checkpoint_tell tell)
+{
+    static const char *const fates[] = {"", "updated", "deleted", "created"};
+    call->host->json_object(writer);
+    memory_put(call, writer, "notebook_id", step->entry.id);
+    memory_put(call, writer, "collection",
+               ng_str_of(entry_collections[step->entry.collection]));
+    memory_put(call, writer, "since", ng_str_of(fates[step->fate]));
+    if (step->fate != CHECKPOINT_MADE) {
+        entry_put_int(call, writer, "checkpoint_version", step->entry.version);
+    }
+    if (step->present > 0) {
+        entry_put_int(call, writer, "version", step->present);
+    }
+    if (tell != CHECKPOINT_TOLD) {
+        memory_put(call, writer, "outcome", ng_str_of(checkpoint_outcome_name(step)));
+    }
+    if (step->made > 0) {
+        entry_put_int(call, writer, "new_version", step->made);
+    }
+    call->host->json_end(writer);
+}
+
+void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
+                           const struct checkpoint_plan *plan, enum checkpoint_tell tell)
+{
+    const struct ng_host *host = call->host;
+    uint64_t counts[4] = {0};
+    uint64_t done = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        counts[plan->steps[i].fate]++;
+        done += plan->steps[i].outcome == CHECKPOINT_RESTORED;
+    }
+    host->json_name(writer, "notebooks");
+    host->json_object(writer);
+    entry_put_int(call, writer, "updated", counts[CHECKPOINT_MOVED]);
+    entry_put_int(call, writer, "deleted", counts[CHECKPOINT_DELETED]);
+    entry_put_int(call, writer, "created", counts[CHECKPOINT_MADE]);
+    if (tell == CHECKPOINT_BACK) {
+        entry_put_int(call, writer, "restored", done);
+    }
+    host->json_name(writer, "moved");
+    host->json_array(writer);
+    for (size_t i = 0; i < plan->count && i < CHECKPOINT_NAMED_MAX; i++) {
+        checkpoint_step_write(call, writer, &plan->steps[i], tell);
+    }
+    host->json_end(writer);
+    host->json_name(writer, "truncated");
+    host->json_bool(writer, plan->count > CHECKPOINT_NAMED_MAX);
+    host->json_end(writer);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_recover.c - restores that were cut off: found at the start, or when /readyz is
+ * asked, and finished before the gateway is ready. */
+#include "checkpoint.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECKPOINT_LIVE_MAX 64
+#define CHECKPOINT_HOST_MAX 256
+
+struct checkpoint_state {
+    char *owner; /* MACHINE:DATA_DIR, which one process at a time has */
+    pthread_mutex_t lock;
+    /* Under the lock: */
+    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of runs; "": free */
+    bool checked;                              /* since the start all was finished once */
+};
+
+struct ng_str checkpoint_owner(const struct checkpoint_state *state)
+{
+    return ng_str_of(state->owner);
+}
+
+/* ---- runs of this process ---- */
+
+static char *checkpoint_live_find(struct checkpoint_state *state, struct ng_str token)
+{
+    for (size_t i = 0; i < CHECKPOINT_LIVE_MAX; i++) {
+        if (str_is(token, state->live[i])) {
+            return state->live[i];
+        }
+    }
+    return NULL;
+}
+
+int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
+                        struct ng_str token)
+{
+    pthread_mutex_lock(&state->lock);
+    char *place = checkpoint_live_find(state, ng_str_of(""));
+    if (place != NULL && token.len == UUID_SIZE - 1) {
+        memcpy(place, token.data, token.len);
+        place[token.len] = '\0';
+    }
+    pthread_mutex_unlock(&state->lock);
+    if (place != NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EBUSY, "%d restores are under way; try again later",
+                   CHECKPOINT_LIVE_MAX);
+}
+
+void checkpoint_live_remove(struct checkpoint_state *state, struct ng_str token)
+{
+    pthread_mutex_lock(&state->lock);
+    char *place = checkpoint_live_find(state, token);
+    if (place != NULL) {
+        place[0] = '\0';
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str token)
+{
+    pthread_mutex_lock(&state->lock);
+    bool live = checkpoint_live_find(state, token) != NULL;
+    pthread_mutex_unlock(&state->lock);
+    return live;
+}
+
+/* ---- finishing what was cut off ---- */
+
+/* Nobody works on it: the same machine and directory, but no run of this process; or its lease
+ * has run out. */
+static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *call,
+                               const struct checkpoint_intent *intent)
+{
+    if (checkpoint_is_live(state, intent->token)) {
+        return false;
+    }
+    return str_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
+}
+
+static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
+                             struct checkpoint_intent *intent)
+{
+    struct checkpoint_state *state = self->checkpoint;
+    struct ng_str token = memory_uuid(call);
+    int rc = NG_EINTERNAL;
+    if (token.data != NULL) {
+        rc = checkpoint_live_add(state, call, token);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_intent_take(call, intent, token, checkpoint_owner(state));
+    if (rc == NG_OK) {
+        call->host->log(call, NG_LOG_WARNING,
+                        "a restore of the space '%.*s' was cut off; it is finished now",
+                        (int)intent->space.len, intent->space.data);
+        rc = checkpoint_job_start(self, call, intent, false);
+    }
+    checkpoint_live_remove(state, token);
+    return rc;
+}
+
+/* *ret_open: restores that are to be finished before this gateway is ready. */
+static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
+                              size_t *ret_open)
+{
+    struct checkpoint_state *state = self->checkpoint;
+    struct checkpoint_intent *intents = NULL;
+    size_t count = 0;
+    *ret_open = 0;
+    int rc = checkpoint_intent_list(call, &intents, &count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    pthread_mutex_lock(&state->lock);
+    bool checked = state->checked;
+    pthread_mutex_unlock(&state->lock);
+    for (size_t i = 0; i < count; i++) {
+        bool left = checkpoint_is_left(state, call, &intents[i]);
+        /* It concerns only who has just come: one that was ready stays so. */
+        if (!checked) {
+            *ret_open += 1;
+        }
+        if (left) {
+            int taken = checkpoint_resume(self, call, &intents[i]);
+            if (taken != NG_EBUSY) {
+                rc = taken;
+            }
+        }
+    }
+    if (*ret_open == 0) {
+        pthread_mutex_lock(&state->lock);
+        state->checked = true;
+        pthread_mutex_unlock(&state->lock);
+    }
+    return rc;
+}
+
+int checkpoint_health(void *self, struct ng_call *call)
+{
+    struct agent_notebook *notebook = self;
+    size_t open = 0;
+    int rc = checkpoint_recover(notebook, call, &open);
+    if (rc == NG_OK && open > 0) {
+        rc = ng_fail(call, NG_EBUSY, "%zu restores that were cut off are being finished", open);
+    }
+    return rc;
+}
+
+static int checkpoint_recover_step(struct ng_call *call, void *user)
+{
+    size_t open = 0;
+    return checkpoint_recover(user, call, &open);
+}
+
+int checkpoint_recover_soon(struct agent_notebook *self, struct ng_call *call)
+{
+    return call->host->background(call, checkpoint_recover_step, self);
+}
+
+/* ---- life ---- */
+
+int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
+                     struct agent_notebook *self)
+{
+    char name[CHECKPOINT_HOST_MAX] = "";
+    struct ng_str folder = call->host->conf_text(conf, "data_dir");
+    struct checkpoint_state *state = calloc(1, sizeof(*state));
+    if (gethostname(name, sizeof(name) - 1) != 0) {
+        name[0] = '\0';
+    }
+    struct ng_str owner = call->host->format(call, "%s:%.*s", name, (int)folder.len,
+                                             folder.data == NULL ? "" : folder.data);
+    char *copy = NULL;
+    if (owner.data != NULL) {
+        copy = strndup(owner.data, owner.len);
+    }
+    if (state == NULL || copy == NULL) {
+        free(state);
+        free(copy);
+        return entry_no_memory(call);
+    }
+    state->owner = copy;
+    pthread_mutex_init(&state->lock, NULL);
+    self->checkpoint = state;
+    /* A database that is away at the start is no reason not to: /readyz tries again. */
+    if (checkpoint_recover_soon(self, call) != NG_OK) {
+        call->host->log(call, NG_LOG_WARNING, "restores that were cut off are not looked for");
+    }
+    return NG_OK;
+}
+
+void checkpoint_stop(struct checkpoint_state *state)
+{
+    if (state != NULL) {
+        pthread_mutex_destroy(&state->lock);
+        free(state->owner);
+        free(state);
+    }
+}

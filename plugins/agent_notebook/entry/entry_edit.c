@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_edit.c - the next text of an entry. All edits of a call apply, or none: they work on a
+ * copy. */
+#include "entry_edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "entry_text.h"
+
+/* Lines named where an edit failed. */
+#define EDIT_LINES_MAX 20
+/* What a made summary can come from, in bytes: one character more than it has. */
+#define EDIT_HEAD_MAX (4 * (ENTRY_SUMMARY_CHARS + 1))
+
+int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
+{
+    bool content = ng_has_arg(call, "content");
+    bool append = ng_has_arg(call, "append");
+    bool edits = ng_has_arg(call, "edits");
+    bool section = ng_has_arg(call, "section");
+    if (content + append + edits > 1) {
+        return entry_invalid(call, content ? "/content" : "/append",
+                             ng_str_of("one of `content`, `append` and `edits`"),
+                             ng_str_of("several of them"));
+    }
+    if (section && !content) {
+        return entry_invalid(call, "/section", ng_str_of("`content` beside it"),
+                             ng_str_of("`section` without `content`"));
+    }
+    if (section) {
+        *ret = ENTRY_SECTION;
+    } else if (content) {
+        *ret = ENTRY_REPLACE;
+    } else if (append) {
+        *ret = ENTRY_APPEND;
+    } else if (edits) {
+        *ret = ENTRY_EDITS;
+    } else {
+        *ret = ENTRY_KEEP;
+    }
+    return NG_OK;
+}
+
+/* ---- a text that edits are made on ---- */
+
+struct edit_text {
+    char *data;
+    size_t len, cap;
+};
+
+static struct ng_str edit_str(const struct edit_text *text)
+{
+    struct ng_str str = {text->data, text->len};
+    return str;
+}
+
+/* `removed` bytes at `at` give way to `inserted`. */
+static bool edit_splice(struct edit_text *text, size_t at, size_t removed,
+                        struct ng_str inserted)
+{
+    size_t len = text->len - removed + inserted.len;
+    if (len > text->cap) {
+        size_t cap = len + len / 2 + 1;
+        char *data = realloc(text->data, cap);
+        if (data == NULL) {
+            return false;
+        }
+        text->data = data;
+        text->cap = cap;
+    }
+    memmove(text->data + at + inserted.len, text->data + at + removed,
+            text->len - at - removed);
+    if (inserted.len > 0) {
+        memcpy(text->data + at, inserted.data, inserted.len);
+    }
+    text->len = len;
+    return true;
+}
+
+/* ---- edits that do not apply ---- */
+
+static struct ng_writer *edit_details(struct ng_call *call, const struct entry_draft *draft,
+                                      size_t index, struct ng_str old)
+{
+    struct ng_writer *writer = call->host->details(call);
+    if (writer != NULL) {
+        call->host->json_object(writer);
+        entry_put(call, writer, "notebook_id", draft->key.id);
+        entry_put_int(call, writer, "current_version", draft->version - 1);
+        entry_put_int(call, writer, "edit", index);
+        entry_put(call, writer, "old_str", entry_quoted(old));
+        call->host->json_name(writer, "lines");
+        call->host->json_array(writer);
+    }
+    return writer;
+}
+
+static void edit_details_end(struct ng_call *call, struct ng_writer *writer)
+{
+    if (writer != NULL) {
+        call->host->json_end(writer);
+        call->host->json_end(writer);
+    }
+}
+
+static void edit_put_line(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
+                          size_t at)
+{
+    uint64_t number = entry_line_of(text, at);
+    size_t from = entry_line_at(text, number);
+    size_t to = entry_line_at(text, number + 1);
+    struct ng_str line = {text.data + from, to - from};
+    call->host->json_object(writer);
+    entry_put_int(call, writer, "line", number);
+    entry_put(call, writer, "text", entry_quoted(entry_trim(line)));
+    call->host->json_end(writer);
+}
+
+/* The first line of a text that is not blank, without white space around it. */
+static struct ng_str edit_first_line(struct ng_str text)
+{
+    struct ng_str line = entry_trim(text);
+    const char *end = NULL;
+    if (line.len > 0) {
+        end = memchr(line.data, '\n', line.len);
+    }
+    if (end != NULL) {
+        line.len = (size_t)(end - line.data);
+    }
+    return entry_trim(line);
+}
+
+/* Names the lines that have the beginning of what was looked for. */
+static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
+                         struct ng_str text, size_t index, struct ng_str old)
+{
+    struct ng_str line = edit_first_line(old);
+    struct ng_str shown = entry_quoted(old);
+    size_t found = str_find(text, line, 0);
+    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
+                  "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
+                  "changed",
+                  index + 1, (int)shown.len, shown.data, shown.len < old.len ? "..." : "");
+    if (found != SIZE_MAX) {
+        call->host->hint(call,
+                         "Line %llu has its first line, the rest differs: read the entry again "
+                         "and copy the text with its spaces and line ends.",
+                         (unsigned long long)entry_line_of(text, found));
+    } else {
+        call->host->hint(call, "Read the entry again: another agent may have changed it.");
+    }
+    struct ng_writer *writer = edit_details(call, draft, index, old);
+    for (int i = 0; writer != NULL && found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
+        edit_put_line(call, writer, text, found);
+        found = str_find(text, line, found + line.len);
+    }
+    edit_details_end(call, writer);
+    return AGENT_NOTEBOOK_EDIT_NO_MATCH;
+}
+
+static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
+                          struct ng_str text, size_t index, struct ng_str old)
+{
+    struct ng_str shown = entry_quoted(old);
+    size_t first = str_find(text, old, 0);
+    size_t second = str_find(text, old, first + 1);
+    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
+                  "edit %zu: the text to replace is there more than once (lines %llu, "
+                  "%llu%s): '%.*s%s'; nothing was changed",
+                  index + 1, (unsigned long long)entry_line_of(text, first),
+                  (unsigned long long)entry_line_of(text, second),
+                  str_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
+                  shown.data, shown.len < old.len ? "..." : "");
+    call->host->hint(call, "Add text around it to old_str until it is there only once.");
+    struct ng_writer *writer = edit_details(call, draft, index, old);
+    size_t at = first;
+    for (int i = 0; writer != NULL && at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
+        edit_put_line(call, writer, text, at);
+        at = str_find(text, old, at + 1);
+    }
+    edit_details_end(call, writer);
+    return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
+}
+
+/* ---- the kinds ---- */
+
+static int edit_one(struct ng_call *call, const struct entry_draft *draft,
+                    struct edit_text *text, size_t index, const struct ng_value *edit)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
+    struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
+    size_t at = str_find(edit_str(text), old, 0);
+    if (at == SIZE_MAX) {
+        return edit_no_match(call, draft, edit_str(text), index, old);
+    }
+    if (str_find(edit_str(text), old, at + 1) != SIZE_MAX) {
+        return edit_ambiguous(call, draft, edit_str(text), index, old);
+    }
+    if (edit_splice(text, at, old.len, new)) {
+        return NG_OK;
+    }
+    return entry_no_memory(call);
+}
+
+/* Gives a text that was made in memory of its own. */
+static int edit_give(struct ng_call *call, const struct edit_text *text,
+                     struct entry_draft *draft, struct ng_draft *next)
+{
+    struct ng_str whole = edit_str(text);
+    char *copy = ng_alloc(call, whole.len + 1);
+    if (copy == NULL) {
+        return entry_no_memory(call);
+    }
+    if (whole.len > 0) {
+        memcpy(copy, whole.data, whole.len);
+    }
+    draft->text.data = copy;
+    draft->text.len = whole.len;
+    draft->bytes = whole.len;
+    draft->words = entry_words(draft->text);
+    return call->host->draft_text(next, &draft->text, 1);
+}
+
+static int edit_many(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
+                     struct ng_draft *next)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *edits = ng_arg(call, "edits");
+    struct edit_text text = {.data = malloc(present.len + 1), .cap = present.len + 1};
+    size_t index = 0;
+    int rc = NG_OK;
+    if (text.data == NULL || !edit_splice(&text, 0, 0, present)) {
+        rc = entry_no_memory(call);
+    }
+    for (const struct ng_value *edit = host->json_first(edits); rc == NG_OK && edit != NULL;
+         edit = host->json_next(edit)) {
+        rc = edit_one(call, draft, &text, index, edit);
+        index++;
+    }
+    if (rc == NG_OK) {
+        rc = edit_give(call, &text, draft, next);
+    }
+    free(text.data);
+    draft->did =
+        host->format(call, "content edited in %zu place%s", index, index == 1 ? "" : "s");
+    return rc;
+}
+
+/* As much as is needed of a text that is two pieces. */
+static int edit_joined(struct ng_call *call, struct ng_str a, struct ng_str b, size_t needed,
+                       struct ng_str *ret)
+{
+    size_t from_a = size_min(a.len, needed);
+    size_t from_b = size_min(b.len, needed - from_a);
+    char *text = ng_alloc(call, from_a + from_b + 1);
+    if (text == NULL) {
+        return entry_no_memory(call);
+    }
+    if (from_a > 0) {
+        memcpy(text, a.data, from_a);
+    }
+    if (from_b > 0) {
+        memcpy(text + from_a, b.data, from_b);
+    }
+    ret->data = text;
+    ret->len = from_a + from_b;
+    return NG_OK;
+}
+
+/* Looking only at what is new keeps an append as cheap as it is short. */
+static int edit_append(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
+                       struct ng_draft *next)
+{
+    struct ng_str more = ng_arg_text(call, "append");
+    bool on_line = present.len > 0 && present.data[present.len - 1] != '\n';
+    bool rescan = on_line || entry_may_head(more);
+    draft->bytes = (uint64_t)present.len + more.len;
+    int rc = edit_joined(call, present, more, rescan ? SIZE_MAX : EDIT_HEAD_MAX, &draft->text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (on_line) {
+        draft->words = entry_words(draft->text);
+    } else {
+        draft->words = draft->words + entry_words(more);
+    }
+    draft->same_headings = !rescan;
+    draft->did = ng_str_of("content appended");
+    return call->host->draft_splice(next, present.len, 0, more);
+}
+
+/* ---- a section ---- */
+
+/* Bytes of blank lines at the beginning of the text. */
+static size_t blank_head(struct ng_str text)
+{
+    size_t blank = 0;
+    for (size_t at = 0; at < text.len; at++) {
+        if (text.data[at] == '\n') {
+            blank = at + 1;
+        } else if (text.data[at] != ' ' && text.data[at] != '\t' && text.data[at] != '\r') {
+            return blank;
+        }
+    }
+    return text.len;
+}
+
+/* Where the blank lines at the end of the text begin: behind its last line with something. */
+static size_t blank_tail(struct ng_str text)
+{
+    size_t end = text.len;
+    while (end > 0 && memchr(" \t\r\n", text.data[end - 1], 4) != NULL) {
+        end--;
+    }
+    const char *line = NULL;
+    if (end < text.len) {
+        line = memchr(text.data + end, '\n', text.len - end);
+    }
+    if (line == NULL) {
+        return text.len;
+    }
+    return (size_t)(line - text.data) + 1;
+}
+
+/* What stays around the new text of a section, and what is put between. */
+struct edit_cut {
+    struct ng_str before, after;
+    struct ng_str line_end;
+    bool open;   /* the heading is the end of the text, without a line end */
+    bool closed; /* the text ends with a line end, and shall go on to */
+    bool gap;    /* a blank line is missing before the heading that follows */
+};
+
+/*
+ * Blank lines below the heading and above the next one stay, and there is one at least before a
+ * heading that follows: else an underlined one would take the last line of the new text into
+ * itself.
+ */
+static void edit_cut(struct ng_str text, const struct entry_section *section,
+                     struct edit_cut *cut)
+{
+    size_t from = section->heading.body;
+    struct ng_str body = {text.data + from, section->end - from};
+    size_t head = blank_head(body);
+    size_t tail = blank_tail(body);
+    bool empty = head == body.len;
+    bool dos = from >= 2 && text.data[from - 2] == '\r' && text.data[from - 1] == '\n';
+    cut->line_end = ng_str_of(dos ? "\r\n" : "\n");
+    cut->before.data = text.data;
+    cut->before.len = from + (empty ? 0 : head);
+    size_t rest = from + (empty ? 0 : tail);
+    cut->after.data = text.data + rest;
+    cut->after.len = text.len - rest;
+    cut->open = from == text.len && text.data[from - 1] != '\n';
+    cut->closed = text.data[text.len - 1] == '\n';
+    cut->gap = section->end < text.len && (empty ? head : body.len - tail) == 0;
+}
+
+static bool edit_join(struct edit_text *text, const struct edit_cut *cut, struct ng_str content)
+{
+    struct ng_str none = {"", 0};
+    bool ends = content.len == 0 || content.data[content.len - 1] == '\n';
+    struct ng_str end = none;
+    if (!ends && (cut->after.len > 0 || cut->closed)) {
+        end = cut->line_end;
+    }
+    struct ng_str gap = none;
+    if (content.len > 0 && cut->gap) {
+        gap = cut->line_end;
+    }
+    const struct ng_str pieces[] = {
+        cut->before, cut->open ? cut->line_end : none, content, end, gap, cut->after};
+    bool ok = true;
+    for (size_t i = 0; i < NG_COUNT(pieces); i++) {
+        ok = ok && edit_splice(text, text->len, 0, pieces[i]);
+    }
+    return ok;
+}
+
+/* Which of them is meant is not to be guessed. */
+static int edit_section_again(struct ng_call *call, const struct entry_draft *draft,
+                              struct ng_str text, const struct entry_section *section)
+{
+    struct ng_str name = entry_heading_text(call, &section->heading);
+    struct ng_str shown = entry_quoted(name);
+    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
+                  "the heading '%.*s%s' is in the entry more than once (lines %llu, %llu); "
+                  "nothing was changed",
+                  (int)shown.len, shown.data, shown.len < name.len ? "..." : "",
+                  (unsigned long long)entry_line_of(text, section->heading.at),
+                  (unsigned long long)entry_line_of(text, section->again));
+    call->host->hint(call, "Change the one that is meant with `edits`, or give its heading "
+                           "another text first.");
+    struct ng_writer *writer = call->host->details(call);
+    if (writer != NULL) {
+        call->host->json_object(writer);
+        entry_put(call, writer, "notebook_id", draft->key.id);
+        call->host->json_name(writer, "lines");
+        call->host->json_array(writer);
+        edit_put_line(call, writer, text, section->heading.at);
+        edit_put_line(call, writer, text, section->again);
+    }
+    edit_details_end(call, writer);
+    return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
+}
+
+static int edit_section(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
+                        struct ng_draft *next)
+{
+    struct ng_str name = ng_arg_text(call, "section");
+    struct ng_str content = ng_arg_text(call, "content");
+    struct entry_section section;
+    struct edit_cut cut;
+    if (!entry_find_section(present, name, &section)) {
+        return entry_no_section(call, &draft->key, present, name);
+    }
+    if (section.again != SIZE_MAX) {
+        return edit_section_again(call, draft, present, &section);
+    }
+    edit_cut(present, &section, &cut);
+    struct edit_text text = {.cap = present.len + content.len + 8};
+    text.data = malloc(text.cap);
+    int rc = NG_OK;
+    if (text.data == NULL || !edit_join(&text, &cut, content)) {
+        rc = entry_no_memory(call);
+    }
+    if (rc == NG_OK) {
+        rc = edit_give(call, &text, draft, next);
+    }
+    free(text.data);
+    struct ng_str shown = entry_quoted(name);
+    draft->did =
+        call->host->format(call, "section '%.*s' replaced", (int)shown.len, shown.data);
+    return rc;
+}
+
+int entry_edit(struct ng_call *call, enum entry_edit_kind kind, struct ng_str present,
+               struct entry_draft *draft, struct ng_draft *next)
+{
+    draft->text = present;
+    draft->bytes = present.len;
+    if (kind == ENTRY_KEEP) {
+        return NG_OK;
+    }
+    draft->text_changed = true;
+    if (kind == ENTRY_APPEND) {
+        return edit_append(call, present, draft, next);
+    }
+    draft->same_headings = false;
+    if (kind == ENTRY_EDITS) {
+        return edit_many(call, present, draft, next);
+    }
+    if (kind == ENTRY_SECTION) {
+        return edit_section(call, present, draft, next);
+    }
+    draft->text = ng_arg_text(call, "content");
+    draft->bytes = draft->text.len;
+    draft->words = entry_words(draft->text);
+    draft->did = ng_str_of("content updated");
+    return call->host->draft_text(next, &draft->text, 1);
+}

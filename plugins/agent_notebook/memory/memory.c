@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - what the memory tools share: ids, agents, entries of the journal as JSON.
+ */
+#include "memory.h"
+
+#include "core/base/hex.h"
+#include "core/base/random.h"
+#include "core/base/rfc3339.h"
+#include "core/base/str.h"
+#include "entry/entry.h"
+
+#define MEMORY_AGENT "agent:"
+#define MEMORY_ID_BYTES 12
+
+const struct ng_journal *memory_journal(struct ng_call *call, void **ret_handle)
+{
+    return call->host->journal(call, ret_handle);
+}
+
+/* ---- names ---- */
+
+static struct ng_str memory_no_id(struct ng_call *call)
+{
+    (void)ng_fail(call, NG_EINTERNAL, "no id could be made");
+    return str_make(NULL, 0);
+}
+
+struct ng_str memory_id(struct ng_call *call)
+{
+    char *text = ng_alloc(call, 2 * MEMORY_ID_BYTES + 1);
+    if (text == NULL || !random_hex(MEMORY_ID_BYTES, text)) {
+        return memory_no_id(call);
+    }
+    return ng_str_of(text);
+}
+
+static struct ng_str memory_uuid_of(struct ng_call *call, const unsigned char bytes[16])
+{
+    char *text = ng_alloc(call, UUID_SIZE);
+    if (text == NULL) {
+        return memory_no_id(call);
+    }
+    uuid_write(bytes, text);
+    return ng_str_of(text);
+}
+
+struct ng_str memory_uuid(struct ng_call *call)
+{
+    unsigned char bytes[16];
+    if (!random_bytes(bytes, sizeof(bytes))) {
+        return memory_no_id(call);
+    }
+    return memory_uuid_of(call, bytes);
+}
+
+struct ng_str memory_uuid_once(struct ng_call *call)
+{
+    unsigned char bytes[32];
+    struct ng_str token = call->host->idempotency_token(call);
+    if (token.len != 2 * sizeof(bytes) || !hex_read(token, bytes)) {
+        return str_make(NULL, 0);
+    }
+    return memory_uuid_of(call, bytes);
+}
+
+struct ng_str memory_agent_name(struct ng_str agent)
+{
+    size_t prefix = sizeof(MEMORY_AGENT) - 1;
+    if (agent.len > prefix && str_begins(agent, MEMORY_AGENT)) {
+        agent.data += prefix;
+        agent.len -= prefix;
+    }
+    return agent;
+}
+
+struct ng_str memory_agent(struct ng_call *call, struct ng_str name)
+{
+    struct ng_str bare = memory_agent_name(name);
+    return call->host->format(call, MEMORY_AGENT "%.*s", (int)bare.len,
+                              bare.data == NULL ? "" : bare.data);
+}
+
+bool memory_time_read(struct ng_str text, int64_t *ret_ms)
+{
+    struct rfc3339 time;
+    if (!rfc3339_read(text, &time)) {
+        return false;
+    }
+    *ret_ms = rfc3339_ms(&time);
+    /* An offset of hours and minutes has a colon between them. */
+    bool colon =
+        !time.has_offset || text.data[text.len - 1] == 'Z' || text.data[text.len - 3] == ':';
+    return colon && *ret_ms >= 0;
+}
+
+/* ---- JSON ---- */
+
+void memory_put(struct ng_call *call, struct ng_writer *writer, const char *name,
+                struct ng_str text)
+{
+    if (text.data != NULL) {
+        call->host->json_name(writer, name);
+        call->host->json_string(writer, text);
+    }
+}
+
+struct ng_str memory_text(struct ng_call *call, const struct ng_value *body, const char *name)
+{
+    return call->host->json_text(call->host->json_get(body, name));
+}
+
+uint64_t memory_int(struct ng_call *call, const struct ng_value *body, const char *name)
+{
+    int64_t number = 0;
+    (void)call->host->json_integer(call->host->json_get(body, name), &number);
+    if (number < 0) {
+        return 0;
+    }
+    return (uint64_t)number;
+}
+
+static void memory_write_reference(struct ng_call *call, struct ng_writer *writer,
+                                   const struct ng_entry *entry)
+{
+    const struct ng_value *data = NULL;
+    memory_put(call, writer, "type", ng_str_of("notebook_ref"));
+    memory_put(call, writer, "action", entry->action);
+    memory_put(call, writer, "notebook_id", entry->id);
+    memory_put(call, writer, "title", entry->title);
+    memory_put(call, writer, "summary", entry->content);
+    memory_put(call, writer, "collection", entry->collection);
+    memory_put(call, writer, "status", entry->status);
+    entry_put_int(call, writer, "version", entry->version);
+    if (entry->data.len > 0 && call->host->json_parse(call, entry->data, &data) == NG_OK) {
+        call->host->json_name(writer, "data");
+        call->host->json_copy(writer, data);
+    }
+}
+
+void memory_write_entry(struct ng_call *call, struct ng_writer *writer,
+                        const struct ng_entry *entry)
+{
+    const struct ng_host *host = call->host;
+    host->json_object(writer);
+    if (entry->kind == NG_ENTRY_MEMORY) {
+        memory_put(call, writer, "type", ng_str_of("memory"));
+        memory_put(call, writer, "memory_id", entry->event_id);
+        memory_put(call, writer, "content", entry->content);
+        memory_put(call, writer, "source", entry->source);
+        host->json_name(writer, "score");
+        host->json_number(writer, entry->score);
+    } else {
+        memory_write_reference(call, writer, entry);
+    }
+    host->json_name(writer, "tags");
+    host->json_array(writer);
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        host->json_string(writer, entry->tags[i]);
+    }
+    host->json_end(writer);
+    memory_put(call, writer, "timestamp", entry_time(call, entry->time_ms));
+    memory_put(call, writer, "agent", memory_agent(call, entry->agent));
+    memory_put(call, writer, "event_id", entry->event_id);
+    host->json_end(writer);
+}
+
+/* ---- arguments, waiting ---- */
+
+int memory_list(struct ng_call *call, const char *argument, const struct ng_str **ret,
+                size_t *ret_count)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *array = ng_arg(call, argument);
+    size_t count = host->json_count(array);
+    struct ng_str *list = ng_alloc(call, (count + 1) * sizeof(*list));
+    if (list == NULL) {
+        return entry_no_memory(call);
+    }
+    size_t kept = 0;
+    for (const struct ng_value *item = host->json_first(array); item != NULL;
+         item = host->json_next(item)) {
+        list[kept++] = host->json_text(item);
+    }
+    *ret = list;
+    *ret_count = kept;
+    return NG_OK;
+}
+
+int memory_flush(struct ng_call *call, uint64_t *ret_backlog)
+{
+    void *handle = NULL;
+    const struct ng_journal *journal = memory_journal(call, &handle);
+    *ret_backlog = 0;
+    return journal->flush(handle, call, MEMORY_FLUSH_MS, ret_backlog);
+}
