@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aside.c - what lies beside the journal: what a restore has kept of it, however large, under
- * keys of its own; checkpoints and old entries that go.
+ * aside.c - keeps the journal that a restore replaces, however large, under keys of its own;
+ * deletes checkpoints and old entries.
  *
- * What is kept is renamed, not read. Its keys are those of the journal behind
- * "journal:kept:ID:"; "made" among them says that it is whole.
+ * Keeping renames keys and reads no values. The kept keys are those of the journal behind
+ * "journal:kept:ID:"; the key "made" among them marks the kept journal as complete.
  */
 #include "redis.h"
 #include "snapshot.h"
 
 #define ASIDE_MADE "made"
-/* Behind the prefix: a copy of another kept one, which is about to take the journal's place. */
+/* Prefix of the copy of a kept journal that is about to become the present one. */
 #define ASIDE_NEXT "next:"
-/* Keys that one run of a script removes: while it runs, Redis serves nobody else. */
+/* Keys removed by one run of a script. Redis serves nobody else while it runs. */
 #define ASIDE_PAGE "1000"
-/* A server that is busy with the step answers when that is done. */
+/* Attempts at a step while the server is still busy with it. */
 #define ASIDE_TRIES 16
 
-/* Calls `each` with the names of all keys that make the journal behind a prefix. */
+/* Lua: calls `each` with the name of every key of the journal behind a prefix. */
 #define ASIDE_WALK                                                                             \
     "local function walk(base, each)\n"                                                        \
     "  for _, date in ipairs(redis.call('ZRANGE', base .. 'journal:days', 0, -1)) do\n"        \
@@ -34,11 +34,9 @@
     "  each('summary')\n"                                                                      \
     "end\n"
 
-/*
- * KEYS: the mark of what is kept. ARGV: what the journal's keys begin with, what those of the
- * kept one do, what those of the one that takes its place do or "". The types are looked at
- * first: after the first write nothing may fail any more.
- */
+/* KEYS: the mark of the kept journal. ARGV: the key prefixes of the present journal, of the
+ * kept one, and of the one that takes its place ("": none). All types are checked before the
+ * first write, as nothing may fail after it. */
 static const char aside_script[] = ASIDE_WALK
     "local live, kept, from = ARGV[1], ARGV[2], ARGV[3]\n"
     "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
@@ -55,11 +53,9 @@ static const char aside_script[] = ASIDE_WALK
     "redis.call('SET', KEYS[1], '1')\n"
     "return 1\n";
 
-/*
- * KEYS: the mark of what will be kept. ARGV: what the keys of a kept journal begin with, what
- * those of its copy do, how many hashes are copied, most of a run. Answers how many it copied,
- * -1: the step that needs them was done before.
- */
+/* KEYS: the mark of the future kept journal. ARGV: the key prefixes of the kept journal and of
+ * its copy, how many hashes are copied already, and the most for one run. Returns how many it
+ * copied, or -1 if the step that needs the copy is already done. */
 static const char copy_script[] =
     "local from, to, at = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
     "local function copy(name)\n"
@@ -82,8 +78,8 @@ static const char copy_script[] =
     "for _, name in ipairs(names) do copy(name) end\n"
     "return #names\n";
 
-/* KEYS: days, recent. ARGV: what all keys begin with, the first day that stays or "", the
- * first time that stays or "+inf", most keys of a run. Answers how many it removed. */
+/* KEYS: days, recent. ARGV: the prefix of all keys, the first day that stays or "", the first
+ * time that stays or "+inf", and the most keys for one run. Returns how many it removed. */
 static const char trim_script[] =
     "for _, date in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do\n"
     "  if ARGV[2] == '' or date < ARGV[2] then\n"
@@ -143,9 +139,9 @@ void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
                  aside->live, aside->kept, aside->from);
 }
 
-/* ---- restoring what is kept ---- */
+/* ---- restoring a kept journal ---- */
 
-/* A copy of what is kept under `from`, a page at a time: what is kept stays as it is. */
+/* Copies the journal kept under `from`, a page at a time; the kept one stays unchanged. */
 static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str kept,
                       const struct aside *aside, struct ng_str from)
 {
@@ -177,7 +173,7 @@ static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str k
     return rc;
 }
 
-/* One step: the present is renamed, and the copy to its place. */
+/* One step: renames the present journal, and the copy into its place. */
 static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str space,
                       const struct aside *aside, struct ng_str from)
 {
@@ -205,7 +201,7 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     const struct ng_value *body = NULL;
     struct ng_str from = {NULL, 0};
     struct aside aside;
-    /* One that is kept is named in a few words, which a dump never is. */
+    /* The text of a kept journal is a short reference; a dump is never that short. */
     if (json.len < REDIS_KEPT_JSON_MAX && host->json_parse(call, json, &body) == NG_OK &&
         str_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
         from = host->json_text(host->json_get(body, "id"));
@@ -227,7 +223,7 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     return rc;
 }
 
-/* ---- what goes ---- */
+/* ---- deleting ---- */
 
 /* Removes entries behind a prefix, a page at a time. */
 static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str prefix,
@@ -299,7 +295,7 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
         return ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                        id.data);
     }
-    /* What is kept goes before the checkpoint: one that was cut off is deleted once more. */
+    /* The kept journal goes before its checkpoint, so an interrupted delete can be repeated. */
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("DEL"), aside.mark, summary);
     if (rc == NG_OK) {

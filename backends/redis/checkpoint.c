@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c - snapshots by their id, and the list of them. */
+/* checkpoint.c - stores snapshots by their id and lists them. */
 #include <stdlib.h>
 
 #include "redis.h"
 
-/*
- * KEYS: the checkpoint, order, heads. ARGV: JSON, id, now, head. The order is that of the times
- * at which they came first, each later than the one before.
- */
+/* KEYS: the checkpoint, order, heads. ARGV: JSON, id, now, head. Checkpoints are ordered by the
+ * time of their first write, made strictly increasing. */
 static const char checkpoint_script[] =
     "local score = tonumber(ARGV[3])\n"
     "local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or '')\n"
@@ -17,7 +15,7 @@ static const char checkpoint_script[] =
     "redis.call('HSET', KEYS[3], ARGV[2], ARGV[4])\n"
     "return 1\n";
 
-/* The members that are no containers: what a list shows. */
+/* The members that are not containers: a list shows these. */
 static struct ng_str checkpoint_head(struct ng_call *call, const struct ng_value *body)
 {
     const struct ng_host *host = call->host;
@@ -111,7 +109,7 @@ struct checkpoint_list {
     void *user;
 };
 
-/* `order`: ids and scores in turn. *ret_stopped: no more are wanted. */
+/* `order`: ids and scores in turn. *ret_stopped: the callback wants no more. */
 static int list_page(const struct checkpoint_list *list, const redisReply *order,
                      bool *ret_stopped)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - entries into the day's list and into their hashes.
+ * deliver.c - writes entries to the day's list and to their hashes.
  *
- * One script takes some entries whole or not at all, so neither a connection that dies in the
- * middle nor another gateway that delivers the same can make a line come twice: an event that
- * was seen within REDIS_SEEN_MS is passed over.
+ * One script takes a group of entries whole or not at all, and skips each event seen within
+ * REDIS_SEEN_MS. So no line appears twice, even when a connection breaks in the middle or
+ * another gateway delivers the same event.
  */
 #include <openssl/evp.h>
 #include <string.h>
@@ -13,27 +13,29 @@
 #include "core/base/minmax.h"
 #include "redis.h"
 
-/* Entries, and about how many bytes, that one run of the script takes: while it runs, Redis
- * serves nobody else. */
+/* Entries, and roughly the bytes, that one run of the script takes. Redis serves nobody else
+ * while it runs. */
 #define DELIVER_ENTRIES 64
 #define DELIVER_BYTES ((size_t)1024 * 1024)
 #define DELIVER_KEYS 5
-#define DELIVER_HEAD 8 /* words of an entry before its hash's members */
-/* EVALSHA, sha, number of keys; two words for all entries. */
+#define DELIVER_HEAD 8 /* arguments of an entry before the members of its hash */
+/* EVALSHA, sha, number of keys; two arguments for all entries. */
 #define DELIVER_WORDS_MAX                                                                      \
     (5 + DELIVER_ENTRIES * (DELIVER_KEYS + DELIVER_HEAD + REDIS_MEMBERS_MAX))
 #define DELIVER_SHA_SIZE 41
 
 /*
- * KEYS, of each entry: seen, list of the day, hash, recent, days.
- * ARGV: now, forget what was seen before; of each entry: event id, line, date, name in recent,
- * time, version ("": a memory), seq, number of words of the hash, those words.
- * What is older than deliveries are remembered comes again where another journal was in use
- * meanwhile: it is looked for in the list (a Redis before 6.0.6 cannot).
- * The types are looked at first: after the first write nothing may fail any more. All entries
- * have one list, and its lines come last: a Redis that was killed while it wrote the script's
- * effects into its file may keep the beginning of them, and carry it out at a later start,
- * behind the repeated delivery. All but RPUSH may be done twice without harm.
+ * For each entry, KEYS: seen, list of the day, hash, recent, days; ARGV: event id, line, date,
+ * name in recent, time, version ("": a memory), seq, number of hash arguments, those arguments.
+ * Before them, ARGV: now, and the time before which "seen" marks have expired.
+ *
+ * An event older than those marks comes again if another journal was in use meanwhile: then the
+ * script looks for it in the list (Redis before 6.0.6 cannot). All types are checked before the
+ * first write, as nothing may fail after it.
+ *
+ * All entries of a run share one list, and RPUSH comes last: a Redis killed while it wrote the
+ * script's effects to its file may keep only the first of them and apply them at its next
+ * start, after the repeated delivery. Everything but RPUSH can be repeated without harm.
  */
 static const char deliver_script[] =
     "local kinds = {'zset', 'list', 'hash', 'zset', 'zset'}\n"
@@ -80,9 +82,9 @@ struct delivery_batch {
     struct redis *redis;
     struct ng_call *call;
     struct ng_str *words;
-    size_t keys, args; /* words used from each half */
+    size_t keys, args; /* arguments used in each half */
     size_t bytes, entries;
-    struct ng_str list; /* of all entries of this run */
+    struct ng_str list; /* the list of all entries of this run */
     struct ng_str now, forget;
     struct ng_str *arguments; /* the second half, until all keys are known */
 };
@@ -124,7 +126,7 @@ static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *ent
 
 static int deliver_send(struct delivery_batch *batch);
 
-/* Adds one entry to the run that is being made, or to a new one where its list is another. */
+/* Adds one entry to the current run, or to a new one if it belongs to another list. */
 static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entry)
 {
     struct ng_call *call = batch->call;
@@ -184,7 +186,8 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     return rc;
 }
 
-/* Runs the script for what was added. It goes along: Redis may have forgotten it. */
+/* Runs the script for the entries added. Its text is sent along, as Redis may have forgotten
+ * it. */
 static int deliver_send(struct delivery_batch *batch)
 {
     struct ng_call *call = batch->call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* entry.c - entries of the journal as Redis keeps them, and back. */
+/* entry.c - converts entries of the journal to the form stored in Redis, and back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "redis.h"
 
 #define ENTRY_AGENT "agent:"
-/* The score of a reference in its hash, the same for all. */
+/* The score in a reference's hash, the same for all. */
 #define ENTRY_REFERENCE_SCORE "0.8"
 #define ENTRY_TAGS_MAX 256
 
-/* ---- small pieces ---- */
+/* ---- helpers ---- */
 
 static struct ng_str entry_agent(struct ng_call *call, const struct ng_entry *entry)
 {
@@ -41,7 +41,7 @@ static struct ng_str entry_timestamp(struct ng_call *call, int64_t time_ms)
                               day.tm_min, day.tm_sec, (int)ms);
 }
 
-/* Tags with a comma between them. */
+/* The tags, separated by commas. */
 static struct ng_str entry_tags(struct ng_call *call, const struct ng_entry *entry)
 {
     size_t len = entry->tag_count;
@@ -108,7 +108,7 @@ static void write_tags(struct ng_call *call, struct ng_writer *writer,
     call->host->json_end(writer);
 }
 
-/* Data that is no JSON object is a fault of a plugin and is left out. */
+/* Leaves out data that is no JSON object, which is an error of a plugin. */
 static void write_data(struct ng_call *call, struct ng_writer *writer,
                        const struct ng_entry *entry)
 {
@@ -165,9 +165,9 @@ struct ng_str redis_line(struct ng_call *call, const struct ng_entry *entry)
     return host->json_result(writer);
 }
 
-/* ---- the dump's JSON ---- */
+/* ---- the JSON of a dump ---- */
 
-/* Everything but the content. */
+/* Everything except the content. */
 static void entry_write_members(struct ng_call *call, struct ng_writer *writer,
                                 const struct ng_entry *entry)
 {
@@ -213,7 +213,7 @@ static void add_member(struct redis_members *members, const char *name, struct n
     members->items[members->count++] = value;
 }
 
-/* What the hash's other members do not say. The content of a memory stands there already. */
+/* The members of an entry that have no field in the hash. The content of a memory has one. */
 static struct ng_str entry_rest(struct ng_call *call, const struct ng_entry *entry)
 {
     struct ng_writer *writer = call->host->json_writer(call);
@@ -345,7 +345,7 @@ static int read_tags(struct ng_call *call, const struct ng_value *body, struct n
     return NG_OK;
 }
 
-/* What a line and the dump's JSON have in common. */
+/* Reads the members shared by a line and the JSON of a dump. */
 static int read_common(struct ng_call *call, const struct ng_value *body,
                        struct ng_entry *entry)
 {
@@ -397,7 +397,8 @@ int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct n
     return rc;
 }
 
-/* "2026-02-16T10:30:00..." of a program that writes no `time`; 0: it is none. */
+/* Reads "2026-02-16T10:30:00...", written by a program that writes no `time`; 0 if it is
+ * none. */
 static int64_t read_timestamp(struct ng_str text)
 {
     char digits[20];
@@ -413,7 +414,7 @@ static int64_t read_timestamp(struct ng_str text)
     return (int64_t)timegm(&day) * 1000;
 }
 
-/* NG_EINTERNAL: no room, which says nothing about the text. NG_EINVAL: it is no JSON. */
+/* NG_EINTERNAL: no memory, which says nothing about the text. NG_EINVAL: not JSON. */
 static int read_json(struct ng_call *call, struct ng_str text, const struct ng_value **ret)
 {
     int rc = call->host->json_parse(call, text, ret);
@@ -455,7 +456,7 @@ int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str spac
     return rc;
 }
 
-/* A member of HGETALL's answer. */
+/* A member of an HGETALL reply. */
 struct ng_str redis_hash_text(const redisReply *hash, const char *name)
 {
     struct ng_str none = {NULL, 0};
@@ -490,7 +491,7 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
         }
         return rc;
     }
-    /* Another program's: it has the members that all have. */
+    /* A memory written by another program: it has only the members common to all. */
     struct ng_entry entry = {
         .size = sizeof(entry),
         .kind = NG_ENTRY_MEMORY,

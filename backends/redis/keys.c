@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - names of keys, and small things about texts. */
+/* keys.c - names of keys, and small string helpers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool key_plain(char c)
            strchr("._-~@", c) != NULL;
 }
 
-/* A space's name, so that none is the beginning of another one's keys. */
+/* Escapes a space's name so that it is never the prefix of another space's keys. */
 static bool key_space(struct ng_str space, char out[KEY_SPACE_SIZE])
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pipeline.c - sends commands together and collects their answers. */
+/* pipeline.c - sends commands together and collects their replies. */
 #include "pipeline.h"
 
 #include "core/base/minmax.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define PIPELINE_OUT_FIRST ((size_t)1024)
-/* Most that one round may send. */
+/* Most bytes of one round. */
 #define PIPELINE_OUT_MAX ((size_t)256 * 1024 * 1024)
-/* A long round may take long as a whole, as long as it moves: its limit begins anew with each
- * piece. */
+/* A round is sent in pieces of this size, each with the full time limit, so a long round that
+ * makes progress does not time out. */
 #define PIPELINE_PIECE ((size_t)1024 * 1024)
 
 void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng_call *call)
@@ -31,7 +31,7 @@ static void pipeline_free_replies(struct pipeline *pipeline)
     pipeline->replies = NULL;
 }
 
-/* After a round, the next one begins. */
+/* Resets the pipeline for the next round. */
 static void pipeline_begin(struct pipeline *pipeline)
 {
     if (pipeline->replies != NULL) {
@@ -84,7 +84,7 @@ void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t 
             lens[i] = words[i].len;
             total += size_min(words[i].len, PIPELINE_OUT_MAX - total);
         }
-        if (total < PIPELINE_OUT_MAX) { /* its lengths are ints */
+        if (total < PIPELINE_OUT_MAX) { /* hiredis counts lengths in int */
             len = redisFormatCommandArgv(&command, (int)count, data, lens);
         }
     }
@@ -115,7 +115,7 @@ static enum socket_result pipeline_send(struct pipeline *pipeline)
     return SOCKET_OK;
 }
 
-/* One attempt on the connection there is. *ret_got: replies that came. */
+/* One attempt on the current connection. *ret_got: replies received. */
 static enum socket_result pipeline_exchange(struct pipeline *pipeline, size_t *ret_got)
 {
     struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
@@ -225,7 +225,7 @@ const redisReply *pipeline_reply(const struct pipeline *pipeline, size_t at)
 void pipeline_done(struct pipeline *pipeline)
 {
     pipeline_free_replies(pipeline);
-    /* A held connection may be in the middle of a transaction. */
+    /* A connection kept over rounds may be inside a transaction. */
     pipeline_drop(pipeline);
     free(pipeline->out);
     pipeline->out = NULL;

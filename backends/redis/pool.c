@@ -11,17 +11,17 @@
 
 #include "pipeline.h"
 
-/* After a failure the next attempt waits, doubled up to the last. */
+/* Wait before the next attempt after a failure, doubled up to the maximum. */
 #define POOL_RETRY_FIRST_MS 20
 #define POOL_RETRY_LAST_MS 1000
 #define POOL_NS_PER_MS 1000000
-/* Somebody who waits for a free connection looks this often whether the call is cancelled. */
+/* How often a thread waiting for a free connection checks whether its call is cancelled. */
 #define POOL_STEP_NS 50000000
 #define POOL_READ_SIZE 16384
-/* A long reply may take long as a whole, as long as it moves: its limit begins anew with each
- * piece. */
+/* The time limit starts anew with each piece of this size, so a long reply that makes progress
+ * does not time out. */
 #define POOL_PIECE ((size_t)256 * 1024)
-/* So much of an error that Redis tells is passed on. */
+/* Bytes of a Redis error that are passed on. */
 #define POOL_REPLY_MAX 200
 
 /* ---- errors ---- */
@@ -162,7 +162,7 @@ static void conn_free(struct pool_conn *conn)
     free(conn);
 }
 
-/* Sends one command and reads its answer. */
+/* Sends one command and reads its reply. */
 static enum socket_result conn_command(struct pool_conn *conn, const struct socket_limit *limit,
                                        int argc, const char **argv, redisReply **ret)
 {
@@ -198,7 +198,7 @@ static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
     return pool_describe(pool, end, conn->sock.error, why);
 }
 
-/* AUTH, SELECT, and a PING so that a server which takes none of them is found here. */
+/* AUTH, SELECT, and a PING that finds a server accepting none of them. */
 static int conn_sign_in(struct redis_pool *pool, struct pool_conn *conn,
                         const struct socket_limit *limit, char why[POOL_TEXT_SIZE])
 {
@@ -273,7 +273,8 @@ struct socket_limit pool_limit(const struct redis_pool *pool, struct ng_call *ca
     return limit;
 }
 
-/* With the lock held: one that is idle, or leave to open one (*ret NULL). */
+/* Called with the lock held. Takes an idle connection, or permission to open one (*ret
+ * NULL). */
 static int pool_wait(struct redis_pool *pool, struct ng_call *call, bool fresh,
                      const struct socket_limit *limit, struct pool_conn **ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rank.c - how well a text has what a recall asks for. */
+/* rank.c - scores how well a text matches a recall. */
 #include "rank.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.c - bounds what a reply may announce. */
+/* reader.c - limits the sizes a reply may announce. */
 #include "reader.h"
 
 #include <stddef.h>

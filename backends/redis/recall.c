@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recall.c - finding memories and references with RediSearch, where it is.
+ * recall.c - finds memories and references with RediSearch where it is available.
  *
- * Every space has an index of its own over its own two kinds of hashes, so that no query can
- * reach another space. An index that is missing is made; until it has read what was there
- * before, and where there is none, recall scans.
+ * Each space has its own index over its own two kinds of hashes, so no query can reach another
+ * space. A missing index is created. Recall scans instead until the index has read the existing
+ * hashes, and on servers without RediSearch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "rank.h"
 #include "redis.h"
 
-/* What is not one of the answers to an FT. command means that search is of no use here. */
+/* Any other reply to an FT. command means that RediSearch is unusable here. */
 enum recall_state { RECALL_READY, RECALL_MISSING, RECALL_UNUSABLE };
 
 static bool recall_has(const redisReply *reply, const char *text)
@@ -22,7 +22,7 @@ static bool recall_has(const redisReply *reply, const char *text)
            strstr(reply->str, text) != NULL;
 }
 
-/* FT.INFO's answer: is the index there, and has it read everything? */
+/* Reads the reply to FT.INFO: whether the index exists and has read everything. */
 static enum recall_state recall_state(const redisReply *info)
 {
     if (recall_has(info, "nknown command") || recall_has(info, "NOPERM")) {
@@ -47,7 +47,7 @@ static enum recall_state recall_state(const redisReply *info)
     return RECALL_READY;
 }
 
-/* Adds the command that makes the index of a space. Where there is one, it changes nothing. */
+/* Adds the command that creates the index of a space. No effect if it exists. */
 static int recall_add_create(struct redis *redis, struct pipeline *pipeline,
                              struct ng_str space)
 {
@@ -74,7 +74,7 @@ static int recall_create(struct redis *redis, struct ng_call *call, struct ng_st
     struct pipeline pipeline;
     pipeline_init(&pipeline, redis->pool, call);
     int rc = recall_add_create(redis, &pipeline, space);
-    /* Where it cannot be made, or another gateway has just made it, the next look says so. */
+    /* If it cannot be created, or another gateway just created it, the next check finds out. */
     if (rc == NG_OK) {
         rc = pipeline_run(&pipeline);
     }
@@ -98,7 +98,7 @@ int redis_greet(struct redis *redis, struct ng_call *call)
     return rc;
 }
 
-/* Of a recall by words so many come into question at least, whatever their scores. */
+/* Least number of candidates of a recall by words, whatever their scores. */
 #define RECALL_CANDIDATES 100
 
 struct recall_hit {
@@ -122,8 +122,8 @@ static int recall_by_rank(const void *left, const void *right)
     return a->entry.time_ms < b->entry.time_ms;
 }
 
-/* The rows of FT.SEARCH's answer: the total, then key and hash in turn. By words the best come
- * first; else they are in order. */
+/* The rows of an FT.SEARCH reply: the total, then key and hash in turn. Sorted best first if
+ * words were given, else in order. */
 static int recall_rows(struct ng_call *call, const redisReply *found,
                        const struct ng_recall *recall, ng_entry_row_fn *row, void *user)
 {
@@ -174,15 +174,15 @@ static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
         WORD("0"),         limit, WORD("DIALECT"), WORD("2"),
     };
     size_t count = 8;
-    /* Else words that are asked for are also looked for by their stem, which nothing is stored
-     * by. */
+    /* Without it RediSearch also searches for the stems of the words, which the index does not
+     * hold. */
     words[count++] = WORD("VERBATIM");
     if (by_time) {
         words[count++] = WORD("SORTBY");
         words[count++] = WORD("time");
         words[count++] = WORD("DESC");
     } else {
-        /* The default of older modules takes a word that stands alone for as good as three. */
+        /* The default scorer of older modules counts a single word three times. */
         words[count++] = WORD("SCORER");
         words[count++] = WORD("BM25");
     }
@@ -190,7 +190,7 @@ static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
     pipeline_add(pipeline, words, count);
 }
 
-/* *ret_used: the search did it. Else a scan must. */
+/* *ret_used: RediSearch was used; if not, the caller scans. */
 static int recall_search(struct redis *redis, struct ng_call *call,
                          const struct ng_recall *recall, struct ng_str query,
                          ng_entry_row_fn *row, void *user, bool *ret_used)
@@ -253,7 +253,8 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
     bool hopeless = rc == NG_ENOTFOUND;
     struct ng_str query = {out.data, out.len};
     if (hopeless) {
-        /* The engine is told all the same. */
+        /* Nothing can match, but the search still runs: its result tells whether the index is
+         * usable. */
         query = WORD("*");
     }
     struct ng_recall nothing = *recall;

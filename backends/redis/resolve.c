@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * resolve.c - name resolution that does not outlast its limit.
+ * resolve.c - name resolution with a time limit.
  *
- * The C library's resolver waits as long as its own configuration says, and cannot be
- * interrupted: so it runs on a thread of its own. One whose answer came too late frees it all.
+ * The C library's resolver cannot be interrupted and waits as long as its own configuration
+ * allows, so it runs on a thread of its own. If its answer comes too late, that thread frees
+ * everything.
  */
 #include "resolve.h"
 
@@ -89,7 +90,7 @@ static struct lookup *lookup_new(const char *host, const char *port)
     return lookup;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static enum socket_result resolve_wait(struct lookup *lookup, const struct socket_limit *limit)
 {
     while (!lookup->done) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * restore.c - puts a dump in the place of a space's journal, in one step.
+ * restore.c - replaces a space's journal with a dump, in one step.
  *
- * All of it is one transaction, sent in pieces: Redis keeps the commands until EXEC and runs
- * them at once. What is to go is looked up first, under WATCH: a delivery in between makes the
- * transaction void, and it is tried again.
+ * The whole restore is one transaction, sent in pieces: Redis queues the commands until EXEC
+ * and runs them at once. The keys to remove are looked up first, under WATCH: a delivery in
+ * between voids the transaction, and it is tried again.
  */
 #include "redis.h"
 #include "snapshot.h"
@@ -18,11 +18,11 @@ struct restore_state {
     struct ng_call *call;
     struct ng_str space;
     const struct ng_value *dump;
-    const struct aside *aside; /* where what is there is kept; NULL: it goes */
+    const struct aside *aside; /* where the present journal is kept; NULL: it is deleted */
     struct pipeline pipeline;
     struct ng_str days, recent, seen, summary;
     struct ng_str now;
-    struct ng_str words[2 * RESTORE_CHUNK + 2]; /* a command that grows */
+    struct ng_str words[2 * RESTORE_CHUNK + 2]; /* the command being built */
     size_t count;
 };
 
@@ -37,7 +37,7 @@ static struct ng_str restore_key(struct restore_state *restore, const char *name
     return redis_key(restore->redis, restore->call, restore->space, name, tail);
 }
 
-/* Sends the growing command, if it has values. */
+/* Sends the command being built, if it has values. */
 static void restore_flush(struct restore_state *restore)
 {
     if (restore->count > 2) {
@@ -62,9 +62,9 @@ static void restore_grow(struct restore_state *restore, struct ng_str verb, stru
     }
 }
 
-/* ---- what is there goes ---- */
+/* ---- removing the present journal ---- */
 
-/* Under WATCH: the names of all that the journal of the space is made of now. */
+/* Under WATCH: collects the names of all keys of the space's journal. */
 static int restore_collect_keys(struct restore_state *restore, struct ng_str **ret_old,
                                 size_t *ret_count)
 {
@@ -114,7 +114,7 @@ static void restore_remove(struct restore_state *restore, const struct ng_str *o
     restore_flush(restore);
 }
 
-/* ---- what was comes back ---- */
+/* ---- writing the dump ---- */
 
 static int restore_line(struct restore_state *restore, const struct ng_value *item,
                         const struct ng_entry *entry)
@@ -196,7 +196,7 @@ static int restore_as_day(struct restore_state *restore, const struct ng_value *
     return NG_OK;
 }
 
-/* What the dump has is not delivered again. */
+/* Marks the dump's entries as seen, so they are not delivered again. */
 static int restore_as_seen(struct restore_state *restore, const struct ng_value *item,
                            const struct ng_entry *entry)
 {
@@ -206,7 +206,7 @@ static int restore_as_seen(struct restore_state *restore, const struct ng_value 
     return NG_OK;
 }
 
-/* Nor what was delivered before and does not come back. */
+/* Marks events that were delivered before and are not in the dump as seen. */
 static void restore_passed(struct restore_state *restore)
 {
     struct ng_call *call = restore->call;
@@ -270,7 +270,8 @@ static int restore_add(struct restore_state *restore)
 
 /* ---- the transaction ---- */
 
-/* Under WATCH: *ret_done: what is there was kept before, and all is as it is to be. */
+/* Under WATCH. *ret_done: the present journal was kept by an earlier attempt, and the restore
+ * is complete. */
 static int restore_is_done(struct restore_state *restore, bool *ret_done)
 {
     struct pipeline *pipeline = &restore->pipeline;
@@ -281,7 +282,7 @@ static int restore_is_done(struct restore_state *restore, bool *ret_done)
     return rc;
 }
 
-/* *ret_done: it holds. */
+/* *ret_done: the transaction was applied. */
 static int restore_once(struct restore_state *restore, bool *ret_done)
 {
     struct ng_call *call = restore->call;
@@ -325,7 +326,7 @@ static int restore_once(struct restore_state *restore, bool *ret_done)
     return rc;
 }
 
-/* Nothing of it is sent before all of it has been read once. */
+/* Reads the whole dump once before anything of it is sent. */
 static int restore_check(struct restore_state *restore)
 {
     static const char *const parts[] = {"days", "references", "memories"};

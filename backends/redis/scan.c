@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.c - recall without a search module: the newest entries are looked through, word by word.
+ * scan.c - recall without RediSearch: looks through the newest entries, word by word.
  *
- * The sorted set of recent entries leads, newest first, as far as SCAN_MAX. Of each only what
- * is compared is fetched; the best are read whole at the end.
+ * Walks the sorted set of recent entries, newest first, up to SCAN_MAX. Fetches only the fields
+ * that are compared; the best entries are read whole at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ struct scan {
 
 /* ---- one entry ---- */
 
-/* Is one of the wanted tags among those between commas? */
+/* Whether one of the wanted tags is in the comma-separated list. */
 static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
 {
     size_t from = 0;
@@ -55,7 +55,7 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
     return false;
 }
 
-/* fields: as scan_fields. NO_HIT: it is not looked for. */
+/* fields: as scan_fields. Returns NO_HIT if the entry does not match. */
 static double scan_entry(const struct scan *scan, const redisReply *fields)
 {
     const struct ng_recall *recall = scan->recall;
@@ -88,7 +88,8 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
     return rank * factor;
 }
 
-/* Keeps it where it is among the best; of equal ones the newer, which came first. */
+/* Inserts the entry if it is among the best. Of equal ones the newer, which came first, stays
+ * ahead. */
 static int scan_keep(struct scan *scan, struct ng_str key, double rank)
 {
     size_t at = scan->count;
@@ -116,7 +117,7 @@ static int scan_keep(struct scan *scan, struct ng_str key, double rank)
 
 /* ---- pages ---- */
 
-/* Looks through the entries that `names` are. */
+/* Looks through the entries named in `names`. */
 static int scan_page(struct scan *scan, const redisReply *names)
 {
     struct ng_call *call = scan->call;
@@ -185,14 +186,14 @@ static int scan_pages(struct scan *scan)
         }
         pipeline_done(&pipeline);
         scan->seen += found;
-        /* Without words the order is the rank: the first are the best. */
+        /* Without words, order is rank: the first entries are the best. */
         more =
             found == REDIS_PAGE && !(scan->recall->text.len == 0 && scan->count == scan->max);
     }
     return rc;
 }
 
-/* Reads the best ones whole and gives them out. */
+/* Reads the best entries whole and passes them to the caller. */
 static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
 {
     struct pipeline pipeline;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.c - sockets that never block: connecting, TLS, writing and reading with deadlines. */
+/* socket.c - non-blocking sockets: connecting, TLS, writing and reading with deadlines. */
 #include "socket.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 
 #include "resolve.h"
 
-/* A cancelled call is noticed this often. */
+/* How often a wait checks whether the call is cancelled. */
 #define SOCKET_STEP_MS 50
 #define SOCKET_NS_PER_MS 1000000
-/* TLS records are at most a little longer than 16 KiB. */
+/* A TLS record is at most slightly longer than 16 KiB. */
 #define SOCKET_TLS_CHUNK 16384
 
 int64_t socket_now_ns(void)
@@ -127,7 +127,7 @@ static enum socket_result socket_receive(struct redis_socket *sock, char *data, 
     }
 }
 
-/* ---- TLS: OpenSSL works on two buffers, the socket is ours ---- */
+/* ---- TLS: OpenSSL works on two memory buffers; this file does the socket I/O ---- */
 
 static enum socket_result socket_tls_error(struct redis_socket *sock, const char *what)
 {
@@ -152,7 +152,7 @@ static enum socket_result socket_tls_error(struct redis_socket *sock, const char
     return SOCKET_CLOSED;
 }
 
-/* Sends what OpenSSL has made. */
+/* Sends the bytes that OpenSSL has produced. */
 static enum socket_result socket_tls_flush(struct redis_socket *sock,
                                            const struct socket_limit *limit)
 {
@@ -179,7 +179,7 @@ static enum socket_result socket_tls_fill(struct redis_socket *sock,
     return end;
 }
 
-/* After a TLS operation that gave `result`: sends and fetches what it wants, until it may be
+/* After a TLS operation returned `result`: sends and receives what it needs until it can be
  * repeated. */
 static enum socket_result socket_tls_continue(struct redis_socket *sock, int result,
                                               const struct socket_limit *limit,
@@ -206,11 +206,11 @@ static bool socket_tls_expect(SSL *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls);
     SSL_set_verify(tls, SSL_VERIFY_PEER, NULL);
-    /* An address is no name: it is looked for among the certificate's addresses. */
+    /* An IP address is matched against the certificate's addresses, not its names. */
     if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1) {
         return true;
     }
-    /* What SSL_set_tlsext_host_name() is, without its cast; the text is copied. */
+    /* Same as SSL_set_tlsext_host_name(), without its cast; the text is copied. */
     return SSL_set1_host(tls, host) == 1 &&
            SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                     (void *)(uintptr_t)host) == 1;
@@ -335,7 +335,7 @@ void socket_close(struct redis_socket *sock)
     }
 }
 
-/* ---- both kinds ---- */
+/* ---- plain and TLS ---- */
 
 enum socket_result socket_write(struct redis_socket *sock, const char *data, size_t len,
                                 const struct socket_limit *limit)

@@ -15,7 +15,7 @@ struct timeline_state {
     void *user;
 };
 
-/* The lines from `first` to `last`, newest first. *ret_go_on: more are wanted. */
+/* The lines from `first` to `last`, newest first. *ret_go_on: the caller wants more. */
 static int timeline_page(struct timeline_state *state, int64_t first, int64_t last,
                          bool *ret_go_on)
 {
@@ -34,7 +34,7 @@ static int timeline_page(struct timeline_state *state, int64_t first, int64_t la
             rc = read;
             break;
         }
-        /* What is no JSON object is of another program, and nothing that could be shown. */
+        /* A line that is no JSON object comes from another program and cannot be shown. */
         if (read != NG_OK ||
             (state->wanted->agent.len > 0 && !str_equal(entry.agent, state->wanted->agent))) {
             continue;
@@ -78,7 +78,7 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("LLEN"), state.key);
     int rc = pipeline_run_all(&pipeline);
-    /* Positions from the front stay what they are while lines are added. */
+    /* Positions counted from the front stay the same while lines are appended. */
     int64_t end = 0;
     if (rc == NG_OK) {
         end = pipeline_reply(&pipeline, 0)->integer;

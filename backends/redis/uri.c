@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uri.c - reads the URI of a Redis. */
+/* uri.c - parses the URI of a Redis. */
 #include "uri.h"
 #include "core/base/hex.h"
 
@@ -9,7 +9,7 @@
 
 #define URI_PORT_DEFAULT "6379"
 #define URI_PORT_LAST 65535
-/* Redis itself can be configured for about as many. */
+/* About the most databases that Redis can be configured for. */
 #define URI_DATABASE_LAST 1000000
 
 struct uri_parser {
@@ -44,7 +44,7 @@ static struct ng_str uri_until(struct ng_str text, const char *stops)
     return part;
 }
 
-/* Percent-decoded, with a NUL at its end. */
+/* Percent-decodes and adds a NUL. */
 static int uri_decode(struct uri_parser *parser, struct ng_str text, const char **ret)
 {
     char *out = parser->next;
@@ -77,7 +77,7 @@ static int uri_decode(struct uri_parser *parser, struct ng_str text, const char 
     return NG_OK;
 }
 
-/* Digits up to `last`; -1: it is none. */
+/* A decimal number up to `last`, or -1. */
 static long uri_number(struct ng_str text, long last)
 {
     long number = 0;
@@ -106,7 +106,7 @@ static int uri_database(struct uri_parser *parser, struct ng_str text, struct re
     return NG_OK;
 }
 
-/* "user:password@" in front of the rest, which is given back. */
+/* Reads "user:password@" at the start and leaves the rest in *text. */
 static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
                            struct redis_uri *uri)
 {
@@ -136,7 +136,7 @@ static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
     return rc;
 }
 
-/* "?db=N", the only one there is. */
+/* Reads "?db=N", the only parameter. */
 static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     if (text.len == 0 || (text.len == 1 && text.data[0] == '?')) {
@@ -221,7 +221,7 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
     if (text.len > REDIS_URI_MAX) {
         return uri_fail(&parser, "it is too long");
     }
-    /* At most four texts come of it, none longer than its part. */
+    /* At most four texts are decoded, none longer than its source. */
     uri.memory = malloc(text.len + 8);
     if (uri.memory == NULL) {
         (void)uri_fail(&parser, "there is no memory for it");
