@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * answers.c - the answers of calls that came with an idempotency key. A scope is claimed before
- * the change that it belongs to is made, by the batch that makes it; whether a claim became an
- * answer is told by the document itself, so the two are one fact.
- */
+/* answers.c - the answers of calls that came with an idempotency key. A scope is claimed before
+ * the change it belongs to is made, by the batch that makes it. The changed document itself
+ * tells whether a claim became an answer, so the two cannot disagree. */
 #include "db.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* A claim whose change did not land by then never will: the writer gives up long before. */
+/* A claim whose change was not applied within this time never will be: the writer gives up long
+ * before. */
 #define CLAIM_DEAD_TIMEOUTS 4
 #define CLAIM_DEAD_MS 10000
 
@@ -62,7 +61,7 @@ static void answer_drop(struct mongo *db, struct ng_str scope, struct ng_str bat
     bson_destroy(&filter);
 }
 
-/* Did the change of a claim land? Kept ones did. */
+/* Whether the change of a claim was applied. Kept answers need no check. */
 static int is_kept(struct mongo *db, const bson_t *answer, bool *ret, struct fault *fault)
 {
     char batch[BATCH_ID_MAX] = "";
@@ -79,7 +78,7 @@ static int is_kept(struct mongo *db, const bson_t *answer, bool *ret, struct fau
                         member_u64(answer, "revision"), batch, ret, fault);
 }
 
-/* What to do about an answer that is there. NG_PENDING: claim again. */
+/* Handles an existing answer. NG_PENDING: claim again. */
 static int answer_present(struct mongo *db, const bson_t *present, struct ng_str scope,
                           struct fault *fault)
 {
@@ -111,7 +110,7 @@ static int answer_present(struct mongo *db, const bson_t *present, struct ng_str
         }
         return NG_PENDING;
     }
-    return NG_PENDING; /* its owner is at work: soon it is kept, or gone */
+    return NG_PENDING; /* its owner is still at work: soon it is kept or removed */
 }
 
 static int claim(struct mongo *db, const struct ng_answer *answer, const bson_t *doc,
@@ -166,7 +165,7 @@ int answer_claim(struct mongo *db, struct job *job, const char *batch,
     return rc;
 }
 
-/* Where it fails, whoever reads the claim finds out by himself. */
+/* If it fails, the next reader of the claim finds out by itself. */
 void answer_settle(struct mongo *db, struct job *job, const char *batch, bool keep)
 {
     struct fault fault;

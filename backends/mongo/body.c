@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body.c - a put as members of a document on the server, and such a document as a row.
+ * body.c - converts a put to members of a stored document, and a stored document to a row.
  *
- * Documents keep their JSON as text, because BSON keeps neither the spelling of numbers nor
- * every name. Entries have the members that agents see instead; their JSON is
- * made of these again, and kept beside them only where that does not give the same text.
+ * Documents keep their JSON as text, because BSON preserves neither the spelling of numbers nor
+ * every name. Entries have the members that agents see instead. Their JSON is rebuilt from
+ * these, and is also stored only if that does not give the same text.
  */
 #include "db.h"
 
 #include <stdio.h>
 
-/* A change that has no sequence number yet sorts behind all that have one. */
+/* A change without a sequence number yet sorts after all that have one. */
 #define SEQ_PENDING (UINT64_C(1) << 62)
 
-/* Members that an entry may have and lose. */
+/* Optional members of an entry. */
 static const char *const entry_members[] = {
     "title",      "summary",      "status",     "tags",         "metadata",
     "sections",   "history",      "language",   "description",  "related_page",
     "source_url", "key_findings", "confidence", "related_pages"};
 
-/* What a put says in members: `top` at the top of the document, `own` below "notegate", `gone`
- * to be taken away. */
+/* The members a put writes: `top` at the top of the document, `own` below "notegate"; `gone`
+ * are removed. */
 struct shape {
     bson_t top, own, gone;
 };

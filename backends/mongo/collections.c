@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* collections.c - the collections that were declared, and their indexes. The indexes are made
- * when the server is there, which may be later than the declaration. */
+/* collections.c - the declared collections and their indexes. Indexes are created once the
+ * server is reachable, which may be after the declaration. */
 #include "db.h"
 
 #include <stdio.h>
@@ -231,7 +231,7 @@ static bool make_plain(struct mongo *db, const struct db_collection *collection,
     return good;
 }
 
-/* A server may have no text indexes: searches then filter. */
+/* A server may lack text indexes: searches then use filters. */
 static bool make_text(struct mongo *db, const struct db_collection *collection,
                       struct fault *fault)
 {
@@ -325,7 +325,7 @@ static bool prepare_one(struct mongo *db, struct db_collection *collection, stru
 
 void collection_prepare(struct mongo *db, const char *name)
 {
-    struct fault fault; /* a server that is away tells the write so, too */
+    struct fault fault; /* an unreachable server fails the write with the same error */
     if (strncmp(name, OWN_PREFIX, sizeof(OWN_PREFIX) - 1) == 0) {
         if (!atomic_load(&db->own_ready) && !atomic_load(&db->own_refused)) {
             (void)prepare_all_own(db, &fault);
@@ -339,7 +339,7 @@ void collection_prepare(struct mongo *db, const char *name)
     }
 }
 
-/* Only the relay's thread calls this: it also tries again what was refused. */
+/* Called only by the relay's thread, which also retries refused indexes. */
 void collections_prepare(struct mongo *db)
 {
     size_t count = 0;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * export.c - everything as one snapshot, on servers that have none: what is waiting in outboxes
- * is moved first, and then only what has a number up to the last one then given is shown.
- * Versions do not change once they are there, so writes may go on. Collections without history
- * show what is there when they are read.
- */
+/* export.c - exports everything as one snapshot, on servers without snapshots. First the
+ * outboxes are emptied, then everything up to the last sequence number given by then is shown.
+ * Versions never change, so writes may continue. Collections without history show their state
+ * at the time they are read. */
 #include <stdio.h>
 
 #include "core/base/array.h"
 #include "core/base/hash.h"
 #include "db.h"
 
-/* Documents held in memory at a time, and how long the outboxes may take to be emptied. */
+/* Documents held in memory at a time, and the longest wait for the outboxes to be emptied. */
 #define STEP_DOCS 50
 #define DRAIN_NAP_MS 10
 
@@ -27,8 +25,8 @@ struct export_state {
     struct bytes after;
     struct state state;
     struct ng_key key;
-    uint64_t newest; /* revision of the document as of the snapshot */
-    uint64_t *seen;  /* hashes of the names that were shown from where documents live */
+    uint64_t newest; /* the document's revision in the snapshot */
+    uint64_t *seen;  /* hashes of the names already shown from the documents' own collections */
     size_t seen_count, seen_cap;
     int stop;
     int rc;
@@ -48,7 +46,7 @@ static int count_waiting(struct mongo *db, const struct db_collection *collectio
     return fault->rc;
 }
 
-/* end_ms: of monotonic_ms(); 0: as long as the call lasts. */
+/* end_ms: compared with monotonic_ms(); 0: as long as the call lasts. */
 static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t end_ms)
 {
     size_t count = 0;
@@ -193,7 +191,7 @@ static int show_history(struct export_state *export, const bson_t *main)
     return fault_fail(export->call, &fault, "the export");
 }
 
-/* Without a history: as it is now. */
+/* Without history: the present state. */
 static int show_present(struct export_state *export, const bson_t *main)
 {
     struct bytes json = {0};
@@ -268,7 +266,7 @@ static int note_seen(struct export_state *export, const bson_t *doc)
     return NG_OK;
 }
 
-/* A tombstone that left its collection, under the name it had there. */
+/* A tombstone that left its collection, shown under its name there. */
 static int show_tombstone(struct export_state *export, const bson_t *tombstone)
 {
     bson_t as_main = BSON_INITIALIZER;
@@ -326,7 +324,7 @@ static int report_event(void *user, const struct ng_event *event)
 {
     struct export_state *export = user;
     if (event->seq > export->last_seq) {
-        export->rc = 1; /* that is all */
+        export->rc = 1; /* the end of the snapshot */
         return 1;
     }
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_EVENT, .event = event};

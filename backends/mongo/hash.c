@@ -4,8 +4,8 @@
 
 #include <endian.h>
 
-/* FNV-like multiply and rotate over eight bytes a step, in two lanes that differ. It finds
- * damage; it does not withstand someone who makes collisions on purpose. */
+/* Multiply and rotate as in FNV, eight bytes a step, in two different lanes. Detects damage,
+ * but does not resist deliberate collisions. */
 #define LANE_A UINT64_C(0x9E3779B97F4A7C15)
 #define LANE_B UINT64_C(0xC2B2AE3D27D4EB4F)
 
@@ -21,7 +21,7 @@ static void hash_part(uint64_t lanes[2], struct ng_str part)
         size_t count = size_min(part.len - at, 8);
         uint64_t word = 0;
         memcpy(&word, part.data + at, count);
-        word = le64toh(word); /* as zeros follow a shorter rest */
+        word = le64toh(word); /* pads a shorter rest with zeros */
         lanes[0] = rotate(lanes[0] ^ (word * LANE_A), 29) * LANE_B;
         lanes[1] = rotate(lanes[1] + (word ^ LANE_B), 37) * LANE_A;
         at += count;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - filling an empty store from an export. A mark says that one is under way: where it
- * did not come to its end, the next one clears away what it left. */
+/* import.c - fills an empty store from an export. A mark is stored while an import runs: if it
+ * was interrupted, the next one first deletes what it left. */
 #include <stdio.h>
 #include <time.h>
 
 #include "db.h"
 
-/* Documents and bytes that go to the server at once. */
+/* Documents and bytes sent to the server at once. */
 #define BUFFER_DOCS 200
 #define BUFFER_BYTES ((size_t)8 * 1024 * 1024)
 
@@ -18,11 +18,11 @@ struct buffer {
 
 struct import {
     struct buffer versions, mains, events, answers;
-    struct state state; /* of the document that comes just now */
+    struct state state; /* of the current document */
     struct bytes name;
     const struct db_collection *collection;
     uint64_t last_seq, last_event;
-    bool whole; /* the newest revision of that document came */
+    bool whole; /* its newest revision was read */
 };
 
 static int buffer_flush(struct mongo *db, struct ng_call *call, struct buffer *buffer)
@@ -44,7 +44,7 @@ static int buffer_flush(struct mongo *db, struct ng_call *call, struct buffer *b
     return fault_fail(call, &fault, "the import");
 }
 
-/* Takes the document over. */
+/* Takes ownership of the document. */
 static int buffer_add(struct mongo *db, struct ng_call *call, struct buffer *buffer,
                       const char *collection, bson_t *doc)
 {
@@ -187,7 +187,7 @@ int import_begin(void *self, struct ng_call *call)
     }
     if (mark != NULL) {
         bson_destroy(mark);
-        rc = clear_all(db, call); /* of one that did not come to its end */
+        rc = clear_all(db, call); /* left by an interrupted import */
     } else if (rc == NG_OK) {
         rc = check_empty(db, call);
     }
@@ -242,7 +242,7 @@ static int add_version(struct mongo *db, struct ng_call *call, const struct ng_r
     bson_t entry;
     bool first = import->state.revision == 0 || import->state.revision + 1 != put->revision;
     if (first) {
-        put->base_revision = 0; /* nothing to lay a splice on: kept whole */
+        put->base_revision = 0; /* no base for a splice: stored whole */
     }
     splice_between(bytes_str(&import->state.json), put->json, &put->json_splice);
     splice_between(bytes_str(&import->state.text), put->text, &put->text_splice);
@@ -422,7 +422,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
                    (int)record->kind);
 }
 
-/* The last number is kept by an event that nobody is shown. */
+/* Keeps the last sequence number in an event that is never shown. */
 static int keep_seq(struct mongo *db, struct ng_call *call)
 {
     struct import *import = db->import;

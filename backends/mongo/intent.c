@@ -3,12 +3,14 @@
  * intent.c - a batch of several documents as one step, on servers that change one document at a
  * time.
  *
- * The batch is written down (its puts, then the intent), each document is locked by naming the
- * intent in it - in one order for everybody, and only at the revision that the put is made on -
- * and then the intent's state goes from "open" to "done": that single update is the commit.
- * After it anybody may apply the puts and take the locks away, and who meets a locked document
- * does so; before it anybody may abort an intent that is too old. So a gateway that dies leaves
- * nothing half done.
+ * First the puts and then the intent are written. Each document is then locked by naming the
+ * intent in it, in an order that is the same for all gateways, and only at the revision the put
+ * is based on. Changing the intent's state from "open" to "done" is the commit, a single
+ * update.
+ *
+ * After the commit any gateway may apply the puts and remove the locks, and does so when it
+ * meets a locked document. Before it any gateway may abort an intent that is too old. So a
+ * gateway that dies leaves nothing half done.
  */
 #include "intent.h"
 
@@ -35,10 +37,10 @@ int intent_fail(struct fault *fault, int rc, const char *text)
     return rc;
 }
 
-/* ---- writing it down ---- */
+/* ---- writing the intent ---- */
 
-/* What one put will do to its document, as bytes: names that begin with $ are not for storing.
- */
+/* The effect of a put on its document, as bytes, because names beginning with $ cannot be
+ * stored. */
 static int put_change(struct step *step, size_t i, bson_t *ret)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -86,7 +88,8 @@ static int write_put(struct step *step, size_t i)
     return rc;
 }
 
-/* The intent comes first: what a crash leaves of its puts is found by it. */
+/* The intent is written before its puts, so that the puts of a crashed gateway are found by
+ * it. */
 static int write_intent(struct step *step)
 {
     bson_t doc = BSON_INITIALIZER;
@@ -112,7 +115,7 @@ static void filter_free(bson_t *filter)
     nest_bool(filter, "notegate.intent", "$exists", false);
 }
 
-/* Locks what is there. *ret_done: it is locked, for this batch. */
+/* Locks an existing document. *ret_done: it is locked for this batch. */
 static bool lock_present(struct step *step, size_t i, bool *ret_done)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -137,8 +140,8 @@ static bool lock_present(struct step *step, size_t i, bool *ret_done)
     return good;
 }
 
-/* Holds the place of a document that is not there, or of a tombstone that left its collection.
- * Deleted, and at the base revision, so readers see no difference. */
+/* Inserts a placeholder for a missing document, or for a tombstone that left its collection. It
+ * is deleted and has the base revision, so readers see no difference. */
 static bool lock_absent(struct step *step, size_t i, bool *ret_done)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -173,7 +176,7 @@ static bool lock_absent(struct step *step, size_t i, bool *ret_done)
     return good || step->fault.duplicate;
 }
 
-/* Why it cannot be locked. NG_PENDING: try again; NG_OK: it is. */
+/* Finds out why it cannot be locked. NG_PENDING: try again; NG_OK: it is locked. */
 static int explain_lock_failure(struct step *step, size_t i)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -225,7 +228,7 @@ static int explain_lock_failure(struct step *step, size_t i)
                        (unsigned long long)revision, (unsigned long long)put->base_revision);
         rc = NG_ECONFLICT;
     } else {
-        relay_kick(step->db, prepared->collection); /* its outbox has no room */
+        relay_kick(step->db, prepared->collection); /* its outbox is full */
     }
     bson_destroy(doc);
     return rc;
@@ -291,7 +294,7 @@ static void sort_order(struct step *step)
     }
 }
 
-/* The commit point. Unclear outcomes are looked into until there is an answer. */
+/* The commit. An unknown outcome is looked up until it is known. */
 static int commit_point(struct step *step, int64_t until_ms)
 {
     for (unsigned tried = 0;; tried++) {
@@ -307,8 +310,8 @@ static int commit_point(struct step *step, int64_t until_ms)
             if (intent != NULL) {
                 bson_destroy(intent);
             }
-            /* Gone: by one who carried it out or took it back. Locks tell no more; the first
-             * change of it does. */
+            /* The intent is gone: another gateway has completed or aborted it. The locks are
+             * gone as well, but the first changed document shows which. */
             if (step->fault.rc == NG_OK) {
                 if (done || intent == NULL) {
                     return NG_PENDING;
@@ -340,8 +343,8 @@ static const struct prepared *first_change(const struct step *step, uint64_t *re
     return &step->job->puts[0];
 }
 
-/* Not what was committed all the same, as an unclear outcome may have been. Where the server is
- * away the sweep of another gateway does it. */
+/* Leaves an intent that was committed after all, which an unknown outcome allows. If the server
+ * is down, the sweep of another gateway completes it. */
 static void roll_back(struct step *step)
 {
     struct fault fault;
@@ -385,7 +388,7 @@ static int step_run(struct step *step)
             }
         }
         if (rc == NG_EUNAVAILABLE) {
-            return rc; /* decided or not: who comes after us finds out */
+            return rc; /* committed or not: the next gateway to see the intent finds out */
         }
     }
     if (rc == NG_OK) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* intent_end.c - how a change of several documents ends, whoever ends it: see intent.c. */
+/* intent_end.c - completes or aborts a change of several documents, from any gateway: see
+ * intent.c. */
 #include "intent.h"
 
-/* An open intent is left alone for so long after it was seen first, and then aborted. */
+/* An open intent is aborted this long after it was first seen. */
 #define OPEN_MS 5000
 #define SWEEP_MAX 50
 
@@ -54,7 +55,7 @@ static bool collection_of(const bson_t *put, char ret[NG_COLLECTION_MAX + 1])
     return true;
 }
 
-/* Takes one lock away without a change; a place that was only held goes. */
+/* Removes one lock without a change; a placeholder is deleted. */
 static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
 {
     char collection[NG_COLLECTION_MAX + 1];
@@ -79,7 +80,7 @@ static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struc
     return good;
 }
 
-/* The change holds only while the lock is there, so it is made once. */
+/* Conditional on the lock, so the change is made only once. */
 static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
 {
     char collection[NG_COLLECTION_MAX + 1];
@@ -98,7 +99,7 @@ static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct
     return good;
 }
 
-/* The intent goes last: until then it is found, and with it what a crash leaves of the puts. */
+/* The intent is deleted last, so that leftover puts can be found by it after a crash. */
 static bool forget(struct mongo *db, const char *batch, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -112,7 +113,6 @@ static bool forget(struct mongo *db, const char *batch, struct fault *fault)
     return good;
 }
 
-/* Applies or takes back, then forgets. */
 bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *fault)
 {
     struct put_list *puts = calloc(1, sizeof(*puts));
@@ -134,7 +134,6 @@ bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *
     return good && forget(db, batch, fault);
 }
 
-/* From open to another state. *ret_moved false: somebody did that before. */
 bool intent_decide(struct mongo *db, const char *batch, const char *state, bool *ret_moved,
                    struct fault *fault)
 {
@@ -160,7 +159,7 @@ bson_t *intent_find(struct mongo *db, const char *batch, struct fault *fault)
     return intent;
 }
 
-/* Ends an intent as far as that is anybody's to do. true: it has ended. */
+/* Ends an intent if this gateway may do so. true: it has ended. */
 static bool resolve(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
 {
     bson_t *intent = intent_find(db, batch, fault);
@@ -222,7 +221,8 @@ bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
     if (fault->rc != NG_OK) {
         return false;
     }
-    /* A lock whose intent is over: it was set by one too slow, who can commit nothing more. */
+    /* The lock of an ended intent: it was set too late, and its gateway can no longer
+     * commit. */
     bson_t put = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&put, "collection", collection);
     put_str(&put, "document", member_str(doc, "_id"));

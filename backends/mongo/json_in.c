@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* json_in.c - the JSON of an entry as members of BSON. The core has checked that it is JSON, so
- * what does not fit here is simply not taken; the caller then keeps the text as well. */
+/* json_in.c - converts the JSON of an entry to BSON members. The core has validated the JSON,
+ * so a value that BSON cannot represent is just left out; the caller then stores the text as
+ * well. */
 #include "core/base/hex.h"
 #include "core/base/rfc3339.h"
 #include "db.h"
 
 #include <stdio.h>
 
-/* BSON itself ends at 100 levels, ours are among them. */
+/* BSON is limited to 100 levels, including our own. */
 #define LEVELS_MAX 80
 
 enum place { PLACE_TOP, PLACE_METADATA, PLACE_HISTORY, PLACE_HISTORY_ITEM, PLACE_OTHER };
@@ -37,7 +38,7 @@ static bool eat(struct reader *in, char c)
     return true;
 }
 
-/* Exactly YYYY-MM-DDTHH:MM:SS.mmmZ, which is also how a date is printed. */
+/* Exactly YYYY-MM-DDTHH:MM:SS.mmmZ, the form in which dates are printed. */
 bool date_parse(struct ng_str text, int64_t *ret_ms)
 {
     static const char form[] = "0000-00-00T00:00:00.000Z";
@@ -141,7 +142,7 @@ static bool read_string(struct reader *in, struct bytes *text)
     return eat(in, '"');
 }
 
-/* Integers that fit are integers; everything else is a double. */
+/* Integers that fit are stored as integers, everything else as doubles. */
 static bool read_number(struct reader *in, bson_t *out, const char *key, int key_len)
 {
     char digits[64];
@@ -167,7 +168,7 @@ static bool read_number(struct reader *in, bson_t *out, const char *key, int key
 static bool read_value(struct reader *in, bson_t *out, const char *key, int key_len,
                        enum place place);
 
-/* Names that the server or a path of ours would take for something else. */
+/* Rejects names with a special meaning for the server or for our paths. */
 static bool fit_name(struct ng_str name, enum place place)
 {
     static const char *const ours[] = {"_id",     "space", "outbox", "notegate",
@@ -341,7 +342,7 @@ static bool read_value(struct reader *in, bson_t *out, const char *key, int key_
     }
 }
 
-/* Moves behind a value without taking it. */
+/* Skips a value. */
 static void skip_value(struct reader *in)
 {
     unsigned depth = 0;
@@ -364,7 +365,8 @@ static void skip_value(struct reader *in)
     }
 }
 
-/* One member at the top, made beside the others first: half of one is of no use. */
+/* Converts one top-level member in a document of its own first, so that none is stored
+ * partly. */
 static int take_member(struct reader *in, bson_t *ret, bool *ret_whole)
 {
     const char *from = in->at;

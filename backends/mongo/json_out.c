@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_out.c - the members of an entry's document as JSON again, spelled as the core spells it.
- */
+/* json_out.c - converts the members of an entry back to JSON, spelled as the core spells it. */
 #include "db.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
- * numbers of quiet changes. Several gateways may do it at once: each step can be done twice. */
+/* maintain.c - upkeep that can wait: thins old history to one revision a day, deletes expired
+ * answers and the events of quiet changes. Several gateways may do this at once, as each step
+ * can be repeated. */
 #include "core/base/array.h"
 #include "db.h"
 
@@ -38,7 +39,8 @@ static int64_t day_of(int64_t time_ms)
     return -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
-/* Up to the first that is too young to go, which the others may lie before on its day. */
+/* Collects the versions up to the first that is too young to drop, which may be the last of its
+ * day. */
 static int keep_old(void *user, const bson_t *version)
 {
     struct thin_state *thin = user;
@@ -52,7 +54,7 @@ static int keep_old(void *user, const bson_t *version)
     return thin->list[thin->count - 1].time_ms >= thin->cutoff_ms;
 }
 
-/* Marks what goes: not the first one, not the last one of a day, not what is pinned. */
+/* Marks the versions to drop: not the first, not the last of a day, and no pinned one. */
 static size_t mark(struct thin_state *thin, const bson_t *doc)
 {
     size_t dropped = 0;
@@ -69,7 +71,7 @@ static size_t mark(struct thin_state *thin, const bson_t *doc)
     return dropped;
 }
 
-/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+/* Stores the revision whole, as its predecessor is dropped. */
 static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revision,
                       struct fault *fault)
 {
@@ -246,7 +248,8 @@ static int thin_collection(struct thin_state *thin)
     return rc;
 }
 
-/* Expired answers; numbers of changes that nobody is told of, but the last one. */
+/* Deletes expired answers and the events of quiet changes, but not the event with the last
+ * number. */
 static int drop_expired(struct mongo *db, struct ng_call *call, int64_t now_ms)
 {
     struct fault fault;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - what names a document and a version on the server. */
+/* names.c - names of documents and versions on the server. */
 #include "db.h"
 
 #include <stdio.h>
 
-/* The collections whose documents have the shape in which agents see them. */
+/* The collections whose documents have the form that agents see. */
 static const struct {
     const char *name;
     const char *text_member;
@@ -26,8 +26,8 @@ bool is_entry_collection(const char *name, const char **ret_text_member)
     return false;
 }
 
-/* Controls, '%' and what the caller needs as a mark are written as %XX: names are printable and
- * no two documents have one. */
+/* Writes controls, '%' and the caller's separator as %XX, so that names are printable and
+ * unique. */
 static void add_escaped(struct bytes *ret, struct ng_str text, char mark)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op.c - single operations on the server, each with a client of its own for as long as it
- * takes.
- */
+/* op.c - single operations on the server, each with a client of its own. */
 #include "db.h"
 
 struct op {
@@ -77,7 +75,7 @@ bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
 {
     struct op op;
     *ret_matched = 0;
-    /* Also an update that finds nothing may make the collection. */
+    /* An update may create the collection even if it matches nothing. */
     collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * put.c - the queued changes of one document as one update of it, with the revision they are
- * made on as its condition.
+ * put.c - applies the queued changes of one document in one update, conditional on the revision
+ * they are based on.
  *
- * Where the outcome is not clear - the connection broke, the server was stepping down - the
- * same update is sent again: its condition holds at most once, and the mark it leaves (the
- * batch) says whether it was ours that made the revision.
+ * If the outcome is unknown - the connection broke, the server was stepping down - the same
+ * update is sent again. Its condition holds at most once, and the batch id it stores tells
+ * whether the new revision is ours.
  */
 #include "db.h"
 
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A tombstone stays so long in its collection after its event was moved (relay.c), so what was
- * looked up there holds for a good while less. */
+/* A tombstone stays in its collection longer than this after its event was moved
+ * (tombstone_gc.c), so a look-up there is valid for this long. */
 #define LOOKED_UP_MS 2000
 
 uint64_t stamp_next(struct mongo *db)
@@ -105,7 +105,7 @@ static bool marked(const bson_t *doc, const char *batch)
     return false;
 }
 
-/* The event of a revision, which names the batch that made it. */
+/* Looks for the event of a revision, which names the batch that made it. */
 static int moved_by(struct mongo *db, const char *collection, struct ng_str document,
                     uint64_t revision, const char *batch, bool *ret, struct fault *fault)
 {
@@ -165,8 +165,7 @@ static bool marks_document(struct mongo *db, const char *collection, struct ng_s
     return marks;
 }
 
-/* Looked for in the order in which it moves on: from the intent to the document, from there to
- * the events. */
+/* Searches in the order in which a change moves: the intent, the document, the events. */
 int batch_landed(struct mongo *db, const char *collection, struct ng_str document,
                  uint64_t revision, const char *batch, bool *ret, struct fault *fault)
 {
@@ -195,7 +194,7 @@ struct work {
     bson_t change; /* the update, or the document to insert */
     bool inserts;
     int64_t until_ms;
-    bool outcome_unknown; /* it was sent, and what came of it is not known */
+    bool outcome_unknown; /* it was sent, and the outcome is unknown */
     struct fault fault;
 };
 
@@ -292,7 +291,7 @@ static bool send_insert(struct work *work, bool *ret_done)
         return false;
     }
     if (tombstone != work->first->base_revision || monotonic_ms() - from > LOOKED_UP_MS) {
-        return true; /* not this time: look again */
+        return true; /* the look-up took too long: try again */
     }
     bool good =
         op_insert(work->db, work->prepared->collection->name, &work->change, &work->fault);
@@ -300,8 +299,8 @@ static bool send_insert(struct work *work, bool *ret_done)
     return good || work->fault.duplicate;
 }
 
-/* Why the condition did not hold. NG_OK: it was our own update that changed it; NG_PENDING: try
- * again. */
+/* Finds out why the condition did not hold. NG_OK: our own update changed the document;
+ * NG_PENDING: try again. */
 static int explain_conflict(struct work *work)
 {
     bool landed = false;
@@ -337,8 +336,7 @@ static int explain_conflict(struct work *work)
             rc = NG_PENDING;
         }
     } else if (member_u64(doc, "notegate.revision") == base && base > 0) {
-        relay_kick(work->db,
-                   work->prepared->collection); /* its outbox has no room for this one */
+        relay_kick(work->db, work->prepared->collection); /* its outbox is full */
         if (work->inserts) {
             rc = work_make(work, false);
         } else {
@@ -348,8 +346,8 @@ static int explain_conflict(struct work *work)
             rc = NG_PENDING;
         }
     } else {
-        /* The driver may have sent it twice: the first time it may have been made, and moved.
-         */
+        /* The driver may have sent it twice: the first update may have been made, and its event
+         * moved. */
         rc = moved_by(work->db, work->prepared->collection->name,
                       bytes_str(&work->prepared->name), work->first->revision, work->batch,
                       &landed, &work->fault);
@@ -402,7 +400,7 @@ static int work_run(struct work *work)
     }
 }
 
-/* Only a condition: nothing is stored. */
+/* Checks a condition without storing anything. */
 static void check_one(struct mongo *db, struct job *job)
 {
     const struct ng_put *put = job->batch->puts[0];
@@ -429,8 +427,8 @@ static void check_one(struct mongo *db, struct job *job)
     job->rc = NG_OK;
 }
 
-/* Claims what answers the jobs bring. Returns how many jobs may go on; the one behind them has
- * its failure. */
+/* Claims the answers of the jobs. Returns how many jobs may continue; the job after them has
+ * failed. */
 static size_t claim_all(struct work *work)
 {
     struct fault fault;
@@ -464,7 +462,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
         allowed = claim_all(&work);
     }
     if (rc == NG_OK && allowed < count) {
-        /* What is built on the refused one cannot be; what comes before it can. */
+        /* A refused job fails those based on it, but not those before it. */
         for (size_t i = 0; i < count; i++) {
             if (i != allowed && jobs[i]->batch->answer != NULL && i < allowed) {
                 answer_settle(db, jobs[i], work.batch, false);
@@ -490,7 +488,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
             jobs[i]->rc = rc;
             jobs[i]->batch->failed_put = 0;
         }
-        /* Where it is not clear whether it was stored, the claim stays and is looked into. */
+        /* If it is unknown whether it was stored, the claim stays and is checked later. */
         if (jobs[i]->batch->answer != NULL && (rc == NG_OK || !work.outcome_unknown)) {
             answer_settle(db, jobs[i], work.batch, rc == NG_OK);
         }

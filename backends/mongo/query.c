@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - rows by conditions, in order. Rows are held in pages, as their callbacks may read
+/* query.c - rows by conditions, in order. Rows are held in pages, because callbacks may read
  * again and must not find our client in use. */
 #include "db.h"
 
@@ -73,8 +73,8 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
     (void)bson_append_document_end(ret, &part);
 }
 
-/* A change of several documents that was just committed is applied before it is shown: rows
- * that were locked are read again. */
+/* Applies a committed change of several documents before showing it: locked rows are read
+ * again. */
 static int resolve_rows(struct mongo *db, const struct db_collection *collection,
                         struct page *page, struct fault *fault)
 {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* How often a document is read again because an intent on it was just carried to its end. */
+/* How often a document is read again because an intent on it was just completed. */
 #define READS_MAX 20
 
 static int find_main(struct mongo *db, const struct db_collection *collection,
@@ -56,7 +56,7 @@ int doc_load(struct mongo *db, const struct db_collection *collection, struct ng
             continue;
         }
         if (member_u64(*ret, "notegate.revision") == 0) {
-            bson_destroy(*ret); /* only a place that an intent holds */
+            bson_destroy(*ret); /* only the placeholder of an intent */
             *ret = NULL;
             return NG_ENOTFOUND;
         }
@@ -83,7 +83,7 @@ static int target_load(struct mongo *db, struct ng_call *call, const struct ng_k
     if (rc != NG_OK && rc != NG_ENOTFOUND && rc != NG_EINVAL) {
         return ng_fail(call, rc, "out of memory for the name of a document");
     }
-    /* nothing has a name that is no UTF-8 */
+    /* no name is invalid UTF-8 */
     if (rc == NG_OK) {
         rc = doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault);
     } else {
@@ -146,11 +146,11 @@ struct version_reader {
     struct state state;
     bson_t **list; /* of a history */
     size_t count, cap;
-    uint32_t left; /* rows that may still come */
+    uint32_t left; /* rows that may still be shown */
     int rc;
 };
 
-/* Rows are kept until the client is given back: callbacks may read again. */
+/* Rows are kept until the client is released, as callbacks may read again. */
 static int keep_version(void *user, const bson_t *version)
 {
     struct version_reader *reader = user;
@@ -238,7 +238,7 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
 
 /* ---- history ---- */
 
-/* What a history shows of the newest revision where its versions are not kept. */
+/* The newest revision as shown in the history of a collection that keeps no versions. */
 static int history_newest(struct version_reader *reader, ng_row_fn *row, void *user,
                           bool *ret_stop)
 {
@@ -265,8 +265,8 @@ static bool in_range(const struct ng_range *range, uint64_t revision)
     return revision >= range->from && (range->to == 0 || revision <= range->to);
 }
 
-/* A page of a descending history is worked out from its end, so that each splice is laid on
- * what the one before it made. */
+/* Builds a page of a descending history from its end, as each splice is applied to the version
+ * before it. */
 static int load_bodies(struct version_reader *reader, struct bytes *bodies)
 {
     struct fault fault = {0};
@@ -326,7 +326,7 @@ static int report_page(struct version_reader *reader, bool ascending, ng_row_fn 
     return rc;
 }
 
-/* Pages of so many revisions are held in memory. */
+/* Revisions held in memory at a time. */
 #define HISTORY_PAGE 32
 
 static int history_pages(struct version_reader *reader, struct ng_range range, ng_row_fn *row,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * relay_move.c - one scan: what lies in outboxes becomes events and versions, then leaves the
- * outbox. Whatever step a crash comes after, the next one to do it finds the event by the
- * revision it tells of and goes on from there.
- */
+/* relay_move.c - one scan: entries of outboxes become events and versions, then leave the
+ * outbox. After a crash at any step, the next scan finds the event by its revision and
+ * continues from there. */
 #include <stdio.h>
 #include <time.h>
 
@@ -18,10 +16,10 @@
 struct found {
     const struct db_collection *collection;
     bson_t *doc;
-    uint64_t moved;     /* the last revision of it that this round moves */
-    uint64_t moved_seq; /* its number */
-    uint64_t created;   /* number of the event that created it */
-    uint64_t bytes;     /* of what is moved */
+    uint64_t moved;     /* its last revision moved in this round */
+    uint64_t moved_seq; /* the sequence number of that revision */
+    uint64_t created;   /* sequence number of the event that created it */
+    uint64_t bytes;     /* of the moved entries */
     bool created_here;
 };
 
@@ -37,7 +35,7 @@ struct round {
     struct mongo *db;
     struct found *docs;
     size_t doc_count, doc_cap, bytes;
-    const struct db_collection *collection; /* being scanned */
+    const struct db_collection *collection; /* the collection being scanned */
     size_t of_collection;
     struct entry *entries;
     size_t count, cap;
@@ -137,7 +135,7 @@ static bool add_entries(struct round *round, struct found *found)
         if (!bson_init_static(&view, data, len)) {
             continue;
         }
-        /* The clocks of two gateways may disagree; the order of revisions never does. */
+        /* Clocks of two gateways may disagree; the order of revisions never does. */
         uint64_t stamp = member_u64(&view, "stamp");
         order = u64_max(stamp, order);
         if (!add_entry(round, found, &view, order)) {
@@ -186,7 +184,7 @@ static bool list_entries(struct round *round)
     return true;
 }
 
-/* ---- numbers ---- */
+/* ---- sequence numbers ---- */
 
 static int keep_seq(void *user, const bson_t *event)
 {
@@ -211,7 +209,7 @@ bool last_seq_read(struct mongo *db, struct fault *fault)
     return good;
 }
 
-/* The number after the last one that was given. */
+/* The number after the last one given. */
 static bool find_next_seq(struct mongo *db, struct fault *fault)
 {
     bool good = last_seq_read(db, fault);
@@ -231,7 +229,7 @@ static int match_event(void *user, const bson_t *event)
     return 0;
 }
 
-/* Events that are there already, from one who did not come to the end. */
+/* Finds events that already exist, from a scan that was interrupted. */
 static bool find_moved(struct round *round, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -253,11 +251,11 @@ static bool find_moved(struct round *round, struct fault *fault)
 
 /* ---- moving ---- */
 
-/* Made where it is used, as a view of libbson points into itself. */
+/* Built for each use, as a libbson view points into itself. */
 static void entry_view(const struct entry *entry, bson_t *ret)
 {
     if (!bson_init_static(ret, entry->data, entry->len)) {
-        bson_init(ret); /* cannot be: it was looked at before */
+        bson_init(ret); /* cannot happen: it was checked before */
     }
 }
 
@@ -331,7 +329,7 @@ static bool insert_events(struct round *round, struct fault *fault)
     return good;
 }
 
-/* Works out created_seq of each, and what each document has moved. */
+/* Sets created_seq of each entry, and what has been moved of its document. */
 static void follow(struct entry *entry, uint64_t *ret_created)
 {
     struct found *found = entry->found;
@@ -364,7 +362,7 @@ static bool insert_versions(struct round *round, struct fault *fault)
         }
     }
     if (good && !op_insert_many(round->db, OWN_VERSIONS, docs, count, true, fault)) {
-        /* Some may be there already: then one by one. */
+        /* Some may exist already: insert one by one. */
         for (size_t i = 0; i < count && good; i++) {
             good = op_insert(round->db, OWN_VERSIONS, docs[i], fault) || fault->duplicate;
         }
@@ -377,7 +375,7 @@ static bool insert_versions(struct round *round, struct fault *fault)
     return good;
 }
 
-/* Nothing came after what was moved: the outbox is empty and nothing waits. */
+/* If nothing came after the moved entries: empties the outbox and clears its mark. */
 static void clear_all(mongoc_bulk_operation_t *bulk, const struct found *found, int64_t now)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -399,7 +397,7 @@ static void clear_all(mongoc_bulk_operation_t *bulk, const struct found *found, 
     bson_destroy(&update);
 }
 
-/* Something came after it: only what was moved goes. */
+/* If something came after the moved entries: removes only those. */
 static void clear_some(mongoc_bulk_operation_t *bulk, const struct found *found)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -421,7 +419,7 @@ static void clear_some(mongoc_bulk_operation_t *bulk, const struct found *found)
     bson_destroy(&update);
 }
 
-/* One bulk over the collection's documents. *ret_missed: some of them were not as expected. */
+/* One bulk over the collection's documents. *ret_missed: some of them had changed meanwhile. */
 static bool clear_each(struct round *round, const struct db_collection *collection, bool all,
                        bool *ret_missed, struct fault *fault)
 {
@@ -505,7 +503,7 @@ static bool move(struct round *round, struct db_collection **list, size_t count,
     return true;
 }
 
-/* One of 64 bits; two collections may share one. */
+/* One of 64 bits; collections may share one. */
 uint64_t relay_mark(const struct db_collection *collection)
 {
     uint64_t hash = 0;
@@ -534,7 +532,7 @@ bool relay_move(struct mongo *db, uint64_t dirty)
         more = round.more;
         db->relay.recheck = !good;
         if (!good) {
-            db->relay.next_seq = 0; /* somebody else may have given numbers */
+            db->relay.next_seq = 0; /* another gateway may have given numbers */
         }
         round_done(&round);
     }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * search.c - full-text search. The server narrows down - by its text index where there is one
- * and a whole word is asked for, else by a case-insensitive filter - and what it finds is
- * looked at here: words and phrases mean the same with either, and so does the rank.
- */
+/* search.c - full-text search. The server narrows the documents down - with its text index if
+ * there is one and a whole word is searched for, else with a case-insensitive filter - and the
+ * result is checked here. So words, phrases and ranks mean the same with either. */
 #include <math.h>
 
 #include "../shared/words.h"
@@ -12,9 +10,9 @@
 
 /* Documents that one search may find. */
 #define HITS_MAX 200000
-/* Bytes of found documents that are kept, so that showing them needs no further read. */
+/* Bytes of found documents kept in memory, so that showing them needs no further read. */
 #define KEPT_BYTES_MAX ((size_t)4 * 1024 * 1024)
-/* How quickly further occurrences count less, and words at which a text is of usual length. */
+/* How fast further occurrences lose weight, and the length in words of an average text. */
 #define RANK_SATURATION 1.2
 #define RANK_USUAL_WORDS 120.0
 
@@ -53,7 +51,7 @@ static bool has_plain_word(const struct wanted *wanted)
     return false;
 }
 
-/* Any of the words. The index knows words only as they are. */
+/* Any of the words. The index contains unmodified words only. */
 static void add_text(bson_t *filter, const struct wanted *wanted)
 {
     struct bytes text = {0};
@@ -71,7 +69,7 @@ static void add_text(bson_t *filter, const struct wanted *wanted)
     bytes_done(&text);
 }
 
-/* What a letter may have looked like before its accents were folded away. */
+/* The accented forms of a letter that fold to it. */
 static const char *letter_forms(char c)
 {
     switch (c) {
@@ -118,7 +116,7 @@ static const char *letter_forms(char c)
     }
 }
 
-/* A pattern that matches wherever the folded word may stand, and perhaps elsewhere. */
+/* A pattern that matches wherever the folded word may occur, and possibly elsewhere. */
 static int word_pattern(struct ng_str word, struct bytes *ret)
 {
     int rc = NG_OK;
@@ -143,7 +141,7 @@ static int word_pattern(struct ng_str word, struct bytes *ret)
             }
         }
         if (rc == NG_OK && c < 0x80 && i + 1 < word.len) {
-            rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* accents of their own */
+            rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* combining accents */
         }
     }
     return rc;
@@ -163,8 +161,8 @@ static void add_either(bson_t *list, uint32_t at, const char *path, const char *
     (void)bson_append_document_end(list, &one);
 }
 
-/* Phrases of one search that the server filters by; of a search for more all documents are
- * looked at here. */
+/* Phrases of one search that the server filters by; with more, all documents are checked
+ * here. */
 #define FILTER_PHRASES_MAX 32
 
 static int add_any(bson_t *any, const struct find *find, struct ng_str word, uint32_t *at)
@@ -186,13 +184,13 @@ static int add_any(bson_t *any, const struct find *find, struct ng_str word, uin
     return rc;
 }
 
-/* All words with a stem begin with it but for its last letter. */
+/* All words with a stem begin with the stem without its last letter. */
 static struct ng_str stem_begin(struct ng_str stem)
 {
     return str_of(stem.data, stem.len > 2 ? stem.len - 1 : stem.len);
 }
 
-/* The longest word of a phrase, which stands wherever the phrase does. */
+/* The longest word of a phrase, which occurs wherever the phrase does. */
 static struct ng_str longest(const struct phrase *phrase)
 {
     struct ng_str ret = bytes_str(&phrase->words[0]);
@@ -223,7 +221,7 @@ static int add_filter(bson_t *filter, const struct find *find)
     return rc;
 }
 
-/* ---- looking at what was found ---- */
+/* ---- checking the documents found ---- */
 
 static double part_score(double weight, size_t words, uint32_t hits)
 {
@@ -231,7 +229,7 @@ static double part_score(double weight, size_t words, uint32_t hits)
     return weight * (double)hits / ((double)hits + RANK_SATURATION * length);
 }
 
-/* 0: none of the phrases occurs. */
+/* 0 if none of the phrases occurs. */
 static double doc_score(const struct find *find, const bson_t *doc)
 {
     struct found total[PHRASES_MAX] = {0};
@@ -287,7 +285,7 @@ static int take_hit(void *user, const bson_t *doc)
     }
     struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
     find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
-    /* One that an intent holds is read again, as its present state is not in it. */
+    /* A document locked by an intent is read again, as its present state is not in it. */
     if (find->search->query->limit > 0 && find->kept_bytes + doc->len <= KEPT_BYTES_MAX &&
         member_str(doc, "notegate.intent").data == NULL) {
         hit.doc = bson_copy(doc);
@@ -414,7 +412,7 @@ static size_t char_on(struct ng_str text, size_t at)
     return at;
 }
 
-/* At most `chars` characters around a place, with dots where something is left out. */
+/* At most `chars` characters around a position, with dots at each cut. */
 static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret)
 {
     size_t from = place;
@@ -475,7 +473,7 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
         rc = doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
     }
     if (rc == NG_ENOTFOUND) {
-        return NG_OK; /* gone since */
+        return NG_OK; /* deleted since */
     }
     if (rc != NG_OK) {
         return fault_fail(find->call, &fault, "the search");
@@ -546,7 +544,7 @@ const char *search_engine(void *self, const struct ng_search *search)
     struct ng_str text = search->text;
     struct ng_str found;
     enum script script;
-    /* A search whose words are all prefixes cannot use the index. */
+    /* A search for prefixes only cannot use the index. */
     for (size_t at = 0; !word && word_run(text, true, &at, &found, &script);) {
         word = at >= text.len || text.data[at] != '*';
     }

@@ -123,7 +123,7 @@ static const char *sign_of(enum ng_op op)
     return signs[op];
 }
 
-/* Dates are whole milliseconds: a bound between two is moved to the one that means the same. */
+/* Dates are whole milliseconds: a bound between two is rounded to the equivalent one. */
 static void add_number(bson_t *part, const struct subject *subject, const struct ng_term *term)
 {
     const char *sign = sign_of(term->op);
@@ -153,7 +153,7 @@ static void add_number(bson_t *part, const struct subject *subject, const struct
     BSON_APPEND_DATE_TIME(part, sign, (int64_t)whole);
 }
 
-/* From the prefix up to the prefix with the last of all characters behind it. */
+/* From the prefix up to the prefix followed by the last of all characters. */
 static void add_prefix(bson_t *part, struct ng_str prefix)
 {
     static const char last[] = "\xF4\x8F\xBF\xBF\xF4\x8F\xBF\xBF\xF4\x8F\xBF\xBF";

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tombstone_gc.c - tombstones of entries leave their collection once their events were moved.
- */
+/* tombstone_gc.c - deletes the tombstones of entries from their collection once their events
+ * were moved. */
 #include <time.h>
 
 #include "relay.h"
 
 #define GC_BATCH 100
-/* A tombstone stays in its collection for so many times mongo.timeout at least: who looked it
- * up there must be done with it (see LOOKED_UP_MS in put.c). */
+/* A tombstone stays in its collection for at least this many times mongo.timeout, so that a
+ * look-up there remains valid (see LOOKED_UP_MS in put.c). */
 #define GC_TIMEOUTS 4
 
 struct tombstone_page {

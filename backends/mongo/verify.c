@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - recomputes what is stored: the hash of every newest state, every kept revision
- * along its chain, and that each change has its event. */
+/* verify.c - recomputes what is stored: the hash of each newest state, each kept revision along
+ * its chain, and the event of each change. */
 #include <stdio.h>
 
 #include "db.h"
@@ -16,9 +16,9 @@ struct verify_state {
     const struct db_collection *collection;
     bson_t *docs[STEP_DOCS];
     size_t count;
-    struct bytes after; /* _id of the last document looked at */
+    struct bytes after; /* _id of the last document checked */
     struct state state;
-    uint64_t last; /* revision seen last in a chain */
+    uint64_t last; /* last revision seen in the chain */
     const bson_t *doc;
     uint64_t oldest;
     bool any;

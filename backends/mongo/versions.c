@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* versions.c - earlier revisions: those that were moved to the versions collection, and those
- * that still lie in the document's outbox. */
+/* versions.c - earlier revisions: those in the versions collection, and those still in the
+ * document's outbox. */
 #include "db.h"
 
 #include <stdio.h>
@@ -63,9 +63,9 @@ struct walk {
     op_each_fn *each;
     void *user;
     bool ascending, stopped;
-    uint64_t last; /* given last; 0: none */
+    uint64_t last; /* last revision given; 0: none */
     uint32_t left;
-    const bson_t *doc; /* whose outbox is merged in */
+    const bson_t *doc; /* its outbox is merged in */
     uint64_t from, to;
     int rc;
 };
@@ -75,7 +75,7 @@ static int walk_report(struct walk *walk, const bson_t *version)
     uint64_t revision = member_u64(version, "revision");
     if (walk->last != 0 &&
         (walk->ascending ? revision <= walk->last : revision >= walk->last)) {
-        return 0; /* moved while we read: it came from the other place */
+        return 0; /* moved while we read: already given from the other place */
     }
     if (walk->left == 0 || walk->stopped) {
         walk->stopped = true;
@@ -95,14 +95,14 @@ static int walk_moved(void *user, const bson_t *version)
     return walk_report(user, version);
 }
 
-/* Where an entry lies in the document; a view of libbson itself must not be moved. */
+/* Position of an entry in the document, as a libbson view itself must not be moved. */
 struct place {
     const uint8_t *data;
     uint32_t len;
 };
 
-/* The entries of the outbox that are wanted, in the order of the revisions; free() the list.
- * Without memory for them walk->rc says so: they are not as if they were not there. */
+/* The wanted entries of the outbox, in the order of revisions; free() the list. Out of memory
+ * is reported in walk->rc, as missing entries would be an error. */
 static struct place *outbox_list(struct walk *walk, size_t *ret_count)
 {
     bson_iter_t iter, entries;
@@ -239,7 +239,8 @@ static int load_step(void *user, const bson_t *version)
     uint64_t revision = member_u64(version, "revision");
     bool whole = member_i64(version, "kept") == KEPT_WHOLE;
     if (!whole && load->state->revision + 1 != revision) {
-        /* Thinned: a splice lies on the kept one before it only if that is its base. */
+        /* After thinning: a splice applies to the kept version before it only if that is its
+         * base. */
         load->rc = NG_EUNAVAILABLE;
         return 1;
     }
