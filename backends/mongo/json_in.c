@@ -80,12 +80,6 @@ static bool hex4(const char *at, uint32_t *ret)
     return true;
 }
 
-static int add_code_point(struct bytes *text, uint32_t c)
-{
-    char out[UTF8_BYTES_MAX];
-    return bytes_add(text, out, utf8_encode(c, out));
-}
-
 static bool read_escape(struct reader *in, struct bytes *text)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -115,7 +109,8 @@ static bool read_escape(struct reader *in, struct bytes *text)
         in->at += 6;
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
     }
-    return add_code_point(text, c) == NG_OK;
+    char out[UTF8_BYTES_MAX];
+    return bytes_add(text, out, utf8_encode(c, out)) == NG_OK;
 }
 
 static bool read_string(struct reader *in, struct bytes *text)

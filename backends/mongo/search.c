@@ -6,6 +6,7 @@
 
 #include "../shared/words.h"
 #include "core/base/array.h"
+#include "core/base/utf8.h"
 #include "db.h"
 
 /* Documents that one search may find. */
@@ -400,7 +401,7 @@ static size_t char_back(struct ng_str text, size_t at)
 {
     do {
         at--;
-    } while (at > 0 && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    } while (at > 0 && !utf8_is_start(text.data[at]));
     return at;
 }
 
@@ -408,7 +409,7 @@ static size_t char_on(struct ng_str text, size_t at)
 {
     do {
         at++;
-    } while (at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    } while (at < text.len && !utf8_is_start(text.data[at]));
     return at;
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
@@ -28,17 +27,9 @@ static struct ng_str entry_agent(struct ng_call *call, const struct ng_entry *en
 /* 2026-02-16T10:30:00.250000+00:00 */
 static struct ng_str entry_timestamp(struct ng_call *call, int64_t time_ms)
 {
-    int64_t ms = time_ms % 1000;
-    time_t seconds = (time_t)(time_ms / 1000);
-    if (ms < 0) {
-        ms += 1000;
-        seconds--;
-    }
-    struct tm day = {0};
-    (void)gmtime_r(&seconds, &day);
-    return call->host->format(call, "%04d-%02d-%02dT%02d:%02d:%02d.%03d000+00:00",
-                              day.tm_year + 1900, day.tm_mon + 1, day.tm_mday, day.tm_hour,
-                              day.tm_min, day.tm_sec, (int)ms);
+    char time[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_MS, time);
+    return call->host->format(call, "%.*s000+00:00", (int)strcspn(time, "Z"), time);
 }
 
 /* The tags, separated by commas. */
@@ -397,21 +388,18 @@ int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct n
     return rc;
 }
 
+#define READ_TIME_LEN (sizeof("2026-02-16T10:30:00") - 1)
+
 /* Reads "2026-02-16T10:30:00...", written by a program that writes no `time`; 0 if it is
  * none. */
 static int64_t read_timestamp(struct ng_str text)
 {
-    char digits[20];
-    if (text.len < sizeof(digits) - 1) {
+    struct rfc3339 time;
+    struct ng_str seconds = {text.data, size_min(text.len, READ_TIME_LEN)};
+    if (seconds.len < READ_TIME_LEN || !rfc3339_read(seconds, &time)) {
         return 0;
     }
-    memcpy(digits, text.data, sizeof(digits) - 1);
-    digits[sizeof(digits) - 1] = '\0';
-    struct tm day = {0};
-    if (strptime(digits, "%Y-%m-%dT%H:%M:%S", &day) == NULL) {
-        return 0;
-    }
-    return (int64_t)timegm(&day) * 1000;
+    return rfc3339_ms(&time);
 }
 
 /* NG_EINTERNAL: no memory, which says nothing about the text. NG_EINVAL: not JSON. */

@@ -70,12 +70,11 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
         nb_add(out, nb->bytes.data + end_of(first), second.at - end_of(first));
         return;
     }
+    nb_add_word(out, ",");
     if (nb->style.flat) {
-        nb_add_word(out, ",");
         nb_add_if(out, nb->style.space_comma, " ");
         return;
     }
-    nb_add_word(out, ",");
     nb_add_word(out, nb->style.newline);
     for (unsigned i = 0; i < depth; i++) {
         nb_add_word(out, nb->style.indent);
@@ -273,8 +272,7 @@ static const char *const member_names[] = {"cell_type", "execution_count", "id",
 
 static bool wants(const struct new_cell *cell, const char *name)
 {
-    bool code = strcmp(name, "execution_count") == 0 || strcmp(name, "outputs") == 0;
-    if (code) {
+    if (strcmp(name, "execution_count") == 0 || strcmp(name, "outputs") == 0) {
         return cell->type == NB_CODE;
     }
     return strcmp(name, "id") != 0 || cell->id.len > 0;
@@ -426,10 +424,7 @@ void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone
         kept += !gone[i];
     }
     if (kept == 0 && count > 0) {
-        struct nb_text *out = edit_add(edit, nb->cells_array.at, nb->cells_array.len);
-        if (out != NULL) {
-            nb_add_word(out, "[]");
-        }
+        replace_value(edit, nb, nb->cells_array, ng_str_of("[]"), DEPTH_CELLS);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -494,6 +489,16 @@ static void append_member(struct nb_edit *edit, const struct nb *nb, const struc
     }
 }
 
+static void set_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
+                       const char *name, struct nb_span old, struct ng_str value)
+{
+    if (old.len > 0) {
+        replace_value(edit, nb, old, value, DEPTH_MEMBER);
+    } else {
+        append_member(edit, nb, cell, name, value);
+    }
+}
+
 void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count)
 {
@@ -502,17 +507,8 @@ void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     if (count >= 0) {
         (void)snprintf(number, sizeof(number), "%lld", (long long)count);
     }
-    struct ng_str count_json = ng_str_of(number);
-    if (cell->count.len > 0) {
-        replace_value(edit, nb, cell->count, count_json, DEPTH_MEMBER);
-    } else {
-        append_member(edit, nb, cell, "execution_count", count_json);
-    }
-    if (cell->outputs.len > 0) {
-        replace_value(edit, nb, cell->outputs, outputs, DEPTH_MEMBER);
-    } else {
-        append_member(edit, nb, cell, "outputs", outputs);
-    }
+    set_member(edit, nb, cell, "execution_count", cell->count, ng_str_of(number));
+    set_member(edit, nb, cell, "outputs", cell->outputs, outputs);
 }
 
 void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
@@ -523,12 +519,8 @@ void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     struct nb_span first = {0, 0};
     struct nb_span second = {0, 0};
     struct nb_span last = {0, 0};
-    if (old.len == 0) {
-        append_member(edit, nb, &nb->cells[index], "outputs", outputs);
-        return;
-    }
-    if (!nb_walk_element(&walk, &first)) {
-        replace_value(edit, nb, old, outputs, DEPTH_MEMBER);
+    if (old.len == 0 || !nb_walk_element(&walk, &first)) {
+        set_member(edit, nb, &nb->cells[index], "outputs", old, outputs);
         return;
     }
     last = first;

@@ -13,8 +13,8 @@ bool nb_scan_fail(struct nb_scan *scan, enum nb_fault fault, size_t at, const ch
     size_t line = 1;
     size_t column = 1; /* in characters */
     for (size_t i = scan->start; i < at && i < scan->bytes.len; i++) {
-        unsigned char c = (unsigned char)scan->bytes.data[i];
-        column += (c & 0xc0) != 0x80;
+        char c = scan->bytes.data[i];
+        column += utf8_is_start(c);
         if (c == '\n') {
             line++;
             column = 1;
