@@ -16,14 +16,16 @@
 #include <string.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "notegate/backend.h"
 
 #define DB_ERROR_MAX 512
-#define HASH_BYTES 16
 
 /* Largest document with everything stored in it; the server's own limit is 16 MiB. */
 #define DOCUMENT_BYTES_MAX ((size_t)15 * 1024 * 1024)
@@ -104,7 +106,7 @@ struct lane {
 };
 
 struct queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     pthread_t threads[WRITERS];
     size_t thread_count;
@@ -120,7 +122,7 @@ enum relay_state { RELAY_STOPPED, RELAY_BUSY, RELAY_IDLE, RELAY_CLOSING };
 
 struct relay {
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     enum relay_state state;
     bool kicked;                /* this gateway committed something */
@@ -147,7 +149,7 @@ struct batch_age {
 };
 
 struct staleness {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct batch_age items[STALENESS_MAX];
 };
 
@@ -161,7 +163,7 @@ struct mongo {
     atomic_int_fast64_t
         down_until_ms; /* monotonic: no attempt before this time; 0: the server is up */
     atomic_int_fast64_t good_ms; /* monotonic: the last answer of the server */
-    pthread_mutex_t down_lock;
+    struct lock down_lock;
     char down_text[DB_ERROR_MAX]; /* the error */
     atomic_uint_fast64_t last_stamp;
     atomic_uint_fast64_t last_batch;
@@ -170,13 +172,13 @@ struct mongo {
     atomic_bool own_refused;      /* the server refused to create them */
     atomic_uint_fast64_t backlog; /* documents with a non-empty outbox at the last scan */
 
-    pthread_mutex_t collections_lock;
+    struct lock collections_lock;
     struct db_collection *collections;
 
     struct queue queue;
     struct relay relay;
     struct staleness staleness;
-    pthread_mutex_t import_lock;
+    struct lock import_lock;
     struct import *import;
 
     atomic_uint_fast64_t stat_updates, stat_puts, stat_batches, stat_failures, stat_retries,
@@ -231,8 +233,6 @@ static inline int str_clip(struct ng_str text, int most)
 {
     return (int)size_min(text.len, (size_t)most);
 }
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
 
 /* ---- names.c: names of documents on the server ---- */
 

@@ -2,6 +2,8 @@
 /* bytes.c - bytes that grow. */
 #include "bytes.h"
 
+#include "core/base/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 

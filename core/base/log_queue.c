@@ -14,6 +14,8 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "lock.h"
+#include "minmax.h"
 
 /* Written at once. */
 #define LOG_PIECE ((size_t)64 * 1024)
@@ -22,17 +24,17 @@
 
 /* Process-wide by contract, as stderr is. */
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t filled;  /* for the thread */
-    pthread_cond_t drained; /* for who waits: `written` moved on, or the thread ended */
-    bool has_drained;       /* it was made, with the clock that nobody sets */
+    pthread_cond_t drained; /* signalled when `written` advances or the thread ends */
+    bool has_drained;       /* initialised, with the monotonic clock */
     char *bytes;            /* LOG_QUEUE_BYTES; NULL: not started */
     uint64_t put, taken;    /* bytes ever; what lies between waits */
     uint64_t written;
     bool waits; /* the thread waits for lines */
     bool stopping, ended;
     pthread_t thread;
-} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+} queue = {.lock = LOCK_INITIALIZER(LOCK_LOG_QUEUE), .filled = PTHREAD_COND_INITIALIZER};
 
 static atomic_uint_fast64_t dropped;
 
@@ -71,7 +73,7 @@ static size_t count_lines(const char *data, size_t len)
 static void *run(void *user)
 {
     char *piece = user;
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     for (;;) {
         size_t have = (size_t)(queue.put - queue.taken);
         if (have == 0 && queue.stopping) {
@@ -79,26 +81,26 @@ static void *run(void *user)
         }
         if (have == 0) {
             queue.waits = true;
-            (void)pthread_cond_wait(&queue.filled, &queue.lock);
+            lock_wait(&queue.filled, &queue.lock);
             queue.waits = false;
             continue;
         }
         size_t at = (size_t)(queue.taken % LOG_QUEUE_BYTES);
-        size_t len = have < LOG_PIECE ? have : LOG_PIECE;
-        len = len < LOG_QUEUE_BYTES - at ? len : LOG_QUEUE_BYTES - at;
+        size_t len = size_min(have, LOG_PIECE);
+        len = size_min(len, LOG_QUEUE_BYTES - at);
         memcpy(piece, queue.bytes + at, len);
         queue.taken += len;
-        pthread_mutex_unlock(&queue.lock);
+        lock_release(&queue.lock);
         if (!write_all(piece, len)) {
             (void)atomic_fetch_add(&dropped, count_lines(piece, len));
         }
-        pthread_mutex_lock(&queue.lock);
+        lock_take(&queue.lock);
         queue.written = queue.taken;
         (void)pthread_cond_broadcast(&queue.drained);
     }
     queue.ended = true;
     (void)pthread_cond_broadcast(&queue.drained);
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     free(piece);
     return NULL;
 }
@@ -113,20 +115,19 @@ static int start_thread(char *piece)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&queue.thread, NULL, run, piece);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? NG_OK : NG_EINTERNAL;
+    if (failed == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* With the lock. A clock that is set back must not make a stop wait for longer. */
 static void make_drained(void)
 {
-    pthread_condattr_t attributes;
     if (queue.has_drained) {
         return;
     }
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&queue.drained, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    lock_cond_init(&queue.drained);
     queue.has_drained = true;
 }
 
@@ -135,7 +136,7 @@ int log_queue_start(void)
     int rc = NG_EINTERNAL;
     char *bytes = alloc_bytes(LOG_QUEUE_BYTES);
     char *piece = alloc_bytes(LOG_PIECE);
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (bytes != NULL && piece != NULL && queue.bytes == NULL) {
         make_drained();
         queue.bytes = bytes;
@@ -146,7 +147,7 @@ int log_queue_start(void)
             queue.bytes = NULL;
         }
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (rc != NG_OK) {
         free(bytes);
         free(piece);
@@ -167,7 +168,7 @@ static bool wait_written(uint64_t until, int64_t wait_ms)
         at.tv_nsec -= 1000000000;
     }
     while (!queue.ended && queue.written < until) {
-        if (pthread_cond_timedwait(&queue.drained, &queue.lock, &at) == ETIMEDOUT) {
+        if (lock_wait_until(&queue.drained, &queue.lock, &at) == ETIMEDOUT) {
             return queue.ended || queue.written >= until;
         }
     }
@@ -176,18 +177,18 @@ static bool wait_written(uint64_t until, int64_t wait_ms)
 
 void log_queue_flush(int64_t wait_ms)
 {
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes != NULL) {
         (void)wait_written(queue.put, wait_ms);
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
 }
 
 void log_queue_stop(void)
 {
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes == NULL) {
-        pthread_mutex_unlock(&queue.lock);
+        lock_release(&queue.lock);
         return;
     }
     queue.stopping = true;
@@ -198,7 +199,7 @@ void log_queue_stop(void)
         free(queue.bytes);
         queue.bytes = NULL;
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (ended) {
         (void)pthread_join(thread, NULL);
     }
@@ -207,9 +208,12 @@ void log_queue_stop(void)
 
 void log_queue_put(const char *line, size_t len, bool minor)
 {
-    const size_t room = minor ? LOG_QUEUE_MINOR_BYTES : LOG_QUEUE_BYTES;
+    size_t room = LOG_QUEUE_BYTES;
+    if (minor) {
+        room = LOG_QUEUE_MINOR_BYTES;
+    }
     bool direct = false;
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes == NULL) {
         direct = true;
         (void)write_all(line, len);
@@ -217,13 +221,13 @@ void log_queue_put(const char *line, size_t len, bool minor)
         (void)atomic_fetch_add(&dropped, 1);
     } else {
         size_t at = (size_t)(queue.put % LOG_QUEUE_BYTES);
-        size_t first = len < LOG_QUEUE_BYTES - at ? len : LOG_QUEUE_BYTES - at;
+        size_t first = size_min(len, LOG_QUEUE_BYTES - at);
         memcpy(queue.bytes + at, line, first);
         memcpy(queue.bytes, line + first, len - first);
         queue.put += len;
     }
     bool wake = !direct && queue.waits;
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (wake) {
         (void)pthread_cond_signal(&queue.filled);
     }

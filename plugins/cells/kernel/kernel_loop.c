@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_loop.c - the kernel thread and the table of kernels. */
 #include "core/base/array.h"
+#include "core/base/lock.h"
 #include "kernel_state.h"
 
 #include <dirent.h>
@@ -29,13 +30,13 @@
 void kernels_lock(struct kernels *kernels)
 {
     (void)atomic_fetch_add(&kernels->lock_waiters, 1);
-    (void)pthread_mutex_lock(&kernels->lock);
+    lock_take(&kernels->lock);
     (void)atomic_fetch_sub(&kernels->lock_waiters, 1);
 }
 
 void kernels_unlock(struct kernels *kernels)
 {
-    (void)pthread_mutex_unlock(&kernels->lock);
+    lock_release(&kernels->lock);
 }
 
 void kernels_wake(struct kernels *kernels)
@@ -361,7 +362,7 @@ struct kernels *kernels_new(const struct kernels_options *options)
         free(kernels);
         return NULL;
     }
-    (void)pthread_mutex_init(&kernels->lock, NULL);
+    lock_init(&kernels->lock, LOCK_CELLS_KERNELS);
     clear_folder(kernels);
     return kernels;
 }
@@ -423,7 +424,7 @@ void kernels_free(struct kernels *kernels)
     }
     free(kernels->lost);
     (void)close(kernels->wake);
-    (void)pthread_mutex_destroy(&kernels->lock);
+    lock_done(&kernels->lock);
     (void)rmdir(kernels->folder);
     free(kernels->folder);
     free(kernels);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "kernel.h"
 #include "supervisor/supervisor_client.h"
 #include "zeromq.h"
@@ -112,7 +113,7 @@ struct kernel {
 struct kernels {
     struct kernels_options options;
     char *folder; /* connection files, mode 0700; kernel thread only */
-    pthread_mutex_t lock;
+    struct lock lock;
     atomic_int
         lock_waiters; /* threads that wait for the lock: the kernel thread yields to them */
     pthread_t thread;

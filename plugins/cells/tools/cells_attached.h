@@ -4,8 +4,7 @@
 #define NOTEGATE_PLUGIN_CELLS_ATTACHED_H
 
 #include "cells.h"
-
-#include <pthread.h>
+#include "core/base/lock.h"
 
 /* Maximum age of the cache behind a tool list before its document is polled. */
 #define CELLS_LISTED_MS 2000
@@ -37,7 +36,7 @@ struct cells_poll {
 
 /* Cache of the documents. The lock guards all of it and is never held across I/O. */
 struct cells_attachments {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cells_owner *owners[CELLS_OWNER_LISTS]; /* owners with at least one attachment */
     uint64_t tickets;
     struct cells_poll asked[CELLS_ASKED_MAX];

@@ -2,6 +2,7 @@
 /* cells_attached_store.c - attachments as documents, one per owner, changed in transactions so
  * that gateways do not overwrite each other. */
 #include "cells_attached.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 #include <stdlib.h>
@@ -148,7 +149,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     if (all == NULL) {
         return cells_no_memory(call);
     }
-    (void)pthread_mutex_init(&all->lock, NULL);
+    lock_init(&all->lock, LOCK_CELLS_ATTACHED);
     struct load_state load = {call, all, NG_OK};
     struct ng_query query = {
         .size = sizeof(query),

@@ -5,9 +5,10 @@
 #include "core/base/hash.h"
 #include "core/base/str.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/lock.h"
 
 struct last_run {
     uint64_t hash; /* of notebook and handle */
@@ -15,7 +16,7 @@ struct last_run {
 };
 
 struct cells_runs {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cells_run *first; /* newest first */
     size_t count;
     struct last_run *lasts; /* ring buffer */
@@ -28,7 +29,7 @@ int cells_runs_open(struct ng_call *call, struct cells_runs **ret)
     if (runs == NULL) {
         return cells_no_memory(call);
     }
-    (void)pthread_mutex_init(&runs->lock, NULL);
+    lock_init(&runs->lock, LOCK_CELLS_RUNS);
     *ret = runs;
     return NG_OK;
 }
@@ -59,18 +60,18 @@ void cells_runs_close(struct cells_runs *runs)
         cells_run_free(run);
     }
     free(runs->lasts);
-    (void)pthread_mutex_destroy(&runs->lock);
+    lock_done(&runs->lock);
     free(runs);
 }
 
 void cells_runs_lock(struct cells_runs *runs)
 {
-    (void)pthread_mutex_lock(&runs->lock);
+    lock_take(&runs->lock);
 }
 
 void cells_runs_unlock(struct cells_runs *runs)
 {
-    (void)pthread_mutex_unlock(&runs->lock);
+    lock_release(&runs->lock);
 }
 
 static size_t bytes_of(const struct cells_run *run)
