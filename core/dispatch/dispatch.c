@@ -48,8 +48,10 @@ static int dispatch_find(struct call *call)
     }
     struct ng_str shown = utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
-    const struct tool *meant =
-        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    const struct tool *meant = NULL;
+    if (near.data != NULL) {
+        meant = registry_find(call->gateway->registry, near);
+    }
     if (meant != NULL && !dispatch_allows(call, meant)) {
         near = str_make(NULL, 0); /* it is not to know of it */
     }
@@ -68,7 +70,12 @@ static int dispatch_parse(struct call *call)
     if (call->pub.args != NULL) {
         return NG_OK;
     }
-    struct ng_str text = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct ng_str text;
+    if (call->args_text.len == 0) {
+        text = ng_str_of("{}");
+    } else {
+        text = call->args_text;
+    }
     struct json_error error;
     int rc =
         json_parse(&call->arena, text, call->gateway->limits.depth, &call->pub.args, &error);
@@ -97,7 +104,10 @@ static int dispatch_print_args(struct call *call)
     }
     buf_done(&text);
     call->args_text = copy;
-    return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+    if (copy.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "out of memory");
 }
 
 static int dispatch_prepare(struct call *call)
@@ -132,7 +142,10 @@ static void dispatch_account(struct call *call, int rc)
 {
     struct gateway *gateway = call->gateway;
     int64_t took = clock_monotonic_ns() - call->started_ns;
-    const char *code = rc == NG_OK ? "ok" : call_error_name(call, rc);
+    const char *code = "ok";
+    if (rc != NG_OK) {
+        code = call_error_name(call, rc);
+    }
     if (call->tool != NULL) {
         metrics_call(gateway->metrics, call->tool->metrics_slot, code, call->caller.agent,
                      took);
@@ -222,7 +235,10 @@ static int dispatch_finish(struct call *call, bool sync)
     if (counted) {
         atomic_fetch_sub(&gateway->active, 1);
     }
-    return first ? NG_OK : NG_PENDING;
+    if (first) {
+        return NG_OK;
+    }
+    return NG_PENDING;
 }
 
 /* Nothing of the call is pending any more. */
@@ -279,12 +295,23 @@ static int dispatch_run(struct call *call)
 {
     struct module_run run;
     const struct tool *tool = call->tool;
-    struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct ng_str args;
+    if (call->args_text.len == 0) {
+        args = ng_str_of("{}");
+    } else {
+        args = call->args_text;
+    }
     call_enter_module(call, &run);
-    int rc = call->step != NULL ? NG_OK : dispatch_check_configured(call);
+    int rc = NG_OK;
+    if (call->step == NULL) {
+        rc = dispatch_check_configured(call);
+    }
     if (rc == NG_OK) {
-        rc = call->step != NULL ? call->step(&call->pub, call->step_user)
-                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+        if (call->step != NULL) {
+            rc = call->step(&call->pub, call->step_user);
+        } else {
+            rc = tool->desc.run(tool->plugin->self, &call->pub, args);
+        }
     }
     module_run_end(&run);
     return rc;
@@ -337,9 +364,10 @@ static bool dispatch_idempotency(struct call *call)
 /* Calls that have begun go on when their key goes; no further one begins. */
 static int dispatch_key_ended(struct call *call)
 {
-    return key_live(call->key) ? NG_OK
-                               : call_fail(call, NG_EUNAUTHENTICATED,
-                                           "the caller's key was revoked or has expired");
+    if (key_live(call->key)) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EUNAUTHENTICATED, "the caller's key was revoked or has expired");
 }
 
 static void dispatch_on_worker(struct task *task)
@@ -384,7 +412,10 @@ static void dispatch_locked(void *user)
 
 static struct ng_str dispatch_lane(const struct call *call)
 {
-    return call->lane.data != NULL ? call->lane : call->caller.agent;
+    if (call->lane.data != NULL) {
+        return call->lane;
+    }
+    return call->caller.agent;
 }
 
 /* What comes before the tool, in the caller's own lane: that of the tool may be full. */
@@ -408,9 +439,12 @@ static void dispatch_unparsed(struct task *task)
 {
     struct call *call = call_of_task(task);
     call->may_block = true;
-    int rc = atomic_load(&call->cancelled)
-                 ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
-                 : dispatch_prepare(call);
+    int rc;
+    if (atomic_load(&call->cancelled)) {
+        rc = call_fail(call, NG_ECANCELLED, "the caller left before the call began");
+    } else {
+        rc = dispatch_prepare(call);
+    }
     if (rc != NG_OK) {
         call->staged.rc = rc;
         call_complete(call);
@@ -428,7 +462,11 @@ static int dispatch_submit(struct call *call)
     if (call->begin != NULL) {
         call->task.run = dispatch_begin;
     } else {
-        call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
+        if (call->unparsed) {
+            call->task.run = dispatch_unparsed;
+        } else {
+            call->task.run = dispatch_on_worker;
+        }
     }
     call->task.group = call_workers(call);
     call->mutex_waiter.enter = dispatch_locked;
@@ -437,7 +475,12 @@ static int dispatch_submit(struct call *call)
     if (call->deadline_ns != 0) {
         timers_add(gateway->timers, call);
     }
-    struct ng_str lane = call->begin != NULL ? call->caller.agent : dispatch_lane(call);
+    struct ng_str lane;
+    if (call->begin != NULL) {
+        lane = call->caller.agent;
+    } else {
+        lane = dispatch_lane(call);
+    }
     int rc = pool_submit(gateway->pool, lane, &call->task);
     if (rc == NG_OK) {
         return NG_PENDING;
@@ -528,11 +571,20 @@ static int dispatch_end_now(struct call *call)
 
 int dispatch(struct call *call)
 {
-    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
+    int rc;
+    if (call->staged.rc != NG_OK) {
+        rc = call->staged.rc;
+    } else {
+        rc = dispatch_admit(call);
+    }
     call->unparsed =
         call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        rc = call->unparsed ? dispatch_find(call) : dispatch_prepare(call);
+        if (call->unparsed) {
+            rc = dispatch_find(call);
+        } else {
+            rc = dispatch_prepare(call);
+        }
     } else if (rc == NG_ERATE) {
         (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
@@ -562,7 +614,12 @@ int dispatch(struct call *call)
 
 int dispatch_step(struct call *call, ng_step_fn *step, void *user)
 {
-    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
+    int rc;
+    if (call->staged.rc != NG_OK) {
+        rc = call->staged.rc;
+    } else {
+        rc = dispatch_admit(call);
+    }
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -42,10 +42,16 @@ static bool next_is(const struct translation *t, const char *text)
 
 static int hex_value(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
 }
 
 /* `count` hex digits, or as many as there are up to '}' where count is 0. -1: malformed. */
@@ -61,7 +67,10 @@ static long read_hex(struct translation *t, int count)
         t->at++;
         digits++;
     }
-    return digits == 0 || (count != 0 && digits != count) ? -1 : value;
+    if (digits == 0 || (count != 0 && digits != count)) {
+        return -1;
+    }
+    return value;
 }
 
 static void add_code_point(struct translation *t, long value)
@@ -92,7 +101,11 @@ static void translate_unicode(struct translation *t)
         t->at += 2;
         long low = read_hex(t, 4);
         bool paired = low >= 0xdc00 && low <= 0xdfff;
-        value = paired ? 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00) : -1;
+        if (paired) {
+            value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
+        } else {
+            value = -1;
+        }
     }
     add_code_point(t, value);
 }
@@ -260,7 +273,10 @@ static void translate_escape(struct translation *t)
     }
     char c = *t->at++;
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const char *known = t->in_class ? "dDwWsSbtnvfrcxupP" : "dDwWsSbBtnvfrcxupPk";
+    const char *known = "dDwWsSbBtnvfrcxupPk";
+    if (t->in_class) {
+        known = "dDwWsSbtnvfrcxupP";
+    }
     if (letter && strchr(known, c) == NULL) {
         fail(t, "an escape that ECMA-262 does not know");
         return;

@@ -56,8 +56,10 @@ int store_open(struct call *call, const struct ng_documents *backend,
     store_clock_open(store, call);
     *ret = store;
     rc = store_retry_start(store);
-    return rc == NG_OK ? NG_OK
-                       : call_fail(call, rc, "no thread could be started for the store");
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    return call_fail(call, rc, "no thread could be started for the store");
 }
 
 void store_close(struct store *store)
@@ -120,7 +122,10 @@ const struct ng_collection *store_collection_at(struct store *store, size_t inde
     pthread_rwlock_rdlock(&store->collections_lock);
     bool there = index < store->collection_count;
     pthread_rwlock_unlock(&store->collections_lock);
-    return there ? &store->collections[index].desc : NULL;
+    if (!there) {
+        return NULL;
+    }
+    return &store->collections[index].desc;
 }
 
 static bool collection_name_valid(struct ng_str name)
@@ -241,9 +246,17 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     if (rc == NG_ENOTFOUND && revision == 0) {
         call->staged = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
-        rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
+        if (copy.version != NULL) {
+            rc = NG_OK;
+        } else {
+            rc = NG_EINTERNAL;
+        }
     } else if (rc == NG_OK && copy.version == NULL) {
-        rc = copy.rc != NG_OK ? copy.rc : NG_EINTERNAL;
+        if (copy.rc != NG_OK) {
+            rc = copy.rc;
+        } else {
+            rc = NG_EINTERNAL;
+        }
     }
     if (rc == NG_OK) {
         *ret = copy.version;
@@ -354,7 +367,10 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     if (rc != NG_OK) {
         return rc;
     }
-    struct version *version = store->shared ? NULL : table_committed(&store->table, key);
+    struct version *version = NULL;
+    if (!store->shared) {
+        version = table_committed(&store->table, key);
+    }
     if (version != NULL && revision != 0 && version->doc.revision != revision) {
         version_unref(version);
         version = NULL;
@@ -364,8 +380,11 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     if (version == NULL) {
         rc = store_needs_worker(store, call);
         if (rc == NG_OK) {
-            rc = revision == 0 ? store_read_newest(store, call, key, &version)
-                               : store_fetch(store, call, key, revision, &version);
+            if (revision == 0) {
+                rc = store_read_newest(store, call, key, &version);
+            } else {
+                rc = store_fetch(store, call, key, revision, &version);
+            }
         }
         if (rc != NG_OK) {
             return rc;
@@ -430,8 +449,11 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
                          store->backend->name);
     }
     if (ret_engine != NULL) {
-        *ret_engine =
-            store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
+        if (store->backend->engine != NULL) {
+            *ret_engine = store->backend->engine(store->db, search);
+        } else {
+            *ret_engine = "fts5";
+        }
     }
     struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
     rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
@@ -473,10 +495,11 @@ int store_history_count(struct store *store, struct call *call, const struct ng_
         return rc;
     }
     uint64_t count = 0;
-    rc = store->backend->history_count != NULL
-             ? store->backend->history_count(store->db, &call->pub, key, &all, &count)
-             : store->backend->history(store->db, &call->pub, key, &all, store_count_row,
-                                       &count);
+    if (store->backend->history_count != NULL) {
+        rc = store->backend->history_count(store->db, &call->pub, key, &all, &count);
+    } else {
+        rc = store->backend->history(store->db, &call->pub, key, &all, store_count_row, &count);
+    }
     if (rc == NG_OK) {
         *ret_count = count;
     }
@@ -501,7 +524,10 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
     int rc = store_needs_worker(store, call);
     memset(ret, 0, sizeof(*ret));
     ret->size = sizeof(*ret); /* how far the backend may fill it */
-    return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store->backend->answer(store->db, &call->pub, scope, ret);
 }
 
 /* ---- watching and upkeep ---- */
@@ -555,15 +581,18 @@ uint64_t store_last_seq(struct store *store)
 
 int store_health(struct store *store, struct call *call)
 {
-    return store->backend->health == NULL ? NG_OK
-                                          : store->backend->health(store->db, &call->pub);
+    if (store->backend->health == NULL) {
+        return NG_OK;
+    }
+    return store->backend->health(store->db, &call->pub);
 }
 
 int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms)
 {
-    return store->backend->settle == NULL
-               ? NG_OK
-               : store->backend->settle(store->db, &call->pub, flags, wait_ms);
+    if (store->backend->settle == NULL) {
+        return NG_OK;
+    }
+    return store->backend->settle(store->db, &call->pub, flags, wait_ms);
 }
 
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
