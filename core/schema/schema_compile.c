@@ -536,35 +536,15 @@ int schema_compile_node(struct schema_compiler *compiler, const struct schema_pl
     return compile_keywords(compiler, node, place);
 }
 
-static void *regex_malloc(PCRE2_SIZE bytes, void *context)
-{
-    (void)context;
-    return alloc_bytes(bytes);
-}
-
-static void regex_free(void *memory, void *context)
-{
-    (void)context;
-    free(memory);
-}
-
 static int compile_text(struct schema_compiler *compiler, struct ng_str text)
 {
     struct schema *schema = compiler->schema;
     struct json_error fault;
     const struct ng_value *value = NULL;
     struct schema_resource *resource = NULL;
-    schema->memory = pcre2_general_context_create(regex_malloc, regex_free, NULL);
-    if (schema->memory == NULL) {
-        schema->limits = NULL;
-    } else {
-        schema->limits = pcre2_match_context_create(schema->memory);
-    }
-    if (schema->limits == NULL) {
+    if (schema_regex_init(schema) != NG_OK) {
         return schema_no_memory(compiler);
     }
-    (void)pcre2_set_match_limit(schema->limits, SCHEMA_MATCH_LIMIT);
-    (void)pcre2_set_heap_limit(schema->limits, SCHEMA_MATCH_KIB);
     int rc = json_parse(compiler->arena, text, JSON_DEPTH_DEFAULT, &value, &fault);
     if (rc != NG_OK) {
         (void)snprintf(compiler->error, compiler->error_size,
@@ -615,11 +595,7 @@ void schema_free(struct schema *schema)
     if (schema == NULL) {
         return;
     }
-    for (struct schema_regex *regex = schema->regexes; regex != NULL; regex = regex->next) {
-        pcre2_code_free(regex->code);
-    }
-    pcre2_match_context_free(schema->limits);
-    pcre2_general_context_free(schema->memory);
+    schema_regex_done(schema);
     arena_done(&schema->arena);
     free(schema);
 }

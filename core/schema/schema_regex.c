@@ -2,7 +2,9 @@
 /* schema_regex.c - the regular expressions of JSON Schema are ECMA-262's: each is translated to
  * PCRE2's dialect, and what ECMA-262 does not know is refused. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/base/arena.h"
 #include "core/base/str.h"
 #include "schema_tree.h"
 
@@ -447,4 +449,42 @@ int schema_regex_compile(struct schema *schema, struct ng_str pattern, pcre2_cod
     }
     *ret = code;
     return keep(schema, code);
+}
+
+/* ---- memory and limits of one schema ---- */
+
+static void *regex_malloc(PCRE2_SIZE bytes, void *context)
+{
+    (void)context;
+    return alloc_bytes(bytes);
+}
+
+static void regex_free(void *memory, void *context)
+{
+    (void)context;
+    free(memory);
+}
+
+int schema_regex_init(struct schema *schema)
+{
+    schema->memory = pcre2_general_context_create(regex_malloc, regex_free, NULL);
+    if (schema->memory == NULL) {
+        return NG_EINTERNAL;
+    }
+    schema->limits = pcre2_match_context_create(schema->memory);
+    if (schema->limits == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)pcre2_set_match_limit(schema->limits, SCHEMA_MATCH_LIMIT);
+    (void)pcre2_set_heap_limit(schema->limits, SCHEMA_MATCH_KIB);
+    return NG_OK;
+}
+
+void schema_regex_done(struct schema *schema)
+{
+    for (struct schema_regex *regex = schema->regexes; regex != NULL; regex = regex->next) {
+        pcre2_code_free(regex->code);
+    }
+    pcre2_match_context_free(schema->limits);
+    pcre2_general_context_free(schema->memory);
 }
