@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "buffered.h"
+#include "core/base/lock.h"
 #include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -26,22 +27,22 @@
 static struct call *spare_take(struct spare_calls *spare)
 {
     struct call *call = NULL;
-    pthread_mutex_lock(&spare->lock);
+    lock_take(&spare->lock);
     if (spare->count > 0) {
         call = spare->calls[--spare->count];
     }
-    pthread_mutex_unlock(&spare->lock);
+    lock_release(&spare->lock);
     return call;
 }
 
 static bool spare_keep(struct spare_calls *spare, struct call *call)
 {
-    pthread_mutex_lock(&spare->lock);
+    lock_take(&spare->lock);
     bool room = spare->count < CALL_SPARES_MAX;
     if (room) {
         spare->calls[spare->count++] = call;
     }
-    pthread_mutex_unlock(&spare->lock);
+    lock_release(&spare->lock);
     return room;
 }
 
@@ -79,7 +80,7 @@ static void call_deallocate(struct call *call)
 
 void call_init_spares(struct gateway *gateway)
 {
-    (void)pthread_mutex_init(&gateway->spare_calls.lock, NULL);
+    lock_init(&gateway->spare_calls.lock, LOCK_SPARE_CALLS);
     gateway->spare_calls.count = 0;
 }
 
@@ -91,7 +92,7 @@ void call_free_spares(struct gateway *gateway)
         free(call);
         call = spare_take(&gateway->spare_calls);
     }
-    (void)pthread_mutex_destroy(&gateway->spare_calls.lock);
+    lock_done(&gateway->spare_calls.lock);
 }
 
 struct call *call_new(struct gateway *gateway)

@@ -8,13 +8,13 @@
 #ifndef NOTEGATE_CORE_CALL_H
 #define NOTEGATE_CORE_CALL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
 #include "async_mutex.h"
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/lock.h"
 #include "core/json/json.h"
 #include "deferrals.h"
 #include "notegate/plugin.h"
@@ -238,7 +238,7 @@ bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 #define CALL_SPARES_MAX 64
 
 struct spare_calls {
-    pthread_mutex_t lock;
+    struct lock lock;
     unsigned count;
     struct call *calls[CALL_SPARES_MAX]; /* the last one to end is the next to be used */
 };

@@ -24,7 +24,7 @@ void key_unref(struct key *key)
     if (key == NULL || atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    (void)pthread_mutex_destroy(&key->lock);
+    lock_done(&key->lock);
     arena_done(key->memory);
     free(key->memory);
     free(key);
@@ -84,7 +84,7 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     if (key == NULL || key->rate <= 0) {
         return true;
     }
-    (void)pthread_mutex_lock(&key->lock);
+    lock_take(&key->lock);
     double burst = key_burst(key);
     /* Two threads may come with times in the other order. */
     if (now_ns > key->filled_ns) {
@@ -107,7 +107,7 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
             *ret_retry_s = (int)wait;
         }
     }
-    (void)pthread_mutex_unlock(&key->lock);
+    lock_release(&key->lock);
     return taken;
 }
 

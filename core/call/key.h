@@ -6,9 +6,9 @@
 #ifndef NOTEGATE_CORE_KEY_H
 #define NOTEGATE_CORE_KEY_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "core/base/rfc3339.h"
 #include "notegate/plugin.h"
 
@@ -45,7 +45,7 @@ struct key {
     unsigned char hash[KEY_HASH_BYTES];
     atomic_bool revoked;
     /* The token bucket: under `lock`. */
-    pthread_mutex_t lock;
+    struct lock lock;
     double tokens;
     int64_t filled_ns;
     struct arena *memory; /* the texts */

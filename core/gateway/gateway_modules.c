@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/config/config.h"
@@ -327,7 +328,7 @@ int gateway_declare_collections(struct gateway *gateway, struct call *call,
 /* ---- starting them ---- */
 
 struct start_wait {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool done;
 };
@@ -336,16 +337,17 @@ static void start_done(struct call *call, void *user)
 {
     struct start_wait *wait = user;
     (void)call;
-    pthread_mutex_lock(&wait->lock);
+    lock_take(&wait->lock);
     wait->done = true;
     pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
+    lock_release(&wait->lock);
 }
 
 /* start(), and what it began: its changes are on disk before the first call comes. */
 static int gateway_start_plugin(struct plugin *plugin, struct call *call)
 {
-    struct start_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    struct start_wait wait = {LOCK_INITIALIZER(LOCK_GATEWAY_START), PTHREAD_COND_INITIALIZER,
+                              false};
     call->done = start_done;
     call->done_user = &wait;
     call->started_ns = clock_monotonic_ns();
@@ -369,12 +371,12 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
         call->staged.rc = rc;
     }
     call_complete(call);
-    pthread_mutex_lock(&wait.lock);
+    lock_take(&wait.lock);
     while (!wait.done) {
-        pthread_cond_wait(&wait.wake, &wait.lock);
+        lock_wait(&wait.wake, &wait.lock);
     }
-    pthread_mutex_unlock(&wait.lock);
-    pthread_mutex_destroy(&wait.lock);
+    lock_release(&wait.lock);
+    lock_done(&wait.lock);
     pthread_cond_destroy(&wait.wake);
     plugin->started = started; /* stop() runs also where a change of it failed */
     return call->final.rc;

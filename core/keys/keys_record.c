@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_record.c - a key in memory, as its document, and as people may see it. */
+#include "core/base/lock.h"
 #include "keys_table.h"
 
 #include <float.h>
@@ -39,7 +40,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     arena_init(memory, 0);
     memory->first = 512;
     atomic_init(&key->refs, 1);
-    (void)pthread_mutex_init(&key->lock, NULL);
+    lock_init(&key->lock, LOCK_KEY);
     key->memory = memory;
     memcpy(key->id, id, KEY_ID_LEN);
     key->agent = arena_copy(memory, spec->agent);

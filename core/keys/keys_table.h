@@ -3,6 +3,7 @@
 #ifndef NOTEGATE_CORE_KEYS_TABLE_H
 #define NOTEGATE_CORE_KEYS_TABLE_H
 
+#include "core/base/lock.h"
 #include "keys.h"
 
 /* Most bytes of a key's document. */
@@ -29,7 +30,7 @@ struct hasher {
 
 struct keys {
     struct gateway *gateway;
-    pthread_rwlock_t lock; /* of the table; never held across I/O */
+    struct rwlock lock; /* of the table; never held across I/O */
     struct key_entry *buckets[KEYS_BUCKETS];
     size_t count;         /* entries */
     atomic_size_t active; /* in force and not revoked, expired or not; and what is unreadable */

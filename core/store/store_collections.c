@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* store_collections.c - the declared collections. */
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "store_types.h"
 
 const struct ng_collection *store_collection(struct store *store, struct ng_str name)
 {
     const struct ng_collection *found = NULL;
-    pthread_rwlock_rdlock(&store->collections_lock);
+    rwlock_read(&store->collections_lock);
     for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
         if (str_is(name, store->collections[i].name)) {
             found = &store->collections[i].desc;
         }
     }
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     return found;
 }
 
 const struct ng_collection *store_collection_at(struct store *store, size_t index)
 {
-    pthread_rwlock_rdlock(&store->collections_lock);
+    rwlock_read(&store->collections_lock);
     bool there = index < store->collection_count;
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     if (!there) {
         return NULL;
     }
@@ -60,7 +61,7 @@ int store_declare(struct store *store, struct call *call,
         call_reset_result(call);
         atomic_store(&store->undeclared, true);
     }
-    pthread_rwlock_wrlock(&store->collections_lock);
+    rwlock_write(&store->collections_lock);
     if (store->collection_count == STORE_COLLECTIONS_MAX) {
         rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
     } else {
@@ -70,7 +71,7 @@ int store_declare(struct store *store, struct call *call,
         store->collections[at].desc.name = store->collections[at].name;
         store->collections[at].undeclared = away;
     }
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     return rc;
 }
 
@@ -82,16 +83,16 @@ int store_declare_rest(struct store *store, struct call *call)
     }
     atomic_store(&store->undeclared, false); /* one that comes now sets it again */
     for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
-        pthread_rwlock_rdlock(&store->collections_lock);
+        rwlock_read(&store->collections_lock);
         bool undeclared = i < store->collection_count && store->collections[i].undeclared;
-        pthread_rwlock_unlock(&store->collections_lock);
+        rwlock_release(&store->collections_lock);
         if (undeclared) {
             rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
         }
         if (undeclared && rc == NG_OK) {
-            pthread_rwlock_wrlock(&store->collections_lock);
+            rwlock_write(&store->collections_lock);
             store->collections[i].undeclared = false;
-            pthread_rwlock_unlock(&store->collections_lock);
+            rwlock_release(&store->collections_lock);
         }
     }
     if (rc != NG_OK) {

@@ -2,6 +2,7 @@
 /* txn_doc.c - one document of a change: its function, the version that it makes, and what
  * the backend gets of it. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
 #include "store_txn.h"
@@ -175,7 +176,7 @@ int store_poisoned_code(int poisoned)
 static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 {
     struct store_table *table = &txn->store->table;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     int poisoned = doc->cached->poisoned;
     struct version *base = doc->cached->newest;
     if (base == NULL) {
@@ -183,7 +184,7 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
     } else {
         doc->base = version_ref(base);
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     if (poisoned != 0 && txn->store->shared) {
         txn->wait_for = doc->cached;
         return NG_PENDING;
