@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.c - bytes that grow. */
+/* bytes.c - a growing byte buffer. */
 #include "bytes.h"
 
 #include "core/base/minmax.h"
@@ -53,7 +53,7 @@ int bytes_set(struct bytes *bytes, struct ng_str data)
 int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted)
 {
     if (at > bytes->len || removed > bytes->len - at) {
-        return NG_EUNAVAILABLE; /* does not fit: what is kept is damaged */
+        return NG_EUNAVAILABLE; /* does not fit: the stored data is damaged */
     }
     int rc = bytes_reserve(bytes, inserted.len);
     if (rc != NG_OK) {

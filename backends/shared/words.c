@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c - cuts a text into the tokens that searches compare. */
+/* words.c - cuts a text into tokens for searches. */
 #include "words.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct range {
     enum script script;
 };
 
-/* In order. What is in none of them stands between spaces. */
+/* Sorted. Characters outside of these ranges belong to scripts with spaces. */
 static const struct range ranges[] = {
     {0x0E00, 0x0EFF, SCRIPT_JOINED},   {0x1000, 0x109F, SCRIPT_JOINED},
     {0x1100, 0x11FF, SCRIPT_PAIRS},    {0x1780, 0x17FF, SCRIPT_JOINED},
@@ -50,7 +50,7 @@ static bool is_word_category(utf8proc_category_t category)
            category == UTF8PROC_CATEGORY_CO;
 }
 
-/* Length of the word character at the place; 0: none there, *ret_step moves over it. */
+/* Length of the word character at the position; 0: it is none, and *ret_step skips it. */
 static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
                         enum script *ret_script)
 {
@@ -175,7 +175,7 @@ static int give_word(struct cutter *cutter, struct ng_str run)
     return cutter->fn(cutter->user, &token);
 }
 
-/* Folding may change how many characters there are: places follow as far as they can. */
+/* Folding may change the number of characters: positions are approximate. */
 static int give_pairs(struct cutter *cutter, struct ng_str run, enum script script)
 {
     size_t from = (size_t)(run.data - cutter->text.data);

@@ -28,7 +28,7 @@ static void collection_free(struct db_collection *collection)
     free(collection);
 }
 
-/* One item of the declaration, whatever size its struct had when the module was compiled. */
+/* One item of the declaration. Its size is that of the struct when the module was compiled. */
 static struct ng_field declared_field(const struct ng_collection *decl, size_t index)
 {
     struct ng_field field = {0};
@@ -84,7 +84,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
     return collection;
 }
 
-/* The number of a row, which is made where it is missing. 0: failed. */
+/* The number of a row; creates a missing row. 0: failed. */
 static int64_t number_of(struct conn *conn, const char *find, const char *add,
                          const struct db_collection *collection, const struct db_field *field)
 {
@@ -161,8 +161,8 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
         collection_free(collection);
         return rc;
     }
-    /* What waits since before the start, or as its table was made just now, is not known by
-     * collection. */
+    /* Changes may wait since before the start, or because the table is new: assume that each
+     * collection has some. */
     atomic_init(&collection->dirty, true);
     atomic_store(&db->dirty, true);
     pthread_mutex_lock(&db->collections_lock);

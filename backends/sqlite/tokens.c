@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens.c - what the full-text index is made of: words as shared/words.c cuts them, each stem
- * beside its word, and the rank of what was found. */
+/* tokens.c - the tokens of the full-text index: words as shared/words.c cuts them, each with
+ * its stem, and the rank of hits. */
 #include "db.h"
 
 #define TOKENIZER "notegate"
-/* Between the words of a phrase in a match; before what is a stem. No word has them. */
+/* Separates the words of a phrase in a match; marks a stem. Neither is part of a word. */
 #define WORD_BORDER '\x1f'
 #define STEM_MARK '\x1e'
-/* In a pattern: the phrase of a match that is what was asked for, and others that count less.
- */
+/* In a pattern: the phrase as it was asked for, and other forms, which count less. */
 #define FORM_EXACT 'E'
 #define FORM_OTHER '.'
 
@@ -41,7 +40,7 @@ static int give_token(void *user, const struct token *token)
     return 1;
 }
 
-/* The words of a match are ready: match_add() folded them. */
+/* The words of a match are folded already. */
 static int cut_match(const char *text, int len, tokenizer_fn *fn, void *user)
 {
     int rc = SQLITE_OK;
@@ -79,7 +78,7 @@ static int tokenizer_create(void *user, const char **args, int count, Fts5Tokeni
 {
     (void)args;
     (void)count;
-    *ret = user; /* it has no state: any address does */
+    *ret = user; /* it has no state: any address will do */
     return SQLITE_OK;
 }
 
@@ -105,7 +104,7 @@ static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_cont
     size_t wanted = 0;
     size_t found = 0;
     size_t exact = 0;
-    bool counted = false; /* the present one */
+    bool counted = false; /* of the current phrase */
     if (phrases != api->xPhraseCount(row)) {
         sqlite3_result_error(result, "the pattern does not fit the match", -1);
         return;
@@ -204,7 +203,7 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     }
     if (rc == NG_OK && stem.len > 0) {
         rc = add_form(match, pattern, FORM_OTHER, mark, stem, false);
-        /* A word that is its own stem has no token for it. */
+        /* A word that equals its stem has no token for the stem. */
         if (rc == NG_OK && !str_same(stem, all)) {
             rc = add_form(match, pattern, FORM_OTHER, "", stem, false);
         }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* txn_flush.c - the end of a transaction: the row, field values and counts of each document
- * that it touched, once, whatever it has become meanwhile. */
+/* txn_flush.c - the end of a transaction: the row, field values and counts of each document are
+ * written once. */
 #include "txn.h"
 
-/* Takes out or puts in every value of the blob. Those in both stay untouched where `other` has
- * them and the position is the same. */
+/* Removes or adds every value of the blob. Values that are also in `other`, at the same
+ * position, stay. */
 static int write_values(struct conn *conn, enum statement which, const struct touched *doc,
                         struct ng_str blob, uint64_t created_seq)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - is everything as it was written? The file, every revision's hash, the index of
- * values, the search index, events. */
+/* verify.c - checks the file, the hash of every revision, the index of values, the search
+ * index, and events. */
 #include "db.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static void report(struct check *check, const char *format, ...)
     check->finding(check->user, text);
 }
 
-/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the connection's error. */
+/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the error of the connection. */
 static int for_each(struct check *check, const char *text,
                     int (*each)(struct check *check, sqlite3_stmt *stmt))
 {
@@ -68,7 +68,7 @@ static void name_of(sqlite3_stmt *stmt, char *ret, size_t max)
                    (int)space.len, space.data, id.len < 120 ? (int)id.len : 120, id.data);
 }
 
-/* Has every revision of the document a row in the log? */
+/* Does every revision of the document have a row in the log? */
 static bool is_logged(const struct check *check, sqlite3_stmt *docs)
 {
     const uint32_t unlogged = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY;
@@ -136,7 +136,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
     return rc;
 }
 
-/* Every value of the document's blob is in the index. Docs columns 16: fields, 17: shelf. */
+/* Checks that the index has every value of the blob. Docs columns 16: fields, 17: shelf. */
 static int check_values(struct check *check, sqlite3_stmt *docs, const char *name)
 {
     sqlite3_stmt *stmt = NULL;
@@ -234,8 +234,7 @@ static int unindexed(struct check *check, sqlite3_stmt *stmt)
     return NG_OK;
 }
 
-/* Documents that the search table should have and has not, the other way round, or with another
- * text. */
+/* Finds documents that are missing in the search table, superfluous in it, or different. */
 static int check_search(struct check *check, const struct db_collection *collection)
 {
     char text[1024];
@@ -336,7 +335,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
     if (rc == NG_ETIMEOUT) {
         rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
     } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
-        /* That it cannot be read to its end is the finding. */
+        /* An unreadable file is itself the finding. */
         report(&check, "%.300s is damaged: %s; restore from a backup", db->path,
                sqlite3_errmsg(check.conn->sql));
         rc = NG_OK;
