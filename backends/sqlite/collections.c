@@ -176,7 +176,7 @@ const struct db_collection *collection_find(struct db *db, struct ng_str name)
 {
     pthread_mutex_lock(&db->collections_lock);
     struct db_collection *found = db->collections;
-    while (found != NULL && !str_same(str_of(found->name, found->name_len), name)) {
+    while (found != NULL && !str_equal(str_of(found->name, found->name_len), name)) {
         found = found->next;
     }
     pthread_mutex_unlock(&db->collections_lock);
@@ -189,7 +189,7 @@ const struct db_field *collection_field(const struct db_collection *collection,
     for (size_t i = 0; i < collection->field_count; i++) {
         const struct db_field *field = &collection->fields[i];
         if (field->use != NG_FIELD_TEXT && !(sortable && field->use == NG_FIELD_TAG) &&
-            str_same(str_of(field->name, field->name_len), name)) {
+            str_equal(str_of(field->name, field->name_len), name)) {
             return field;
         }
     }

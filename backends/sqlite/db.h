@@ -20,6 +20,7 @@
 #include "../shared/content_hash.h"
 #include "../shared/query_check.h"
 #include "../shared/words.h"
+#include "core/base/str.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
@@ -510,10 +511,5 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 int import_end(void *self, struct ng_call *call, bool keep);
 void import_abandon(struct db *db);
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user);
-
-static inline bool str_same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
 
 #endif

@@ -178,7 +178,7 @@ int fts_table(struct conn *conn, const struct db_collection *collection)
     if (rc == NG_OK) {
         rc = get_layout(conn, collection->id, &stored);
     }
-    if (rc == NG_OK && !str_same(bytes_str(&wanted), bytes_str(&stored))) {
+    if (rc == NG_OK && !str_equal(bytes_str(&wanted), bytes_str(&stored))) {
         rc = remake(conn, collection);
         if (rc == NG_OK) {
             rc = set_layout(conn, collection->id, bytes_str(&wanted));

@@ -71,9 +71,9 @@ int import_begin(void *self, struct ng_call *call)
 
 static bool same_key(const struct import *import, const struct ng_key *key)
 {
-    return import->revision > 0 && str_same(bytes_str(&import->key[0]), key->collection) &&
-           str_same(bytes_str(&import->key[1]), key->space) &&
-           str_same(bytes_str(&import->key[2]), key->id);
+    return import->revision > 0 && str_equal(bytes_str(&import->key[0]), key->collection) &&
+           str_equal(bytes_str(&import->key[1]), key->space) &&
+           str_equal(bytes_str(&import->key[2]), key->id);
 }
 
 /* Begins the next document. */

@@ -17,7 +17,7 @@ struct old_revision {
     bool drop, quiet;
 };
 
-struct thinning {
+struct thin {
     struct db *db;
     struct ng_call *call;
     int64_t cutoff_ms;
@@ -38,7 +38,7 @@ static int64_t day_of(int64_t time_ms)
 
 /* Marks the revisions to drop: not the first, not the last of a day, not pinned ones. The
  * newest is not in the list. */
-static size_t mark(struct thinning *thin, const struct ng_key *key)
+static size_t mark(struct thin *thin, const struct ng_key *key)
 {
     size_t dropped = 0;
     for (size_t i = 1; i < thin->count; i++) {
@@ -52,7 +52,7 @@ static size_t mark(struct thinning *thin, const struct ng_key *key)
     return dropped;
 }
 
-static int list_add(struct thinning *thin, const struct old_revision *row)
+static int list_add(struct thin *thin, const struct old_revision *row)
 {
     if (thin->count == thin->cap) {
         size_t cap = 64;
@@ -73,7 +73,7 @@ static int list_add(struct thinning *thin, const struct old_revision *row)
 /* The kept revisions, except the newest, of the document at the current row of `docs`: up to
  * the first that is too young to be dropped, which decides whether the one before it is the
  * last of its day. */
-static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
+static int look_at(struct thin *thin, struct conn *conn, sqlite3_stmt *docs)
 {
     thin->doc = sqlite3_column_int64(docs, 0);
     thin->count = 0;
@@ -106,7 +106,7 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
 }
 
 /* The next document with a revision to drop. thin->doc 0: none. */
-static int find_next(struct thinning *thin)
+static int find_next(struct thin *thin)
 {
     int64_t after = thin->doc;
     bool more = true;
@@ -199,7 +199,7 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
 }
 
 /* Drops a run of marked revisions, after making the one behind them independent. */
-static int drop_rows(struct thinning *thin, size_t first, size_t last, struct state *state)
+static int drop_rows(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct conn *conn = thin->db->writer;
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
@@ -229,7 +229,7 @@ static int drop_rows(struct thinning *thin, size_t first, size_t last, struct st
 }
 
 /* Drops a run of at most THIN_ROWS in one transaction. */
-static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+static int drop_run(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct db *db = thin->db;
     work_enter(db);
@@ -256,7 +256,7 @@ static int drop_run(struct thinning *thin, size_t first, size_t last, struct sta
     return rc;
 }
 
-static int thin_doc(struct thinning *thin)
+static int thin_doc(struct thin *thin)
 {
     struct state state = {0};
     int rc = NG_OK;
@@ -326,7 +326,7 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
     struct db *db = self;
     int rc = drop_answers(db, call, now_ms);
     if (rc == NG_OK && keep_ms > 0) {
-        struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+        struct thin thin = {.db = db, .call = call, .pinned = pinned, .user = user};
         thin.cutoff_ms = now_ms - keep_ms;
         do {
             rc = find_next(&thin);

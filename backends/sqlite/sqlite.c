@@ -80,8 +80,8 @@ static int place(struct db *db, struct ng_call *call, const struct ng_conf *conf
 {
     const struct ng_host *host = call->host;
     struct ng_str dir = host->conf_text(conf, "data_dir");
-    db->memory = host->conf_bool(conf, "memory") || str_same(dir, ng_str_of(":memory:")) ||
-                 str_same(host->conf_text(conf, "documents"), ng_str_of("memory"));
+    db->memory = host->conf_bool(conf, "memory") || str_equal(dir, ng_str_of(":memory:")) ||
+                 str_equal(host->conf_text(conf, "documents"), ng_str_of("memory"));
     if (db->memory) {
         (void)snprintf(db->path, sizeof(db->path), "memory");
         /* The address makes the name of the store unique. */

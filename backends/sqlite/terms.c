@@ -29,7 +29,7 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
         return true;
     }
     for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_same(name, ng_str_of(built_in[i].name))) {
+        if (str_equal(name, ng_str_of(built_in[i].name))) {
             ret->column = built_in[i].column;
             ret->number = built_in[i].number;
             return true;

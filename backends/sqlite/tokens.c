@@ -15,26 +15,26 @@
 
 typedef int tokenizer_fn(void *user, int flags, const char *token, int len, int from, int to);
 
-struct giver {
+struct token_sink {
     tokenizer_fn *fn;
     void *user;
     int rc;
 };
 
-static int give_token(void *user, const struct token *token)
+static int sink_token(void *user, const struct token *token)
 {
-    struct giver *giver = user;
+    struct token_sink *sink = user;
     char stem[WORD_BYTES_MAX + 1];
     int from = (int)token->from;
     int to = (int)token->to;
-    giver->rc = giver->fn(giver->user, 0, token->text.data, (int)token->text.len, from, to);
-    if (giver->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
+    sink->rc = sink->fn(sink->user, 0, token->text.data, (int)token->text.len, from, to);
+    if (sink->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
         stem[0] = STEM_MARK;
         memcpy(stem + 1, token->stem.data, token->stem.len);
-        giver->rc = giver->fn(giver->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
-                              from, to);
+        sink->rc = sink->fn(sink->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
+                            from, to);
     }
-    if (giver->rc == SQLITE_OK) {
+    if (sink->rc == SQLITE_OK) {
         return 0;
     }
     return 1;
@@ -63,13 +63,13 @@ static int tokenizer_cut(Fts5Tokenizer *self, void *user, int flags, const char 
                          tokenizer_fn *fn)
 {
     (void)self;
-    struct giver giver = {fn, user, SQLITE_OK};
+    struct token_sink sink = {fn, user, SQLITE_OK};
     if ((flags & FTS5_TOKENIZE_QUERY) != 0) {
         return cut_match(text, len, fn, user);
     }
-    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), give_token, &giver);
-    if (rc == 0 || giver.rc != SQLITE_OK) {
-        return giver.rc;
+    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), sink_token, &sink);
+    if (rc == 0 || sink.rc != SQLITE_OK) {
+        return sink.rc;
     }
     return SQLITE_NOMEM;
 }
@@ -204,7 +204,7 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     if (rc == NG_OK && stem.len > 0) {
         rc = add_form(match, pattern, FORM_OTHER, mark, stem, false);
         /* A word that equals its stem has no token for the stem. */
-        if (rc == NG_OK && !str_same(stem, all)) {
+        if (rc == NG_OK && !str_equal(stem, all)) {
             rc = add_form(match, pattern, FORM_OTHER, "", stem, false);
         }
     }

@@ -122,8 +122,8 @@ struct touched *txn_touch(struct txn *txn, const struct ng_key *key)
 {
     struct touched **bucket = &txn->buckets[bucket_of(key)];
     for (struct touched *doc = *bucket; doc != NULL; doc = doc->next) {
-        if (str_same(doc->key.id, key->id) && str_same(doc->key.space, key->space) &&
-            str_same(doc->key.collection, key->collection)) {
+        if (str_equal(doc->key.id, key->id) && str_equal(doc->key.space, key->space) &&
+            str_equal(doc->key.collection, key->collection)) {
             return doc;
         }
     }

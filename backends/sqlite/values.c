@@ -54,7 +54,7 @@ static const struct db_field *field_of(const struct db_collection *collection,
     for (size_t i = 0; i < collection->field_count; i++) {
         const struct db_field *field = &collection->fields[i];
         if (field->use == given->use &&
-            str_same(str_of(field->name, field->name_len), given->name)) {
+            str_equal(str_of(field->name, field->name_len), given->name)) {
             return field;
         }
     }
@@ -219,7 +219,7 @@ static void sql_has(sqlite3_context *context, int count, sqlite3_value **args)
             same = value.kind == VALUE_NUMBER && value.number >= wanted_number &&
                    value.number <= wanted_number;
         } else {
-            same = value.kind == VALUE_BYTES && str_same(value.bytes, wanted);
+            same = value.kind == VALUE_BYTES && str_equal(value.bytes, wanted);
         }
         if (same) {
             sqlite3_result_int(context, 1);

@@ -52,7 +52,7 @@ static int for_each(struct check *check, const char *text,
 static int file_line(struct check *check, sqlite3_stmt *stmt)
 {
     struct ng_str line = column_str(stmt, 0);
-    if (!str_same(line, ng_str_of("ok"))) {
+    if (!str_equal(line, ng_str_of("ok"))) {
         report(check, "%.300s: %.*s", check->conn->db->path,
                line.len < 500 ? (int)line.len : 500, line.data);
     }
@@ -106,7 +106,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         if (sqlite3_column_int(stmt, 1) == LOG_NONE) {
             continue;
         }
-        if (revision == newest && !str_same(column_str(stmt, 3), column_str(docs, 15))) {
+        if (revision == newest && !str_equal(column_str(stmt, 3), column_str(docs, 15))) {
             report(check, "%s: its present state is not that of its last revision", name);
         }
         rc = state_load(check->conn, doc, revision, &check->state);
@@ -120,7 +120,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
                      bytes_str(&check->state.text),
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
-            !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
+            !str_equal(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
             report(check, "%s: revision %llu is not what was written", name,
                    (unsigned long long)revision);
         }
@@ -180,7 +180,7 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     }
     content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
                  sqlite3_column_int(docs, 5) != 0, hash);
-    if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
+    if (!str_equal(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
         report(check, "%s: its present state is not what was written", name);
     }
     int rc = check_revisions(check, docs, name);
