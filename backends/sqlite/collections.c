@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* collections.c - the declared collections: their numbers in the file and their fields. */
+#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "db.h"
 
@@ -165,21 +166,21 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
      * collection has some. */
     atomic_init(&collection->dirty, true);
     atomic_store(&db->dirty, true);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     collection->next = db->collections;
     db->collections = collection;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return NG_OK;
 }
 
 const struct db_collection *collection_find(struct db *db, struct ng_str name)
 {
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     struct db_collection *found = db->collections;
     while (found != NULL && !str_equal(str_of(found->name, found->name_len), name)) {
         found = found->next;
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return found;
 }
 

@@ -303,7 +303,7 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
         return true;
     }
     bool in = true;
-    pthread_mutex_lock(&db->gate_lock);
+    lock_take(&db->gate_lock);
     /* A nested reader must not wait for a writer that waits for its outer reader. */
     while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
         struct timespec until;
@@ -313,47 +313,47 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&db->gate_moved, &db->gate_lock, &until);
+        lock_wait_until(&db->gate_moved, &db->gate_lock, &until);
         in = !call->host->cancelled(call);
     }
     if (in) {
         db->gate_readers++;
     }
-    pthread_mutex_unlock(&db->gate_lock);
+    lock_release(&db->gate_lock);
     return in;
 }
 
 static void gate_leave_reader(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_readers--;
         pthread_cond_broadcast(&db->gate_moved);
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
 void gate_enter_writer(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_waiting++;
         while (db->gate_readers > 0 || db->gate_writing) {
-            pthread_cond_wait(&db->gate_moved, &db->gate_lock);
+            lock_wait(&db->gate_moved, &db->gate_lock);
         }
         db->gate_waiting--;
         db->gate_writing = true;
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
 void gate_leave_writer(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_writing = false;
         pthread_cond_broadcast(&db->gate_moved);
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
@@ -379,7 +379,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
 {
     bool nested = false;
     bool room = false;
-    pthread_mutex_lock(&db->readers_lock);
+    lock_take(&db->readers_lock);
     struct conn *conn = reader_pick(db, &nested, &room);
     while (conn == NULL && !room) {
         struct timespec until;
@@ -389,9 +389,9 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&db->reader_free, &db->readers_lock, &until);
+        lock_wait_until(&db->reader_free, &db->readers_lock, &until);
         if (call->host->cancelled(call)) {
-            pthread_mutex_unlock(&db->readers_lock);
+            lock_release(&db->readers_lock);
             if (call->host->remaining_ms(call) <= 0) {
                 return ng_fail(call, NG_ETIMEOUT,
                                "all %d connections for reading were busy until the call's "
@@ -406,7 +406,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
         char error[DB_ERROR_MAX];
         int rc = conn_open(db, true, &conn, error, sizeof(error));
         if (rc != NG_OK) {
-            pthread_mutex_unlock(&db->readers_lock);
+            lock_release(&db->readers_lock);
             return ng_fail(call, rc, "%s", error);
         }
         conn->next = db->readers;
@@ -416,7 +416,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     conn->in_use = true;
     conn->nested = nested;
     conn->owner = pthread_self();
-    pthread_mutex_unlock(&db->readers_lock);
+    lock_release(&db->readers_lock);
     *ret = conn;
     return NG_OK;
 }
@@ -426,7 +426,7 @@ static void reader_return(struct conn *conn, bool broken)
 {
     struct db *db = conn->db;
     struct conn *drop = NULL;
-    pthread_mutex_lock(&db->readers_lock);
+    lock_take(&db->readers_lock);
     conn->in_use = false;
     if (broken || db->reader_count > READERS_MAX) {
         for (struct conn **at = &db->readers; *at != NULL; at = &(*at)->next) {
@@ -439,7 +439,7 @@ static void reader_return(struct conn *conn, bool broken)
         drop = conn;
     }
     pthread_cond_signal(&db->reader_free);
-    pthread_mutex_unlock(&db->readers_lock);
+    lock_release(&db->readers_lock);
     conn_close(drop);
 }
 

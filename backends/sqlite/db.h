@@ -20,6 +20,7 @@
 #include "../shared/content_hash.h"
 #include "../shared/query_check.h"
 #include "../shared/words.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "notegate/backend.h"
 
@@ -202,7 +203,7 @@ struct conn {
 
 /* A ticket lock: first come, first served. */
 struct writer_lock {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     uint64_t next, serving;
 };
@@ -221,7 +222,7 @@ struct counted {
 #define COUNTS_KEPT 256
 
 struct counts {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct counted slots[COUNTS_KEPT]; /* by document number */
     atomic_uint_fast64_t thinned;      /* number of removals; odd: one is running */
 };
@@ -251,22 +252,22 @@ struct db {
     atomic_uint_fast64_t last_seq;
 
     pthread_t thread;
-    pthread_mutex_t queue_lock;
+    struct lock queue_lock;
     pthread_cond_t queued;
     struct job *first, *last;
     size_t queue_batches, queue_bytes;
     bool closing;
     atomic_bool dirty; /* some search index may be out of date */
 
-    pthread_mutex_t collections_lock;
+    struct lock collections_lock;
     struct db_collection *collections;
 
-    pthread_mutex_t readers_lock;
+    struct lock readers_lock;
     pthread_cond_t reader_free;
     struct conn *readers;
     size_t reader_count;
     /* memory: readers and the writer exclude each other, as a memdb file has no log */
-    pthread_mutex_t gate_lock;
+    struct lock gate_lock;
     pthread_cond_t gate_moved;
     size_t gate_readers;
     bool gate_writing;

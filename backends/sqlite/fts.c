@@ -39,13 +39,13 @@ static int run_sql(struct conn *conn, const struct sql *text)
 /* A collection that was declared again has several records: mark all. */
 static void mark(struct db *db, int64_t collection, bool dirty)
 {
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     for (struct db_collection *at = db->collections; at != NULL; at = at->next) {
         if (at->id == collection) {
             atomic_store(&at->dirty, dirty);
         }
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
 }
 
 void fts_mark(struct db *db, const struct db_collection *collection)
@@ -60,7 +60,7 @@ void fts_mark(struct db *db, const struct db_collection *collection)
 static bool waits(struct db *db, int64_t collection)
 {
     bool dirty = atomic_load(&db->dirty);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
     while (at != NULL && at->id != collection) {
         at = at->next;
@@ -68,7 +68,7 @@ static bool waits(struct db *db, int64_t collection)
     if (at != NULL) {
         dirty = atomic_load(&at->dirty);
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return dirty;
 }
 
@@ -374,9 +374,9 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
 {
     struct budget left = {(size_t)STEP_DOCS << doublings, STEP_BYTES << doublings};
     int rc = NG_OK;
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
         bool wanted = collection == 0 || collection == at->id;
         if (!wanted || at->columns == 0 || !atomic_load(&at->dirty) || !is_newest(db, at)) {

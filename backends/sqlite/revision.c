@@ -120,9 +120,9 @@ static struct counted *slot_of(struct db *db, int64_t doc)
 static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64_t thinned)
 {
     struct counted none = {.doc = doc};
-    pthread_mutex_lock(&db->counts.lock);
+    lock_take(&db->counts.lock);
     struct counted known = *slot_of(db, doc);
-    pthread_mutex_unlock(&db->counts.lock);
+    lock_release(&db->counts.lock);
     bool holds = known.doc == doc && known.thinned == thinned && known.upto <= to;
     if (holds) {
         return known;
@@ -132,9 +132,9 @@ static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64
 
 static void counts_set(struct db *db, const struct counted *known)
 {
-    pthread_mutex_lock(&db->counts.lock);
+    lock_take(&db->counts.lock);
     *slot_of(db, known->doc) = *known;
-    pthread_mutex_unlock(&db->counts.lock);
+    lock_release(&db->counts.lock);
 }
 
 /* Counts by the index of the log alone, without reading its rows. */

@@ -324,9 +324,9 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         return rc;
     }
     rc = check_tables(&check);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
         if (at->columns > 0 && collection_find(db, str_of(at->name, at->name_len)) == at) {
             rc = check_search(&check, at);

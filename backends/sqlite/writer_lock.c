@@ -6,21 +6,21 @@
 void writer_lock(struct db *db)
 {
     struct writer_lock *lock = &db->writer_lock;
-    pthread_mutex_lock(&lock->lock);
+    lock_take(&lock->lock);
     uint64_t mine = lock->next++;
     while (lock->serving != mine) {
-        pthread_cond_wait(&lock->moved, &lock->lock);
+        lock_wait(&lock->moved, &lock->lock);
     }
-    pthread_mutex_unlock(&lock->lock);
+    lock_release(&lock->lock);
 }
 
 void writer_unlock(struct db *db)
 {
     struct writer_lock *lock = &db->writer_lock;
-    pthread_mutex_lock(&lock->lock);
+    lock_take(&lock->lock);
     lock->serving++;
     pthread_cond_broadcast(&lock->moved);
-    pthread_mutex_unlock(&lock->lock);
+    lock_release(&lock->lock);
 }
 
 int work_sync(struct db *db)
@@ -103,9 +103,9 @@ void work_leave(struct db *db)
     writer_unlock(db);
     if (failed) {
         /* Wake the idle writer, which handles it. */
-        pthread_mutex_lock(&db->queue_lock);
+        lock_take(&db->queue_lock);
         pthread_cond_signal(&db->queued);
-        pthread_mutex_unlock(&db->queue_lock);
+        lock_release(&db->queue_lock);
     }
 }
 
