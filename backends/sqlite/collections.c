@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* collections.c - the declared collections: their numbers in the file and their fields. */
-#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "db.h"
 
