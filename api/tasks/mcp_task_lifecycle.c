@@ -10,6 +10,7 @@
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "mcp_task_table.h"
 
 /* Expired tasks removed from disk by one upkeep. */

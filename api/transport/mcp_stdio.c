@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
 /* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and what is

@@ -5,7 +5,7 @@
 #include "call.h"
 #include "core/base/clock.h"
 #include "core/base/lock.h"
-#include "core/module/registry.h"
+#include "plugin.h"
 
 void deferrals_init(struct deferrals *deferrals)
 {

@@ -14,8 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/files/files.h"
-#include "core/keys/keys.h"
+#include "core/store/store.h"
 
 #define CLUSTER_COLLECTION "gateways"
 #define CLUSTER_SPACE "~:gateway"
@@ -48,6 +47,8 @@ struct cluster {
     struct peer peers[CLUSTER_PEERS_MAX];
     size_t peer_count;
     bool complains;
+    cluster_step_fn *step; /* cluster_each_step() */
+    void *step_user;
 };
 
 static const struct ng_collection cluster_collection = {
@@ -349,22 +350,20 @@ int cluster_announce(struct cluster *cluster, struct call *call)
 
 /* ---- the thread that looks ---- */
 
+void cluster_each_step(struct cluster *cluster, cluster_step_fn *step, void *user)
+{
+    cluster->step = step;
+    cluster->step_user = user;
+}
+
 static int cluster_round(struct cluster *cluster, struct call *call)
 {
-    struct gateway *gateway = cluster->gateway;
-    int rc = store_declare_rest(gateway->store, call);
-    if (rc == NG_OK) {
-        rc = keys_look(gateway->keys, call);
-    }
+    int rc = store_declare_rest(cluster->gateway->store, call);
     if (rc == NG_OK) {
         rc = cluster_heartbeat(cluster, call);
     }
-    if (rc == NG_OK) {
-        rc = files_recover_rest(gateway->files, call);
-    }
-    void *tasks = atomic_load(&gateway->tasks.self);
-    if (rc == NG_OK && tasks != NULL) {
-        rc = gateway->tasks.poll(tasks, call);
+    if (rc == NG_OK && cluster->step != NULL) {
+        rc = cluster->step(cluster->step_user, call);
     }
     return rc;
 }

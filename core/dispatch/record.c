@@ -12,7 +12,9 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/module/registry.h"
+#include "core/store/store.h"
 
 #define RECORD_COLLECTION "calls"
 /* Text of one entry, with its JSON. */

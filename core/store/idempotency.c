@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "store.h"
 
 #define IDEMPOTENCY_BUCKETS 256
 #define IDEMPOTENCY_HASH_BYTES 32

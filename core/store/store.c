@@ -9,6 +9,8 @@
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
+#include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "store_txn.h"
 

@@ -10,7 +10,6 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/dispatch.h"
 #include "idempotency.h"
 #include "store_txn.h"
 
@@ -265,7 +264,7 @@ static void retry_locked(void *user)
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
 static bool retry_lock(struct store_txn *txn)
 {
-    struct async_mutex *mutex = txn->waited ? NULL : dispatch_mutex(txn->call);
+    struct async_mutex *mutex = txn->waited ? NULL : call_mutex(txn->call);
     if (mutex == NULL || txn->has_mutex) {
         return true;
     }
@@ -358,7 +357,7 @@ static void retry_leave(struct store_txn *txn)
 {
     if (txn->has_mutex) {
         txn->has_mutex = false;
-        async_mutex_unlock(dispatch_mutex(txn->call));
+        async_mutex_unlock(call_mutex(txn->call));
     }
     if (!txn->waited) {
         store_run_ends(txn->store, txn->call);

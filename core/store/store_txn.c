@@ -9,7 +9,6 @@
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/audit.h"
 #include "disk.h"
 
 /* ---- locks ---- */
@@ -313,8 +312,8 @@ static void txn_note(struct store_txn *txn)
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            audit_note(txn->call, doc->change->key.collection, doc->change->key.id,
-                       doc->next->doc.revision);
+            call_note_change(txn->call, doc->change->key.collection, doc->change->key.id,
+                             doc->next->doc.revision);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */

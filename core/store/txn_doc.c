@@ -179,7 +179,7 @@ static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, ui
               (unsigned long long)doc->change->expected_revision, (unsigned long long)present);
     txn->call->staged.hint =
         ng_str_of("Read it again and repeat the change on what is there now.");
-    struct ng_writer *writer = call_host.details(&txn->call->pub);
+    struct ng_writer *writer = txn->call->pub.host->details(&txn->call->pub);
     json_object(writer);
     json_name(writer, "currentRevision");
     json_int(writer, (int64_t)present);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_key.c - one key: its references, what it allows, its bucket of calls. */
-#include "core/base/lock.h"
-#include "core/keys/keys_table.h"
+/* key.c - one key: its references, what it allows, its bucket of calls. */
+#include "key.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -103,4 +103,58 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
 bool key_take(struct key *key, int *ret_retry_s)
 {
     return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
+}
+
+/* ---- roles and modes ---- */
+
+static const struct {
+    const char *name;
+    enum ng_role role;
+} roles[] = {{"reader", NG_ROLE_READER}, {"writer", NG_ROLE_WRITER}, {"admin", NG_ROLE_ADMIN}};
+
+static const struct {
+    const char *name;
+    enum ng_mode mode;
+} modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
+
+const char *key_role_name(enum ng_role role)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (roles[i].role == role) {
+            return roles[i].name;
+        }
+    }
+    return "none";
+}
+
+const char *key_mode_name(enum ng_mode mode)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (modes[i].mode == mode) {
+            return modes[i].name;
+        }
+    }
+    return "none";
+}
+
+bool key_parse_role(struct ng_str text, enum ng_role *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (str_is(text, roles[i].name)) {
+            *ret = roles[i].role;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool key_parse_mode(struct ng_str text, enum ng_mode *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (str_is(text, modes[i].name)) {
+            *ret = modes[i].mode;
+            return true;
+        }
+    }
+    return false;
 }
