@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "index_state.h"
 #include "text/codes.h"
 
@@ -261,9 +262,9 @@ static bool is_in_place(const struct notes_index *index, int fd, struct ng_str p
 /* No refresh has completed yet. */
 static bool is_unmade(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool unmade = index->covered == 0;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return unmade;
 }
 

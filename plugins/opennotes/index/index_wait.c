@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "index_open.h"
 
@@ -75,24 +76,24 @@ static void forget(void *user, int rc, struct ng_str message)
     struct notes_wait *wait = user;
     (void)rc;
     (void)message;
-    (void)pthread_mutex_lock(&wait->indexes->lock);
+    lock_take(&wait->indexes->lock);
     for (struct notes_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
         if (*at == wait) {
             *at = wait->next;
             break;
         }
     }
-    (void)pthread_mutex_unlock(&wait->indexes->lock);
+    lock_release(&wait->indexes->lock);
 }
 
 static struct notes_wait *find(struct notes_indexes *indexes, const struct ng_call *call)
 {
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     struct notes_wait *wait = indexes->calls;
     while (wait != NULL && wait->call != call) {
         wait = wait->next;
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return wait;
 }
 
@@ -108,14 +109,14 @@ static void release_index(struct notes_wait *wait)
 static bool leave(struct notes_wait *wait)
 {
     struct notes_index *index = wait->index;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool waits = index->refreshing && index->covered < wait->ticket;
     if (waits) {
         wait->deferred = wait->call->host->defer(wait->call);
         wait->next_waiting = index->waiting;
         index->waiting = wait;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return waits;
 }
 
@@ -146,10 +147,10 @@ static struct notes_wait *add(struct notes_indexes *indexes, struct ng_call *cal
     if (call->host->on_complete(call, forget, wait) != NG_OK) {
         return NULL;
     }
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     wait->next = indexes->calls;
     indexes->calls = wait;
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return wait;
 }
 
@@ -186,10 +187,10 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
 
 static struct notes_wait *take_waiting(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     struct notes_wait *first = index->waiting;
     index->waiting = NULL;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return first;
 }
 
@@ -229,7 +230,7 @@ static void resume_all(struct notes_index *index)
 static bool is_time(struct notes_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool known = index->total == 0 && total - done >= TELL_MIN;
     bool is = known || now - index->ticked_ns >= TICK_NS;
     index->done = done;
@@ -237,7 +238,7 @@ static bool is_time(struct notes_index *index, size_t done, size_t total)
     if (is) {
         index->ticked_ns = now;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return is;
 }
 
@@ -272,10 +273,10 @@ void notes_wait_tick(struct notes_index *index, size_t done, size_t total)
         wait = next;
     }
     if (stay != NULL) {
-        (void)pthread_mutex_lock(&index->lock);
+        lock_take(&index->lock);
         last->next_waiting = index->waiting;
         index->waiting = stay;
-        (void)pthread_mutex_unlock(&index->lock);
+        lock_release(&index->lock);
     }
 }
 
@@ -290,7 +291,7 @@ static void wait_a_little(struct notes_index *index)
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&index->changed, &index->lock, &until);
+    (void)lock_wait_until(&index->changed, &index->lock, &until);
 }
 
 static int go_on(struct ng_call *call, void *user)
@@ -332,9 +333,9 @@ static int refresh(struct notes_index *index, struct ng_call *call)
         index->writer.damaged = true;
         index->damaged = false;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     int rc = notes_refresh(index, call);
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     index->refreshing = false;
     if (rc == NG_OK) {
         index->covered = cover;
@@ -343,7 +344,7 @@ static int refresh(struct notes_index *index, struct ng_call *call)
     size_t done = index->done;
     size_t total = index->total;
     (void)pthread_cond_broadcast(&index->changed);
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     resume_all(index);
     if (left) {
         (void)notes_wait_background(index, call);
@@ -351,7 +352,7 @@ static int refresh(struct notes_index *index, struct ng_call *call)
     if (rc == NG_ETIMEOUT) {
         rc = fail_over(index, call, done, total);
     }
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     return rc;
 }
 
@@ -359,7 +360,7 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
 {
     struct notes_wait *wait = find(index->owner, call);
     int rc = NG_OK;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
     uint64_t mine = again ? wait->ticket : ++index->arrivals;
     size_t done = 0;
@@ -382,7 +383,7 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
             }
         }
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     if (rc == NOTES_WAITS) {
         notes_index_hold(index);
         if (total - done >= TELL_MIN) {
@@ -397,12 +398,12 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
 static struct ng_str tell_one(struct notes_index *index, struct ng_call *call,
                               struct ng_str before)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     size_t done = index->done;
     size_t total = index->total;
     bool looks = index->refreshing && total == 0 && index->covered == 0;
     bool indexes = index->refreshing && total >= TELL_MIN;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     if (!looks && !indexes) {
         return before;
     }
@@ -418,10 +419,10 @@ static struct ng_str tell_one(struct notes_index *index, struct ng_call *call,
 struct ng_str notes_wait_tell(struct notes_indexes *indexes, struct ng_call *call)
 {
     struct ng_str text = {"", 0};
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     for (struct notes_index *index = indexes->first; index != NULL; index = index->next) {
         text = tell_one(index, call, text);
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return text;
 }

@@ -3,12 +3,12 @@
  * thread: they get the result of the last scan, and a scan that is due runs on a worker. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "notebook_state.h"
 
 /* Longest scan in start(); later scans find the rest. */
@@ -25,7 +25,7 @@ struct known_root {
 };
 
 struct notes_discovery {
-    pthread_mutex_t lock; /* guards the members below; not held during disk access */
+    struct lock lock; /* guards the members below; not held during disk access */
     struct known_root *roots;
     size_t count;
     int64_t next_ms; /* time of the next scan */
@@ -48,19 +48,19 @@ static bool discovery_has(struct notes_discovery *discovery, struct ng_call *cal
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
     bool has = false;
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     for (size_t i = 0; i < count && !has; i++) {
         const struct known_root *root = discovery_find(discovery, roots[i]);
         has = root != NULL && root->found != NULL;
     }
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return has;
 }
 
 /* Takes ownership of `found`. true: the result has changed. */
 static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
 {
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     struct known_root *root = discovery_find(discovery, path);
     bool had = root != NULL && root->found != NULL;
     if (root == NULL && discovery->count < DISCOVERY_ROOTS_MAX) {
@@ -84,7 +84,7 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
         free(found);
         found = NULL;
     }
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return had != (found != NULL);
 }
 
@@ -94,12 +94,12 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
 {
     struct ng_str folder = {NULL, 0};
     struct stat config;
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     const struct known_root *root = discovery_find(discovery, path);
     if (root != NULL && root->found != NULL) {
         folder = notes_call_copy(call, ng_str_of(root->found));
     }
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     int fd = -1;
     if (folder.data != NULL) {
         fd = notes_tree_open_folder(folder.data);
@@ -148,10 +148,10 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
     if (now_ms > began_ms) {
         took_ms = now_ms - began_ms;
     }
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     discovery->next_ms = now_ms + DISCOVERY_PAUSE_MS + took_ms * DISCOVERY_PAUSE_FACTOR;
     discovery->looking = false;
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return changed;
 }
 
@@ -172,22 +172,22 @@ static int discovery_step(struct ng_call *call, void *user)
 static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
     int64_t now_ms = call->host->now_ms();
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     /* A clock that was set back does not delay scans. */
     bool due = !discovery->looking && (now_ms >= discovery->next_ms ||
                                        discovery->next_ms - now_ms > (int64_t)3600 * 1000);
     discovery->looking = discovery->looking || due;
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return due;
 }
 
 struct notes_discovery *notes_discovery_open(struct ng_call *call)
 {
     struct notes_discovery *discovery = calloc(1, sizeof(*discovery));
-    if (discovery == NULL || pthread_mutex_init(&discovery->lock, NULL) != 0) {
-        free(discovery);
+    if (discovery == NULL) {
         return NULL;
     }
+    lock_init(&discovery->lock, LOCK_NOTES_DISCOVERY);
     (void)discovery_look(discovery, call, call->host->now_ms() + DISCOVERY_START_MS);
     return discovery;
 }
@@ -202,7 +202,7 @@ void notes_discovery_close(struct notes_discovery *discovery)
         free(discovery->roots[i].found);
     }
     free(discovery->roots);
-    (void)pthread_mutex_destroy(&discovery->lock);
+    lock_done(&discovery->lock);
     free(discovery);
 }
 
@@ -235,9 +235,9 @@ bool notes_configured(void *user, struct ng_call *call)
     bool has = discovery_has(discovery, call);
     if (!is_call && discovery_is_due(discovery, call) &&
         call->host->background(call, discovery_step, discovery) != NG_OK) {
-        pthread_mutex_lock(&discovery->lock);
+        lock_take(&discovery->lock);
         discovery->looking = false;
-        pthread_mutex_unlock(&discovery->lock);
+        lock_release(&discovery->lock);
     }
     has = has || (is_call && call_finds(discovery, call));
     if (is_call && !has) {
