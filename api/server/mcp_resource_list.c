@@ -142,7 +142,7 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
         arena_copy(&call->arena, item->id.data == NULL ? ng_str_of("") : item->id);
     if (page->rc != NG_OK || id.data == NULL) {
         page->rc = call_fail(call, NG_EINTERNAL, "out of memory for a page of resources");
-    } else if (atomic_load(&call->cancelled)) {
+    } else if (call_has(call, CALL_CANCELLED)) {
         page->rc = call_fail(call, NG_ECANCELLED, "the call was cancelled while listing");
     }
     page->count++;
