@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "core/config/config.h"
 #include "core/gateway/gateway_open.h"
 #include "core/module/loader.h"

@@ -8,9 +8,9 @@
 
 #include "api/client/attach.h"
 #include "command_options.h"
-#include "core/base/edit_distance.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/config/config.h"
 
 /* Memory for what a command line adds up to. */

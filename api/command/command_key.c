@@ -10,8 +10,8 @@
 #include "api/listen/http_listen.h"
 #include "command_wait.h"
 #include "commands.h"
-#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 
