@@ -16,12 +16,13 @@
 #include <string.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
 #include "core/base/lock.h"
 #include "core/base/utf8.h"
 #include "notegate/backend.h"
 
 #define DB_ERROR_MAX 512
-#define HASH_BYTES 16
 
 /* The most a document may have with all that lies in it; the server's own limit is 16 MiB. */
 #define DOCUMENT_BYTES_MAX ((size_t)15 * 1024 * 1024)
@@ -227,8 +228,6 @@ static inline int str_clip(struct ng_str text, int most)
 {
     return text.len < (size_t)most ? (int)text.len : most;
 }
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
 
 /* ---- names.c: what names a document on the server ---- */
 

@@ -100,7 +100,7 @@ static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put
     if (!fields_known(ret->collection, put)) {
         return refuse(batch, NG_EINVAL, "a field of the document was not declared");
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_ROTATED, put->json, put->text, put->deleted, ret->hash);
     return NG_OK;
 }
 

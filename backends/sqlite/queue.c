@@ -49,7 +49,7 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
                        (unsigned long long)put->base_revision);
         return NG_EINVAL;
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_MIXED, put->json, put->text, put->deleted, ret->hash);
     int rc = values_encode(ret->collection, put->fields, put->field_count, put->deleted,
                            &ret->fields);
     if (rc != NG_OK) {
@@ -89,7 +89,10 @@ static int enqueue(struct db *db, struct job *job)
                        full ? "the queue of %s is full: try again in a moment"
                             : "%s is being closed",
                        db->path);
-        return full ? NG_EBUSY : NG_EUNAVAILABLE;
+        if (full) {
+            return NG_EBUSY;
+        }
+        return NG_EUNAVAILABLE;
     }
     return NG_OK;
 }
@@ -225,7 +228,10 @@ static void *writer_main(void *user)
 
 int queue_start(struct db *db)
 {
-    return pthread_create(&db->thread, NULL, writer_main, db) == 0 ? NG_OK : NG_EINTERNAL;
+    if (pthread_create(&db->thread, NULL, writer_main, db) == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void queue_stop(struct db *db)

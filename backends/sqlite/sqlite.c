@@ -13,8 +13,8 @@
 
 static void init_locks(struct db *db)
 {
-    lock_init(&db->turn.lock, LOCK_SQLITE_WRITER);
-    lock_cond_init(&db->turn.moved);
+    lock_init(&db->writer_lock.lock, LOCK_SQLITE_WRITER);
+    lock_cond_init(&db->writer_lock.moved);
     lock_init(&db->queue_lock, LOCK_SQLITE_QUEUE);
     lock_init(&db->collections_lock, LOCK_SQLITE_COLLECTIONS);
     lock_init(&db->readers_lock, LOCK_SQLITE_READERS);
@@ -31,8 +31,8 @@ static void db_free(struct db *db)
     conn_close(db->writer);
     disk_release_files(db);
     collections_free(db);
-    lock_done(&db->turn.lock);
-    pthread_cond_destroy(&db->turn.moved);
+    lock_done(&db->writer_lock.lock);
+    pthread_cond_destroy(&db->writer_lock.moved);
     lock_done(&db->queue_lock);
     lock_done(&db->collections_lock);
     lock_done(&db->readers_lock);

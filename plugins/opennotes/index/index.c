@@ -111,7 +111,10 @@ int notes_indexes_open(const char *folder, struct notes_indexes **ret)
     lock_init(&indexes->lock, LOCK_NOTES_INDEXES);
     indexes->folder = strdup(folder);
     *ret = indexes;
-    return indexes->folder != NULL ? NG_OK : NG_EINTERNAL;
+    if (indexes->folder != NULL) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void notes_indexes_close(struct notes_indexes *indexes)
@@ -137,7 +140,9 @@ static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
     for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
         if ((*at)->refs == 0) {
             idle++;
-            oldest = oldest == NULL || (*at)->used < (*oldest)->used ? at : oldest;
+            if (oldest == NULL || (*at)->used < (*oldest)->used) {
+                oldest = at;
+            }
         }
     }
     if (idle <= most) {
@@ -211,12 +216,13 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
     if (index != NULL || used) {
         (void)close(root_fd);
         *ret = index;
-        return index != NULL
-                   ? NG_OK
-                   : ng_fail(call, NG_EBUSY,
-                             "The folder %s was replaced a moment ago and other calls "
-                             "still read the former one. Try again.",
-                             path);
+        if (index != NULL) {
+            return NG_OK;
+        }
+        return ng_fail(call, NG_EBUSY,
+                       "The folder %s was replaced a moment ago and other calls "
+                       "still read the former one. Try again.",
+                       path);
     }
     struct notes_index *made = new_index(indexes, path, root_fd, &found);
     if (made == NULL) {
@@ -344,7 +350,10 @@ void notes_index_renewed(struct notes_index *index)
 static int is_cancelled(void *user)
 {
     struct ng_call *call = user;
-    return call->host->cancelled(call) ? 1 : 0;
+    if (call->host->cancelled(call)) {
+        return 1;
+    }
+    return 0;
 }
 
 /* *ret_damaged: the file is, and the next refresh makes it anew. */
@@ -377,7 +386,10 @@ int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 *
 {
     bool damaged = false;
     int rc = begin_once(index, call, ret_db, &damaged);
-    return damaged ? begin_once(index, call, ret_db, &damaged) : rc;
+    if (!damaged) {
+        return rc;
+    }
+    return begin_once(index, call, ret_db, &damaged);
 }
 
 void notes_index_end(struct notes_index *index, sqlite3 *db)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "index_open.h"
 
 #define WAIT_MS 100 /* between looks at whether a call that keeps its worker still waits */
@@ -46,7 +47,7 @@ static int64_t now_ns(void)
 
 bool notes_wait_is_over(struct ng_call *call, int64_t began_ms)
 {
-    int64_t margin = began_ms / MARGIN_PART < MARGIN_MS ? began_ms / MARGIN_PART : MARGIN_MS;
+    int64_t margin = i64_min(began_ms / MARGIN_PART, MARGIN_MS);
     return call->host->cancelled(call) || call->host->remaining_ms(call) < margin;
 }
 
@@ -58,12 +59,14 @@ static int fail_over(struct notes_index *index, struct ng_call *call, size_t don
     }
     call->host->hint(call, "The index goes on being made; ask again in a while. Notes can be "
                            "read, made and edited by their paths meanwhile.");
-    return total == 0 ? ng_fail(call, NG_ETIMEOUT,
-                                "The notes in %s are still being looked for, to index them.",
-                                index->path)
-                      : ng_fail(call, NG_ETIMEOUT,
-                                "The notes in %s are still being indexed: %zu of %zu are.",
-                                index->path, done, total);
+    if (total == 0) {
+        return ng_fail(call, NG_ETIMEOUT,
+                       "The notes in %s are still being looked for, to index them.",
+                       index->path);
+    }
+    return ng_fail(call, NG_ETIMEOUT,
+                   "The notes in %s are still being indexed: %zu of %zu are.", index->path,
+                   done, total);
 }
 
 /* ---- calls that may wait ---- */
@@ -168,7 +171,9 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
                     void *user)
 {
     struct notes_wait *wait = find(indexes, call);
-    wait = wait != NULL ? wait : add(indexes, call);
+    if (wait == NULL) {
+        wait = add(indexes, call);
+    }
     int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
     if (rc != NOTES_WAITS) {
         return rc;
@@ -231,7 +236,9 @@ static bool is_time(struct notes_index *index, size_t done, size_t total)
     bool is = known || now - index->ticked_ns >= TICK_NS;
     index->done = done;
     index->total = total;
-    index->ticked_ns = is ? now : index->ticked_ns;
+    if (is) {
+        index->ticked_ns = now;
+    }
     lock_release(&index->lock);
     return is;
 }
@@ -260,7 +267,9 @@ void notes_wait_tick(struct notes_index *index, size_t done, size_t total)
             }
             wait->next_waiting = stay;
             stay = wait;
-            last = last == NULL ? wait : last;
+            if (last == NULL) {
+                last = wait;
+            }
         }
         wait = next;
     }
@@ -293,7 +302,10 @@ static int go_on(struct ng_call *call, void *user)
     int rc = notes_wait_fresh(index, call);
     notes_index_close(index->owner, index);
     free(job);
-    return rc == NG_ETIMEOUT || rc == NG_ECANCELLED ? NG_OK : rc;
+    if (rc == NG_ETIMEOUT || rc == NG_ECANCELLED) {
+        return NG_OK;
+    }
+    return rc;
 }
 
 int notes_wait_background(struct notes_index *index, struct ng_call *call)
@@ -397,11 +409,12 @@ static struct ng_str tell_one(struct notes_index *index, struct ng_call *call,
         return before;
     }
     const char *comma = before.len > 0 ? ", " : "";
-    return looks ? call->host->format(call, "%.*s%sthe notes in %s are being looked for",
-                                      (int)before.len, before.data, comma, index->path)
-                 : call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed",
-                                      (int)before.len, before.data, comma, done, total,
-                                      index->path);
+    if (looks) {
+        return call->host->format(call, "%.*s%sthe notes in %s are being looked for",
+                                  (int)before.len, before.data, comma, index->path);
+    }
+    return call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed", (int)before.len,
+                              before.data, comma, done, total, index->path);
 }
 
 struct ng_str notes_wait_tell(struct notes_indexes *indexes, struct ng_call *call)

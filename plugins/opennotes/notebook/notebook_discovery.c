@@ -67,7 +67,9 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
         struct known_root *more =
             realloc(discovery->roots, (discovery->count + 1) * sizeof(*discovery->roots));
         char *copy = strndup(path.data, path.len);
-        discovery->roots = more != NULL ? more : discovery->roots;
+        if (more != NULL) {
+            discovery->roots = more;
+        }
         if (more != NULL && copy != NULL) {
             root = &discovery->roots[discovery->count++];
             *root = (struct known_root){.root = copy};
@@ -98,14 +100,20 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
         folder = notes_call_copy(call, ng_str_of(root->found));
     }
     lock_release(&discovery->lock);
-    int fd = folder.data != NULL ? notes_tree_open_folder(folder.data) : -1;
+    int fd = -1;
+    if (folder.data != NULL) {
+        fd = notes_tree_open_folder(folder.data);
+    }
     bool is_there = fd >= 0 &&
                     fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
                     S_ISREG(config.st_mode);
     if (fd >= 0) {
         (void)close(fd);
     }
-    return is_there ? folder : str_make(NULL, 0);
+    if (is_there) {
+        return folder;
+    }
+    return str_make(NULL, 0);
 }
 
 /* Looks below the caller's roots. True: something is other than before. */
@@ -123,15 +131,23 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
             if (notes_find_first(call, roots[i], until_ms, &found) != NG_OK) {
                 continue; /* not known */
             }
-            folder = found.count > 0 ? found.items[0] : folder;
+            if (found.count > 0) {
+                folder = found.items[0];
+            }
         }
-        char *copy = folder.data != NULL ? strndup(folder.data, folder.len) : NULL;
+        char *copy = NULL;
+        if (folder.data != NULL) {
+            copy = strndup(folder.data, folder.len);
+        }
         if (copy != NULL || folder.data == NULL) {
             changed = discovery_set(discovery, roots[i], copy) || changed;
         }
     }
     int64_t now_ms = call->host->now_ms();
-    int64_t took_ms = now_ms > began_ms ? now_ms - began_ms : 0;
+    int64_t took_ms = 0;
+    if (now_ms > began_ms) {
+        took_ms = now_ms - began_ms;
+    }
     lock_take(&discovery->lock);
     discovery->next_ms = now_ms + DISCOVERY_PAUSE_MS + took_ms * DISCOVERY_PAUSE_FACTOR;
     discovery->looking = false;
