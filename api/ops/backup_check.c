@@ -13,8 +13,15 @@ static int check_get(void *user, char *to, size_t room, size_t *ret_len)
     do {
         len = read(check->read_fd, to, room);
     } while (len < 0 && errno == EINTR);
-    *ret_len = len > 0 ? (size_t)len : 0;
-    return len < 0 ? NG_EFAILED : NG_OK;
+    if (len > 0) {
+        *ret_len = (size_t)len;
+    } else {
+        *ret_len = 0;
+    }
+    if (len < 0) {
+        return NG_EFAILED;
+    }
+    return NG_OK;
 }
 
 static void *check_run(void *user)

@@ -42,7 +42,7 @@ static void mongo_free(struct mongo *db)
     free(db);
 }
 
-/* The server need not be there: calls say that it is not until it is. */
+/* The server may be unreachable: calls fail until it is there. */
 static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
 {
     struct mongo *db = calloc(1, sizeof(*db));
@@ -112,7 +112,10 @@ static int mongo_health(void *self, struct ng_call *call)
         conn_release(db, client);
     }
     bson_destroy(&command);
-    return fault.rc == NG_OK ? NG_OK : ng_fail(call, fault.rc, "%s", fault.text);
+    if (fault.rc == NG_OK) {
+        return NG_OK;
+    }
+    return ng_fail(call, fault.rc, "%s", fault.text);
 }
 
 static void mongo_stats(void *self, void (*stat)(void *user, const char *name, double value),
