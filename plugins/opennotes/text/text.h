@@ -8,10 +8,10 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 
 /* Fails with NG_EINTERNAL and "Out of memory.". */
