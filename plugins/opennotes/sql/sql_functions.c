@@ -55,7 +55,10 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
     if (text.data == NULL || needle.data == NULL) {
         return; /* NULL */
     }
-    size_t at = str_find(text, needle, 0);
+    size_t at = 0; /* an empty needle is found at once */
+    if (needle.len > 0) {
+        at = str_find(text, needle, 0);
+    }
     if (at == SIZE_MAX) {
         sqlite3_result_int(context, 0);
         return;
