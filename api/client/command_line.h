@@ -11,7 +11,7 @@
 /* Exit codes of the process. */
 enum command_exit {
     COMMAND_OK = 0,
-    COMMAND_FAILED = 1, /* what was asked could not be done */
+    COMMAND_FAILED = 1, /* the request could not be carried out */
     COMMAND_USAGE = 2   /* the command line makes no sense */
 };
 
@@ -33,9 +33,9 @@ enum command_option {
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_KEY = 1 << 7,    /* the properties of a key */
     OPTION_SERVE = 1 << 8,  /* --user */
-    OPTION_BACKUP = 1 << 9  /* what a backup holds */
+    OPTION_BACKUP = 1 << 9  /* the contents of a backup */
 };
 
 struct command;
@@ -61,7 +61,7 @@ struct command_line {
     bool files;                  /* backup: those of the roots as well */
     const char *help_completion; /* the shell, or NULL */
     bool json, help_config, force, help, version, help_man;
-    const char **words; /* what is neither command nor option */
+    const char **words; /* arguments that are neither command nor option */
     size_t word_count;
 };
 

@@ -27,9 +27,9 @@ struct backup {
     struct private_file temporary; /* else */
     struct backup_check check;     /* of what went to stdout */
     int failed_errno;              /* of writing */
-    struct buf refusal;            /* what the running gateway said instead */
+    struct buf refusal;            /* the refusal of the running gateway */
     struct archive_counts counts;
-    char data_dir[PATH_MAX]; /* what was copied */
+    char data_dir[PATH_MAX]; /* the copied files */
 };
 
 static const char *backup_reason(int number, char *text)

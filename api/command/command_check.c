@@ -215,7 +215,7 @@ static int check_help_config(struct command_line *line)
         command_error("%s", buf_cstr(&error));
         config_free(config);
     } else {
-        /* Includes the backends that are not in use: a reader who chooses a backend needs its
+        /* Includes the backends that are not in use: a reader that chooses a backend needs its
          * keys. */
         rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
         if (rc == NG_OK) {

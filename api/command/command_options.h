@@ -8,7 +8,7 @@
 struct option_row {
     const char *name;     /* without the dashes */
     char letter;          /* 0: none */
-    const char *argument; /* what it takes, for help; NULL: nothing */
+    const char *argument; /* its value, for help; NULL: none */
     unsigned group;       /* one of enum command_option: which commands take it */
     bool hidden;          /* not in help texts */
     /* Takes the value. False: it does not fit in. */

@@ -74,9 +74,9 @@ struct http_request {
     struct http_headers headers;
     struct http_fault fault;   /* found while reading; answered when the body is in */
     const char *fault_hint;    /* static, or `hint`, or NULL */
-    char hint[80];             /* where fault_hint is made for this request */
+    char hint[80];             /* memory of a fault_hint that is made for this request */
     const struct route *route; /* NULL: none fits */
-    struct ng_str param;       /* what stood for {name} in the route */
+    struct ng_str param;       /* the text in the place of {name} in the route */
     struct auth_caller caller;
     bool authenticated;
     bool bad_token;         /* refused for the key that was sent */

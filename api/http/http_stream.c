@@ -50,7 +50,7 @@ struct http_stream {
     struct buf pending;
     size_t sent;    /* of it */
     bool begun;     /* something was sent */
-    bool last;      /* what is pending is the last */
+    bool last;      /* the pending bytes are the last */
     uint64_t bytes; /* handed out, in all */
     struct gateway *gateway;
     size_t counted; /* of `pending` in limits.buffered */

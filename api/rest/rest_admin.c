@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify (only on
- * the Unix socket); and a reload, for every admin. */
+/* rest_admin.c - requests of the owner's commands to the running gateway: backup, verify (only
+ * on the Unix socket), reload. */
 #include <stdio.h>
 
 #include "api/http/http_access.h"

@@ -63,7 +63,7 @@ struct mcp_exchange {
     bool taken_back;           /* the client cancelled it */
     bool progressed;
     double progress;  /* the last one sent */
-    size_t answer_at; /* where the answer begins in the buffer */
+    size_t answer_at; /* start of the answer in the buffer */
     atomic_int waits; /* of mcp_wait(): enum mcp_waits */
     void (*over)(struct mcp_exchange *exchange);
     void *wait_user;  /* of mcp_wait() */
