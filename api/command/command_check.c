@@ -59,7 +59,7 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         told = buf_cstr(&text);
     }
     check->failed = check->failed || !ok;
-    if (check->line->json) {
+    if (line_has(check->line, LINE_JSON)) {
         json_object(&check->writer);
         json_name(&check->writer, "check");
         json_cstring(&check->writer, what);
@@ -572,19 +572,19 @@ static void check_all(struct check *check)
 
 int command_check(struct command_line *line)
 {
-    if (line->help_config) {
+    if (line_has(line, LINE_HELP_CONFIG)) {
         return check_help_config(line);
     }
     struct check check = {.line = line, .colours = command_colours(stdout)};
     buf_init(&check.out, CHECK_OUT_MAX);
     json_writer_init(&check.writer, &check.out);
-    if (line->json) {
+    if (line_has(line, LINE_JSON)) {
         json_object(&check.writer);
         json_name(&check.writer, "checks");
         json_array(&check.writer);
     }
     check_all(&check);
-    if (line->json) {
+    if (line_has(line, LINE_JSON)) {
         json_end(&check.writer);
         json_name(&check.writer, "ok");
         json_bool(&check.writer, !check.failed);

@@ -11,7 +11,8 @@ struct option_row {
     const char *argument; /* its value, for help; NULL: none */
     unsigned group;       /* one of enum command_option: which commands take it */
     bool hidden;          /* not in help texts */
-    /* Takes the value. False: it does not fit in. */
+    unsigned flag;        /* enum line_flag, or 0 */
+    /* Takes the value, or NULL. False: it does not fit in. */
     bool (*set)(struct command_line *line, const char *value);
     const char *help;
 };

@@ -70,7 +70,8 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
 static int admin_start(struct http_request *request, ng_step_fn *step, bool files)
 {
     const struct auth_connection *who = &request->connection->auth;
-    if (!who->is_socket || who->is_started || who->is_unknown) {
+    if (who->way != AUTH_SOCKET || who->started == AUTH_STARTED_YES ||
+        who->started == AUTH_STARTED_UNSEEN || who->is_unknown) {
         return admin_refuse(request, NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");

@@ -70,6 +70,14 @@ struct mcp_exchange {
     struct task task; /* over() on a worker */
 };
 
+/* How a large text stands with the caller's rate: NONE to DUE or PREPAID before it is parsed,
+ * DUE to PREPAID after it, PREPAID to NONE at the first request that counts. */
+enum mcp_rate_state {
+    MCP_RATE_NONE = 0,
+    MCP_RATE_PREPAID, /* the first request that counts was taken from the rate */
+    MCP_RATE_DUE      /* let in as an answer of the client: counts unless it is one */
+};
+
 struct mcp_job {
     /* Filled by the transport. */
     struct gateway *gateway;
@@ -97,8 +105,7 @@ struct mcp_job {
 
     /* The job's own. */
     struct task task; /* a large text is parsed on a worker */
-    bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
-    bool is_due;      /* let in as an answer of the client: counts unless it is one */
+    enum mcp_rate_state rate;
     size_t out_start; /* the transport may have written before it */
     struct mcp_exchange one;
     struct mcp_exchange *many; /* a batch */
