@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
+#include "core/config/config.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
 

@@ -13,6 +13,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "core/config/config.h"
 
 /* Memory for what a command line adds up to. */
 #define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)

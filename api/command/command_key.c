@@ -14,6 +14,8 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
 #define KEY_COLUMNS 14

@@ -25,7 +25,9 @@
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
 #include "core/base/text_choice.h"
+#include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
+#include "core/module/registry.h"
 #include "core/store/disk.h"
 
 #define SERVE_ERROR_MAX ((size_t)64 * 1024)
@@ -109,6 +111,7 @@ struct serve_watch {
 
 static void *serve_watch_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-serve-watch");
     struct serve_watch *watch = user;
     int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
     bool hurried = false;

@@ -9,7 +9,9 @@
 #include "commands.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 #define TOOLS_ERROR_MAX ((size_t)64 * 1024)
 

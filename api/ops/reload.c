@@ -16,10 +16,14 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config_log.h"
+#include "core/config/gateway_options.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
+#include "core/gateway/gateway_open.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
+#include "core/module/registry.h"
 
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define RELOAD_SPARE_FILES 256

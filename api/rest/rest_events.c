@@ -9,8 +9,10 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/dispatch.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "rest.h"
 
 #define STATUS_OK 200

@@ -11,6 +11,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
 static const struct ng_str no_text = {NULL, 0};

@@ -5,6 +5,7 @@
 
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_notifier.h"
 
 /* The notifications of a session. Memory of its own, until the session ends. */

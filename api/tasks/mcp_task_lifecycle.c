@@ -11,6 +11,7 @@
 #include "core/base/text_choice.h"
 #include "core/cluster/cluster.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "mcp_task_table.h"
 
 /* Expired tasks removed from disk by one upkeep. */

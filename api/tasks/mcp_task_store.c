@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
+#include "core/store/store.h"
 #include "mcp_tasks.h"
 
 /* Task documents have no owner in the store: their owner is a member. */

@@ -15,8 +15,9 @@ void mcp_task_wake(struct mcp_task_waiter *waiters)
 {
     while (waiters != NULL) {
         struct mcp_task_waiter waiter = *waiters; /* it lies in its call's memory */
-        (void)call_host.continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
-        call_host.finish(waiter.deferred, NG_OK);
+        const struct ng_host *host = waiter.call->pub.host;
+        (void)host->continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
+        host->finish(waiter.deferred, NG_OK);
         call_unref(waiter.call);
         waiters = waiter.next;
     }
@@ -69,7 +70,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
     if (rc == NG_PENDING) {
         call_ref(call);
         *waiter = (struct mcp_task_waiter){.call = call,
-                                           .deferred = call_host.defer(&call->pub),
+                                           .deferred = call->pub.host->defer(&call->pub),
                                            .step = step,
                                            .user = user,
                                            .next = entry->waiters};

@@ -10,6 +10,7 @@
 #include "api/server/mcp_notifier.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/keys/keys.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"

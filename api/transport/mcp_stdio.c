@@ -17,6 +17,7 @@
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
 /* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and what is
@@ -107,6 +108,7 @@ static struct line *next_line(struct stdio_state *state)
 
 static void *run_writer(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-mcp-stdio");
     struct stdio_state *state = user;
     bool alive = true;
     struct line *line;

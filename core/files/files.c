@@ -7,6 +7,7 @@
 
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 #define FILES_ROOTS_MAX 256

@@ -9,9 +9,14 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 #include "core/fault/crash.h"
 #include "core/fault/module_run.h"
+#include "core/host/host.h"
+#include "core/module/loader.h"
 #include "core/module/watchdog.h"
+#include "core/store/store.h"
 
 /* The folders modules are looked for in: plugin_path, else where this program is installed. */
 #define GATEWAY_FOLDERS_MAX 16
@@ -91,7 +96,7 @@ static int gateway_find(struct gateway *gateway, const struct config *config,
     }
     folders_of(config, kind, &folders);
     struct module_run run;
-    module_run_load(&run, name);
+    module_run_begin(&run, name, "load", str_make(NULL, 0));
     int rc = loader_open(folders.list, name, kind, ret, error);
     module_run_end(&run);
     if (rc == NG_OK) {
@@ -348,11 +353,12 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->started_ns = clock_monotonic_ns();
     call->plugin = plugin;
     call->caller.all_spaces = true; /* it prepares for every caller */
-    call_ref(call);                 /* the run's */
+    dispatch_own(call);
+    call_ref(call); /* the run's */
     call_pend(call);
     struct module_run run;
     struct watched watched;
-    module_run_begin(&run, plugin, "start()", str_make(NULL, 0));
+    module_run_begin(&run, plugin_module_name(plugin), "start()", str_make(NULL, 0));
     watchdog_begin(call->gateway->watchdog, &watched, plugin->desc.name, "start()");
     int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
     watchdog_end(call->gateway->watchdog, &watched);

@@ -8,6 +8,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
+#include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"

@@ -10,6 +10,8 @@
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
+#include "core/dispatch/dispatch.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 #define KEYS_ID_TRIES 8
@@ -285,6 +287,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         keys_close(keys);
         return rc;
     }
+    gateway->active_keys = &keys->active;
     *ret = keys;
     return NG_OK;
 }

@@ -7,6 +7,7 @@
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 /* Keys that are tried as the one that stays, where others are revoked at the same time. */

@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/call/gateway.h"
 
 /* ---- the table; the lock is the caller's ---- */
 
@@ -130,6 +131,9 @@ void keys_close(struct keys *keys)
         EVP_MD_CTX_free(keys->hashers[i].context);
     }
     rwlock_done(&keys->lock);
+    if (keys->gateway != NULL && keys->gateway->active_keys == &keys->active) {
+        keys->gateway->active_keys = NULL;
+    }
     free(keys);
 }
 

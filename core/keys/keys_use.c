@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 /* A use is noted where the one known before is older than this: the time is told to a second,

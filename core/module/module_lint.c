@@ -5,8 +5,7 @@
 
 #include "abi_size.h"
 #include "core/base/str.h"
-#include "core/files/files.h"
-#include "core/store/store.h"
+#include "core/call/plugin.h"
 #include "module_schema.h"
 
 /* The newest value or all bits of each enum. A module that was made for a newer gateway may
@@ -73,10 +72,15 @@ static int lint_tool(const struct ng_tool *tool, struct buf *error)
         return lint_refuse(&lint, "summary", "with an empty");
     }
     int rc = lint_value(&lint, "effect", (unsigned long)tool->effect, LINT_EFFECTS);
-    rc = rc != NG_OK ? rc
-                     : lint_value(&lint, "space", (unsigned long)tool->space, NG_SPACE_SHARED);
-    rc = rc != NG_OK ? rc : lint_bits(&lint, "flags", tool->flags, LINT_TOOL_FLAGS);
-    rc = rc != NG_OK ? rc : module_schema(tool->name, "params", tool->params, error);
+    if (rc == NG_OK) {
+        rc = lint_value(&lint, "space", (unsigned long)tool->space, NG_SPACE_SHARED);
+    }
+    if (rc == NG_OK) {
+        rc = lint_bits(&lint, "flags", tool->flags, LINT_TOOL_FLAGS);
+    }
+    if (rc == NG_OK) {
+        rc = module_schema(tool->name, "params", tool->params, error);
+    }
     if (rc == NG_OK && tool->result != NULL) {
         rc = module_schema(tool->name, "result", tool->result, error);
     }
@@ -126,16 +130,17 @@ static int lint_collection(const struct ng_collection *collection, struct buf *e
         return NG_EINVAL;
     }
     for (size_t i = 0; i < collection->field_count; i++) {
-        const struct ng_field *field = store_field(collection, i);
+        const struct ng_field *field = abi_field(collection, i);
         if (field->name == NULL || field->name[0] == '\0') {
             return lint_refuse(&lint, "fields", "with a field without a name in its");
         }
         if ((unsigned long)field->use - 1 >= NG_FIELD_TEXT) {
             const struct lint of_field = {error, "a field", field->name};
-            return lint_value(&of_field, "use", (unsigned long)field->use, NG_FIELD_TEXT) !=
-                           NG_OK
-                       ? NG_EINVAL
-                       : lint_refuse(&of_field, "use", "without a");
+            if (lint_value(&of_field, "use", (unsigned long)field->use, NG_FIELD_TEXT) !=
+                NG_OK) {
+                return NG_EINVAL;
+            }
+            return lint_refuse(&of_field, "use", "without a");
         }
     }
     return NG_OK;
@@ -182,9 +187,9 @@ static int lint_prompt(const struct ng_prompt *prompt, struct buf *error)
 {
     const struct lint lint = {error, "a prompt", prompt->name};
     int rc = lint_bits(&lint, "modes", prompt->modes, LINT_MODES);
-    rc = rc != NG_OK
-             ? rc
-             : lint_value(&lint, "space", (unsigned long)prompt->space, NG_SPACE_SHARED);
+    if (rc == NG_OK) {
+        rc = lint_value(&lint, "space", (unsigned long)prompt->space, NG_SPACE_SHARED);
+    }
     if (rc == NG_OK && prompt->params != NULL) {
         rc = module_schema(prompt->name, "params", prompt->params, error);
     }
@@ -230,8 +235,10 @@ int module_lint(const struct module *module, struct buf *error)
     case NG_KIND_DOCUMENTS: {
         const struct lint lint = {error, "a backend", documents->name};
         int rc = lint_bits(&lint, "flags", documents->flags, LINT_DOCUMENTS_FLAGS);
-        return rc != NG_OK ? rc
-                           : lint_options(documents->options, documents->option_count, error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return lint_options(documents->options, documents->option_count, error);
     }
     case NG_KIND_JOURNAL:
         return lint_options(module->desc.journal.options, module->desc.journal.option_count,

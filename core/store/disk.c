@@ -19,7 +19,6 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
-#include "core/files/files.h"
 
 #define DISK_TEXT_MAX ((size_t)1024)
 /* Once it was low, this much must be free: no line at each look at a disk on the border. */
@@ -42,6 +41,7 @@ struct place {
 
 struct disk {
     struct lock lock;
+    struct disk_roots from;
     struct place data;
     struct place *roots;
     size_t root_count;
@@ -63,7 +63,10 @@ bool disk_ask(const char *folder, struct disk_room *ret)
         return false;
     }
     /* As df does it: what is kept for root is room for nobody else. */
-    uint64_t kept = geteuid() == 0 ? 0 : room.f_bfree - room.f_bavail;
+    uint64_t kept = 0;
+    if (geteuid() != 0) {
+        kept = room.f_bfree - room.f_bavail;
+    }
     ret->free = (room.f_bfree - kept) * room.f_frsize;
     ret->total = (room.f_blocks - kept) * room.f_frsize;
     return ret->total > 0;
@@ -187,7 +190,11 @@ static void refuse(struct disk *disk, struct ng_str message)
     bool due = is_due(disk);
     uint64_t count = disk->refused_count;
     memcpy(text, disk->message, len + 1);
-    disk->refused_count = due ? 0 : count;
+    if (due) {
+        disk->refused_count = 0;
+    } else {
+        disk->refused_count = count;
+    }
     lock_release(&disk->lock);
     if (due) {
         tell_refused(count, text);
@@ -288,6 +295,11 @@ struct fresh {
     size_t count;
 };
 
+void disk_set_roots(struct disk *disk, const struct disk_roots *roots)
+{
+    disk->from = *roots;
+}
+
 static void add_root(void *user, const char *path)
 {
     struct fresh *fresh = user;
@@ -318,7 +330,7 @@ static bool holds_place(const struct place *places, size_t count, const char *pa
 }
 
 /* Roots that were moved, removed or unmounted: a line when it happens. */
-static void look_gone(struct disk *disk, struct files *files)
+static void look_gone(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
     struct buf told;
@@ -326,7 +338,7 @@ static void look_gone(struct disk *disk, struct files *files)
         return;
     }
     buf_init(&told, DISK_ROOTS_MAX * DISK_PATH_MAX);
-    files_each_gone(files, add_gone, &fresh);
+    disk->from.each_gone(disk->from.files, add_gone, &fresh);
     lock_take(&disk->lock);
     struct fresh old = {disk->gone, disk->gone_count};
     for (size_t i = 0; i < fresh.count; i++) {
@@ -347,15 +359,16 @@ static void look_gone(struct disk *disk, struct files *files)
     buf_done(&told);
 }
 
-void disk_look_roots(struct disk *disk, struct files *files)
+void disk_look_roots(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
     bool becomes_low[DISK_ROOTS_MAX] = {false};
-    if (fresh.places == NULL) {
+    if (fresh.places == NULL || disk->from.files == NULL) {
+        free(fresh.places);
         return;
     }
-    look_gone(disk, files);
-    files_each_disk(files, disk->data.path, add_root, &fresh);
+    look_gone(disk);
+    disk->from.each_disk(disk->from.files, disk->data.path, add_root, &fresh);
     lock_take(&disk->lock);
     for (size_t i = 0; i < fresh.count; i++) {
         struct place *place = &fresh.places[i];
@@ -412,7 +425,7 @@ bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
 {
     lock_take(&disk->lock);
     bool refusing = disk->refusing;
-    size_t after_gone = index - (refusing ? 1 : 0);
+    size_t after_gone = index - refusing;
     const struct place *low = NULL;
     bool found = true;
     if (refusing && index == 0) {

@@ -7,10 +7,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/dispatch.h"
 #include "idempotency.h"
 #include "store_txn.h"
 
@@ -113,7 +113,7 @@ static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 {
     int64_t most = took_ns * STORE_CHAIN_COMMITS;
-    most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
+    most = i64_max(most, STORE_CHAIN_MIN_NS);
     if (cached->poisoned != 0) {
         cached->stale = true;
     }
@@ -265,7 +265,7 @@ static void retry_locked(void *user)
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
 static bool retry_lock(struct store_txn *txn)
 {
-    struct async_mutex *mutex = txn->waited ? NULL : dispatch_mutex(txn->call);
+    struct async_mutex *mutex = txn->waited ? NULL : call_mutex(txn->call);
     if (mutex == NULL || txn->has_mutex) {
         return true;
     }
@@ -286,7 +286,9 @@ static int retry_check(struct store_txn *txn)
     struct store_retry *retry = &txn->store->retry;
     int64_t now = clock_monotonic_ns();
     bool own = txn->done == NULL; /* else what follows it must not be left half done */
-    txn->began_ns = txn->began_ns == 0 ? now : txn->began_ns;
+    if (txn->began_ns == 0) {
+        txn->began_ns = now;
+    }
     lock_take(&retry->lock);
     bool stopping = retry->stopping;
     lock_release(&retry->lock);
@@ -358,7 +360,7 @@ static void retry_leave(struct store_txn *txn)
 {
     if (txn->has_mutex) {
         txn->has_mutex = false;
-        async_mutex_unlock(dispatch_mutex(txn->call));
+        async_mutex_unlock(call_mutex(txn->call));
     }
     if (!txn->waited) {
         store_run_ends(txn->store, txn->call);
@@ -422,6 +424,7 @@ static struct store_txn *retry_next(struct store_retry *retry)
 
 static void *retry_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-retry");
     struct store_retry *retry = user;
     struct store_txn *txn = NULL;
     lock_take(&retry->lock);

@@ -9,7 +9,6 @@
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/audit.h"
 #include "disk.h"
 
 /* ---- locks ---- */
@@ -89,7 +88,11 @@ int txn_run(struct store_txn *txn)
         const struct version *now = first->next != NULL ? first->next : first->base;
         if (txn->done == NULL && txn->call->staged.revision_kind == REVISION_NONE) {
             txn->call->staged.revision_kind = REVISION_NUMBER;
-            txn->call->staged.revision_number = now->doc.deleted ? 0 : now->doc.revision;
+            if (now->doc.deleted) {
+                txn->call->staged.revision_number = 0;
+            } else {
+                txn->call->staged.revision_number = now->doc.revision;
+            }
             txn->gave_revision = true;
         }
     }
@@ -135,7 +138,11 @@ static void cached_doc_drained(struct store *store, struct cached_doc *cached, i
     }
     cached->poisoned = 0;
     version_unref(cached->newest);
-    cached->newest = cached->committed == NULL ? NULL : version_ref(cached->committed);
+    if (cached->committed == NULL) {
+        cached->newest = NULL;
+    } else {
+        cached->newest = version_ref(cached->committed);
+    }
     if (store->shared) {
         store_retry_wake(store, cached);
     }
@@ -313,8 +320,8 @@ static void txn_note(struct store_txn *txn)
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            audit_note(txn->call, doc->change->key.collection, doc->change->key.id,
-                       doc->next->doc.revision);
+            call_note_change(txn->call, doc->change->key.collection, doc->change->key.id,
+                             doc->next->doc.revision);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */

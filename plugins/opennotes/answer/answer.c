@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-/* Longest answer or item that is made before it is cut. */
+/* Largest answer or item before it is cut. */
 #define ANSWER_BYTES_MAX 268435456
-/* What pagination and guidance take at most. */
+/* Maximum size of pagination and guidance. */
 #define ANSWER_TAIL_BYTES 320
-/* How a single item is cut: longest member name that stays; shortest texts that are tried;
- * elements that are kept where texts alone do not do. */
+/* Limits for cutting a single item: longest member name that is kept, shortest text limit that
+ * is tried, list elements that are kept if shorter texts are not enough. */
 #define CUT_NAME_BYTES 1024
 #define CUT_TEXT_BYTES 32
 #define CUT_ELEMENTS 4096
@@ -24,7 +24,7 @@ static size_t count_lines(struct ng_str json)
             break;
         }
         at = (size_t)(escape - json.data) + 1;
-        lines += at < json.len && json.data[at] == 'n' ? 1 : 0;
+        lines += at < json.len && json.data[at] == 'n';
     }
     return lines;
 }
@@ -43,7 +43,7 @@ void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
 
 void notes_answer_reserve(struct notes_answer *answer, size_t bytes)
 {
-    answer->bytes_max -= bytes < answer->bytes_max ? bytes : answer->bytes_max;
+    answer->bytes_max -= size_min(bytes, answer->bytes_max);
 }
 
 void notes_answer_list(struct notes_answer *answer, const char *name)
@@ -66,7 +66,7 @@ struct buf *notes_answer_item(struct notes_answer *answer)
 
 size_t notes_answer_room(const struct notes_answer *answer)
 {
-    return answer->json.len < answer->bytes_max ? answer->bytes_max - answer->json.len : 0;
+    return answer->bytes_max - size_min(answer->json.len, answer->bytes_max);
 }
 
 static bool fits(const struct notes_answer *answer, const struct buf *item)
@@ -91,10 +91,10 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
 {
     size_t left = cut->elements;
     const struct ng_host *host = cut->host;
-    notes_json_begin(cut->out, map ? '{' : '[');
+    notes_json_begin(cut->out, "[{"[map]);
     for (const struct ng_value *item = host->json_first(value); item != NULL && left > 0;
          item = host->json_next(item), left--) {
-        struct ng_str key = map ? host->json_key(item) : str_make(NULL, 0);
+        struct ng_str key = host->json_key(item);
         if (key.len > CUT_NAME_BYTES || (top && str_is(key, "truncated"))) {
             continue;
         }
@@ -107,10 +107,10 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
         notes_json_name_c(cut->out, "truncated");
         notes_json_bool(cut->out, true);
     }
-    notes_json_end(cut->out, map ? '}' : ']');
+    notes_json_end(cut->out, "]}"[map]);
 }
 
-/* The depth of what is cut is that of JSON which the host has parsed: bounded. */
+/* The recursion is bounded: the host has parsed this JSON, and limits its depth. */
 static void cut_value(const struct cut *cut, const struct ng_value *value, bool top)
 {
     const struct ng_host *host = cut->host;
@@ -149,8 +149,7 @@ static bool try_cut(struct notes_answer *answer, const struct cut *cut,
     return fits(answer, cut->out);
 }
 
-/* Makes the item fit: its longest texts become shorter; where that is not enough, its lists
- * too. */
+/* Makes the item fit: shortens its longest texts, then its lists. */
 static void shrink_item(struct notes_answer *answer)
 {
     const struct ng_value *value = NULL;
@@ -189,7 +188,7 @@ static void shrink_item(struct notes_answer *answer)
 bool notes_answer_add(struct notes_answer *answer)
 {
     if (answer->item.rc == NG_EINTERNAL) {
-        answer->json.rc = NG_EINTERNAL; /* it may have held anything */
+        answer->json.rc = NG_EINTERNAL; /* the item is incomplete at an unknown place */
         return false;
     }
     if (!fits(answer, &answer->item)) {
@@ -280,10 +279,13 @@ int notes_answer_reply(struct ng_call *call, struct buf *json)
 static size_t json_bytes(struct ng_str text, size_t at, size_t next)
 {
     unsigned char c = (unsigned char)text.data[at];
-    if (c < 0x20) {
-        return c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r' ? 2 : 6;
+    if (c == '\0' || (c < 0x20 && strchr("\b\t\n\f\r", c) == NULL)) {
+        return strlen("\\u0000");
     }
-    return c == '"' || c == '\\' ? 2 : next - at;
+    if (c < 0x20 || c == '"' || c == '\\') {
+        return strlen("\\n");
+    }
+    return next - at;
 }
 
 size_t notes_json_size(struct ng_str text)

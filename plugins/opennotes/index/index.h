@@ -35,7 +35,7 @@
 
 struct notes_index;
 
-/* Of one note, what is read for the index; the rest of a larger file is not searched. */
+/* Bytes of one note that are read for the index; the rest of a larger file is not searched. */
 #define NOTES_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 
 /*
@@ -47,33 +47,39 @@ struct notes_index;
 int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db);
 /* Every statement must be finalized. NULL is a no-op. */
 void notes_index_end(struct notes_index *index, sqlite3 *db);
-/* The failure of an SQLite call on the lent connection, in words; a damaged index is made anew
- * by the next call. Returns the code. */
+/* Fails the call with the error of an SQLite call on the lent connection. The next call builds
+ * a damaged index again. Returns the code. */
 int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db);
 
 /* The folder of notes, opened as a directory; for openat2() below it. */
 int notes_index_root(struct notes_index *index);
 
-/* A note of the index by the path that a caller gave: NFC, "./" and doubled slashes dropped.
+/* A note, found by a path. */
+struct notes_location {
+    int64_t id;         /* its row; 0: the index was not needed */
+    struct ng_str path; /* in the index */
+    struct ng_str file; /* its bytes on disk */
+    int64_t created_ms, modified_ms;
+};
+
+/* Finds the note by the path that the caller gave, in NFC, without "./" and doubled slashes.
  * PATH_TRAVERSAL for `..`, absolute paths and NUL; NOTE_NOT_FOUND with the nearest path as
- * hint. *ret_path is the path in the index, *ret_file its bytes on disk. */
+ * hint. */
 int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
-                     struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
-                     struct ng_str *ret_file);
-/* The same without the index, where the file alone tells: of a path in ASCII with no links on
- * its way. *ret_file is {NULL, 0} where the index has to tell. */
-int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
-                         struct ng_str *ret_path, struct ng_str *ret_file,
-                         struct notes_stat *ret_stat);
-/* When a note was made where its front matter does not say so. */
+                     struct ng_str given, struct notes_location *ret);
+/* The same for callers that need nothing else of the index: a path in ASCII without symbolic
+ * links on its way is found by its file alone. */
+int notes_index_locate(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                       struct notes_location *ret);
+/* Creation time of a note without one in its front matter. */
 int64_t notes_index_created_ms(const struct notes_stat *stat);
-/* A name in ASCII has one form in Unicode: no other note has it. */
+/* A name in ASCII has one form in Unicode, so no other note can have it. */
 bool notes_index_is_plain(struct ng_str path);
-/* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
- * none. */
+/* The file, as it is on disk, of the note with exactly this path; in call memory. {NULL, 0}:
+ * there is none. */
 int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
                      struct ng_str path, struct ng_str *ret_file);
-/* Only the checks and the normalising of notes_index_find, for notes that need not be there. */
+/* Only the checks and the normalization of notes_index_find, for notes that need not exist. */
 int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* Fails with PATH_TRAVERSAL. */
 int notes_index_fail_traversal(struct ng_call *call, struct ng_str path);
@@ -84,8 +90,8 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
                      struct ng_str *ret_bytes);
 
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
- * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
- * memory. */
+ * in the arena. {NULL, 0}: the text has less than three characters (every note is a candidate),
+ * or out of memory. */
 struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded);
 
 /* The last result of sqlite3_step() as an error code: a row, or the end, is SQLITE_OK. */
@@ -95,6 +101,23 @@ static inline int notes_done(int rc)
         return SQLITE_OK;
     }
     return rc;
+}
+
+/* Prepares the statement that a buffer holds. An SQLite code. */
+static inline int notes_prepare_buf(sqlite3 *db, const struct buf *sql,
+                                    sqlite3_stmt **ret_statement)
+{
+    if (sql->rc != NG_OK) {
+        return SQLITE_NOMEM;
+    }
+    return sqlite3_prepare_v2(db, sql->data, (int)sql->len, ret_statement, NULL);
+}
+
+/* Binds a text that lives as long as the statement runs. An SQLite code. */
+static inline int notes_bind_text(sqlite3_stmt *statement, int number, struct ng_str text)
+{
+    return sqlite3_bind_text64(statement, number, text.data, text.len, SQLITE_STATIC,
+                               SQLITE_UTF8);
 }
 
 /* A column of the present row, lent until the next step. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_refresh.c - makes an index true: what changed by watch or by walk, then note by note in
- * batches. One refresh at a time. */
+/* index_refresh.c - brings an index up to date: finds changes by inotify or by a walk, then
+ * writes note by note in batches. One refresh at a time. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include "text/codes.h"
 
 #define NOTE_ARENA_MAX ((size_t)512 * 1024 * 1024) /* memory for parsing one note */
-#define PROGRESS_NOTES 100                         /* fewer are done before anybody reads it */
+#define PROGRESS_NOTES 100                         /* with fewer notes no progress is shown */
 
-/* What is to be done. */
+/* One refresh. */
 struct work {
     struct notes_index *index;
     struct ng_call *call;
@@ -20,8 +20,8 @@ struct work {
     bool batch; /* a transaction is open */
     size_t batch_notes, batch_bytes;
     int rc;
-    int64_t began_ms; /* time that the call had */
-    size_t before;    /* notes that were true already */
+    int64_t began_ms; /* remaining time of the call at the beginning */
+    size_t before;    /* notes that needed no change */
 };
 
 /* ---- lists of paths ---- */
@@ -52,7 +52,7 @@ static int compare_paths(const void *a, const void *b)
     return str_compare(*first, *second);
 }
 
-/* In order, each once. */
+/* Sorts the paths and removes duplicates. */
 static void sort_paths(struct notes_paths *paths)
 {
     size_t count = 0;
@@ -72,7 +72,7 @@ static int change_later(struct work *work, struct ng_str file)
     return notes_memory(work->call, notes_paths_add(&work->changes.changed, file) == NG_OK);
 }
 
-/* ---- what changed, by walking ---- */
+/* ---- changes found by a walk ---- */
 
 static bool is_same(const struct notes_known *known, const struct notes_stat *now)
 {
@@ -96,7 +96,7 @@ static bool walk_stop(void *user)
     return work->call->host->cancelled(work->call);
 }
 
-/* Goes through the rows and the files, both in the order of the files' bytes. */
+/* Compares the rows with the files; both are sorted by the files' bytes. */
 static int compare_all(struct work *work, const struct notes_tree *tree, sqlite3_stmt *rows)
 {
     size_t at = 0;
@@ -153,6 +153,23 @@ static int remember_loose(struct notes_index *index, const struct notes_tree *tr
     return NG_OK;
 }
 
+static int fail_walk(struct work *work, int rc)
+{
+    switch (rc) {
+    case NG_ECANCELLED:
+        return ng_fail(work->call, rc, "The call was cancelled while notes were looked for.");
+    case NG_EBUSY:
+        return ng_fail(work->call, rc,
+                       "The notes cannot be looked for: too many files are open, or memory "
+                       "is out. Try again in a moment.");
+    case NG_ENOTFOUND:
+        return ng_fail(work->call, NOTES_ENOTEBOOK, "The folder of the notebook is gone: %s",
+                       work->index->path);
+    default:
+        return notes_fail_memory(work->call);
+    }
+}
+
 static int find_all(struct work *work)
 {
     struct notes_index *index = work->index;
@@ -164,18 +181,7 @@ static int find_all(struct work *work)
     int rc = notes_tree_read(&walk, &tree);
     if (rc != NG_OK) {
         notes_watch_drop(&index->watch);
-        return rc == NG_ECANCELLED
-                   ? ng_fail(work->call, rc,
-                             "The call was cancelled while notes were looked for.")
-               : rc == NG_EBUSY
-                   ? ng_fail(
-                         work->call, rc,
-                         "The notes cannot be looked for: too many files are open, or memory "
-                         "is out. Try again in a moment.")
-               : rc == NG_ENOTFOUND
-                   ? ng_fail(work->call, NOTES_ENOTEBOOK,
-                             "The folder of the notebook is gone: %s", index->path)
-                   : notes_fail_memory(work->call);
+        return fail_walk(work, rc);
     }
     if (tree.cut) {
         work->call->host->log(work->call, NG_LOG_WARNING,
@@ -183,13 +189,14 @@ static int find_all(struct work *work)
                               index->path);
     }
     notes_watch_commit(&index->watch, tree.linked_dirs > 0);
-    rc =
-        sqlite3_prepare_v2(index->writer.db,
+    if (sqlite3_prepare_v2(index->writer.db,
                            "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
                            "ifnull(file,CAST(path AS BLOB)) AS bytes FROM notes ORDER BY bytes",
-                           -1, &rows, NULL) == SQLITE_OK
-            ? compare_all(work, &tree, rows)
-            : notes_schema_fail(index, work->call, "read");
+                           -1, &rows, NULL) == SQLITE_OK) {
+        rc = compare_all(work, &tree, rows);
+    } else {
+        rc = notes_schema_fail(index, work->call, "read");
+    }
     (void)sqlite3_finalize(rows);
     if (rc == NG_OK && remember_loose(index, &tree) != NG_OK) {
         rc = notes_fail_memory(work->call);
@@ -198,7 +205,7 @@ static int find_all(struct work *work)
     return rc;
 }
 
-/* ---- what changed, by being told ---- */
+/* ---- changes reported by inotify ---- */
 
 static int told_file(void *user, struct ng_str path)
 {
@@ -206,7 +213,10 @@ static int told_file(void *user, struct ng_str path)
     if (work->changes.changed.count >= NOTES_INDEX_DIRTY_MAX) {
         return 1;
     }
-    return notes_paths_add(&work->changes.changed, path) == NG_OK ? 0 : 1;
+    if (notes_paths_add(&work->changes.changed, path) == NG_OK) {
+        return 0;
+    }
+    return 1;
 }
 
 static int find_loose(struct work *work)
@@ -230,7 +240,7 @@ static int find_loose(struct work *work)
     return NG_OK;
 }
 
-/* Says once that watching is off. */
+/* Logs once that watching is off. */
 static void tell_watch(struct notes_index *index, struct ng_call *call)
 {
     if (index->watch.fd >= 0 || index->watch.error == 0 || index->watch_told) {
@@ -247,7 +257,7 @@ static void tell_watch(struct notes_index *index, struct ng_call *call)
 static int find_changes(struct work *work)
 {
     struct notes_index *index = work->index;
-    /* Drained also where all is looked at: what the walk sees need not be told again. */
+    /* Drains inotify even if a walk follows: the walk sees these changes too. */
     enum notes_watch_news news =
         notes_watch_drain(&index->watch, index->root_fd, told_file, work);
     if (index->scan || news == NOTES_WATCH_ALL || index->loose.count > NOTES_INDEX_LOOSE_MAX) {
@@ -257,18 +267,19 @@ static int find_changes(struct work *work)
         tell_watch(index, work->call);
         return rc;
     }
-    /* What was told is lost, should this fail: then everything is to be looked at. */
+    /* If this fails, the drained events are lost: the next refresh walks the whole tree. */
     index->scan = news != NOTES_WATCH_NOTHING;
     return find_loose(work);
 }
 
-/* ---- doing it ---- */
+/* ---- writing ---- */
 
 static int run_sql(struct work *work, const char *sql)
 {
-    return sqlite3_exec(work->index->writer.db, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? NG_OK
-               : notes_schema_fail(work->index, work->call, "written");
+    if (sqlite3_exec(work->index->writer.db, sql, NULL, NULL, NULL) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return notes_schema_fail(work->index, work->call, "written");
 }
 
 static int end_batch(struct work *work)
@@ -298,24 +309,26 @@ static void drop_batch(struct work *work)
     struct notes_writer *writer = &work->index->writer;
     if (work->batch && writer->db != NULL) {
         (void)sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-        /* Words that were put with what is taken back are not there any more. */
+        /* The rollback removed words that the cache still holds. */
         memset(writer->words, 0, NOTES_WORD_CACHE * sizeof(*writer->words));
     }
     work->batch = false;
 }
 
-/* Of what it began, something is done: else a call of little time would never come to an end.
- */
+/* At least one note is written in each call; else calls with little time would never finish the
+ * index. */
 static int check_over(struct work *work, size_t done)
 {
     bool cancelled = work->call->host->cancelled(work->call);
     if (!cancelled && (done == 0 || !notes_wait_is_over(work->call, work->began_ms))) {
         return NG_OK;
     }
-    int rc = end_batch(work); /* what is done need not be done again */
-    return rc != NG_OK ? rc
-                       : ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
-                                 "The call's time was up while notes were indexed.");
+    int rc = end_batch(work); /* the next call continues after this batch */
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
+                   "The call's time was up while notes were indexed.");
 }
 
 static size_t count_of(const struct work *work)
@@ -331,7 +344,7 @@ static void show_progress(struct work *work, size_t done)
     }
 }
 
-/* The number `at` of what moved, then of what changed. */
+/* Note number `at`: renamed files first, then changed ones. */
 static int apply_one(struct work *work, size_t at, struct arena *arena)
 {
     const struct notes_changes *changes = &work->changes;
@@ -393,7 +406,7 @@ static int apply(struct work *work)
     return rc;
 }
 
-/* A database that is there and the file it should be. */
+/* Opens the database, and checks that the file at its path is still the open one. */
 static int ready_file(struct notes_index *index, struct ng_call *call)
 {
     bool fresh = false;
@@ -414,7 +427,7 @@ static int ready_file(struct notes_index *index, struct ng_call *call)
     return rc;
 }
 
-/* What is left of the old index would cost more to change than to make anew. */
+/* To change the old index would cost more than to build it again. */
 static void begin_anew(struct notes_index *index)
 {
     notes_schema_close(&index->writer);
@@ -426,7 +439,7 @@ int notes_refresh(struct notes_index *index, struct ng_call *call)
     int64_t began_ms = call->host->remaining_ms(call);
     bool anew = false;
     int rc = NG_OK;
-    /* Again where the file is found damaged, and where it is made anew. */
+    /* Repeated if the file is damaged, or if the index is built again. */
     for (int try = 0; try < 3; try++) {
         struct work work = {.index = index, .call = call, .began_ms = began_ms};
         rc = ready_file(index, call);

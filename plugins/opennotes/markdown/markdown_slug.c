@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_slug.c - anchors of headings as GitHub makes them: lower case, letters, marks,
- * digits,
- * '-' and '_' stay, blanks become '-', all else goes; a repeated one gets a number. */
+/* markdown_slug.c - anchors of headings as GitHub makes them: lower case; letters, marks,
+ * digits, '-' and '_' stay, blanks become '-', all else is removed; a repeated anchor gets a
+ * number. */
 #include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -13,7 +13,7 @@
 struct slug_entry {
     struct hash_link link;
     struct ng_str slug;
-    uint64_t repeated; /* the highest number tried behind it */
+    uint64_t repeated; /* the highest number tried as suffix */
 };
 
 void notes_slugs_init(struct notes_slugs *slugs)
@@ -37,7 +37,10 @@ static bool is_slug(const struct hash_link *link, const void *slug)
 static struct slug_entry *find(const struct notes_slugs *slugs, struct ng_str slug)
 {
     struct hash_link *link = hash_table_find(&slugs->table, str_hash(slug), is_slug, &slug);
-    return link != NULL ? HASH_ITEM(link, struct slug_entry, link) : NULL;
+    if (link == NULL) {
+        return NULL;
+    }
+    return HASH_ITEM(link, struct slug_entry, link);
 }
 
 /* `slug` lies in the arena. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter_edit.c - sets keys of front matter in place: all else stays byte for byte. What
- * comes out is parsed again, and is refused where more than the wanted key has changed. */
+/* frontmatter_edit.c - sets keys of front matter in place; all other bytes stay. The result is
+ * parsed again, and refused if more than the wanted key has changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 
 #define ERROR_BYTES_MAX 400
 #define NAME_BYTES_SHOWN 60
-/* Of one edited file, beside what it was. */
+/* Growth limit of one edited file. */
 #define EDIT_ADDED_MAX 16777216
 
-/* One key and its new value; NULL: it goes. */
+/* One key and its new value; NULL: remove it. */
 struct frontmatter_edit {
     struct arena *arena;
     struct ng_str bytes;
@@ -22,7 +22,7 @@ struct frontmatter_edit {
     struct ng_str key;
     const struct notes_value *value;
     struct buf out;
-    size_t copied; /* bytes of the file that are in `out` or were left out */
+    size_t copied; /* bytes of the file that were copied to `out` or skipped */
     struct notes_yaml write;
     struct ng_str *error;
 };
@@ -32,19 +32,17 @@ static int refuse(struct frontmatter_edit *edit, const char *why)
     char text[ERROR_BYTES_MAX];
     struct ng_str key = utf8_cut(edit->key, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "`%.*s` cannot be set in front matter: %s",
-                       (int)key.len, key.data != NULL ? key.data : "", why);
+                       (int)key.len, key.data, why);
     *edit->error = arena_copy(edit->arena, str_make(text, (size_t)len));
-    return edit->error->data == NULL ? NG_EINTERNAL : NG_EINVAL;
+    return edit->arena->failed ? NG_EINTERNAL : NG_EINVAL;
 }
 
-/* Where the character is in the file. */
+/* The offset of a character in the file. */
 static size_t byte_of(const struct frontmatter_edit *edit, size_t character)
 {
     size_t at = 0;
     while (character > 0 && at < edit->yaml.len) {
-        do {
-            at++;
-        } while (at < edit->yaml.len && ((unsigned char)edit->yaml.data[at] & 0xc0) == 0x80);
+        (void)utf8_next(edit->yaml, &at);
         character--;
     }
     return edit->frontmatter.yaml + at;
@@ -58,20 +56,17 @@ static size_t line_start(const struct frontmatter_edit *edit, size_t at)
     return at;
 }
 
-/* Behind the line end of the line in which `at` is. */
+/* The start of the line behind the one that holds `at`. */
 static size_t line_next(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at < edit->frontmatter.end && edit->bytes.data[at] != '\n') {
-        at++;
-    }
-    return at < edit->frontmatter.end ? at + 1 : at;
+    return notes_next_line(str_make(edit->bytes.data, edit->frontmatter.end), at);
 }
 
 /* The end of a line without its line end. */
 static size_t before_newline(const struct frontmatter_edit *edit, size_t from, size_t at)
 {
-    at -= at > from && edit->bytes.data[at - 1] == '\n' ? 1 : 0;
-    at -= at > from && edit->bytes.data[at - 1] == '\r' ? 1 : 0;
+    at -= at > from && edit->bytes.data[at - 1] == '\n';
+    at -= at > from && edit->bytes.data[at - 1] == '\r';
     return at;
 }
 
@@ -85,26 +80,25 @@ static bool only_blanks(const struct frontmatter_edit *edit, size_t from, size_t
     return true;
 }
 
-/* What is in [from, to) of the file becomes what the caller writes next. Places come in order.
- */
+/* Replaces [from, to) of the file by the text that the caller writes next. Calls come in
+ * ascending order. */
 static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 {
     buf_add_str(&edit->out, str_make(edit->bytes.data + edit->copied, from - edit->copied));
     edit->copied = to;
 }
 
-/* ---- members of a block map, which is what nearly all front matter is */
+/* ---- members of a block map, the usual form of front matter */
 
-/*
- * Behind the last line of a member: no blank lines, and no comments but those that are indented
- * deeper than its key, which belong to its value.
- */
+/* The end of the last line of a member: without blank lines, and without comments except those
+ * that are indented deeper than its key, which belong to its value. */
 static size_t content_end(const struct frontmatter_edit *edit, const struct notes_value *member)
 {
     size_t column = member->place.key_column;
-    size_t limit = member->next != NULL
-                       ? line_start(edit, byte_of(edit, member->next->place.key_start))
-                       : edit->frontmatter.end;
+    size_t limit = edit->frontmatter.end;
+    if (member->next != NULL) {
+        limit = line_start(edit, byte_of(edit, member->next->place.key_start));
+    }
     size_t start = byte_of(edit, member->place.start);
     size_t end = line_next(edit, start);
     for (size_t at = end; at < limit;) {
@@ -113,9 +107,8 @@ static size_t content_end(const struct frontmatter_edit *edit, const struct note
         while (text < next && edit->bytes.data[text] == ' ') {
             text++;
         }
-        char first = text < next ? edit->bytes.data[text] : '\n';
-        bool blank = first == '\n' || first == '\r' || first == '\t';
-        if (!blank && (text - at > column || first != '#')) {
+        bool blank = text == next || memchr("\n\r\t", edit->bytes.data[text], 3) != NULL;
+        if (!blank && (text - at > column || edit->bytes.data[text] != '#')) {
             end = next;
         }
         at = next;
@@ -134,7 +127,7 @@ static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *o
     }
     edit->write.quotes = old->place.style;
     splice(edit, from, to);
-    buf_add_c(&edit->out, nothing ? " " : "");
+    notes_add_if(&edit->out, nothing, " ");
     notes_yaml_flow(&edit->write, edit->value, in_flow);
     return NG_OK;
 }
@@ -144,14 +137,14 @@ static bool is_container(const struct notes_value *value)
     return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
 }
 
-/* The old value is a list or map on lines of its own. */
+/* The old value is a block list or map on its own lines. */
 static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     size_t start = byte_of(edit, old->place.start);
     size_t first = line_start(edit, start);
     size_t end = content_end(edit, old);
     if (old->place.line == old->place.key_line || !only_blanks(edit, first, start)) {
-        /* An anchor or a tag stands behind the key. */
+        /* An anchor or a tag follows the key. */
         splice(edit, start, before_newline(edit, start, end));
         notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
@@ -178,7 +171,10 @@ static int set_block(struct frontmatter_edit *edit, const struct notes_value *ol
 static int set_in_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     if (old == NULL) {
-        size_t column = edit->map->first != NULL ? edit->map->first->place.key_column : 0;
+        size_t column = 0;
+        if (edit->map->first != NULL) {
+            column = edit->map->first->place.key_column;
+        }
         splice(edit, edit->frontmatter.end, edit->frontmatter.end);
         notes_yaml_member(&edit->write, edit->key, edit->value, column);
         return NG_OK;
@@ -219,10 +215,12 @@ static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *
 {
     const struct notes_value *before = member_before(edit->map, old);
     if (old == NULL) {
-        size_t at = before != NULL ? byte_of(edit, before->place.end)
-                                   : byte_of(edit, edit->map->place.end) - 1;
+        size_t at = byte_of(edit, edit->map->place.end) - 1;
+        if (before != NULL) {
+            at = byte_of(edit, before->place.end);
+        }
         splice(edit, at, at);
-        buf_add_c(&edit->out, before != NULL ? ", " : "");
+        notes_add_if(&edit->out, before != NULL, ", ");
         notes_yaml_key(&edit->write, edit->key, true);
         buf_add_c(&edit->out, ": ");
         notes_yaml_flow(&edit->write, edit->value, true);
@@ -254,35 +252,35 @@ static void add_frontmatter(struct frontmatter_edit *edit)
     buf_add_c(&edit->out, edit->write.newline);
 }
 
-/* The map as it must come out: the old one but for the key. NULL: no memory. */
+/* The expected map: the old one with the change. NULL: out of memory. */
 static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
     struct notes_value *map = arena_zalloc(edit->arena, sizeof(*map));
-    bool ok = map != NULL;
-    if (ok) {
-        map->type = NOTES_MAP;
+    if (map == NULL) {
+        return NULL;
     }
-    struct notes_value **link = ok ? &map->first : NULL;
-    for (const struct notes_value *item = edit->map->first; ok && item != NULL;
-         item = item->next) {
+    map->type = NOTES_MAP;
+    struct notes_value **link = &map->first;
+    for (const struct notes_value *item = edit->map->first; item != NULL; item = item->next) {
         if (edit->value == NULL && str_equal(item->key, edit->key)) {
             continue;
         }
         *link = arena_zalloc(edit->arena, sizeof(**link));
-        ok = *link != NULL;
-        if (ok) {
-            **link = *item;
-            (*link)->next = NULL;
-            link = &(*link)->next;
-            map->count++;
+        if (*link == NULL) {
+            return NULL;
         }
+        **link = *item;
+        (*link)->next = NULL;
+        link = &(*link)->next;
+        map->count++;
     }
-    ok = ok &&
-         (edit->value == NULL || notes_value_put(edit->arena, map, edit->key, edit->value));
-    return ok ? map : NULL;
+    if (edit->value != NULL && !notes_value_put(edit->arena, map, edit->key, edit->value)) {
+        return NULL;
+    }
+    return map;
 }
 
-/* The order of the members that stay is theirs too. */
+/* Remaining members must keep their order. */
 static bool same_order(const struct notes_value *a, const struct notes_value *b)
 {
     const struct notes_value *other = b->first;
@@ -316,7 +314,10 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
                        (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
-    const struct notes_value *wanted = rc == NG_OK ? wanted_map(edit) : NULL;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct notes_value *wanted = wanted_map(edit);
     if (wanted == NULL) {
         return NG_EINTERNAL;
     }
@@ -356,8 +357,7 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
     }
     const struct notes_value *old = notes_value_get(edit->map, edit->key);
     *ret_bytes = edit->bytes;
-    if (edit->value == NULL ? old == NULL
-                            : old != NULL && notes_value_equal(old, edit->value)) {
+    if (notes_value_equal(old, edit->value)) {
         return NG_OK;
     }
     if (!edit->frontmatter.there) {
@@ -368,14 +368,17 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
         rc = set_in_block(edit, old);
     }
     splice(edit, edit->bytes.len, edit->bytes.len);
-    if (rc == NG_OK && edit->out.rc != NG_OK) {
-        rc = edit->out.rc == NG_ETOOLARGE ? refuse(edit, "it is too large") : NG_EINTERNAL;
-    }
     if (rc != NG_OK) {
         return rc;
     }
+    if (edit->out.rc == NG_ETOOLARGE) {
+        return refuse(edit, "it is too large");
+    }
     *ret_bytes = arena_copy(edit->arena, notes_buf_str(&edit->out));
-    return ret_bytes->data == NULL ? NG_EINTERNAL : verify(edit, *ret_bytes);
+    if (edit->out.rc != NG_OK || ret_bytes->data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return verify(edit, *ret_bytes);
 }
 
 int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,

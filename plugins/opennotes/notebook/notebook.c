@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook.c - which notebooks there are, and which one a call means. */
+/* notebook.c - the notebooks that a caller can see, and the choice of one for a call. */
 #include "notebook.h"
 
 #include <errno.h>
@@ -63,7 +63,11 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
     struct notes_registered *to = &notebooks->items[notebooks->count];
     char *text = copy_of(path);
     to->space = copy_of(space);
-    to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
+    if (text != NULL && text[0] != '/') {
+        to->path = realpath(text, NULL);
+    } else {
+        to->path = text;
+    }
     if (to->path != text) {
         free(text);
     }
@@ -112,10 +116,14 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
     }
     notes_indexes_sweep(self->folder, call->host->now_ms() / 1000);
     notebooks->discovery = notes_discovery_open(call);
-    int rc = notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
-                                          : notes_fail_memory(call);
+    int rc;
+    if (notebooks->discovery != NULL) {
+        rc = register_all(notebooks, call, registered, count);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK && notebooks->count > 0) {
-        /* Where it cannot be, the first call makes the indexes. */
+        /* If this fails, the first call builds the indexes. */
         (void)call->host->background(call, index_registered, self);
     }
     return rc;
@@ -153,8 +161,8 @@ bool notes_may_see(struct ng_call *call, struct ng_str space)
     return seen;
 }
 
-/* The notebook in a folder that file_stat lets the caller see. NOTEBOOK_NOT_FOUND: no folder is
- * there. With NOTEBOOK_CONFIG_ERROR *ret is what can be told of it all the same. */
+/* The notebook in a folder that file_stat lets the caller see. NOTEBOOK_NOT_FOUND: there is no
+ * folder. With NOTEBOOK_CONFIG_ERROR *ret holds the known part. */
 static int describe(struct opennotes *self, struct ng_call *call, struct ng_str path,
                     enum notes_source source, struct notes_notebook **ret)
 {
@@ -203,7 +211,7 @@ void notes_notebook_done(struct notes_notebook *notebook)
     }
 }
 
-/* The indexes of the registered ones, before somebody asks for them. */
+/* Builds the indexes of registered notebooks before the first call needs them. */
 static int index_registered(struct ng_call *call, void *user)
 {
     struct opennotes *self = user;
@@ -217,7 +225,7 @@ static int index_registered(struct ng_call *call, void *user)
             notes_notebook_done(notebook);
         }
     }
-    return NG_OK; /* what is wrong with one is told to who calls for it */
+    return NG_OK; /* a call for that notebook reports its error */
 }
 
 /* ---- all of them ---- */
@@ -244,13 +252,14 @@ static int add(struct list *list, struct ng_str path, enum notes_source source)
     struct notes_notebook *notebook = NULL;
     int rc = describe(list->self, list->call, path, source, &notebook);
     if (rc == NOTES_ENOTEBOOK) {
-        return NG_OK; /* it went */
+        return NG_OK; /* it was removed meanwhile */
     }
     if ((rc == NG_OK || rc == NOTES_ECONFIG) && !is_listed(list, notebook->folder)) {
         list->items[list->count++] = notebook;
     }
     if (rc == NOTES_ECONFIG) {
-        list->call->host->hint(list->call, "%s", ""); /* how to mend it is not asked */
+        list->call->host->hint(list->call, "%s",
+                               ""); /* only the message is needed, not the hint */
         rc = NG_OK;
     }
     return rc;
@@ -260,7 +269,7 @@ static int add_registered_ones(struct list *list)
 {
     const struct notes_notebooks *all = list->self->notebooks;
     int rc = NG_OK;
-    /* Those of the space that the caller named come first. */
+    /* Notebooks of the space that the call names come first. */
     for (int named = 1; named >= 0; named--) {
         for (size_t i = 0; i < all->count && rc == NG_OK; i++) {
             struct ng_str space = ng_str_of(all->items[i].space);
@@ -296,7 +305,7 @@ int notes_notebook_list(struct opennotes *self, struct ng_call *call,
     return rc;
 }
 
-/* ---- the one that a call means ---- */
+/* ---- the notebook of a call ---- */
 
 static void hint_choices(struct ng_call *call, struct notes_notebook *const *items,
                          size_t count)
@@ -304,7 +313,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
     struct buf text;
     buf_init(&text, 65536);
     for (size_t i = 0; i < count && i < CHOICES_MAX; i++) {
-        buf_add_c(&text, i > 0 ? ", " : "");
+        notes_add_if(&text, i > 0, ", ");
         buf_add_str(&text, items[i]->path);
     }
     if (count > CHOICES_MAX) {
@@ -322,7 +331,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
     buf_done(&text);
 }
 
-/* Those whose configuration can be used, to the front. */
+/* Moves notebooks with a usable configuration to the front. */
 static size_t take_usable(struct notes_notebook **items, size_t count)
 {
     size_t usable = 0;
@@ -366,7 +375,12 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     struct list list = {.self = self, .call = call};
     *ret = NULL;
     list.items = ng_alloc(call, (self->notebooks->count + 1) * sizeof(*list.items));
-    int rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
+    int rc;
+    if (list.items != NULL) {
+        rc = add_registered_ones(&list);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK && list.count > 0) {
         *ret = list.items[0];
         return NG_OK;
@@ -374,9 +388,12 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     if (rc == NG_OK) {
         rc = notes_notebook_list(self, call, &items, &count);
     }
-    size_t usable = rc == NG_OK && count > 1 ? take_usable(items, count) : count;
+    size_t usable = count;
+    if (rc == NG_OK && count > 1) {
+        usable = take_usable(items, count);
+    }
     if (rc == NG_OK && usable == 1) {
-        *ret = items[0]; /* or the only one, whose fault is the answer then */
+        *ret = items[0]; /* or the only one: its fault is the answer */
     }
     return rc;
 }
@@ -390,11 +407,11 @@ static int find_above(struct opennotes *self, struct ng_call *call,
         while (folder.len > 1 && folder.data[folder.len - 1] != '/') {
             folder.len--;
         }
-        folder.len -= folder.len > 1 ? 1 : 0;
+        folder.len -= folder.len > 1;
         struct notes_notebook *above = NULL;
         int rc = describe(self, call, folder, NOTES_ANCESTOR, &above);
         if (rc != NG_OK && rc != NOTES_ECONFIG) {
-            return NG_OK; /* out of what the caller may see */
+            return NG_OK; /* outside of the folders that the caller may see */
         }
         if (rc == NG_OK && above->config != NULL && str_equal(above->path, (*inout)->folder)) {
             *inout = above;
@@ -412,10 +429,17 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
     struct list list = {.self = self, .call = call};
     int rc = describe(self, call, path, NOTES_EXPLICIT, &notebook);
     if (rc != NG_OK) {
-        return rc == NOTES_ENOTEBOOK ? fail_none(self, call, path) : rc;
+        if (rc != NOTES_ENOTEBOOK) {
+            return rc;
+        }
+        return fail_none(self, call, path);
     }
     list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
-    rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
+    if (list.items != NULL) {
+        rc = add_registered_ones(&list);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
         if (str_equal(list.items[i]->folder, notebook->folder) ||
             str_equal(list.items[i]->path, notebook->folder)) {
@@ -455,9 +479,14 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
         if (rc == NG_OK && file.type == NG_FILE_DIRECTORY) {
             return pick_path(self, call, path, ret);
         }
-        rc = rc == NG_ETRAVERSAL ? rc : NG_OK;
+        if (rc != NG_ETRAVERSAL) {
+            rc = NG_OK;
+        }
     }
-    return rc == NG_OK ? fail_none(self, call, named) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return fail_none(self, call, named);
 }
 
 int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
@@ -473,14 +502,16 @@ int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct n
     }
     if (named.data == NULL) {
         rc = notes_notebook_current(self, call, &notebook);
-        rc = rc == NG_OK && notebook == NULL ? fail_none(self, call, named) : rc;
+        if (rc == NG_OK && notebook == NULL) {
+            rc = fail_none(self, call, named);
+        }
     } else if (named.len > 0 && named.data[0] == '/') {
         rc = pick_path(self, call, named, &notebook);
     } else {
         rc = pick_name(self, call, named, &notebook);
     }
     if (rc == NG_OK && notebook->unusable) {
-        /* It was only listed with its fault; here the fault is the answer. */
+        /* It was listed with its fault; a call for it fails with the fault. */
         rc = describe(self, call, notebook->folder, notebook->source, &notebook);
     }
     if (rc == NG_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_config.c - .opennotes.json: read, checked as far as every tool needs it. */
+/* notebook_config.c - reads .opennotes.json, and checks the members that every tool needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int fail_config(struct notes_notebook *notebook, struct ng_call *call, co
     return NOTES_ECONFIG;
 }
 
-/* Git keeps no empty folders: a fresh clone may have none. */
+/* Git keeps no empty folders: a fresh clone may have no folder of notes. */
 static int fail_root(struct notes_notebook *notebook, struct ng_call *call, struct ng_str root)
 {
     struct ng_str folder = notebook->folder;
@@ -43,7 +43,10 @@ static struct ng_str name_of(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return at < path.len ? str_make(path.data + at, path.len - at) : path;
+    if (at >= path.len) {
+        return path;
+    }
+    return str_make(path.data + at, path.len - at);
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
@@ -122,7 +125,7 @@ static bool climbs(struct ng_str path)
     return false;
 }
 
-/* `root`: below the folder, also where links are on the way. */
+/* `root`: below the folder, also if links are on the way. */
 static int find_root(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str root)
 {
@@ -137,7 +140,10 @@ static int find_root(struct notes_notebook *notebook, struct ng_call *call, int 
     if (notes == -EXDEV || notes == -ELOOP) {
         return fail_config(notebook, call, "`root` leaves its folder");
     }
-    char *path = notes >= 0 ? notes_tree_path_of(notes) : NULL;
+    char *path = NULL;
+    if (notes >= 0) {
+        path = notes_tree_path_of(notes);
+    }
     if (notes >= 0) {
         (void)close(notes);
     }
@@ -170,6 +176,8 @@ int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int
     if (name.len > 0) {
         notebook->name = utf8_cut(name, NAME_BYTES_MAX);
     }
-    root = root.len > 0 ? notes_call_copy(call, root) : root;
+    if (root.len > 0) {
+        root = notes_call_copy(call, root);
+    }
     return find_root(notebook, call, fd, root);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_discovery.c - is there a notebook for a caller? Lists ask for each tool, on any
- * thread: they get what the last look found, and a look that is due runs on a worker. */
+/* notebook_discovery.c - is there a notebook for a caller? Lists ask once for each tool, on any
+ * thread: they get the result of the last scan, and a scan that is due runs on a worker. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 #include "core/base/lock.h"
 #include "notebook_state.h"
 
-/* Longest look of start(): what is not found by then the next look finds. */
+/* Longest scan in start(); later scans find the rest. */
 #define DISCOVERY_START_MS 2000
-/* Between looks: this, or so many times as long as the last one took. */
+/* Interval between scans: this, or a multiple of the last duration. */
 #define DISCOVERY_PAUSE_MS 1000
 #define DISCOVERY_PAUSE_FACTOR 20
-/* Roots that are remembered; a gateway has at most 256 at a time. */
+/* Remembered roots; a gateway has at most 256 at a time. */
 #define DISCOVERY_ROOTS_MAX 1024
 
 struct known_root {
-    char *root;  /* as the gateway names it */
+    char *root;  /* path in the gateway's configuration */
     char *found; /* folder of a notebook below it, or NULL */
 };
 
 struct notes_discovery {
-    struct lock lock; /* of what follows; not held while the disk is read */
+    struct lock lock; /* guards the members below; not held during disk access */
     struct known_root *roots;
     size_t count;
-    int64_t next_ms; /* when the next look is due */
+    int64_t next_ms; /* time of the next scan */
     bool looking;
 };
 
@@ -57,7 +57,7 @@ static bool discovery_has(struct notes_discovery *discovery, struct ng_call *cal
     return has;
 }
 
-/* Takes `found`. True: other than before. */
+/* Takes ownership of `found`. true: the result has changed. */
 static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
 {
     lock_take(&discovery->lock);
@@ -67,12 +67,14 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
         struct known_root *more =
             realloc(discovery->roots, (discovery->count + 1) * sizeof(*discovery->roots));
         char *copy = strndup(path.data, path.len);
-        discovery->roots = more != NULL ? more : discovery->roots;
+        if (more != NULL) {
+            discovery->roots = more;
+        }
         if (more != NULL && copy != NULL) {
             root = &discovery->roots[discovery->count++];
             *root = (struct known_root){.root = copy};
         } else {
-            free(copy); /* as if it was not looked at */
+            free(copy); /* as if the root had not been scanned */
         }
     }
     if (root != NULL) {
@@ -86,7 +88,7 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
     return had != (found != NULL);
 }
 
-/* Is the one that was found before still there? In call memory; {NULL, 0}: no. */
+/* Does the notebook found before still exist? In call memory; {NULL, 0}: no. */
 static struct ng_str discovery_again(struct notes_discovery *discovery, struct ng_call *call,
                                      struct ng_str path)
 {
@@ -98,17 +100,23 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
         folder = notes_call_copy(call, ng_str_of(root->found));
     }
     lock_release(&discovery->lock);
-    int fd = folder.data != NULL ? notes_tree_open_folder(folder.data) : -1;
+    int fd = -1;
+    if (folder.data != NULL) {
+        fd = notes_tree_open_folder(folder.data);
+    }
     bool is_there = fd >= 0 &&
                     fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
                     S_ISREG(config.st_mode);
     if (fd >= 0) {
         (void)close(fd);
     }
-    return is_there ? folder : str_make(NULL, 0);
+    if (is_there) {
+        return folder;
+    }
+    return str_make(NULL, 0);
 }
 
-/* Looks below the caller's roots. True: something is other than before. */
+/* Scans the caller's roots. true: a result has changed. */
 static bool discovery_look(struct notes_discovery *discovery, struct ng_call *call,
                            int64_t until_ms)
 {
@@ -123,15 +131,23 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
             if (notes_find_first(call, roots[i], until_ms, &found) != NG_OK) {
                 continue; /* not known */
             }
-            folder = found.count > 0 ? found.items[0] : folder;
+            if (found.count > 0) {
+                folder = found.items[0];
+            }
         }
-        char *copy = folder.data != NULL ? strndup(folder.data, folder.len) : NULL;
+        char *copy = NULL;
+        if (folder.data != NULL) {
+            copy = strndup(folder.data, folder.len);
+        }
         if (copy != NULL || folder.data == NULL) {
             changed = discovery_set(discovery, roots[i], copy) || changed;
         }
     }
     int64_t now_ms = call->host->now_ms();
-    int64_t took_ms = now_ms > began_ms ? now_ms - began_ms : 0;
+    int64_t took_ms = 0;
+    if (now_ms > began_ms) {
+        took_ms = now_ms - began_ms;
+    }
     lock_take(&discovery->lock);
     discovery->next_ms = now_ms + DISCOVERY_PAUSE_MS + took_ms * DISCOVERY_PAUSE_FACTOR;
     discovery->looking = false;
@@ -152,12 +168,12 @@ static int discovery_step(struct ng_call *call, void *user)
     return NG_OK;
 }
 
-/* Is a look due, and nothing else at it? Then it is the caller's to begin. */
+/* Is a scan due, and none under way? Then the caller must run it. */
 static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
     int64_t now_ms = call->host->now_ms();
     lock_take(&discovery->lock);
-    /* A clock that was set back does not put looks off. */
+    /* A clock that was set back does not delay scans. */
     bool due = !discovery->looking && (now_ms >= discovery->next_ms ||
                                        discovery->next_ms - now_ms > (int64_t)3600 * 1000);
     discovery->looking = discovery->looking || due;
@@ -190,7 +206,7 @@ void notes_discovery_close(struct notes_discovery *discovery)
     free(discovery);
 }
 
-/* A call finds a notebook that was made a moment ago. */
+/* A call finds a new notebook before the next scan does. */
 static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {

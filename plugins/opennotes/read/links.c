@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - the tool that tells how a note hangs together with others: links to it, links from
- * it, and where its name stands without a link. */
+/* links.c - the tool for the links of a note: incoming, outgoing, and mentions without a link.
+ */
 #include "index/link_sql.h"
 #include "read.h"
 
@@ -11,10 +11,10 @@
 #include "notebook/notebook.h"
 
 #define NAMES_MAX 20
-/* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
+/* Names with fewer letters are too common to be mentions. */
 #define NAME_CHARS_MIN 3
 #define CONTEXT_BYTES 240
-/* Characters from here on are written without blanks between words. */
+/* Scripts from this character on have no blanks between words. */
 #define CJK_FIRST 0x2e80
 
 const char notes_links_summary[] =
@@ -64,7 +64,7 @@ static const char linked_sql[] =
 static const char names_sql[] =
     "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
 
-/* One call. */
+/* State of one call. */
 struct links {
     struct ng_call *call;
     const struct notes_notebook *notebook;
@@ -112,9 +112,10 @@ static void add_mention(struct links *links, struct ng_str path, int64_t line,
 
 static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
 {
-    int rc = step == SQLITE_DONE
-                 ? NG_OK
-                 : notes_index_fail(links->notebook->index, links->call, links->db);
+    int rc = NG_OK;
+    if (step != SQLITE_DONE) {
+        rc = notes_index_fail(links->notebook->index, links->call, links->db);
+    }
     (void)sqlite3_finalize(statement);
     return rc;
 }
@@ -122,7 +123,10 @@ static int fail_step(const struct links *links, sqlite3_stmt *statement, int ste
 static int list_incoming(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, incoming_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (is_wanted(links)) {
@@ -137,7 +141,10 @@ static int list_incoming(struct links *links)
 static int list_outgoing(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, outgoing_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (!is_wanted(links)) {
@@ -169,7 +176,7 @@ static bool is_cjk(int32_t c)
     return c >= CJK_FIRST;
 }
 
-/* Long enough to be looked for. */
+/* Long enough to search for. */
 static bool is_name(struct ng_str name)
 {
     size_t count = 0;
@@ -184,7 +191,10 @@ static bool is_name(struct ng_str name)
 static int read_names(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, names_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
@@ -203,7 +213,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     return notes_next(text, &from);
 }
 
-/* Is the name at `at` a word of its own there? */
+/* Is the name at `at` a whole word? */
 static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
@@ -233,13 +243,20 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
 static struct ng_str next_line(struct ng_str text, size_t *at)
 {
     const char *end = memchr(text.data + *at, '\n', text.len - *at);
-    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    size_t stop = text.len;
+    if (end != NULL) {
+        stop = (size_t)(end - text.data);
+    }
     struct ng_str line = str_make(text.data + *at, stop - *at);
-    *at = end != NULL ? stop + 1 : stop;
+    if (end != NULL) {
+        *at = stop + 1;
+    } else {
+        *at = stop;
+    }
     return line;
 }
 
-/* Has the note `from` a link to ours in this line? */
+/* Does the note `from` link to ours in this line? */
 static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 {
     bool found = false;
@@ -251,7 +268,7 @@ static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
     return found;
 }
 
-/* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
+/* The lines of one note. Folding keeps line ends, so both texts have the same lines. */
 static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
 {
     struct ng_str path = notes_column_text(row, 1);
@@ -269,7 +286,7 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     }
 }
 
-/* Candidates come from the trigrams; short names, which have none, from the texts. */
+/* Candidates come from the trigrams; for short names, which have none, from all texts. */
 static sqlite3_stmt *prepare_mentions(struct links *links)
 {
     struct buf sql;
@@ -297,10 +314,17 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     }
     buf_add_c(&sql, " ORDER BY n.path");
     buf_add_char(&sql, '\0');
-    sqlite3_stmt *statement =
-        sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
+    sqlite3_stmt *statement = NULL;
+    if (sql.rc == NG_OK && match.rc == NG_OK) {
+        statement = prepare(links, sql.data);
+    }
     for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
-        struct ng_str text = grams ? notes_buf_str(&match) : links->names[i];
+        struct ng_str text;
+        if (grams) {
+            text = notes_buf_str(&match);
+        } else {
+            text = links->names[i];
+        }
         if (sqlite3_bind_text(statement, (int)i + 2, text.data, (int)text.len,
                               SQLITE_TRANSIENT) != SQLITE_OK) {
             (void)sqlite3_finalize(statement);
@@ -319,7 +343,10 @@ static int list_unlinked(struct links *links)
     if (rc == NG_OK && links->name_count > 0) {
         sqlite3_stmt *linked = prepare(links, linked_sql);
         sqlite3_stmt *statement = prepare_mentions(links);
-        int step = linked != NULL && statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+        int step = SQLITE_ERROR;
+        if (linked != NULL && statement != NULL) {
+            step = SQLITE_ROW;
+        }
         while (step == SQLITE_ROW && !links->call->host->cancelled(links->call) &&
                (step = sqlite3_step(statement)) == SQLITE_ROW) {
             scan_note(links, linked, statement);
@@ -342,19 +369,19 @@ static int reply_links(const struct opennotes *self, struct links *links)
     struct ng_call *call = links->call;
     struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct ng_str kind = ng_arg_text(call, "kind");
-    struct ng_str path;
-    struct ng_str file;
+    struct notes_location note;
     bool all = kind.data == NULL || str_is(kind, "all");
     int rc = notes_index_find(links->notebook->index, call, links->db,
-                              ng_arg_text(call, "path"), &links->note, &path, &file);
+                              ng_arg_text(call, "path"), &note);
     if (rc != NG_OK) {
         return rc;
     }
+    links->note = note.id;
     notes_answer_begin(&links->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     notes_json_name_c(&links->answer.json, "path");
-    notes_json_text(&links->answer.json, path);
+    notes_json_text(&links->answer.json, note.path);
     notes_answer_reserve(&links->answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* search_hit.c - tells of a found note where the text is: the line, and the words around it. */
+/* search_hit.c - the line and the excerpt of a hit. */
 #include <string.h>
 
 #include "fuzzy.h"
@@ -7,17 +7,17 @@
 
 #define EXCERPT_BYTES 200 /* at most */
 #define BEFORE_BYTES 70   /* of them before the hit */
-#define WORD_BYTES 40     /* how far a border may move to stand between words */
+#define WORD_BYTES 40     /* largest shift of a border to a word boundary */
 #define WORDS_LOOKED_AT 100000
 
-/* A note's text and what it is searched by. Both have the same lines. */
+/* A note's text and its folded form. Both have the same lines. */
 struct body {
     struct ng_str content, folded;
 };
 
-/* ---- where, in the folded text ---- */
+/* ---- position in the folded text ---- */
 
-/* The first word that is like one of the query. */
+/* The first word that is similar to one of the query. */
 static size_t find_similar(const struct notes_search *search, struct ng_str folded)
 {
     struct ng_str word;
@@ -42,21 +42,23 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
     }
     for (size_t k = 0; k < search->word_count; k++) {
         size_t at = str_find(folded, search->words[k], 0);
-        first = at < first ? at : first;
+        first = size_min(at, first);
     }
-    return first != SIZE_MAX ? first : find_similar(search, folded);
+    if (first == SIZE_MAX) {
+        return find_similar(search, folded);
+    }
+    return first;
 }
 
-/* ---- the same place in the text as it is ---- */
+/* ---- the same position in the original text ---- */
 
 static struct ng_str line_at(struct ng_str text, size_t at)
 {
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    size_t stop = notes_find_char(text, at, '\n');
     return str_make(text.data + at, stop - at);
 }
 
-/* The end of what folds by itself: one ASCII character, or one and all others behind it. */
+/* The end of a unit of case folding: one ASCII character, or a run of others. */
 static size_t unit_end(struct ng_str line, size_t at)
 {
     size_t end = at + 1;
@@ -66,7 +68,8 @@ static size_t unit_end(struct ng_str line, size_t at)
     return end;
 }
 
-/* How far into a line the character is that folds to what stands at `wanted` of it folded. */
+/* The offset in a line of the character that folds to the one at `wanted` of the folded line.
+ */
 static size_t unfold(struct ng_str line, size_t wanted)
 {
     struct arena arena;
@@ -76,11 +79,13 @@ static size_t unfold(struct ng_str line, size_t wanted)
     while (at < line.len && folded < wanted) {
         size_t end = unit_end(line, at);
         struct ng_str unit = str_make(line.data + at, end - at);
-        size_t len = end - at == 1 ? 1 : notes_fold(&arena, unit).len;
+        size_t len = notes_fold(&arena, unit).len;
         if (folded + len > wanted) {
-            /* Within what is no ASCII most characters keep their length. */
+            /* Most characters other than ASCII keep their length. */
             size_t rest = wanted - folded;
-            at += rest < unit.len ? rest : 0;
+            if (rest < unit.len) {
+                at += rest;
+            }
             break;
         }
         folded += len;
@@ -105,7 +110,10 @@ static struct place place_of(const struct body *body, size_t hit)
         struct ng_str shown = line_at(body->content, place.at);
         if (hit <= start + line.len || start + line.len >= body->folded.len) {
             size_t within = hit - start;
-            place.at += line.len == shown.len ? within : unfold(shown, within);
+            if (line.len != shown.len) {
+                within = unfold(shown, within);
+            }
+            place.at += within;
             return place;
         }
         start += line.len + 1;
@@ -114,7 +122,7 @@ static struct place place_of(const struct body *body, size_t hit)
     }
 }
 
-/* The first line with a text: what is shown of a note whose title alone was meant. */
+/* The first line with text: shown for a note that matches by its title alone. */
 static struct place first_line(const struct body *body)
 {
     struct place place = {.line = 1};
@@ -129,7 +137,7 @@ static struct place first_line(const struct body *body)
     return (struct place){.line = 0};
 }
 
-/* ---- words around it ---- */
+/* ---- excerpt ---- */
 
 static bool is_space(char c)
 {
@@ -138,15 +146,12 @@ static bool is_space(char c)
 
 static size_t whole_character(struct ng_str text, size_t at)
 {
-    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80) {
-        at--;
-    }
-    return at;
+    return utf8_cut(text, at).len;
 }
 
 static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 {
-    size_t begin = hit > BEFORE_BYTES ? whole_character(text, hit - BEFORE_BYTES) : 0;
+    size_t begin = whole_character(text, hit - size_min(hit, BEFORE_BYTES));
     for (size_t i = begin; begin > 0 && i < hit && i - begin < WORD_BYTES; i++) {
         if (is_space(text.data[i])) {
             begin = i + 1;
@@ -169,7 +174,12 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 static void write_hit(struct notes_search *search, const struct body *body, struct buf *item)
 {
     size_t hit = find_hit(search, body->folded);
-    struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
+    struct place place;
+    if (hit != SIZE_MAX) {
+        place = place_of(body, hit);
+    } else {
+        place = first_line(body);
+    }
     if (place.line == 0) {
         return;
     }

@@ -104,8 +104,16 @@ static int vtab_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
         info->aConstraintUsage[path].argvIndex = ++argument;
         info->idxNum |= WITH_PATH;
     }
-    info->estimatedCost = path >= 0 ? 10.0 : 1000000.0;
-    info->estimatedRows = path >= 0 ? 1 : 10000;
+    if (path >= 0) {
+        info->estimatedCost = 10.0;
+    } else {
+        info->estimatedCost = 1000000.0;
+    }
+    if (path >= 0) {
+        info->estimatedRows = 1;
+    } else {
+        info->estimatedRows = 10000;
+    }
     info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == FILE_PATH &&
                             info->aOrderBy[0].desc == 0;
     return SQLITE_OK;
@@ -136,7 +144,7 @@ static int vtab_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* What went wrong on the index is an error of the table. */
+/* An error of the index is an error of the table. */
 static int index_failed(struct vtab_cursor *cursor)
 {
     sqlite3_vtab *table = cursor->base.pVtab;
@@ -155,7 +163,10 @@ static int vtab_next(sqlite3_vtab_cursor *base)
         int rc = sqlite3_step(cursor->notes);
         if (rc != SQLITE_ROW) {
             cursor->ended = true;
-            return rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
+            if (rc == SQLITE_DONE) {
+                return SQLITE_OK;
+            }
+            return index_failed(cursor);
         }
         struct ng_str path = str_make((const char *)sqlite3_column_text(cursor->notes, 1),
                                       (size_t)sqlite3_column_bytes(cursor->notes, 1));
@@ -198,7 +209,10 @@ static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
         cursor->glob_len = form.len;
     }
     arena_done(&arena);
-    return copy != NULL ? SQLITE_OK : SQLITE_NOMEM;
+    if (copy != NULL) {
+        return SQLITE_OK;
+    }
+    return SQLITE_NOMEM;
 }
 
 static int vtab_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text,
@@ -240,10 +254,11 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 
 /* ---- columns ---- */
 
-/* Where a text was cut, at its end: a query that measures or prints it sees so. */
+/* Appended to a text that was cut, so that a query that measures or prints it shows the cut. */
 #define CUT_MARK "\n[cut: the note is longer than SQL reads]\n"
 
-/* A text of the index; values over the limit are cut, so that one huge note fails no query. */
+/* A text of the index; values over the limit are cut, so that one huge note does not fail a
+ * query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
     struct ng_str text = str_make((const char *)sqlite3_column_text(statement, column),
@@ -257,7 +272,7 @@ static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int col
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-/* The indexed part of a note, which may be less than there is. */
+/* The indexed part of a note; the file may be larger. */
 static int give_content(struct vtab_cursor *cursor, sqlite3_context *context, bool whole)
 {
     struct ng_str text = notes_column_text(cursor->content, 0);
@@ -301,7 +316,10 @@ static int give_of_note(struct vtab_cursor *cursor, sqlite3_context *context,
     if (given != SQLITE_OK) {
         return given;
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return SQLITE_OK;
+    }
+    return index_failed(cursor);
 }
 
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)

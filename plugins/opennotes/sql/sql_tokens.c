@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_tokens.c - a statement's tokens, for what must be known before SQLite reads it. */
+/* sql_tokens.c - tokenizes a statement for checks before it is prepared. */
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/minmax.h"
 #include "sql_parts.h"
 
 #define EXPRESSIONS_MAX 64 /* common table expressions that are weighed */
@@ -26,7 +27,11 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
             }
         } else if (sql.data[at] == '/' && at + 1 < sql.len && sql.data[at + 1] == '*') {
             size_t end = str_find(sql, str_make("*/", 2), at + 2);
-            at = end == SIZE_MAX ? sql.len : end + 2;
+            if (end == SIZE_MAX) {
+                at = sql.len;
+            } else {
+                at = end + 2;
+            }
         } else {
             break;
         }
@@ -34,7 +39,7 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
     return at;
 }
 
-/* Behind the quote that ends what begins at `at`; doubled ones stand for themselves. */
+/* The end of the quoted text that begins at `at`; doubled quotes are part of it. */
 static size_t quoted_end(struct ng_str sql, size_t at, char quote)
 {
     for (at++; at < sql.len; at++) {
@@ -68,7 +73,11 @@ struct notes_token notes_token_next(struct ng_str sql, size_t *at)
         kind = NOTES_TOKEN_BRACKET;
         end = quoted_end(sql, begin, ']');
     } else if (is_name(c)) {
-        kind = c >= '0' && c <= '9' ? NOTES_TOKEN_NUMBER : NOTES_TOKEN_WORD;
+        if (c >= '0' && c <= '9') {
+            kind = NOTES_TOKEN_NUMBER;
+        } else {
+            kind = NOTES_TOKEN_WORD;
+        }
         while (end < sql.len && is_name(sql.data[end])) {
             end++;
         }
@@ -101,10 +110,10 @@ struct expressions {
     struct expression list[EXPRESSIONS_MAX];
     size_t count;
     size_t open;                   /* index + 1 of the innermost that is being read; 0: none */
-    size_t outer[EXPRESSIONS_MAX]; /* what is open around each */
+    size_t outer[EXPRESSIONS_MAX]; /* enclosing brackets of each */
 };
 
-/* The name in a token; {NULL, 0}: it is none. */
+/* The name in a token; {NULL, 0}: it is not a name. */
 static struct ng_str name_of(const struct notes_token *token)
 {
     switch (token->kind) {
@@ -113,14 +122,16 @@ static struct ng_str name_of(const struct notes_token *token)
     case NOTES_TOKEN_QUOTED:
     case NOTES_TOKEN_BRACKET:
     case NOTES_TOKEN_STRING: /* SQLite takes these for names too */
-        return token->text.len >= 2 ? str_make(token->text.data + 1, token->text.len - 2)
-                                    : token->text;
+        if (token->text.len < 2) {
+            return token->text;
+        }
+        return str_make(token->text.data + 1, token->text.len - 2);
     default:
         return str_make(NULL, 0);
     }
 }
 
-/* The heaviest complete one of a name: which of several is meant depends on scopes. */
+/* The heaviest complete expression of a name: which one is in scope is not known here. */
 static uint64_t weight_of(const struct expressions *all, struct ng_str name)
 {
     uint64_t weight = 0;
@@ -134,8 +145,8 @@ static uint64_t weight_of(const struct expressions *all, struct ng_str name)
     return weight;
 }
 
-/* Behind a name: "AS (", "AS MATERIALIZED (", "(columns) AS (" make it a definition. *at is
- * then behind the last bracket. */
+/* Behind a name: "AS (", "AS MATERIALIZED (", "(columns) AS (" make it a definition. *at moves
+ * behind the last bracket. */
 static bool is_definition(struct ng_str sql, size_t *at)
 {
     size_t look = *at;
@@ -157,7 +168,7 @@ static bool is_definition(struct ng_str sql, size_t *at)
     return notes_token_is(&token, "(");
 }
 
-/* Is the name that ends at `at` before a dot, so that it only says whose column is meant? */
+/* Is the name that ends at `at` followed by a dot, so that it only qualifies a column? */
 static bool is_qualifier(struct ng_str sql, size_t at)
 {
     struct notes_token token = notes_token_next(sql, &at);
@@ -215,6 +226,6 @@ uint64_t notes_sql_weight(struct ng_str sql)
                 *sum += weight_of(&all, name);
             }
         }
-        most = *sum > most ? *sum : most;
+        most = u64_max(*sum, most);
     }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* text_form.c - texts in one form: NFC, case folding, slugs, words; and globs over paths. The
- * only user of libutf8proc here. */
+/* text_form.c - normal forms of texts: NFC, case folding, slugs, words; and globs over paths.
+ * The only user of libutf8proc here. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <utf8proc.h>
 
+#include "core/base/minmax.h"
 #include "text.h"
 
 static bool is_ascii(struct ng_str text)
@@ -26,8 +27,11 @@ static struct ng_str map(struct arena *arena, struct ng_str text, unsigned optio
                      (utf8proc_option_t)options);
     if (len < 0) {
         free(out);
-        /* Not valid UTF-8: in no form but its own. */
-        return len == UTF8PROC_ERROR_NOMEM ? str_make(NULL, 0) : text;
+        /* Text that is not valid UTF-8 stays as it is. */
+        if (len != UTF8PROC_ERROR_NOMEM) {
+            return text;
+        }
+        return str_make(NULL, 0);
     }
     struct ng_str copy = arena_copy(arena, str_make((const char *)out, (size_t)len));
     free(out);
@@ -81,8 +85,16 @@ static bool is_white(int32_t c)
 struct ng_str notes_slug(struct arena *arena, struct ng_str title)
 {
     struct ng_str text = notes_nfc(arena, title);
-    size_t size = text.len > SIZE_MAX / 4 ? 0 : text.len * 2 + 4;
-    char *slug = text.data == NULL || size == 0 ? NULL : arena_zalloc(arena, size);
+    size_t size = 0;
+    if (text.len <= SIZE_MAX / 4) {
+        size = text.len * 2 + 4;
+    }
+    char *slug;
+    if (text.data == NULL || size == 0) {
+        slug = NULL;
+    } else {
+        slug = arena_zalloc(arena, size);
+    }
     size_t len = 0;
     bool dash = false;
     if (slug == NULL) {
@@ -96,7 +108,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
         }
         char bytes[4];
         size_t count = utf8_encode((uint32_t)utf8proc_tolower(c), bytes);
-        if (len + count + (dash ? 1 : 0) > NOTES_SLUG_MAX) {
+        if (len + count + dash > NOTES_SLUG_MAX) {
             break;
         }
         if (dash) {
@@ -109,7 +121,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
     return notes_nfc(arena, str_make(slug, len));
 }
 
-/* What words of the index are made of: no '_', which is in names of programs between words. */
+/* Characters of the words of the index: without '_', which joins words in names of programs. */
 static bool is_word_part(int32_t c)
 {
     if (c < 0x80) {
@@ -142,7 +154,9 @@ bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
     while (*at < text.len) {
         size_t here = *at;
         if (is_word_part(notes_next(text, at))) {
-            begin = letters++ == 0 ? here : begin;
+            if (letters++ == 0) {
+                begin = here;
+            }
         } else if (letters > 0) {
             *ret_word = str_make(text.data + begin, here - begin);
             *ret_letters = letters;
@@ -176,13 +190,14 @@ struct glob {
     struct ng_str pattern, path;
 };
 
-/* The set at pattern[*p], which is '['; *p behind it. False: it is none, '[' is itself. */
+/* The set at pattern[*p], which is '['; *p moves behind it. false: it is not a set, and '['
+ * matches itself. */
 static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
 {
     size_t at = *p + 1;
     bool inverted = at < pattern.len && (pattern.data[at] == '!' || pattern.data[at] == '^');
     bool in = false;
-    at += inverted ? 1 : 0;
+    at += inverted;
     for (size_t first = at; at < pattern.len;) {
         if (pattern.data[at] == ']' && at > first) {
             *p = at + 1;
@@ -200,7 +215,8 @@ static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
     return false;
 }
 
-/* One character of the pattern that is no star against one of the path; both go on. */
+/* Matches one character of the pattern other than a star against one of the path; both advance.
+ */
 static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
 {
     struct ng_str pattern = glob->pattern;
@@ -222,10 +238,8 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     return notes_next(pattern, p) == c;
 }
 
-/*
- * Two places to go back to, the last '*' and the last '**', are enough: what stood before a
- * later '**' may as well have matched as early as it did.
- */
+/* Two places to backtrack to, the last '*' and the last '**', are enough: the part before a
+ * later '**' has matched at the earliest place. */
 static bool glob_match(struct ng_str pattern, struct ng_str path)
 {
     const struct glob glob = {pattern, path};
@@ -233,7 +247,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
     size_t at = 0;
     size_t star = SIZE_MAX, star_at = 0;
     size_t deep = SIZE_MAX, deep_at = 0;
-    bool folders = false; /* the '**' is "**" + "/" and begins at the start of a name */
+    bool folders = false; /* the '**' is "**" + "/" at the start of a name */
     for (;;) {
         if (p == pattern.len && at == path.len) {
             return true;
@@ -242,7 +256,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             bool begins = p == 0 || pattern.data[p - 1] == '/';
             p += 2;
             folders = begins && p < pattern.len && pattern.data[p] == '/';
-            p += folders ? 1 : 0;
+            p += folders;
             deep = p;
             deep_at = at;
             star = SIZE_MAX;
@@ -283,7 +297,7 @@ struct group {
     size_t open, close; /* of the braces */
 };
 
-/* The first pair of braces that holds a comma; without one they are characters. */
+/* The first pair of braces with a comma; braces without one are characters. */
 static bool find_group(struct ng_str pattern, struct group *ret)
 {
     for (size_t open = 0; open < pattern.len; open++) {
@@ -295,8 +309,8 @@ static bool find_group(struct ng_str pattern, struct group *ret)
         }
         for (size_t i = open; pattern.data[open] == '{' && i < pattern.len; i++) {
             char c = pattern.data[i];
-            i += c == '\\' ? 1 : 0;
-            depth += c == '{' ? 1 : 0;
+            i += c == '\\';
+            depth += c == '{';
             comma = comma || (c == ',' && depth == 1);
             if (c == '}' && --depth == 0) {
                 *ret = (struct group){open, i};
@@ -317,16 +331,16 @@ static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
     size_t i = from;
     for (; i < close && (depth > 0 || pattern.data[i] != ','); i++) {
         char c = pattern.data[i];
-        i += c == '\\' ? 1 : 0;
-        depth += c == '{' ? 1 : 0;
-        depth -= c == '}' && depth > 0 ? 1 : 0;
+        i += c == '\\';
+        depth += c == '{';
+        depth -= c == '}' && depth > 0;
     }
-    return i < close ? i : close;
+    return size_min(i, close);
 }
 
 static bool match_one(struct ng_str pattern, struct ng_str path)
 {
-    /* What ends in .MD is a note too, and "*.md" means all notes. */
+    /* A name in .MD is a note too, and "*.md" matches all notes. */
     if (str_ends(pattern, "*.md") && path.len > 3 &&
         strncasecmp(path.data + path.len - 3, ".md", 3) == 0) {
         pattern.len -= 3;
@@ -335,7 +349,7 @@ static bool match_one(struct ng_str pattern, struct ng_str path)
     return glob_match(pattern, path);
 }
 
-/* Each pattern that this one stands for, until one matches or too many were tried. */
+/* Tries the alternatives of a pattern until one matches or the limit is reached. */
 static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
 {
     struct group group = {SIZE_MAX, 0};

@@ -64,7 +64,7 @@ static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_te
         memcpy(copy, bytes.data, bytes.len);
     }
     *ret_text = str_make(copy, copy != NULL ? bytes.len : 0);
-    free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
+    free((void *)(uintptr_t)bytes.data); /* allocated here, though the view of it is const */
     return notes_memory(call, copy != NULL);
 }
 
@@ -107,14 +107,14 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
     return rc;
 }
 
-/* ---- filling one in */
+/* ---- expansion */
 
 static void set_text(struct notes_value *value, struct ng_str text)
 {
     *value = (struct notes_value){.type = NOTES_STRING, .text = text};
 }
 
-/* What a name stands for. False: nothing. `scratch` holds texts that are made for it. */
+/* The value of a name. false: there is none. `scratch` holds generated texts. */
 static bool lookup(const struct notes_vars *vars, struct ng_str name,
                    char scratch[RFC3339_SIZE], struct notes_value *ret_value)
 {
@@ -148,7 +148,7 @@ static void write_plain(struct buf *out, const struct notes_value *value)
 {
     if (value->type == NOTES_LIST) {
         for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
-            buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
+            notes_add_if(out, item != value->first, LIST_SEPARATOR);
             write_plain(out, item);
         }
     } else if (value->type == NOTES_STRING) {
@@ -160,7 +160,7 @@ static void write_plain(struct buf *out, const struct notes_value *value)
 }
 
 struct spot {
-    char before, after; /* next to it on its line, blanks left out; '\n': the line's end */
+    char before, after; /* next characters on the line, without blanks; '\n': the line's end */
     bool tight_before, tight_after;
 };
 
@@ -175,12 +175,16 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
         to++;
         spot.tight_after = false;
     }
-    spot.before = from > 0 ? text.data[from - 1] : '\n';
-    spot.after = to < text.len && text.data[to] != '\r' ? text.data[to] : '\n';
+    if (from > 0) {
+        spot.before = text.data[from - 1];
+    }
+    if (to < text.len && text.data[to] != '\r') {
+        spot.after = text.data[to];
+    }
     return spot;
 }
 
-/* In front matter a value must stay one value, whatever is in it. */
+/* In front matter a value must stay one value, for any content. */
 static void write_frontmatter(struct buf *out, struct spot spot,
                               const struct notes_value *value)
 {
@@ -204,8 +208,9 @@ static void write_frontmatter(struct buf *out, struct spot spot,
         struct buf quoted;
         buf_init(&quoted, out->max);
         notes_json_text(&quoted, text);
-        struct ng_str inner = notes_buf_str(&quoted);
-        buf_add_str(out, str_make(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
+        if (quoted.rc == NG_OK) {
+            buf_add_str(out, str_make(quoted.data + 1, quoted.len - 2));
+        }
         buf_done(&quoted);
     } else {
         buf_add_str(out, text);

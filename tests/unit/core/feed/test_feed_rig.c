@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 #define WAIT_MS 30000
 

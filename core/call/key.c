@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_key.c - one key: its references, what it allows, its bucket of calls. */
-#include "core/base/lock.h"
-#include "core/keys/keys_table.h"
+/* key.c - one key: its references, what it allows, its bucket of calls. */
+#include "key.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -67,7 +67,10 @@ bool key_has_space(const struct key *key, struct ng_str space)
 static double key_burst(const struct key *key)
 {
     double burst = key->rate * KEY_BURST_S;
-    return burst < 1.0 ? 1.0 : burst;
+    if (burst < 1.0) {
+        return 1.0;
+    }
+    return burst;
 }
 
 void key_fill(struct key *key, int64_t now_ns)
@@ -86,7 +89,9 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     /* Two threads may come with times in the other order. */
     if (now_ns > key->filled_ns) {
         key->tokens += (double)(now_ns - key->filled_ns) / 1e9 * key->rate;
-        key->tokens = key->tokens > burst ? burst : key->tokens;
+        if (key->tokens > burst) {
+            key->tokens = burst;
+        }
         key->filled_ns = now_ns;
     }
     bool taken = key->tokens >= 1.0;
@@ -94,7 +99,13 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
         key->tokens -= 1.0;
     } else {
         double wait = ceil((1.0 - key->tokens) / key->rate);
-        *ret_retry_s = wait < 1.0 ? 1 : wait > KEY_RETRY_MAX_S ? KEY_RETRY_MAX_S : (int)wait;
+        if (wait < 1.0) {
+            *ret_retry_s = 1;
+        } else if (wait > KEY_RETRY_MAX_S) {
+            *ret_retry_s = KEY_RETRY_MAX_S;
+        } else {
+            *ret_retry_s = (int)wait;
+        }
     }
     lock_release(&key->lock);
     return taken;
@@ -103,4 +114,58 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
 bool key_take(struct key *key, int *ret_retry_s)
 {
     return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
+}
+
+/* ---- roles and modes ---- */
+
+static const struct {
+    const char *name;
+    enum ng_role role;
+} roles[] = {{"reader", NG_ROLE_READER}, {"writer", NG_ROLE_WRITER}, {"admin", NG_ROLE_ADMIN}};
+
+static const struct {
+    const char *name;
+    enum ng_mode mode;
+} modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
+
+const char *key_role_name(enum ng_role role)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (roles[i].role == role) {
+            return roles[i].name;
+        }
+    }
+    return "none";
+}
+
+const char *key_mode_name(enum ng_mode mode)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (modes[i].mode == mode) {
+            return modes[i].name;
+        }
+    }
+    return "none";
+}
+
+bool key_parse_role(struct ng_str text, enum ng_role *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (str_is(text, roles[i].name)) {
+            *ret = roles[i].role;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool key_parse_mode(struct ng_str text, enum ng_mode *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (str_is(text, modes[i].name)) {
+            *ret = modes[i].mode;
+            return true;
+        }
+    }
+    return false;
 }
