@@ -93,7 +93,8 @@ static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writ
         memory_put(call, writer, "content",
                    utf8_cut_count(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
         memory_put(call, writer, "source", memory_text(call, item, "source"));
-        memory_put(call, writer, "agent", memory_agent(call, memory_text(call, item, "agent")));
+        memory_put(call, writer, "agent",
+                   entry_agent_of(call, memory_text(call, item, "agent")));
         host->json_end(writer);
     }
     host->json_end(writer);

@@ -37,14 +37,11 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
     if (rc == NG_OK) {
         rc = host->json_parse(call, json, &body);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return entry_no_memory(call);
     }
     host->json_object(writer);
@@ -148,14 +145,11 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc == NG_ENOTFOUND) {
         return checkpoint_not_found(call, space, id);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return entry_no_memory(call);
     }
     host->json_object(writer);

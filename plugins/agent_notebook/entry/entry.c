@@ -13,6 +13,7 @@
 #define ENTRY_HEADINGS_SHOWN 50
 /* Bytes of a text that a failure quotes. */
 #define ENTRY_QUOTED_MAX 80
+#define ENTRY_AGENT "agent:"
 
 const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
                                                           "research_notes"};
@@ -39,10 +40,44 @@ int entry_key(struct ng_call *call, struct ng_key *ret)
     return NG_OK;
 }
 
+struct ng_str entry_agent_name(struct ng_str agent)
+{
+    size_t prefix = sizeof(ENTRY_AGENT) - 1;
+    if (agent.len > prefix && str_begins(agent, ENTRY_AGENT)) {
+        agent.data += prefix;
+        agent.len -= prefix;
+    }
+    return agent;
+}
+
+struct ng_str entry_agent_of(struct ng_call *call, struct ng_str name)
+{
+    struct ng_str bare = entry_agent_name(name);
+    return call->host->format(call, ENTRY_AGENT "%.*s", (int)bare.len, bare.data);
+}
+
 struct ng_str entry_agent(struct ng_call *call)
 {
-    return call->host->format(call, "agent:%.*s", (int)call->caller->agent.len,
-                              call->caller->agent.data);
+    return entry_agent_of(call, call->caller->agent);
+}
+
+int entry_strings(struct ng_call *call, const char *argument, const struct ng_str **ret,
+                  size_t *ret_count)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *array = ng_arg(call, argument);
+    struct ng_str *list = ng_alloc(call, (host->json_count(array) + 1) * sizeof(*list));
+    size_t count = 0;
+    if (list == NULL) {
+        return entry_no_memory(call);
+    }
+    for (const struct ng_value *item = host->json_first(array); item != NULL;
+         item = host->json_next(item)) {
+        list[count++] = host->json_text(item);
+    }
+    *ret = list;
+    *ret_count = count;
+    return NG_OK;
 }
 
 bool entry_exists(const struct ng_doc *doc)

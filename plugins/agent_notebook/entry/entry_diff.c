@@ -180,14 +180,11 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     if (rc == NG_OK) {
         rc = diff_text(call, diff, key, versions, &text);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return entry_no_memory(call);
     }
     host->json_object(writer);

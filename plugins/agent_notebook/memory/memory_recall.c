@@ -69,7 +69,7 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
                              ng_str_of("a day as YYYY-MM-DD or a time as 2026-02-16T10:30:00Z"),
                              since);
     }
-    int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
+    int rc = entry_strings(call, "tags", &recall.tags, &recall.tag_count);
     if (rc != NG_OK) {
         return rc;
     }
@@ -101,7 +101,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .size = sizeof(timeline),
         .space = call->caller->space,
         .date = ng_arg_text(call, "date"),
-        .agent = memory_agent_name(ng_arg_text(call, "agent")),
+        .agent = entry_agent_name(ng_arg_text(call, "agent")),
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
     };

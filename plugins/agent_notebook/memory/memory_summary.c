@@ -211,7 +211,7 @@ int memory_context_get(void *self, struct ng_call *call, struct ng_str args)
     struct memory_context context = {.call = call};
     struct ng_timeline timeline = {
         .size = sizeof(timeline),
-        .agent = memory_agent_name(ng_arg_text(call, "agent")),
+        .agent = entry_agent_name(ng_arg_text(call, "agent")),
         .limit = memory_context_rows(ng_arg_text(call, "limit")),
     };
     (void)self;
