@@ -134,8 +134,6 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
         *ret_head = host->json_result(writer);
         if (ret_head->data == NULL) {
             rc = checkpoint_too_large(call);
-        } else {
-            rc = NG_OK;
         }
     }
     return rc;

@@ -245,12 +245,7 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     const struct ng_host *host = call->host;
     struct checkpoint_plan plan = {0};
     struct ng_writer *writer = host->reply_json(call);
-    int rc;
-    if (writer == NULL) {
-        rc = entry_no_memory(call);
-    } else {
-        rc = checkpoint_plan_make(call, then, now, &plan);
-    }
+    int rc = checkpoint_plan_make(call, then, now, &plan);
     if (rc != NG_OK) {
         return rc;
     }

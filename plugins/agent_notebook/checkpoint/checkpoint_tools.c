@@ -41,9 +41,6 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
         return rc;
     }
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("kept"));
     checkpoint_head_write(call, writer, body);
@@ -107,9 +104,6 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     };
     (void)self;
     (void)args;
-    if (rows.writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(rows.writer);
     host->json_name(rows.writer, "checkpoints");
     host->json_array(rows.writer);
@@ -149,9 +143,6 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("deleted"));
     memory_put(call, writer, "checkpoint_id", id);

@@ -184,9 +184,6 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
         return rc;
     }
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     entry_put(call, writer, "notebook_id", key->id);
     entry_put(call, writer, "collection", key->collection);

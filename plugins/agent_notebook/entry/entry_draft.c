@@ -317,13 +317,11 @@ static int draft_too_large(struct ng_call *call, const struct entry_draft *draft
                   (unsigned long long)bytes, (unsigned long long)most);
     host->hint(call, "Split it into several entries that name each other.");
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        entry_put(call, writer, "notebook_id", draft->key.id);
-        entry_put_int(call, writer, "size", bytes);
-        entry_put_int(call, writer, "limit", most);
-        host->json_end(writer);
-    }
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put_int(call, writer, "size", bytes);
+    entry_put_int(call, writer, "limit", most);
+    host->json_end(writer);
     return NG_ETOOLARGE;
 }
 
@@ -381,9 +379,6 @@ int entry_draft_store(struct ng_call *call, struct entry_draft *draft, struct ng
 int entry_draft_reply(struct ng_call *call, const struct entry_draft *draft, const char *status)
 {
     struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     call->host->json_object(writer);
     entry_put(call, writer, "notebook_id", draft->key.id);
     entry_put(call, writer, "collection", draft->key.collection);

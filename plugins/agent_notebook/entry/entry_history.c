@@ -151,9 +151,6 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
         return rc;
     }
     list->writer = host->reply_json(call);
-    if (list->writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(list->writer);
     entry_put(call, list->writer, "notebook_id", key->id);
     entry_put(call, list->writer, "collection", key->collection);

@@ -364,9 +364,6 @@ static int list_reply(struct list *list)
     struct ng_call *call = list->call;
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     host->json_name(writer, "results");
     host->json_array(writer);

@@ -24,13 +24,11 @@ static int update_conflict(struct ng_call *call, const struct ng_doc *present)
                   (long long)expected, (unsigned long long)present->revision);
     host->hint(call, "Read it again and repeat the change on what is there now.");
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        entry_put(call, writer, "notebook_id", present->key.id);
-        entry_put_int(call, writer, "expected_version", (uint64_t)expected);
-        entry_put_int(call, writer, "current_version", present->revision);
-        host->json_end(writer);
-    }
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", present->key.id);
+    entry_put_int(call, writer, "expected_version", (uint64_t)expected);
+    entry_put_int(call, writer, "current_version", present->revision);
+    host->json_end(writer);
     return NG_ECONFLICT;
 }
 

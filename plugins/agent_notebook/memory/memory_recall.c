@@ -24,17 +24,13 @@ static int memory_row(void *user, const struct ng_entry *entry)
 }
 
 /* Begins the answer, up to its rows. */
-static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
+static void memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
 {
     rows->call = call;
     rows->writer = call->host->reply_json(call);
-    if (rows->writer == NULL) {
-        return entry_no_memory(call);
-    }
     call->host->json_object(rows->writer);
     call->host->json_name(rows->writer, name);
     call->host->json_array(rows->writer);
-    return NG_OK;
 }
 
 static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
@@ -77,10 +73,7 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = memory_rows_begin(call, &rows, "results");
-    if (rc != NG_OK) {
-        return rc;
-    }
+    memory_rows_begin(call, &rows, "results");
     rc = journal->recall(handle, call, &recall, memory_row, &rows, &engine);
     if (rc != NG_OK) {
         return rc;
@@ -118,10 +111,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = memory_rows_begin(call, &rows, "events");
-    if (rc != NG_OK) {
-        return rc;
-    }
+    memory_rows_begin(call, &rows, "events");
     rc = journal->timeline(handle, call, &timeline, memory_row, &rows);
     if (rc != NG_OK) {
         return rc;

@@ -19,9 +19,6 @@ static int memory_summary_reply(struct ng_call *call, struct ng_str text, const 
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     host->json_name(writer, "summary");
     if (text.data == NULL) {
