@@ -6,13 +6,15 @@
 
 #include <notegate/backend.h>
 
-/* A growing byte buffer; all zero: empty. */
+/* Bytes that grow; all zero: none. A failure sticks until bytes_set(), so that several
+ * additions need one check. */
 struct bytes {
     char *data;
     size_t len, cap;
+    int rc; /* NG_OK, NG_EINTERNAL (no memory) or NG_ETOOLARGE: then nothing more is added */
 };
 
-/* NG_EINTERNAL (out of memory) or NG_ETOOLARGE; then the buffer is unchanged. */
+/* Returns bytes->rc. */
 int bytes_add(struct bytes *bytes, const void *data, size_t len);
 int bytes_add_c(struct bytes *bytes, const char *text);
 int bytes_set(struct bytes *bytes, struct ng_str data);

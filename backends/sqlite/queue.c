@@ -203,6 +203,7 @@ static void idle_step(struct db *db)
 
 static void *writer_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-writer");
     struct db *db = user;
     lock_take(&db->queue_lock);
     while (db->first != NULL || !db->closing) {
