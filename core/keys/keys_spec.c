@@ -380,7 +380,7 @@ struct ng_str key_maker(struct call *call)
         return arena_printf(&call->arena, "agent %.*s (%s)", (int)call->caller.agent.len,
                             call->caller.agent.data, call->key->id);
     }
-    if (!call->knows_user || !trust_knows_user(call->user)) {
+    if (call->user == CALL_NO_USER || !trust_knows_user(call->user)) {
         return str_make(NULL, 0);
     }
     trust_user_name(call->user, name, sizeof(name));

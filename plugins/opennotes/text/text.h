@@ -89,6 +89,9 @@ static inline int32_t notes_next(struct ng_str text, size_t *at)
     return (int32_t)utf8_next(text, at);
 }
 
+/* The character that ends before `at`; '\n' at the beginning. */
+int32_t notes_char_before(struct ng_str text, size_t at);
+
 /* Normalizes valid UTF-8. {NULL, 0}: out of memory. */
 struct ng_str notes_nfc(struct arena *arena, struct ng_str text);
 /* Case folded and NFC: equal for texts that differ in case only. */
