@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,7 +158,7 @@ static void crash_frame_module(char *out, size_t size)
     Dl_info own;
     Dl_info at;
     int count = backtrace(frames, CRASH_FRAMES_MAX);
-    if (dladdr((const void *)crash_signals, &own) == 0) {
+    if (dladdr((const void *)getauxval(AT_ENTRY), &own) == 0) {
         return;
     }
     for (int i = 0; i < count; i++) {
