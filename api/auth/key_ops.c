@@ -62,8 +62,8 @@ static int unknown_id(struct call *call, struct ng_str id)
         }
     }
     call_fail(call, NG_ENOTFOUND, "no key has the id \"%.*s\"", shown(id), id.data);
-    call->work.hint = near != NULL ? arena_printf(&call->arena, "Did you mean %s?", near)
-                                   : ng_str_of("GET /v1/keys lists the keys.");
+    call->staged.hint = near != NULL ? arena_printf(&call->arena, "Did you mean %s?", near)
+                                     : ng_str_of("GET /v1/keys lists the keys.");
     return NG_ENOTFOUND;
 }
 
@@ -142,8 +142,8 @@ static int add(struct call *call)
     if (rc == NG_OK && spec.run && !call->caller.run) {
         call_fail(call, NG_ERUN,
                   "a caller without the right to run code cannot add a key that has it");
-        call->work.hint = ng_str_of("Add it on the gateway's machine: "
-                                    "notegate key add NAME --run");
+        call->staged.hint = ng_str_of("Add it on the gateway's machine: "
+                                      "notegate key add NAME --run");
         return NG_ERUN;
     }
     rc = rc == NG_OK ? keys_add(call->gateway->keys, call, &spec, text, &key) : rc;
@@ -188,11 +188,12 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
                     key_live(key) ? " in force" : " (it has expired, but keeps others out)",
                     shown(listen), listen.data, then,
                     stops_start ? ", and the next start refuses to listen there" : "");
-    call->work.hint = arena_printf(&call->arena,
-                                   "Add the next one before: `notegate key add NAME`. If it is "
-                                   "meant: `notegate key revoke %s --force`, or DELETE "
-                                   "/v1/keys/%s?force=true.",
-                                   key->id, key->id);
+    call->staged.hint =
+        arena_printf(&call->arena,
+                     "Add the next one before: `notegate key add NAME`. If it is "
+                     "meant: `notegate key revoke %s --force`, or DELETE "
+                     "/v1/keys/%s?force=true.",
+                     key->id, key->id);
     return NG_ECONFLICT;
 }
 

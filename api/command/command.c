@@ -559,10 +559,11 @@ void command_line_done(struct command_line *line)
 
 struct ng_str command_call_message(const struct call *call)
 {
-    if (call->result.message.len > 0) {
-        return call->result.message;
+    if (call->final.message.len > 0) {
+        return call->final.message;
     }
-    return call->work.message.len > 0 ? call->work.message : ng_str_of("it does not say why");
+    return call->staged.message.len > 0 ? call->staged.message
+                                        : ng_str_of("it does not say why");
 }
 
 int command_config(struct command_line *line, struct config **ret)

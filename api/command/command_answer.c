@@ -133,10 +133,10 @@ int command_answer_print(int status, struct ng_str body, bool json)
 int command_answer_print_call(const struct call *call, bool json)
 {
     struct buf body;
-    int status = call->result.rc == NG_OK ? 200 : call->result.status;
+    int status = call->final.rc == NG_OK ? 200 : call->final.status;
     buf_init(&body, ANSWER_MAX);
-    if (call->result.rc == NG_OK) {
-        content_print_result(&body, &call->result);
+    if (call->final.rc == NG_OK) {
+        content_print_result(&body, &call->final);
     } else {
         (void)call_print_error(call, &body);
     }

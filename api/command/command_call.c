@@ -135,9 +135,9 @@ static int call_here(struct call_job *job)
         command_wait_begin(&wait, call);
         command_wait_end(&wait, dispatch(call));
     } else {
-        call->result = call->work;
-        call->result.code = error_name(NULL, call->work.rc);
-        call->result.status = error_status(NULL, call->work.rc);
+        call->final = call->staged;
+        call->final.code = error_name(NULL, call->staged.rc);
+        call->final.status = error_status(NULL, call->staged.rc);
     }
     rc = command_answer_print_call(call, job->line->json);
     call_unref(call);

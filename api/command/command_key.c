@@ -57,10 +57,10 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     *job = *wanted; /* its texts are the command's */
     command_wait_begin(&wait, call);
     command_wait_end(&wait, dispatch_step(call, key_ops_step, job));
-    ret->status = call->result.status;
-    if (call->result.rc == NG_OK) {
+    ret->status = call->final.status;
+    if (call->final.rc == NG_OK) {
         ret->status = 200;
-        (void)buf_add_str(&ret->body, call->result.text);
+        (void)buf_add_str(&ret->body, call->final.text);
     } else {
         (void)call_print_error(call, &ret->body);
     }

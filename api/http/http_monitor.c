@@ -10,7 +10,7 @@
 
 #include "api/auth/auth_peer.h"
 #include "core/base/str.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "http_request.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
@@ -53,7 +53,7 @@ static void list_remove(struct http_connection **first, struct http_connection *
 static void give_place(struct http_monitor *monitor, struct http_connection *connection)
 {
     if (connection->agent_len > 0) {
-        places_give(monitor->agents, agent_of(connection));
+        quota_release(monitor->agents, agent_of(connection));
         connection->agent_len = 0;
     }
 }
@@ -102,13 +102,13 @@ int http_monitor_agent(struct http_monitor *monitor, struct http_connection *con
         return NG_OK; /* only this thread writes it */
     }
     size_t limit = atomic_load(&connection->request.gateway->limits.connections);
-    int rc = places_take(monitor->agents, agent, limit);
+    int rc = quota_acquire(monitor->agents, agent, limit);
     if (rc != NG_OK) {
         return rc;
     }
     pthread_mutex_lock(&monitor->lock);
     if (connection->agent_len > 0) {
-        places_give(monitor->agents, agent_of(connection));
+        quota_release(monitor->agents, agent_of(connection));
     }
     memcpy(connection->agent, agent.data, agent.len);
     connection->agent_len = agent.len;
@@ -293,7 +293,7 @@ static void crowding_begin(struct http_monitor *monitor, size_t excess, struct c
     for (struct http_connection *at = monitor->first; at != NULL; at = at->next) {
         strangers += is_stranger(at) ? 1 : 0;
     }
-    size_t has = places_most(monitor->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
+    size_t has = quota_most(monitor->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
     ret->of_strangers = strangers >= has;
     has = ret->of_strangers ? strangers : has;
     if (has > 1) {
@@ -447,9 +447,9 @@ int http_monitor_start(struct http_monitor *monitor)
     monitor->added = 0;
     monitor->ending = false;
     monitor->stopping = false;
-    monitor->agents = places_new();
+    monitor->agents = quota_new();
     if (monitor->agents == NULL || pthread_mutex_init(&monitor->lock, NULL) != 0) {
-        places_free(monitor->agents);
+        quota_free(monitor->agents);
         return NG_EINTERNAL;
     }
     int failed = pthread_condattr_init(&attributes);
@@ -460,13 +460,13 @@ int http_monitor_start(struct http_monitor *monitor)
     }
     if (failed != 0) {
         (void)pthread_mutex_destroy(&monitor->lock);
-        places_free(monitor->agents);
+        quota_free(monitor->agents);
         return NG_EINTERNAL;
     }
     if (pthread_create(&monitor->thread, NULL, monitor_run, monitor) != 0) {
         (void)pthread_cond_destroy(&monitor->wake);
         (void)pthread_mutex_destroy(&monitor->lock);
-        places_free(monitor->agents);
+        quota_free(monitor->agents);
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -481,7 +481,7 @@ void http_monitor_stop(struct http_monitor *monitor)
     (void)pthread_join(monitor->thread, NULL);
     (void)pthread_cond_destroy(&monitor->wake);
     (void)pthread_mutex_destroy(&monitor->lock);
-    places_free(monitor->agents);
+    quota_free(monitor->agents);
 }
 
 /* Up to ROUND_CALLS calls of the list that were not cancelled yet. */

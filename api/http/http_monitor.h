@@ -46,10 +46,10 @@ struct http_monitor {
     struct http_connection *first;  /* all connections */
     struct http_connection *behind; /* closed ones whose requests still run */
     size_t count;
-    struct places *agents; /* whose connections they are, as far as a key came on them */
-    unsigned looks;        /* so far */
-    unsigned added;        /* connections so far */
-    bool ending;           /* streams end */
+    struct quota *agents; /* whose connections they are, as far as a key came on them */
+    unsigned looks;       /* so far */
+    unsigned added;       /* connections so far */
+    bool ending;          /* streams end */
     bool stopping;
 };
 

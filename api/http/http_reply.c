@@ -91,8 +91,8 @@ int http_reply_call_error(struct http_request *request, const struct call *call)
 {
     http_reply_clear(request);
     (void)call_print_error(call, &request->reply.body);
-    set_status(&request->reply, call->result.status, call->result.retry_after_s);
-    return call->result.rc;
+    set_status(&request->reply, call->final.status, call->final.retry_after_s);
+    return call->final.rc;
 }
 
 void http_reply_etag(struct http_request *request)

@@ -383,8 +383,8 @@ struct call *http_request_call(struct http_request *request)
     call->done_user = request;
     int rc = auth_apply(&request->caller, call);
     if (rc != NG_OK) {
-        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->work.message.len,
-                               call->work.message.data);
+        (void)http_reply_error(request, rc, NULL, "%.*s", (int)call->staged.message.len,
+                               call->staged.message.data);
         call_unref(call);
         return NULL;
     }

@@ -12,7 +12,7 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/keys/keys.h"
 #include "http_request.h"
 #include "http_stream_transport.h"
@@ -298,7 +298,7 @@ bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_k
 
 int http_stream_take(struct gateway *gateway, struct ng_str agent)
 {
-    int rc = places_take(gateway->streams, agent, gateway->limits.streams);
+    int rc = quota_acquire(gateway->streams, agent, gateway->limits.streams);
     if (rc == NG_OK) {
         (void)metrics_use(gateway->metrics, METRICS_STREAMS, 1);
     }
@@ -307,6 +307,6 @@ int http_stream_take(struct gateway *gateway, struct ng_str agent)
 
 void http_stream_give(struct gateway *gateway, struct ng_str agent)
 {
-    places_give(gateway->streams, agent);
+    quota_release(gateway->streams, agent);
     (void)metrics_use(gateway->metrics, METRICS_STREAMS, -1);
 }

@@ -215,7 +215,7 @@ static int reload_roots(struct gateway *gateway, const struct config *config, st
     }
     int rc = gateway_set_files(gateway, call, config);
     if (rc != NG_OK) {
-        struct ng_str why = call->work.message;
+        struct ng_str why = call->staged.message;
         buf_printf(error, "roots: %.*s", (int)why.len, why.data);
     }
     call_unref(call);

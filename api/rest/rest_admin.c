@@ -138,11 +138,11 @@ int rest_admin_reload(struct http_request *request)
 void rest_admin_reload_finish(struct http_request *request)
 {
     struct call *call = request->call;
-    if (call->result.rc != NG_OK) {
+    if (call->final.rc != NG_OK) {
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = STATUS_OK;
-        (void)buf_add_str(&request->reply.body, call->result.text);
+        (void)buf_add_str(&request->reply.body, call->final.text);
     }
     request->call = NULL;
     call_unref(call);
@@ -153,7 +153,7 @@ void rest_admin_finish(struct http_request *request)
     struct call *call = request->call;
     struct http_reply *reply = &request->reply;
     struct admin_work *work = call->on_user;
-    if (call->result.rc != NG_OK) {
+    if (call->final.rc != NG_OK) {
         (void)http_reply_call_error(request, call);
     } else if (work->stream != NULL) {
         reply->status = STATUS_OK;
@@ -162,7 +162,7 @@ void rest_admin_finish(struct http_request *request)
         work->stream = NULL;
     } else {
         reply->status = STATUS_OK;
-        (void)buf_add_str(&reply->body, call->result.text);
+        (void)buf_add_str(&reply->body, call->final.text);
     }
     request->call = NULL;
     call_unref(call);

@@ -169,7 +169,7 @@ static void *backup_run(void *user)
         call->no_deadline = true;
         int rc =
             archive_write_store(gateway->store, job->files, call, backup_put, job, &counts);
-        backup_end(job, rc, call->work.message);
+        backup_end(job, rc, call->staged.message);
         call_unref(call);
     }
     http_stream_unref(job->stream);

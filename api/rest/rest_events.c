@@ -435,7 +435,7 @@ int rest_events(struct http_request *request)
     }
     if (dispatch_spaces(call, NULL) != NG_OK) {
         call_complete_result(call);
-        call->result = call->work;
+        call->final = call->staged;
         (void)http_reply_call_error(request, call);
         call_unref(call);
         return NG_OK;

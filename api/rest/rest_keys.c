@@ -122,13 +122,13 @@ void rest_keys_finish(struct http_request *request)
 {
     struct call *call = request->call;
     const struct key_job *job = call->on_user;
-    if (call->result.rc != NG_OK) {
-        audit_failure(request, job, call->result.rc);
+    if (call->final.rc != NG_OK) {
+        audit_failure(request, job, call->final.rc);
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = job->op == KEY_OP_ADD ? STATUS_CREATED : STATUS_OK;
         request->reply.changed = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
-        (void)buf_add_str(&request->reply.body, call->result.text);
+        (void)buf_add_str(&request->reply.body, call->final.text);
     }
     request->call = NULL;
     call_unref(call);

@@ -65,7 +65,7 @@ static void readyz_plugins(struct readyz *ready, struct call *own)
         if (plugins[i]->started && plugins[i]->desc.health != NULL) {
             call_reset_result(own);
             int rc = plugins[i]->desc.health(plugins[i]->self, &own->pub);
-            readyz_failed(ready, rc, own->work.message);
+            readyz_failed(ready, rc, own->staged.message);
         }
     }
 }
@@ -117,7 +117,7 @@ static int readyz_step(struct ng_call *pub, void *user)
     }
     if (gateway->store != NULL) {
         int rc = store_health(gateway->store, own);
-        readyz_failed(&ready, rc, own->work.message);
+        readyz_failed(&ready, rc, own->staged.message);
     }
     if (keys_not_loaded(gateway->keys)) {
         readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
@@ -177,7 +177,7 @@ static void print_degraded(struct http_request *request)
 static void print_not_ready(struct http_request *request, const struct call *call)
 {
     struct buf *body = &request->reply.body;
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     bool stopping = result->rc == NG_OK;
     (void)buf_printf(body, ",\"code\":\"%s\",\"message\":",
                      stopping || result->code == NULL ? error_name(NULL, NG_EBUSY)
@@ -195,7 +195,7 @@ static void readyz_print(struct http_request *request, const struct call *call)
     struct http_reply *reply = &request->reply;
     struct gateway *gateway = request->gateway;
     struct buf reason;
-    bool ready = call->result.rc == NG_OK && !atomic_load(&gateway->stopping);
+    bool ready = call->final.rc == NG_OK && !atomic_load(&gateway->stopping);
     buf_init(&reason, REASON_MAX);
     bool degraded = degraded_reason(gateway, 0, &reason);
     buf_done(&reason);
@@ -217,7 +217,7 @@ static void readyz_print(struct http_request *request, const struct call *call)
         } else if (degraded) {
             print_degraded(request);
         }
-        struct ng_str working = call->result.text;
+        struct ng_str working = call->final.text;
         if (ready && working.len > 0 && working.data[0] == '[') {
             (void)buf_add_c(&reply->body, ",\"working\":");
             (void)buf_add_str(&reply->body, working);

@@ -91,8 +91,8 @@ static bool is_large(const struct result *result)
 static void call_done(struct call *call, void *user)
 {
     struct http_request *request = user;
-    if (call->result.rc == NG_OK && is_large(&call->result)) {
-        content_print_result(&request->built, &call->result);
+    if (call->final.rc == NG_OK && is_large(&call->final)) {
+        content_print_result(&request->built, &call->final);
     }
     http_request_done(request);
 }
@@ -100,7 +100,7 @@ static void call_done(struct call *call, void *user)
 void rest_tools_finish(struct http_request *request)
 {
     struct call *call = request->call;
-    if (call->result.rc != NG_OK) {
+    if (call->final.rc != NG_OK) {
         (void)http_reply_call_error(request, call);
     } else {
         request->reply.status = STATUS_OK;
@@ -110,7 +110,7 @@ void rest_tools_finish(struct http_request *request)
             request->reply.body = request->built;
             buf_init(&request->built, request->reply.body.max);
         } else {
-            content_print_result(&request->reply.body, &call->result);
+            content_print_result(&request->reply.body, &call->final);
         }
     }
     request->call = NULL;

@@ -255,7 +255,7 @@ static int start_complete(struct mcp_exchange *exchange)
 
 static void answer_complete(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     if (result->rc != NG_OK) {
         mcp_answer_failed(exchange, no_text);
         return;

@@ -196,7 +196,7 @@ static int check_answer(struct call *call, struct prompting *prompting)
     const struct ng_value *description;
     struct json_error error;
     if (!call->reply_open) {
-        return call->work.has_text || call->work.parts != NULL
+        return call->staged.has_text || call->staged.parts != NULL
                    ? NG_OK
                    : call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
                                prompting->prompt.desc->name);
@@ -283,7 +283,7 @@ static void print_messages(struct buf *out, const struct result *result)
 
 static void answer_get(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     if (result->rc != NG_OK) {
         mcp_answer_failed(exchange, no_text);
         return;

@@ -16,9 +16,9 @@ static bool prepay(struct mcp_job *job)
         job->is_prepaid = true;
         return true;
     }
-    job->status = call->result.status;
-    job->retry_after_s = call->result.retry_after_s;
-    mcp_print_error(job->out, NULL, job->status, call->result.message, no_text);
+    job->status = call->final.status;
+    job->retry_after_s = call->final.retry_after_s;
+    mcp_print_error(job->out, NULL, job->status, call->final.message, no_text);
     return false;
 }
 

@@ -279,7 +279,7 @@ static int start_list(struct mcp_exchange *exchange)
 
 static void answer_list(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     if (result->rc != NG_OK) {
         mcp_answer_failed(exchange, no_text);
         return;

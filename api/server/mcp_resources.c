@@ -176,7 +176,7 @@ static int code_of(const struct result *result)
 
 void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     int code = code_of(result);
     struct buf both;
     struct buf error;
@@ -389,7 +389,7 @@ static void print_contents(struct buf *out, const struct result *result, struct 
 static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
 {
     const struct reading *reading = exchange->call->step_user;
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     struct buf *out = mcp_answer_open(exchange);
     struct buf meta;
     buf_init(&meta, MCP_READ_ENVELOPE + 6 * result->revision_text.len);
@@ -412,7 +412,7 @@ static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
 
 static void answer_read(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     struct ng_str uri = json_get(exchange->message.params, "uri")->text;
     switch (result->rc) {
     case NG_OK:

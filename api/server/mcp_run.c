@@ -42,7 +42,7 @@ static int end_run(struct mcp_exchange *exchange)
     bool stateless = mcp_is_stateless(exchange->terms.version);
     bool answered = false;
     atomic_store(&exchange->answered, true);
-    if (exchange->call->result.rc != NG_EINPUT) {
+    if (exchange->call->final.rc != NG_EINPUT) {
         answer_run(exchange);
         return NG_OK;
     }
@@ -361,7 +361,7 @@ void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers
 
 void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence)
 {
-    struct result *result = &exchange->call->result;
+    struct result *result = &exchange->call->final;
     memset(result, 0, sizeof(*result));
     result->rc = rc;
     result->code = error_name(NULL, rc);

@@ -160,7 +160,7 @@ struct mcp_run {
      * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
      * is called again, with another call. */
     int (*start)(struct mcp_exchange *exchange);
-    /* Prints the answer to exchange->call->result. */
+    /* Prints the answer to exchange->call->final. */
     void (*answer)(struct mcp_exchange *exchange);
 };
 /* NG_OK: answered; NG_PENDING. */

@@ -131,7 +131,7 @@ void mcp_join_hint(struct buf *both, const struct result *result, const char *be
 /* The members of a result, and those of its _meta. */
 static void print_result(struct buf *out, struct buf *meta, const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     if (result->rc == NG_OK) {
         print_revision(meta, result);
         print_content(out, result);
@@ -170,7 +170,7 @@ void mcp_tools_print_result(struct buf *out, const struct call *call)
 static bool write_result(struct mcp_exchange *exchange, struct buf *out,
                          const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct buf meta;
     bool oom = false;
     buf_init(&meta, out->max);
@@ -208,7 +208,7 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
  * message has the hint too: clients show nothing else. */
 static void answer_refused(struct mcp_exchange *exchange, const struct call *call, int code)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct buf data;
     struct buf both;
     buf_init(&data, exchange->job->out->max);
@@ -226,7 +226,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
 
 void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     switch (result->rc) {
     case NG_OK:
         answer_result(exchange, call);

@@ -255,12 +255,13 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
                      */
     }
     if (rc != NG_OK) {
-        buf_printf(error, "the stored tasks cannot be read: %.*s", (int)call->work.message.len,
-                   call->work.message.data == NULL ? "" : call->work.message.data);
+        buf_printf(error, "the stored tasks cannot be read: %.*s",
+                   (int)call->staged.message.len,
+                   call->staged.message.data == NULL ? "" : call->staged.message.data);
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;
-        gateway->tasks.look = mcp_tasks_poll_remote;
+        gateway->tasks.poll = mcp_tasks_poll_remote;
         gateway->tasks.close = tasks_close;
         atomic_store(&gateway->tasks.self, tasks);
     }

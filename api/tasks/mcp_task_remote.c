@@ -64,9 +64,9 @@ void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_
     if (!store_is_shared(tasks->gateway->store) || id.len != MCP_TASK_ID_LEN) {
         return;
     }
-    struct result before = call->work;
+    struct result before = call->staged;
     int rc = mcp_task_load(call, id, &task);
-    call->work = before;
+    call->staged = before;
     mcp_tasks_lock(tasks);
     if (rc == NG_OK && mcp_task_entry_find(tasks, id) == NULL) {
         (void)add_entry(tasks, &task);

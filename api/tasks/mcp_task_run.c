@@ -65,7 +65,7 @@ static void print_error(struct buf *out, const struct result *result)
 static void conclude(struct run *run)
 {
     const struct call *call = run->call;
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     if (result->rc == NG_EINPUT) {
@@ -113,7 +113,7 @@ static bool end_edit(struct mcp_task *task, struct call *call, void *user)
     task->state = run->state;
     if (run->outcome.data != NULL) {
         task->outcome = run->outcome;
-        task->is_error = run->call->result.rc != NG_OK;
+        task->is_error = run->call->final.rc != NG_OK;
     }
     return true;
 }
@@ -130,8 +130,8 @@ static void store_end(struct task *pool_task)
     int rc = mcp_task_change(clerk, run->task.id, &edit);
     if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
-                      (int)clerk->work.message.len,
-                      clerk->work.message.data == NULL ? "" : clerk->work.message.data);
+                      (int)clerk->staged.message.len,
+                      clerk->staged.message.data == NULL ? "" : clerk->staged.message.data);
     }
     mcp_tasks_settle(run->tasks, run->task.id, true,
                      rc == NG_OK ? run->status : MCP_TASK_FAILED, rc != NG_OK);
@@ -222,7 +222,7 @@ static int run_begin(struct call *call, void *user)
     struct mcp_task_edit edit = {.fn = create_edit, .user = run, .creates = true};
     int rc = mcp_task_change(run->clerk, run->task.id, &edit);
     if (rc != NG_OK) {
-        struct ng_str why = run->clerk->work.message;
+        struct ng_str why = run->clerk->staged.message;
         return call_fail(call, rc, "the task could not be stored: %.*s", (int)why.len,
                          why.data == NULL ? "" : why.data);
     }
@@ -425,8 +425,8 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
     if (dispatch(call) == NG_PENDING) {
         return NG_OK;
     }
-    rc = call_fail(asker, call->result.rc, "%.*s", (int)call->result.message.len,
-                   call->result.message.data == NULL ? "" : call->result.message.data);
+    rc = call_fail(asker, call->final.rc, "%.*s", (int)call->final.message.len,
+                   call->final.message.data == NULL ? "" : call->final.message.data);
     mcp_tasks_let_go(tasks, task->id);
     run_free(run);
     return rc;

@@ -227,7 +227,7 @@ struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange)
 
 bool mcp_task_request_failed(struct mcp_exchange *exchange)
 {
-    const struct result *result = &exchange->call->result;
+    const struct result *result = &exchange->call->final;
     if (result->rc == NG_OK) {
         return false;
     }

@@ -467,7 +467,7 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     struct call *call = http->job.call;
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
-        mcp_http_print_refusal(NG_EINVAL, call->work.message, no_text, &response->body);
+        mcp_http_print_refusal(NG_EINVAL, call->staged.message, no_text, &response->body);
         call_unref(call);
         return NG_OK;
     }

@@ -105,7 +105,7 @@ static int answer_present(struct mongo *db, const bson_t *present, struct ng_str
         return NG_EKEYREUSED;
     }
     int64_t dead = CLAIM_DEAD_MS + CLAIM_DEAD_TIMEOUTS * db->timeout_ms;
-    if (witness_older(&db->witness, batch, dead)) {
+    if (staleness_exceeds(&db->staleness, batch, dead)) {
         answer_drop(db, scope, batch, fault);
         return fault->rc == NG_OK ? NG_PENDING : fault->rc;
     }
@@ -120,11 +120,11 @@ static int claim(struct mongo *db, const struct ng_answer *answer, const bson_t 
         if (op_insert(db, OWN_ANSWERS, doc, fault)) {
             return NG_OK;
         }
-        if (!fault->duplicate && !fault->unclear) {
+        if (!fault->duplicate && !fault->outcome_unknown) {
             return fault->rc;
         }
         bson_t *present = answer_find(db, answer->scope, fault);
-        int rc = fault->rc != NG_OK && !fault->unclear ? fault->rc : NG_PENDING;
+        int rc = fault->rc != NG_OK && !fault->outcome_unknown ? fault->rc : NG_PENDING;
         if (present != NULL) {
             bool mine = str_same(member_str(present, "batch"), member_str(doc, "batch"));
             rc = mine ? NG_OK : answer_present(db, present, answer->scope, fault);

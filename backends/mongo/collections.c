@@ -173,7 +173,7 @@ static bool index_make(struct mongo *db, const char *collection, struct index *i
     bson_t command = BSON_INITIALIZER;
     bson_t reply;
     bson_error_t error;
-    mongoc_client_t *client = conn_take(db, fault);
+    mongoc_client_t *client = conn_acquire(db, fault);
     if (client == NULL) {
         bson_destroy(&command);
         return false;
@@ -189,7 +189,7 @@ static bool index_make(struct mongo *db, const char *collection, struct index *i
     }
     bson_destroy(&reply);
     bson_destroy(&command);
-    conn_give(db, client);
+    conn_release(db, client);
     return good;
 }
 

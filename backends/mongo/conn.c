@@ -51,7 +51,7 @@ int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void nap_ms(int64_t ms)
+void sleep_ms(int64_t ms)
 {
     struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
     (void)nanosleep(&wait, NULL);
@@ -67,7 +67,7 @@ void back_off(unsigned tried)
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t mixed = ((uint64_t)now.tv_nsec ^ ((uint64_t)(uintptr_t)&now >> 4)) *
                      UINT64_C(0x9E3779B97F4A7C15);
-    nap_ms(1 + (int64_t)((mixed >> 33) % (uint64_t)most));
+    sleep_ms(1 + (int64_t)((mixed >> 33) % (uint64_t)most));
 }
 
 /* ---- opening ---- */
@@ -217,7 +217,7 @@ static void conn_down(struct mongo *db, const struct fault *fault)
     atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
 }
 
-mongoc_client_t *conn_take(struct mongo *db, struct fault *fault)
+mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault)
 {
     memset(fault, 0, sizeof(*fault));
     if (!may_try(db)) {
@@ -238,7 +238,7 @@ mongoc_client_t *conn_take(struct mongo *db, struct fault *fault)
     return client;
 }
 
-void conn_give(struct mongo *db, mongoc_client_t *client)
+void conn_release(struct mongo *db, mongoc_client_t *client)
 {
     if (client != NULL) {
         mongoc_client_pool_push(db->pool, client);
@@ -304,7 +304,7 @@ void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
         fault->rc = NG_ETOOLARGE;
     } else if (is_network(error) ||
                (reply != NULL && mongoc_error_has_label(reply, "RetryableWriteError"))) {
-        fault->unclear = true;
+        fault->outcome_unknown = true;
         form = "MongoDB at %s does not answer: %s; check that the server runs";
     } else if (error->domain == MONGOC_ERROR_SERVER_SELECTION) {
         form = "MongoDB at %s does not answer: %s; check that the server runs";
@@ -313,7 +313,7 @@ void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
         form = "MongoDB at %s took longer than its time limit: %s";
     }
     if (concern_failed(reply)) {
-        fault->unclear = true;
+        fault->outcome_unknown = true;
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

@@ -3,8 +3,8 @@
  * db.h - what the files of the mongo backend share. README.md says what lies in which
  * collection and how a change gets there.
  *
- * A mongoc client is used by one thread at a time: conn_take() and conn_give() around every
- * use, and no client is held while a callback of the caller runs.
+ * A mongoc client is used by one thread at a time: conn_acquire() and conn_release() around
+ * every use, and no client is held while a callback of the caller runs.
  */
 #ifndef NOTEGATE_MONGO_DB_H
 #define NOTEGATE_MONGO_DB_H
@@ -56,11 +56,11 @@ enum kept { KEPT_NONE = 0, KEPT_WHOLE = 1, KEPT_SPLICE = 2 };
 
 /* What came of an operation on the server. */
 struct fault {
-    int rc;         /* NG_OK or NG_E... */
-    bool duplicate; /* that _id, or another unique value, is there already */
-    bool unclear;   /* it may have been done, or be done yet */
-    bool answered;  /* the server itself said no */
-    uint32_t code;  /* of the server */
+    int rc;               /* NG_OK or NG_E... */
+    bool duplicate;       /* that _id, or another unique value, is there already */
+    bool outcome_unknown; /* it may have been done, or be done yet */
+    bool answered;        /* the server itself said no */
+    uint32_t code;        /* of the server */
     char text[DB_ERROR_MAX];
 };
 
@@ -119,31 +119,31 @@ struct relay {
     bool closing;
     bool kicked;                /* this gateway committed something */
     atomic_uint_fast64_t dirty; /* relay_mark() of the collections to look at */
-    int64_t looked_ms;          /* monotonic: of the last look at the lease */
+    int64_t polled_ms;          /* monotonic: of the last look at the lease */
     bool idle;                  /* waiting for long: a kick wakes it */
     atomic_bool owner;          /* this gateway has the lease */
-    int64_t beat;               /* of the lease, as last seen */
-    int64_t beat_since_ms;      /* monotonic: when it was first seen */
+    int64_t heartbeat;          /* of the lease, as last seen */
+    int64_t heartbeat_since_ms; /* monotonic: when it was first seen */
     int64_t renewed_ms;         /* monotonic: when this gateway renewed it */
     int64_t kick_seen;          /* count of kicks by other gateways, as last seen */
     int64_t scanned_ms;         /* monotonic: of the last scan without a kick */
     uint64_t next_seq;          /* 0: to be looked up */
-    bool careful;               /* some of what is found may have been moved in part already */
+    bool recheck;               /* some of what is found may have been moved in part already */
     int64_t swept_ms;           /* monotonic: when what crashes left was last looked for */
     uint64_t rounds;            /* looks ended, for who waits */
 };
 
 /* Batches of other gateways that are looked at again and again. */
-#define WITNESS_MAX 128
+#define STALENESS_MAX 128
 
-struct witnessed {
+struct batch_age {
     char id[BATCH_ID_MAX];
     int64_t since_ms, seen_ms; /* monotonic */
 };
 
-struct witness {
+struct staleness {
     pthread_mutex_t lock;
-    struct witnessed items[WITNESS_MAX];
+    struct batch_age items[STALENESS_MAX];
 };
 
 struct mongo {
@@ -169,7 +169,7 @@ struct mongo {
 
     struct queue queue;
     struct relay relay;
-    struct witness witness;
+    struct staleness staleness;
     pthread_mutex_t import_lock;
     struct import *import;
 
@@ -182,15 +182,15 @@ struct mongo {
 int conn_open(struct mongo *db, struct ng_call *call, const struct ng_conf *conf);
 void conn_close(struct mongo *db);
 /* NULL: the fault says why. */
-mongoc_client_t *conn_take(struct mongo *db, struct fault *fault);
-void conn_give(struct mongo *db, mongoc_client_t *client);
+mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault);
+void conn_release(struct mongo *db, mongoc_client_t *client);
 /* The server has answered. */
 void conn_good(struct mongo *db);
 void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
                const bson_t *reply);
 int fault_fail(struct ng_call *call, const struct fault *fault, const char *doing);
 int64_t monotonic_ms(void);
-void nap_ms(int64_t ms);
+void sleep_ms(int64_t ms);
 /* Waits a little longer with each try, with jitter. */
 void back_off(unsigned tried);
 
@@ -309,12 +309,12 @@ void collections_free(struct mongo *db);
 /* The declared collections, newest declaration of each; free() the list. */
 struct db_collection **collections_list(struct mongo *db, size_t *ret_count);
 
-/* ---- witness.c: how long others have been at work ---- */
+/* ---- staleness.c: how long others have been at work ---- */
 
-void witness_open(struct witness *witness);
-void witness_close(struct witness *witness);
+void staleness_open(struct staleness *staleness);
+void staleness_close(struct staleness *staleness);
 /* Has the batch been seen for so long by now? The first look begins to count. */
-bool witness_older(struct witness *witness, struct ng_str id, int64_t ms);
+bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms);
 
 /* ---- queue.c, put.c, intent.c, answers.c ---- */
 
@@ -332,7 +332,7 @@ struct job {
     size_t bytes;
     int rc;
     bool taken;
-    bool doomed; /* what it is built on has failed */
+    bool poisoned; /* what it is built on has failed */
     size_t put_count;
     size_t waiting; /* lanes in which others are before it */
     struct lane_node *nodes;
@@ -432,8 +432,8 @@ const char *sort_path(const struct db_collection *collection, struct ng_str sort
 int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng_row_fn *row,
               void *user, uint64_t *ret_total);
 /* Gives the rows of the documents to row(); *ret_stop: it said that it is enough. */
-int rows_give(const struct db_collection *collection, bson_t *const *docs, size_t count,
-              bool with_text, ng_row_fn *row, void *user, bool *ret_stop);
+int report_rows(const struct db_collection *collection, bson_t *const *docs, size_t count,
+                bool with_text, ng_row_fn *row, void *user, bool *ret_stop);
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
                void *user, uint64_t *ret_total);
 const char *search_engine(void *self, const struct ng_search *search);

@@ -13,7 +13,7 @@
 #define STEP_DOCS 50
 #define DRAIN_NAP_MS 10
 
-struct exporting {
+struct export_state {
     struct mongo *db;
     struct ng_call *call;
     ng_record_fn *record;
@@ -69,7 +69,7 @@ static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t
             rc = ng_fail(call, NG_ETIMEOUT, "the outboxes are not empty yet; try again");
         } else if (rc == NG_OK) {
             relay_kick(db, list[i]);
-            nap_ms(DRAIN_NAP_MS);
+            sleep_ms(DRAIN_NAP_MS);
         }
     }
     free(list);
@@ -89,22 +89,22 @@ int relay_settle(void *self, struct ng_call *call, uint32_t flags, int64_t wait_
     return drain(self, call, flags, monotonic_ms() + wait_ms);
 }
 
-static int show(struct exporting *exporting, const struct ng_record *record)
+static int show(struct export_state *export, const struct ng_record *record)
 {
-    exporting->stop = exporting->record(exporting->user, record) != 0;
-    return exporting->stop;
+    export->stop = export->record(export->user, record) != 0;
+    return export->stop;
 }
 
-static void show_revision(struct exporting *exporting, struct ng_doc *doc, bool newest)
+static void show_revision(struct export_state *export, struct ng_doc *doc, bool newest)
 {
     struct ng_record record = {
         .size = sizeof(record), .kind = NG_RECORD_REVISION, .doc = doc, .newest = newest};
-    (void)show(exporting, &record);
+    (void)show(export, &record);
 }
 
 /* ---- the versions of one document, a page at a time ---- */
 
-struct shelf {
+struct version_list {
     bson_t *list[STEP_DOCS];
     size_t count;
     uint64_t last_seq, newest;
@@ -112,116 +112,116 @@ struct shelf {
 
 static int keep_version(void *user, const bson_t *version)
 {
-    struct shelf *shelf = user;
+    struct version_list *versions = user;
     uint64_t seq = member_u64(version, "seq");
-    if (seq == 0 || seq > shelf->last_seq) {
+    if (seq == 0 || seq > versions->last_seq) {
         return 1;
     }
-    shelf->list[shelf->count++] = bson_copy(version);
-    return shelf->count == STEP_DOCS;
+    versions->list[versions->count++] = bson_copy(version);
+    return versions->count == STEP_DOCS;
 }
 
 static int note_newest(void *user, const bson_t *version)
 {
-    struct shelf *shelf = user;
+    struct version_list *versions = user;
     uint64_t seq = member_u64(version, "seq");
-    if (seq != 0 && seq <= shelf->last_seq) {
-        shelf->newest = member_u64(version, "revision");
+    if (seq != 0 && seq <= versions->last_seq) {
+        versions->newest = member_u64(version, "revision");
         return 1;
     }
     return 0;
 }
 
-static int show_version(struct exporting *exporting, const bson_t *version)
+static int show_version(struct export_state *export, const bson_t *version)
 {
     struct ng_doc doc;
-    if (state_apply(&exporting->state, version) != NG_OK) {
-        return ng_fail(exporting->call, NG_EUNAVAILABLE,
+    if (state_apply(&export->state, version) != NG_OK) {
+        return ng_fail(export->call, NG_EUNAVAILABLE,
                        "the history of a document in %s is damaged: run `notegate verify`",
-                       exporting->collection->name);
+                       export->collection->name);
     }
-    version_row(version, &exporting->key, &doc);
-    doc.json = bytes_str(&exporting->state.json);
-    doc.text = bytes_str(&exporting->state.text);
-    show_revision(exporting, &doc, doc.revision == exporting->newest);
+    version_row(version, &export->key, &doc);
+    doc.json = bytes_str(&export->state.json);
+    doc.text = bytes_str(&export->state.text);
+    show_revision(export, &doc, doc.revision == export->newest);
     return NG_OK;
 }
 
-static int show_history(struct exporting *exporting, const bson_t *main)
+static int show_history(struct export_state *export, const bson_t *main)
 {
     struct fault fault;
-    struct shelf shelf = {.last_seq = exporting->last_seq};
+    struct version_list versions = {.last_seq = export->last_seq};
     struct ng_range range = {.size = sizeof(range), .from = 1, .limit = UINT32_MAX};
     struct ng_str name = member_str(main, "_id");
-    exporting->key.collection = ng_str_of(exporting->collection->name);
-    exporting->key.space = member_str(main, "space");
-    exporting->key.id = member_str(main, "notegate.id");
-    int rc = versions_each(exporting->db, exporting->collection->name, name, NULL, &range,
-                           note_newest, &shelf, &fault);
-    exporting->newest = shelf.newest;
-    exporting->state.revision = 0;
+    export->key.collection = ng_str_of(export->collection->name);
+    export->key.space = member_str(main, "space");
+    export->key.id = member_str(main, "notegate.id");
+    int rc = versions_each(export->db, export->collection->name, name, NULL, &range,
+                           note_newest, &versions, &fault);
+    export->newest = versions.newest;
+    export->state.revision = 0;
     range.ascending = true;
     range.with_body = true;
-    bool more = shelf.newest > 0;
-    while (rc == NG_OK && more && !exporting->stop) {
-        shelf.count = 0;
-        rc = versions_each(exporting->db, exporting->collection->name, name, NULL, &range,
-                           keep_version, &shelf, &fault);
-        more = shelf.count == STEP_DOCS;
-        if (shelf.count > 0) {
-            range.from = member_u64(shelf.list[shelf.count - 1], "revision") + 1;
+    bool more = versions.newest > 0;
+    while (rc == NG_OK && more && !export->stop) {
+        versions.count = 0;
+        rc = versions_each(export->db, export->collection->name, name, NULL, &range,
+                           keep_version, &versions, &fault);
+        more = versions.count == STEP_DOCS;
+        if (versions.count > 0) {
+            range.from = member_u64(versions.list[versions.count - 1], "revision") + 1;
         }
         int shown = NG_OK;
-        for (size_t i = 0; i < shelf.count; i++) {
-            if (shown == NG_OK && !exporting->stop) {
-                shown = show_version(exporting, shelf.list[i]);
+        for (size_t i = 0; i < versions.count; i++) {
+            if (shown == NG_OK && !export->stop) {
+                shown = show_version(export, versions.list[i]);
             }
-            bson_destroy(shelf.list[i]);
+            bson_destroy(versions.list[i]);
         }
         if (shown != NG_OK) {
             return shown;
         }
     }
-    return rc == NG_OK ? rc : fault_fail(exporting->call, &fault, "the export");
+    return rc == NG_OK ? rc : fault_fail(export->call, &fault, "the export");
 }
 
 /* Without a history: as it is now. */
-static int show_present(struct exporting *exporting, const bson_t *main)
+static int show_present(struct export_state *export, const bson_t *main)
 {
     struct bytes json = {0};
     struct ng_doc doc;
     uint64_t created = member_u64(main, "notegate.created_event");
-    int rc = body_row(exporting->collection, main, true, &json, &doc);
-    if (rc == NG_OK && created > 0 && created <= exporting->last_seq && doc.revision > 0) {
+    int rc = body_row(export->collection, main, true, &json, &doc);
+    if (rc == NG_OK && created > 0 && created <= export->last_seq && doc.revision > 0) {
         doc.created_seq = created;
-        doc.seq = doc.seq == 0 || doc.seq > exporting->last_seq ? created : doc.seq;
-        show_revision(exporting, &doc, true);
+        doc.seq = doc.seq == 0 || doc.seq > export->last_seq ? created : doc.seq;
+        show_revision(export, &doc, true);
     }
     bytes_done(&json);
     return rc == NG_OK ? rc
-                       : ng_fail(exporting->call, rc, "a document of %s cannot be read",
-                                 exporting->collection->name);
+                       : ng_fail(export->call, rc, "a document of %s cannot be read",
+                                 export->collection->name);
 }
 
 /* ---- documents ---- */
 
 static int keep_doc(void *user, const bson_t *doc)
 {
-    struct exporting *exporting = user;
-    exporting->docs[exporting->count++] = bson_copy(doc);
-    return exporting->count == STEP_DOCS;
+    struct export_state *export = user;
+    export->docs[export->count++] = bson_copy(doc);
+    return export->count == STEP_DOCS;
 }
 
-static int next_docs(struct exporting *exporting, const char *collection,
+static int next_docs(struct export_state *export, const char *collection,
                      const char *of_collection)
 {
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
     bson_t part;
-    exporting->count = 0;
+    export->count = 0;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    put_str(&part, "$gt", bytes_str(&exporting->after));
+    put_str(&part, "$gt", bytes_str(&export->after));
     (void)bson_append_document_end(&filter, &part);
     if (of_collection != NULL) {
         BSON_APPEND_UTF8(&filter, "collection", of_collection);
@@ -230,16 +230,15 @@ static int next_docs(struct exporting *exporting, const char *collection,
     BSON_APPEND_INT32(&part, "_id", 1);
     (void)bson_append_document_end(&opts, &part);
     BSON_APPEND_INT64(&opts, "limit", STEP_DOCS);
-    bool good = op_find(exporting->db, collection, &filter, &opts, keep_doc, exporting, &fault);
+    bool good = op_find(export->db, collection, &filter, &opts, keep_doc, export, &fault);
     bson_destroy(&filter);
     bson_destroy(&opts);
     if (!good) {
-        return fault_fail(exporting->call, &fault, "the export");
+        return fault_fail(export->call, &fault, "the export");
     }
-    return exporting->count == 0
+    return export->count == 0
                ? NG_OK
-               : bytes_set(&exporting->after,
-                           member_str(exporting->docs[exporting->count - 1], "_id"));
+               : bytes_set(&export->after, member_str(export->docs[export->count - 1], "_id"));
 }
 
 /* ---- tombstones may leave their collection while it is read: each is shown once ---- */
@@ -260,67 +259,66 @@ static int compare_hashes(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int note_seen(struct exporting *exporting, const bson_t *doc)
+static int note_seen(struct export_state *export, const bson_t *doc)
 {
-    if (exporting->seen_count == exporting->seen_cap) {
-        size_t cap = exporting->seen_cap == 0 ? 1024 : exporting->seen_cap * 2;
+    if (export->seen_count == export->seen_cap) {
+        size_t cap = export->seen_cap == 0 ? 1024 : export->seen_cap * 2;
         uint64_t *grown = cap > SIZE_MAX / sizeof(*grown)
                               ? NULL
-                              : realloc(exporting->seen, cap * sizeof(*grown));
+                              : realloc(export->seen, cap * sizeof(*grown));
         if (grown == NULL) {
-            return ng_fail(exporting->call, NG_EINTERNAL, "no memory for the export");
+            return ng_fail(export->call, NG_EINTERNAL, "no memory for the export");
         }
-        exporting->seen = grown;
-        exporting->seen_cap = cap;
+        export->seen = grown;
+        export->seen_cap = cap;
     }
-    exporting->seen[exporting->seen_count++] = hash_of(member_str(doc, "_id"));
+    export->seen[export->seen_count++] = hash_of(member_str(doc, "_id"));
     return NG_OK;
 }
 
 /* A tombstone that left its collection, under the name it had there. */
-static int show_buried(struct exporting *exporting, const bson_t *tombstone)
+static int show_tombstone(struct export_state *export, const bson_t *tombstone)
 {
     bson_t as_main = BSON_INITIALIZER;
     bson_t own;
     int rc = NG_OK;
     uint64_t hash = hash_of(member_str(tombstone, "document"));
-    bool seen =
-        exporting->seen_count > 0 && bsearch(&hash, exporting->seen, exporting->seen_count,
-                                             sizeof(hash), compare_hashes) != NULL;
+    bool seen = export->seen_count > 0 && bsearch(&hash, export->seen, export->seen_count,
+                                                  sizeof(hash), compare_hashes) != NULL;
     if (!seen && member_doc(tombstone, "notegate", &own)) {
         put_str(&as_main, "_id", member_str(tombstone, "document"));
         put_str(&as_main, "space", member_str(tombstone, "space"));
         BSON_APPEND_DOCUMENT(&as_main, "notegate", &own);
-        rc = show_history(exporting, &as_main);
+        rc = show_history(export, &as_main);
     }
     bson_destroy(&as_main);
     return rc;
 }
 
-static int export_docs(struct exporting *exporting, bool buried)
+static int export_docs(struct export_state *export, bool tombstones)
 {
-    const struct db_collection *collection = exporting->collection;
+    const struct db_collection *collection = export->collection;
     bool history = (collection->flags & NG_COLLECTION_NO_HISTORY) == 0;
     int rc = NG_OK;
     bool more = true;
-    exporting->after.len = 0;
-    while (rc == NG_OK && more && !exporting->stop) {
-        rc = next_docs(exporting, buried ? OWN_TOMBSTONES : collection->name,
-                       buried ? collection->name : NULL);
-        more = rc == NG_OK && exporting->count > 0;
-        for (size_t i = 0; i < exporting->count; i++) {
-            if (rc == NG_OK && !exporting->stop) {
-                rc = buried    ? show_buried(exporting, exporting->docs[i])
-                     : history ? show_history(exporting, exporting->docs[i])
-                               : show_present(exporting, exporting->docs[i]);
-                rc = rc == NG_OK && collection->is_entry && !buried
-                         ? note_seen(exporting, exporting->docs[i])
+    export->after.len = 0;
+    while (rc == NG_OK && more && !export->stop) {
+        rc = next_docs(export, tombstones ? OWN_TOMBSTONES : collection->name,
+                       tombstones ? collection->name : NULL);
+        more = rc == NG_OK && export->count > 0;
+        for (size_t i = 0; i < export->count; i++) {
+            if (rc == NG_OK && !export->stop) {
+                rc = tombstones ? show_tombstone(export, export->docs[i])
+                     : history  ? show_history(export, export->docs[i])
+                                : show_present(export, export->docs[i]);
+                rc = rc == NG_OK && collection->is_entry && !tombstones
+                         ? note_seen(export, export->docs[i])
                          : rc;
             }
-            bson_destroy(exporting->docs[i]);
+            bson_destroy(export->docs[i]);
         }
-        if (rc == NG_OK && exporting->call->host->cancelled(exporting->call)) {
-            rc = ng_fail(exporting->call, NG_ECANCELLED, "the export was cancelled");
+        if (rc == NG_OK && export->call->host->cancelled(export->call)) {
+            rc = ng_fail(export->call, NG_ECANCELLED, "the export was cancelled");
         }
     }
     return rc;
@@ -328,58 +326,58 @@ static int export_docs(struct exporting *exporting, bool buried)
 
 /* ---- events, answers ---- */
 
-static int give_event(void *user, const struct ng_event *event)
+static int report_event(void *user, const struct ng_event *event)
 {
-    struct exporting *exporting = user;
-    if (event->seq > exporting->last_seq) {
-        exporting->rc = 1; /* that is all */
+    struct export_state *export = user;
+    if (event->seq > export->last_seq) {
+        export->rc = 1; /* that is all */
         return 1;
     }
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_EVENT, .event = event};
-    exporting->newest = event->seq;
-    return show(exporting, &record);
+    export->newest = event->seq;
+    return show(export, &record);
 }
 
-static int export_events(struct exporting *exporting)
+static int export_events(struct export_state *export)
 {
     int rc = NG_OK;
     uint64_t since = 0;
     bool more = true;
-    exporting->rc = 0;
-    while (rc == NG_OK && more && exporting->rc == 0 && !exporting->stop) {
-        exporting->newest = since;
-        rc = read_changes(exporting->db, exporting->call, since, 200, give_event, exporting);
-        more = exporting->newest != since;
-        since = exporting->newest;
+    export->rc = 0;
+    while (rc == NG_OK && more && export->rc == 0 && !export->stop) {
+        export->newest = since;
+        rc = read_changes(export->db, export->call, since, 200, report_event, export);
+        more = export->newest != since;
+        since = export->newest;
     }
     return rc;
 }
 
-static int export_answers(struct exporting *exporting)
+static int export_answers(struct export_state *export)
 {
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     int rc = NG_OK;
-    exporting->count = 0;
+    export->count = 0;
     BSON_APPEND_UTF8(&filter, "state", "kept");
     bson_t opts = BSON_INITIALIZER;
     bson_t sort;
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &sort);
     BSON_APPEND_INT32(&sort, "_id", 1);
     (void)bson_append_document_end(&opts, &sort);
-    for (int64_t skip = 0; rc == NG_OK && !exporting->stop; skip += STEP_DOCS) {
+    for (int64_t skip = 0; rc == NG_OK && !export->stop; skip += STEP_DOCS) {
         bson_t page;
-        exporting->count = 0;
+        export->count = 0;
         bson_copy_to(&opts, &page);
         BSON_APPEND_INT64(&page, "skip", skip);
         BSON_APPEND_INT64(&page, "limit", STEP_DOCS);
-        if (!op_find(exporting->db, OWN_ANSWERS, &filter, &page, keep_doc, exporting, &fault)) {
-            rc = fault_fail(exporting->call, &fault, "the export");
+        if (!op_find(export->db, OWN_ANSWERS, &filter, &page, keep_doc, export, &fault)) {
+            rc = fault_fail(export->call, &fault, "the export");
         }
         bson_destroy(&page);
-        size_t count = exporting->count;
+        size_t count = export->count;
         for (size_t i = 0; i < count; i++) {
-            const bson_t *doc = exporting->docs[i];
+            const bson_t *doc = export->docs[i];
             struct ng_answer answer = {
                 .size = sizeof(answer),
                 .scope = member_str(doc, "_id"),
@@ -390,10 +388,10 @@ static int export_answers(struct exporting *exporting)
             };
             struct ng_record record = {
                 .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
-            if (rc == NG_OK && !exporting->stop) {
-                (void)show(exporting, &record);
+            if (rc == NG_OK && !export->stop) {
+                (void)show(export, &record);
             }
-            bson_destroy(exporting->docs[i]);
+            bson_destroy(export->docs[i]);
         }
         if (count < STEP_DOCS) {
             break;
@@ -407,40 +405,39 @@ static int export_answers(struct exporting *exporting)
 int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *user)
 {
     struct mongo *db = self;
-    struct exporting exporting = {.db = db, .call = call, .record = record, .user = user};
+    struct export_state export = {.db = db, .call = call, .record = record, .user = user};
     size_t count = 0;
     int rc = relay_drain(db, call);
     struct fault fault;
     if (rc == NG_OK && !last_seq_read(db, &fault)) {
         rc = fault_fail(call, &fault, "the export");
     }
-    exporting.last_seq = atomic_load(&db->last_seq);
+    export.last_seq = atomic_load(&db->last_seq);
     struct db_collection **list = collections_list(db, &count);
     if (rc == NG_OK && list == NULL) {
         rc = ng_fail(call, NG_EINTERNAL, "no memory for the export");
     }
-    for (size_t i = 0; i < count && rc == NG_OK && !exporting.stop; i++) {
-        exporting.collection = list[i];
-        exporting.seen_count = 0;
-        rc = export_docs(&exporting, false);
-        if (rc == NG_OK && list[i]->is_entry && !exporting.stop) {
-            if (exporting.seen_count > 0) {
-                qsort(exporting.seen, exporting.seen_count, sizeof(*exporting.seen),
-                      compare_hashes);
+    for (size_t i = 0; i < count && rc == NG_OK && !export.stop; i++) {
+        export.collection = list[i];
+        export.seen_count = 0;
+        rc = export_docs(&export, false);
+        if (rc == NG_OK && list[i]->is_entry && !export.stop) {
+            if (export.seen_count > 0) {
+                qsort(export.seen, export.seen_count, sizeof(*export.seen), compare_hashes);
             }
-            rc = export_docs(&exporting, true);
+            rc = export_docs(&export, true);
         }
     }
     free(list);
-    rc = rc == NG_OK && !exporting.stop ? export_events(&exporting) : rc;
-    rc = rc == NG_OK && !exporting.stop ? export_answers(&exporting) : rc;
-    if (rc == NG_OK && !exporting.stop) {
+    rc = rc == NG_OK && !export.stop ? export_events(&export) : rc;
+    rc = rc == NG_OK && !export.stop ? export_answers(&export) : rc;
+    if (rc == NG_OK && !export.stop) {
         struct ng_record end = {
-            .size = sizeof(end), .kind = NG_RECORD_SEQ, .seq = exporting.last_seq};
-        (void)show(&exporting, &end);
+            .size = sizeof(end), .kind = NG_RECORD_SEQ, .seq = export.last_seq};
+        (void)show(&export, &end);
     }
-    free(exporting.seen);
-    bytes_done(&exporting.after);
-    state_done(&exporting.state);
+    free(export.seen);
+    bytes_done(&export.after);
+    state_done(&export.state);
     return rc;
 }

@@ -94,7 +94,7 @@ static int write_put(struct step *step, size_t i)
 }
 
 /* The intent comes first: what a crash leaves of its puts is found by it. */
-static int write_down(struct step *step)
+static int write_intent(struct step *step)
 {
     bson_t doc = BSON_INITIALIZER;
     int rc = NG_OK;
@@ -190,7 +190,7 @@ static bool lock_absent(struct step *step, size_t i, bool *ret_done)
 }
 
 /* Why it cannot be locked. NG_PENDING: try again; NG_OK: it is. */
-static int lock_why(struct step *step, size_t i)
+static int explain_lock_failure(struct step *step, size_t i)
 {
     const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
@@ -203,11 +203,11 @@ static int lock_why(struct step *step, size_t i)
         op_find_one(step->db, prepared->collection->name, &filter, NULL, &step->fault);
     bson_destroy(&filter);
     if (step->fault.rc != NG_OK) {
-        return step->fault.unclear ? NG_PENDING : step->fault.rc;
+        return step->fault.outcome_unknown ? NG_PENDING : step->fault.rc;
     }
     if (doc == NULL) {
         bool good = lock_absent(step, i, &done);
-        if (!good && !step->fault.unclear) {
+        if (!good && !step->fault.outcome_unknown) {
             return step->fault.rc;
         }
         if (done) {
@@ -226,7 +226,8 @@ static int lock_why(struct step *step, size_t i)
         rc = NG_OK;
     } else if (intent.data != NULL) {
         (void)intent_help(step->db, doc, prepared->collection->name, &step->fault);
-        rc = step->fault.rc != NG_OK && !step->fault.unclear ? step->fault.rc : NG_PENDING;
+        rc = step->fault.rc != NG_OK && !step->fault.outcome_unknown ? step->fault.rc
+                                                                     : NG_PENDING;
     } else if (revision != put->base_revision) {
         step->fault.rc = NG_ECONFLICT;
         (void)snprintf(step->fault.text, sizeof(step->fault.text),
@@ -249,10 +250,10 @@ static int lock_all(struct step *step, int64_t until_ms)
         for (unsigned tried = 0; rc == NG_PENDING; tried++) {
             bool done = false;
             bool good = lock_present(step, i, &done);
-            if (!good && !step->fault.unclear) {
+            if (!good && !step->fault.outcome_unknown) {
                 rc = step->fault.rc;
             } else {
-                rc = done ? NG_OK : lock_why(step, i);
+                rc = done ? NG_OK : explain_lock_failure(step, i);
             }
             if (rc == NG_PENDING && monotonic_ms() >= until_ms) {
                 rc = intent_fail(&step->fault, NG_EBUSY,
@@ -315,7 +316,7 @@ static int commit_point(struct step *step, int64_t until_ms)
             if (step->fault.rc == NG_OK) {
                 return done || intent == NULL ? NG_PENDING : NG_EBUSY;
             }
-        } else if (!step->fault.unclear && tried == 0) {
+        } else if (!step->fault.outcome_unknown && tried == 0) {
             return step->fault.rc;
         }
         if (monotonic_ms() >= until_ms) {
@@ -339,7 +340,7 @@ static const struct prepared *first_change(const struct step *step, uint64_t *re
 
 /* Not what was committed all the same, as an unclear outcome may have been. Where the server is
  * away the sweep of another gateway does it. */
-static void take_back(struct step *step)
+static void roll_back(struct step *step)
 {
     struct fault fault;
     bool moved = false;
@@ -353,7 +354,7 @@ static void take_back(struct step *step)
         bson_destroy(intent);
     }
     if (fault.rc == NG_OK) {
-        (void)intent_carry_out(step->db, step->batch, done, &fault);
+        (void)intent_apply(step->db, step->batch, done, &fault);
     }
 }
 
@@ -362,7 +363,7 @@ static int step_run(struct step *step)
     int64_t until = monotonic_ms() + step->db->timeout_ms;
     uint64_t revision = 0;
     const struct prepared *first = first_change(step, &revision);
-    int rc = write_down(step);
+    int rc = write_intent(step);
     rc = rc == NG_OK ? lock_all(step, until) : rc;
     if (rc == NG_OK) {
         rc = commit_point(step, until + step->db->timeout_ms);
@@ -382,9 +383,9 @@ static int step_run(struct step *step)
     }
     if (rc == NG_OK) {
         struct fault fault;
-        (void)intent_carry_out(step->db, step->batch, true, &fault);
+        (void)intent_apply(step->db, step->batch, true, &fault);
     } else {
-        take_back(step);
+        roll_back(step);
     }
     return rc;
 }

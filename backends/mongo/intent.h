@@ -12,6 +12,6 @@ bson_t *intent_find(struct mongo *db, const char *batch, struct fault *fault);
 bool intent_decide(struct mongo *db, const char *batch, const char *state, bool *ret_moved,
                    struct fault *fault);
 /* Applies (`done`) or takes back, then forgets. */
-bool intent_carry_out(struct mongo *db, const char *batch, bool done, struct fault *fault);
+bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *fault);
 
 #endif

@@ -115,7 +115,7 @@ static bool forget(struct mongo *db, const char *batch, struct fault *fault)
 }
 
 /* Applies or takes back, then forgets. */
-bool intent_carry_out(struct mongo *db, const char *batch, bool done, struct fault *fault)
+bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *fault)
 {
     struct put_list *puts = calloc(1, sizeof(*puts));
     if (puts == NULL) {
@@ -163,7 +163,7 @@ bson_t *intent_find(struct mongo *db, const char *batch, struct fault *fault)
 }
 
 /* Ends an intent as far as that is anybody's to do. true: it has ended. */
-static bool settle(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
+static bool resolve(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
 {
     bson_t *intent = intent_find(db, batch, fault);
     if (intent == NULL) {
@@ -172,19 +172,19 @@ static bool settle(struct mongo *db, const char *batch, bool only_done, struct f
     struct ng_str state = member_str(intent, "state");
     bool done = str_same(state, ng_str_of("done"));
     bool open = str_same(state, ng_str_of("open"));
-    bool old = witness_older(&db->witness, ng_str_of(batch), OPEN_MS + db->timeout_ms);
+    bool old = staleness_exceeds(&db->staleness, ng_str_of(batch), OPEN_MS + db->timeout_ms);
     bson_destroy(intent);
     if (done) {
-        return intent_carry_out(db, batch, true, fault);
+        return intent_apply(db, batch, true, fault);
     }
     if (only_done || (open && !old)) {
         return false;
     }
     bool moved = false;
     if (open && (!intent_decide(db, batch, "aborted", &moved, fault) || !moved)) {
-        return fault->rc == NG_OK && settle(db, batch, true, fault);
+        return fault->rc == NG_OK && resolve(db, batch, true, fault);
     }
-    return intent_carry_out(db, batch, false, fault);
+    return intent_apply(db, batch, false, fault);
 }
 
 static bool batch_of(const bson_t *doc, char ret[BATCH_ID_MAX])
@@ -201,7 +201,7 @@ static bool batch_of(const bson_t *doc, char ret[BATCH_ID_MAX])
 bool intent_finish(struct mongo *db, const bson_t *doc, struct fault *fault)
 {
     char batch[BATCH_ID_MAX];
-    return batch_of(doc, batch) && settle(db, batch, true, fault);
+    return batch_of(doc, batch) && resolve(db, batch, true, fault);
 }
 
 bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
@@ -212,7 +212,7 @@ bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
     if (!batch_of(doc, batch)) {
         return false;
     }
-    bool ended = settle(db, batch, false, fault);
+    bool ended = resolve(db, batch, false, fault);
     if (ended || fault->rc != NG_OK) {
         return ended;
     }
@@ -261,8 +261,9 @@ void intent_sweep(struct mongo *db)
     (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
     bson_destroy(&filter);
     for (size_t i = 0; i < sweep.count; i++) {
-        if (witness_older(&db->witness, ng_str_of(sweep.list[i]), OPEN_MS + db->timeout_ms)) {
-            (void)settle(db, sweep.list[i], false, &fault);
+        if (staleness_exceeds(&db->staleness, ng_str_of(sweep.list[i]),
+                              OPEN_MS + db->timeout_ms)) {
+            (void)resolve(db, sweep.list[i], false, &fault);
         }
     }
 }

@@ -14,7 +14,7 @@ struct old {
     bool drop;
 };
 
-struct thinning {
+struct thin_state {
     struct mongo *db;
     struct ng_call *call;
     const struct db_collection *collection;
@@ -37,7 +37,7 @@ static int64_t day_of(int64_t time_ms)
 /* Up to the first that is too young to go, which the others may lie before on its day. */
 static int keep_old(void *user, const bson_t *version)
 {
-    struct thinning *thin = user;
+    struct thin_state *thin = user;
     if (thin->count == thin->cap) {
         size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
         struct old *grown = realloc(thin->list, cap * sizeof(*grown));
@@ -54,7 +54,7 @@ static int keep_old(void *user, const bson_t *version)
 }
 
 /* Marks what goes: not the first one, not the last one of a day, not what is pinned. */
-static size_t mark(struct thinning *thin, const bson_t *doc)
+static size_t mark(struct thin_state *thin, const bson_t *doc)
 {
     size_t dropped = 0;
     struct ng_key key = {ng_str_of(thin->collection->name), member_str(doc, "space"),
@@ -71,7 +71,7 @@ static size_t mark(struct thinning *thin, const bson_t *doc)
 }
 
 /* The revision no longer lies on its predecessor: it is kept whole from now on. */
-static int make_whole(struct thinning *thin, struct ng_str name, uint64_t revision,
+static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revision,
                       struct fault *fault)
 {
     static const char *const spliced[] = {"json_at", "json_removed", "text_at", "text_removed"};
@@ -107,7 +107,7 @@ static int make_whole(struct thinning *thin, struct ng_str name, uint64_t revisi
     return rc;
 }
 
-static int drop_run(struct thinning *thin, struct ng_str name, size_t first, size_t last,
+static int drop_run(struct thin_state *thin, struct ng_str name, size_t first, size_t last,
                     struct fault *fault)
 {
     struct bytes low = {0};
@@ -131,7 +131,7 @@ static int drop_run(struct thinning *thin, struct ng_str name, size_t first, siz
     return rc;
 }
 
-static int fail_thinning(struct thinning *thin, int rc, const struct fault *fault)
+static int fail_thinning(struct thin_state *thin, int rc, const struct fault *fault)
 {
     if (fault->rc != NG_OK) {
         return fault_fail(thin->call, fault, "thinning history");
@@ -142,7 +142,7 @@ static int fail_thinning(struct thinning *thin, int rc, const struct fault *faul
         thin->collection->name);
 }
 
-static int thin_doc(struct thinning *thin, const bson_t *doc)
+static int thin_doc(struct thin_state *thin, const bson_t *doc)
 {
     struct fault fault = {0};
     struct ng_str name = member_str(doc, "_id");
@@ -175,12 +175,12 @@ static int thin_doc(struct thinning *thin, const bson_t *doc)
 
 static int keep_doc(void *user, const bson_t *doc)
 {
-    struct thinning *thin = user;
+    struct thin_state *thin = user;
     thin->docs[thin->doc_count++] = bson_copy(doc);
     return thin->doc_count == LOOK_DOCS;
 }
 
-static int next_docs(struct thinning *thin)
+static int next_docs(struct thin_state *thin)
 {
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
@@ -216,7 +216,7 @@ static int next_docs(struct thinning *thin)
                : bytes_set(&thin->after, member_str(thin->docs[thin->doc_count - 1], "_id"));
 }
 
-static int thin_collection(struct thinning *thin)
+static int thin_collection(struct thin_state *thin)
 {
     int rc = NG_OK;
     bool more = true;
@@ -265,7 +265,7 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
 {
     struct mongo *db = self;
     size_t count = 0;
-    struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+    struct thin_state thin = {.db = db, .call = call, .pinned = pinned, .user = user};
     int rc = drop_expired(db, call, now_ms);
     if (rc != NG_OK || keep_ms == 0) {
         return rc;

@@ -37,7 +37,7 @@ static void mongo_free(struct mongo *db)
     collections_free(db);
     pthread_mutex_destroy(&db->collections_lock);
     pthread_mutex_destroy(&db->import_lock);
-    witness_close(&db->witness);
+    staleness_close(&db->staleness);
     pthread_mutex_destroy(&db->down_lock);
     free(db);
 }
@@ -51,7 +51,7 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     pthread_mutex_init(&db->collections_lock, NULL);
     pthread_mutex_init(&db->import_lock, NULL);
-    witness_open(&db->witness);
+    staleness_open(&db->staleness);
     pthread_mutex_init(&db->down_lock, NULL);
     int rc = conn_open(db, call, conf);
     if (rc != NG_OK) {
@@ -100,7 +100,7 @@ static int mongo_health(void *self, struct ng_call *call)
     bson_t command = BSON_INITIALIZER;
     bson_t reply;
     bson_error_t error;
-    mongoc_client_t *client = conn_take(db, &fault);
+    mongoc_client_t *client = conn_acquire(db, &fault);
     if (client != NULL) {
         BSON_APPEND_INT32(&command, "ping", 1);
         if (mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
@@ -110,7 +110,7 @@ static int mongo_health(void *self, struct ng_call *call)
             fault_set(db, &fault, &error, &reply);
         }
         bson_destroy(&reply);
-        conn_give(db, client);
+        conn_release(db, client);
     }
     bson_destroy(&command);
     return fault.rc == NG_OK ? NG_OK : ng_fail(call, fault.rc, "%s", fault.text);

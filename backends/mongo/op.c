@@ -16,7 +16,7 @@ static bool op_begin(struct op *op, struct mongo *db, const char *collection,
                      struct fault *fault)
 {
     memset(op, 0, sizeof(*op));
-    op->client = conn_take(db, fault);
+    op->client = conn_acquire(db, fault);
     if (op->client == NULL) {
         return false;
     }
@@ -35,7 +35,7 @@ static bool op_end(struct op *op, struct mongo *db, bool good, struct fault *fau
         bson_destroy(&op->reply);
     }
     mongoc_collection_destroy(op->collection);
-    conn_give(db, op->client);
+    conn_release(db, op->client);
     return good;
 }
 

@@ -185,7 +185,7 @@ struct work {
     bson_t change; /* the update, or the document to insert */
     bool inserts;
     int64_t until_ms;
-    bool unsure; /* it was sent, and what came of it is not known */
+    bool outcome_unknown; /* it was sent, and what came of it is not known */
     struct fault fault;
 };
 
@@ -288,7 +288,7 @@ static bool send_insert(struct work *work, bool *ret_done)
 
 /* Why the condition did not hold. NG_OK: it was our own update that changed it; NG_PENDING: try
  * again. */
-static int look_why(struct work *work)
+static int explain_conflict(struct work *work)
 {
     bool landed = false;
     uint64_t base = work->first->base_revision;
@@ -315,7 +315,8 @@ static int look_why(struct work *work)
         rc = NG_OK;
     } else if (member_str(doc, "notegate.intent").data != NULL) {
         (void)intent_help(work->db, doc, work->prepared->collection->name, &work->fault);
-        rc = work->fault.rc != NG_OK && !work->fault.unclear ? work->fault.rc : NG_PENDING;
+        rc = work->fault.rc != NG_OK && !work->fault.outcome_unknown ? work->fault.rc
+                                                                     : NG_PENDING;
     } else if (member_u64(doc, "notegate.revision") == base && base > 0) {
         relay_kick(work->db,
                    work->prepared->collection); /* its outbox has no room for this one */
@@ -344,13 +345,13 @@ static int work_run(struct work *work)
         if (done) {
             return NG_OK;
         }
-        work->unsure = work->unsure || (!good && work->fault.unclear);
-        if (!good && !work->unsure) {
+        work->outcome_unknown = work->outcome_unknown || (!good && work->fault.outcome_unknown);
+        if (!good && !work->outcome_unknown) {
             return work->fault.rc;
         }
-        int rc = good ? look_why(work) : NG_PENDING;
-        if (rc != NG_PENDING && (rc != NG_EUNAVAILABLE || !work->unsure)) {
-            work->unsure = false;
+        int rc = good ? explain_conflict(work) : NG_PENDING;
+        if (rc != NG_PENDING && (rc != NG_EUNAVAILABLE || !work->outcome_unknown)) {
+            work->outcome_unknown = false;
             return rc;
         }
         if (monotonic_ms() >= work->until_ms) {
@@ -452,7 +453,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
             jobs[i]->batch->failed_put = 0;
         }
         /* Where it is not clear whether it was stored, the claim stays and is looked into. */
-        if (jobs[i]->batch->answer != NULL && (rc == NG_OK || !work.unsure)) {
+        if (jobs[i]->batch->answer != NULL && (rc == NG_OK || !work.outcome_unknown)) {
             answer_settle(db, jobs[i], work.batch, rc == NG_OK);
         }
     }

@@ -33,8 +33,8 @@ static void page_clear(struct page *page)
     page->full = false;
 }
 
-int rows_give(const struct db_collection *collection, bson_t *const *docs, size_t count,
-              bool with_text, ng_row_fn *row, void *user, bool *ret_stop)
+int report_rows(const struct db_collection *collection, bson_t *const *docs, size_t count,
+                bool with_text, ng_row_fn *row, void *user, bool *ret_stop)
 {
     struct bytes json = {0};
     int rc = NG_OK;
@@ -72,8 +72,8 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
 
 /* A change of several documents that was just committed is applied before it is shown: rows
  * that were locked are read again. */
-static int settle_rows(struct mongo *db, const struct db_collection *collection,
-                       struct page *page, struct fault *fault)
+static int resolve_rows(struct mongo *db, const struct db_collection *collection,
+                        struct page *page, struct fault *fault)
 {
     for (size_t i = 0; i < page->count; i++) {
         if (member_str(page->docs[i], "notegate.intent").data == NULL) {
@@ -111,7 +111,7 @@ static int fetch(struct mongo *db, const struct db_collection *collection,
     if (page->cancelled) {
         return ng_fail(page->call, NG_ECANCELLED, "the query was cancelled");
     }
-    return good ? settle_rows(db, collection, page, &fault)
+    return good ? resolve_rows(db, collection, page, &fault)
                 : fault_fail(page->call, &fault, "the query");
 }
 
@@ -131,8 +131,8 @@ static int query_pages(struct mongo *db, struct ng_call *call,
         rc = fetch(db, collection, query, filter, query->offset + given, query->limit - given,
                    page);
         if (rc == NG_OK) {
-            rc = rows_give(collection, page->docs, page->count, query->with_text, row, user,
-                           &stop);
+            rc = report_rows(collection, page->docs, page->count, query->with_text, row, user,
+                             &stop);
             given += page->count;
             stop = stop || !page->full;
         }

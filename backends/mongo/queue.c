@@ -152,7 +152,7 @@ static bool built_on_failed(const struct queue *queue, const struct job *job)
 
 static void enter_lanes(struct queue *queue, struct job *job)
 {
-    job->doomed = built_on_failed(queue, job);
+    job->poisoned = built_on_failed(queue, job);
     for (size_t i = 0; i < job->node_count; i++) {
         struct lane *lane = &queue->lanes[job->nodes[i].lane];
         if (lane->last != NULL) {
@@ -286,7 +286,8 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
 static bool follows(const struct job *job, const struct job *last, const struct lane_node *node)
 {
     const struct ng_put *put = job->batch->puts[0];
-    return job->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 && !job->doomed &&
+    return job->put_count == 1 && node == &job->nodes[0] && job->waiting == 1 &&
+           !job->poisoned &&
            (job->puts[0].base_ticket == 0 ||
             job->puts[0].base_ticket == last->puts[0].ticket) &&
            put->revision != put->base_revision &&
@@ -296,7 +297,7 @@ static bool follows(const struct job *job, const struct job *last, const struct 
 }
 
 /* Takes the first ready job, and with it those behind it that continue its document. */
-static size_t take(struct queue *queue, struct job **ret)
+static size_t take_ready(struct queue *queue, struct job **ret)
 {
     struct job *job = queue->ready_first;
     size_t count = 0;
@@ -306,7 +307,7 @@ static size_t take(struct queue *queue, struct job **ret)
     }
     job->taken = true;
     ret[count++] = job;
-    bool plain = !job->doomed && job->batch->put_count == 1 &&
+    bool plain = !job->poisoned && job->batch->put_count == 1 &&
                  job->batch->puts[0]->revision != job->batch->puts[0]->base_revision;
     size_t bytes = job->bytes;
     for (struct lane_node *node = plain ? job->nodes[0].next : NULL;
@@ -366,7 +367,7 @@ static void run_puts(struct mongo *db, struct job **jobs, size_t count)
 static void run(struct mongo *db, struct job **jobs, size_t count)
 {
     struct ng_batch *batch = jobs[0]->batch;
-    if (jobs[0]->doomed) {
+    if (jobs[0]->poisoned) {
         jobs[0]->rc = refuse(batch, NG_ECONFLICT,
                              "a change that this one was made on could not be stored");
         batch->failed_put = 0;
@@ -387,7 +388,7 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
 }
 
 /* Whatever is built on a change that failed fails with it. With the lock held. */
-static void doom_followers(struct queue *queue, const struct job *job)
+static void poison_dependents(struct queue *queue, const struct job *job)
 {
     for (size_t i = 0; i < job->put_count; i++) {
         struct lane *lane = &queue->lanes[job->puts[i].lane];
@@ -400,7 +401,7 @@ static void doom_followers(struct queue *queue, const struct job *job)
             for (size_t at = 0; at < node->job->put_count * job->put_count; at++) {
                 uint64_t base = node->job->puts[at / job->put_count].base_ticket;
                 if (base != 0 && base == job->puts[at % job->put_count].ticket) {
-                    node->job->doomed = true;
+                    node->job->poisoned = true;
                 }
             }
         }
@@ -417,7 +418,7 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
     pthread_mutex_lock(&queue->lock);
     for (size_t i = 0; i < count; i++) {
         if (jobs[i]->rc != NG_OK) {
-            doom_followers(queue, jobs[i]);
+            poison_dependents(queue, jobs[i]);
         }
         leave_lanes(queue, jobs[i]);
         forget(queue, jobs[i]);
@@ -439,7 +440,7 @@ static void *writer_main(void *user)
             pthread_cond_wait(&queue->moved, &queue->lock);
             continue;
         }
-        size_t count = take(queue, jobs);
+        size_t count = take_ready(queue, jobs);
         pthread_mutex_unlock(&queue->lock);
         run(db, jobs, count);
         finish(db, jobs, count);

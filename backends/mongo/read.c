@@ -99,8 +99,8 @@ static void target_done(struct target *target)
     }
 }
 
-static int give_newest(struct ng_call *call, const struct target *target, ng_row_fn *row,
-                       void *user)
+static int report_newest(struct ng_call *call, const struct target *target, ng_row_fn *row,
+                         void *user)
 {
     struct bytes json = {0};
     struct ng_doc doc;
@@ -130,7 +130,7 @@ static int fail_version(struct ng_call *call, int rc, const struct fault *fault)
                    "and restore from a backup");
 }
 
-struct giving {
+struct version_reader {
     struct mongo *db;
     const struct target *target;
     const struct ng_key *key;
@@ -146,46 +146,46 @@ struct giving {
 /* Rows are kept until the client is given back: callbacks may read again. */
 static int keep_version(void *user, const bson_t *version)
 {
-    struct giving *giving = user;
-    if (giving->count == giving->cap) {
-        size_t cap = giving->cap == 0 ? 32 : giving->cap * 2;
-        bson_t **grown = realloc(giving->list, cap * sizeof(*grown));
+    struct version_reader *reader = user;
+    if (reader->count == reader->cap) {
+        size_t cap = reader->cap == 0 ? 32 : reader->cap * 2;
+        bson_t **grown = realloc(reader->list, cap * sizeof(*grown));
         if (grown == NULL) {
-            giving->rc = NG_EINTERNAL;
+            reader->rc = NG_EINTERNAL;
             return 1;
         }
-        giving->list = grown;
-        giving->cap = cap;
+        reader->list = grown;
+        reader->cap = cap;
     }
-    giving->list[giving->count++] = bson_copy(version);
+    reader->list[reader->count++] = bson_copy(version);
     return 0;
 }
 
-static void giving_done(struct giving *giving)
+static void reader_done(struct version_reader *reader)
 {
-    for (size_t i = 0; i < giving->count; i++) {
-        bson_destroy(giving->list[i]);
+    for (size_t i = 0; i < reader->count; i++) {
+        bson_destroy(reader->list[i]);
     }
-    free(giving->list);
-    state_done(&giving->state);
+    free(reader->list);
+    state_done(&reader->state);
 }
 
-static int give_version(struct giving *giving, const bson_t *version, ng_row_fn *row,
-                        void *user, bool *ret_stop)
+static int report_version(struct version_reader *reader, const bson_t *version, ng_row_fn *row,
+                          void *user, bool *ret_stop)
 {
     struct ng_doc doc;
     struct fault fault = {0};
     int rc = NG_OK;
-    version_row(version, giving->key, &doc);
-    if (giving->with_body) {
-        rc = version_load(giving->db, giving->target->collection->name,
-                          bytes_str(&giving->target->name), giving->target->doc, doc.revision,
-                          &giving->state, &fault);
+    version_row(version, reader->key, &doc);
+    if (reader->with_body) {
+        rc = version_load(reader->db, reader->target->collection->name,
+                          bytes_str(&reader->target->name), reader->target->doc, doc.revision,
+                          &reader->state, &fault);
         if (rc != NG_OK) {
-            return fail_version(giving->call, rc, &fault);
+            return fail_version(reader->call, rc, &fault);
         }
-        doc.json = bytes_str(&giving->state.json);
-        doc.text = bytes_str(&giving->state.text);
+        doc.json = bytes_str(&reader->state.json);
+        doc.text = bytes_str(&reader->state.text);
     }
     *ret_stop = row(user, &doc) != 0;
     return NG_OK;
@@ -194,21 +194,21 @@ static int give_version(struct giving *giving, const bson_t *version, ng_row_fn 
 static int get_version(struct mongo *db, struct ng_call *call, const struct target *target,
                        const struct ng_key *key, uint64_t revision, ng_row_fn *row, void *user)
 {
-    struct giving giving = {
+    struct version_reader reader = {
         .db = db, .target = target, .key = key, .call = call, .with_body = true};
     struct ng_range range = {
         .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
     struct fault fault;
     bool stop = false;
     int rc = versions_each(db, target->collection->name, bytes_str(&target->name), target->doc,
-                           &range, keep_version, &giving, &fault);
-    rc = rc == NG_OK ? giving.rc : rc;
-    if (rc == NG_OK && giving.count == 0) {
+                           &range, keep_version, &reader, &fault);
+    rc = rc == NG_OK ? reader.rc : rc;
+    if (rc == NG_OK && reader.count == 0) {
         rc = NG_ENOTFOUND;
     }
-    rc = rc == NG_OK ? give_version(&giving, giving.list[0], row, user, &stop)
+    rc = rc == NG_OK ? report_version(&reader, reader.list[0], row, user, &stop)
                      : fail_version(call, rc, &fault);
-    giving_done(&giving);
+    reader_done(&reader);
     return rc;
 }
 
@@ -220,7 +220,7 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
     int rc = target_load(db, call, key, &target);
     if (rc == NG_OK) {
         rc = revision == 0 || revision == member_u64(target.doc, "notegate.revision")
-                 ? give_newest(call, &target, row, user)
+                 ? report_newest(call, &target, row, user)
                  : get_version(db, call, &target, key, revision, row, user);
     }
     target_done(&target);
@@ -230,18 +230,19 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
 /* ---- history ---- */
 
 /* What a history shows of the newest revision where its versions are not kept. */
-static int history_newest(struct giving *giving, ng_row_fn *row, void *user, bool *ret_stop)
+static int history_newest(struct version_reader *reader, ng_row_fn *row, void *user,
+                          bool *ret_stop)
 {
     struct bytes json = {0};
     struct ng_doc doc;
-    int rc = body_row(giving->target->collection, giving->target->doc, giving->with_body, &json,
+    int rc = body_row(reader->target->collection, reader->target->doc, reader->with_body, &json,
                       &doc);
-    giving->left--;
+    reader->left--;
     if (rc != NG_OK) {
-        rc = ng_fail(giving->call, rc, "a document of %s cannot be read",
-                     giving->target->collection->name);
+        rc = ng_fail(reader->call, rc, "a document of %s cannot be read",
+                     reader->target->collection->name);
     } else {
-        if (!giving->with_body) {
+        if (!reader->with_body) {
             doc.json = str_of(NULL, 0);
         }
         *ret_stop = row(user, &doc) != 0;
@@ -257,29 +258,29 @@ static bool in_range(const struct ng_range *range, uint64_t revision)
 
 /* A page of a descending history is worked out from its end, so that each splice is laid on
  * what the one before it made. */
-static int load_bodies(struct giving *giving, struct bytes *bodies)
+static int load_bodies(struct version_reader *reader, struct bytes *bodies)
 {
     struct fault fault = {0};
-    for (size_t i = giving->count; i-- > 0;) {
-        uint64_t revision = member_u64(giving->list[i], "revision");
-        int rc = version_load(giving->db, giving->target->collection->name,
-                              bytes_str(&giving->target->name), giving->target->doc, revision,
-                              &giving->state, &fault);
-        rc = rc == NG_OK ? bytes_set(&bodies[2 * i], bytes_str(&giving->state.json)) : rc;
-        rc = rc == NG_OK ? bytes_set(&bodies[2 * i + 1], bytes_str(&giving->state.text)) : rc;
+    for (size_t i = reader->count; i-- > 0;) {
+        uint64_t revision = member_u64(reader->list[i], "revision");
+        int rc = version_load(reader->db, reader->target->collection->name,
+                              bytes_str(&reader->target->name), reader->target->doc, revision,
+                              &reader->state, &fault);
+        rc = rc == NG_OK ? bytes_set(&bodies[2 * i], bytes_str(&reader->state.json)) : rc;
+        rc = rc == NG_OK ? bytes_set(&bodies[2 * i + 1], bytes_str(&reader->state.text)) : rc;
         if (rc != NG_OK) {
-            return fail_version(giving->call, rc, &fault);
+            return fail_version(reader->call, rc, &fault);
         }
     }
     return NG_OK;
 }
 
-static int give_loaded(struct giving *giving, struct bytes *bodies, ng_row_fn *row, void *user,
-                       bool *ret_stop)
+static int report_loaded(struct version_reader *reader, struct bytes *bodies, ng_row_fn *row,
+                         void *user, bool *ret_stop)
 {
-    for (size_t i = 0; i < giving->count && !*ret_stop; i++) {
+    for (size_t i = 0; i < reader->count && !*ret_stop; i++) {
         struct ng_doc doc;
-        version_row(giving->list[i], giving->key, &doc);
+        version_row(reader->list[i], reader->key, &doc);
         doc.json = bytes_str(&bodies[2 * i]);
         doc.text = bytes_str(&bodies[2 * i + 1]);
         *ret_stop = row(user, &doc) != 0;
@@ -287,23 +288,23 @@ static int give_loaded(struct giving *giving, struct bytes *bodies, ng_row_fn *r
     return NG_OK;
 }
 
-static int give_page(struct giving *giving, bool ascending, ng_row_fn *row, void *user,
-                     bool *ret_stop)
+static int report_page(struct version_reader *reader, bool ascending, ng_row_fn *row,
+                       void *user, bool *ret_stop)
 {
     int rc = NG_OK;
-    if (!giving->with_body || ascending) {
-        for (size_t i = 0; i < giving->count && rc == NG_OK && !*ret_stop; i++) {
-            rc = give_version(giving, giving->list[i], row, user, ret_stop);
+    if (!reader->with_body || ascending) {
+        for (size_t i = 0; i < reader->count && rc == NG_OK && !*ret_stop; i++) {
+            rc = report_version(reader, reader->list[i], row, user, ret_stop);
         }
         return rc;
     }
-    struct bytes *bodies = calloc(2 * giving->count + 1, sizeof(*bodies));
+    struct bytes *bodies = calloc(2 * reader->count + 1, sizeof(*bodies));
     if (bodies == NULL) {
-        return ng_fail(giving->call, NG_EINTERNAL, "no memory for the history");
+        return ng_fail(reader->call, NG_EINTERNAL, "no memory for the history");
     }
-    rc = load_bodies(giving, bodies);
-    rc = rc == NG_OK ? give_loaded(giving, bodies, row, user, ret_stop) : rc;
-    for (size_t i = 0; i < 2 * giving->count; i++) {
+    rc = load_bodies(reader, bodies);
+    rc = rc == NG_OK ? report_loaded(reader, bodies, row, user, ret_stop) : rc;
+    for (size_t i = 0; i < 2 * reader->count; i++) {
         bytes_done(&bodies[i]);
     }
     free(bodies);
@@ -313,39 +314,39 @@ static int give_page(struct giving *giving, bool ascending, ng_row_fn *row, void
 /* Pages of so many revisions are held in memory. */
 #define HISTORY_PAGE 32
 
-static int history_pages(struct giving *giving, struct ng_range range, ng_row_fn *row,
+static int history_pages(struct version_reader *reader, struct ng_range range, ng_row_fn *row,
                          void *user, bool *ret_stop)
 {
-    struct mongo *db = giving->db;
+    struct mongo *db = reader->db;
     struct fault fault;
     bool end = false;
     int rc = NG_OK;
-    while (rc == NG_OK && !*ret_stop && !end && giving->left > 0) {
-        range.limit = giving->left < HISTORY_PAGE ? giving->left : HISTORY_PAGE;
+    while (rc == NG_OK && !*ret_stop && !end && reader->left > 0) {
+        range.limit = reader->left < HISTORY_PAGE ? reader->left : HISTORY_PAGE;
         range.with_body = false;
-        rc = versions_each(db, giving->target->collection->name,
-                           bytes_str(&giving->target->name), giving->target->doc, &range,
-                           keep_version, giving, &fault);
-        rc = rc == NG_OK ? giving->rc : rc;
+        rc = versions_each(db, reader->target->collection->name,
+                           bytes_str(&reader->target->name), reader->target->doc, &range,
+                           keep_version, reader, &fault);
+        rc = rc == NG_OK ? reader->rc : rc;
         if (rc != NG_OK) {
-            return fail_version(giving->call, rc, &fault);
+            return fail_version(reader->call, rc, &fault);
         }
-        size_t count = giving->count;
+        size_t count = reader->count;
         if (count > 0) {
-            uint64_t last = member_u64(giving->list[count - 1], "revision");
-            rc = give_page(giving, range.ascending, row, user, ret_stop);
+            uint64_t last = member_u64(reader->list[count - 1], "revision");
+            rc = report_page(reader, range.ascending, row, user, ret_stop);
             range.from = range.ascending ? last + 1 : range.from;
             range.to = range.ascending ? range.to : last - 1;
             end = !range.ascending && last <= 1;
         }
         for (size_t i = 0; i < count; i++) {
-            bson_destroy(giving->list[i]);
+            bson_destroy(reader->list[i]);
         }
-        giving->count = 0;
-        giving->left -= (uint32_t)count;
+        reader->count = 0;
+        reader->left -= (uint32_t)count;
         end = end || count < range.limit;
-        if (rc == NG_OK && giving->call->host->cancelled(giving->call)) {
-            rc = ng_fail(giving->call, NG_ECANCELLED, "reading the history was cancelled");
+        if (rc == NG_OK && reader->call->host->cancelled(reader->call)) {
+            rc = ng_fail(reader->call, NG_ECANCELLED, "reading the history was cancelled");
         }
     }
     return rc;
@@ -362,27 +363,27 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
         return rc;
     }
     uint64_t newest = member_u64(target.doc, "notegate.revision");
-    struct giving giving = {.db = db,
-                            .target = &target,
-                            .key = key,
-                            .call = call,
-                            .with_body = range->with_body,
-                            .left = range->limit};
+    struct version_reader reader = {.db = db,
+                                    .target = &target,
+                                    .key = key,
+                                    .call = call,
+                                    .with_body = range->with_body,
+                                    .left = range->limit};
     struct ng_range part = *range;
     bool stop = false;
     bool shows_newest = in_range(range, newest);
     part.from = part.from == 0 ? 1 : part.from;
     part.to = part.to == 0 || part.to >= newest ? newest - 1 : part.to;
-    if (shows_newest && !range->ascending && giving.left > 0) {
-        rc = history_newest(&giving, row, user, &stop);
+    if (shows_newest && !range->ascending && reader.left > 0) {
+        rc = history_newest(&reader, row, user, &stop);
     }
     if (rc == NG_OK && !stop && part.to >= part.from && part.to > 0) {
-        rc = history_pages(&giving, part, row, user, &stop);
+        rc = history_pages(&reader, part, row, user, &stop);
     }
-    if (rc == NG_OK && !stop && shows_newest && range->ascending && giving.left > 0) {
-        rc = history_newest(&giving, row, user, &stop);
+    if (rc == NG_OK && !stop && shows_newest && range->ascending && reader.left > 0) {
+        rc = history_newest(&reader, row, user, &stop);
     }
-    giving_done(&giving);
+    reader_done(&reader);
     target_done(&target);
     return rc;
 }

@@ -17,8 +17,8 @@
 #define LEASE_MS 5000
 #define RENEW_MS 1500
 /* Looks at the lease: while something is going on, and else. */
-#define LOOK_BUSY_MS 25
-#define LOOK_IDLE_MS 150
+#define POLL_BUSY_MS 25
+#define POLL_IDLE_MS 150
 #define IDLE_AFTER_MS 1000
 /* A scan without being told, in case a kick was lost. */
 #define SCAN_ANYWAY_MS 3000
@@ -47,16 +47,16 @@ static bool lease_write(struct mongo *db, bool first, const char *owner)
         BSON_APPEND_INT64(&doc, "beat", 1);
         BSON_APPEND_INT64(&doc, "kicks", 0);
         good = op_insert(db, OWN_META, &doc, &fault);
-        relay->beat = good ? 1 : relay->beat;
+        relay->heartbeat = good ? 1 : relay->heartbeat;
         bson_destroy(&doc);
     } else {
-        BSON_APPEND_INT64(&filter, "beat", relay->beat);
+        BSON_APPEND_INT64(&filter, "beat", relay->heartbeat);
         BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
         BSON_APPEND_UTF8(&set, "owner", owner);
-        BSON_APPEND_INT64(&set, "beat", relay->beat + 1);
+        BSON_APPEND_INT64(&set, "beat", relay->heartbeat + 1);
         (void)bson_append_document_end(&update, &set);
         good = op_update(db, OWN_META, &filter, &update, &matched, &fault) && matched > 0;
-        relay->beat += good ? 1 : 0;
+        relay->heartbeat += good ? 1 : 0;
     }
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -72,7 +72,7 @@ static void lease_lost(struct relay *relay)
 static void lease_won(struct relay *relay, int64_t now)
 {
     relay->owner = true;
-    relay->careful = true;
+    relay->recheck = true;
     relay->next_seq = 0;
     relay->renewed_ms = now;
     relay->scanned_ms = 0;
@@ -96,7 +96,7 @@ static void send_kick(struct mongo *db)
 }
 
 /* Reads the lease and takes or keeps it if that is due. false: the server does not answer. */
-static bool look_at_lease(struct mongo *db, bool *ret_kicked)
+static bool poll_lease(struct mongo *db, bool *ret_kicked)
 {
     struct relay *relay = &db->relay;
     struct fault fault;
@@ -116,18 +116,18 @@ static bool look_at_lease(struct mongo *db, bool *ret_kicked)
     }
     struct ng_str owner = member_str(lease, "owner");
     bool mine = str_same(owner, ng_str_of(db->gateway));
-    int64_t beat = member_i64(lease, "beat");
+    int64_t heartbeat = member_i64(lease, "beat");
     int64_t kicks = member_i64(lease, "kicks");
     *ret_kicked = kicks != relay->kick_seen;
     relay->kick_seen = kicks;
-    if (beat != relay->beat || relay->beat_since_ms == 0) {
+    if (heartbeat != relay->heartbeat || relay->heartbeat_since_ms == 0) {
         if (relay->owner) {
             lease_lost(relay); /* somebody else took it */
         }
-        relay->beat = beat;
-        relay->beat_since_ms = now;
+        relay->heartbeat = heartbeat;
+        relay->heartbeat_since_ms = now;
     }
-    bool free_now = owner.len == 0 || mine || now - relay->beat_since_ms >= LEASE_MS;
+    bool free_now = owner.len == 0 || mine || now - relay->heartbeat_since_ms >= LEASE_MS;
     if (relay->owner) {
         if (now - relay->renewed_ms >= RENEW_MS) {
             if (lease_write(db, false, db->gateway)) {
@@ -149,14 +149,14 @@ static bool relay_step(struct mongo *db, bool kicked_here)
     struct relay *relay = &db->relay;
     bool kicked = false;
     int64_t now = monotonic_ms();
-    bool look = !relay->owner || !kicked_here || now - relay->looked_ms >= LOOK_IDLE_MS;
-    if (look && !look_at_lease(db, &kicked)) {
+    bool poll = !relay->owner || !kicked_here || now - relay->polled_ms >= POLL_IDLE_MS;
+    if (poll && !poll_lease(db, &kicked)) {
         if (kicked_here) {
             relay_kick(db, NULL);
         }
         return false;
     }
-    relay->looked_ms = look ? now : relay->looked_ms;
+    relay->polled_ms = poll ? now : relay->polled_ms;
     collections_prepare(db);
     if (!relay->owner) {
         if (kicked_here) {
@@ -175,7 +175,7 @@ static bool relay_step(struct mongo *db, bool kicked_here)
     if (now - relay->swept_ms >= SWEEP_MS) {
         relay->swept_ms = now;
         intent_sweep(db);
-        relay_bury(db);
+        tombstone_gc(db);
     }
     return kicked_here || kicked || !good;
 }
@@ -208,7 +208,7 @@ static void *relay_main(void *user)
         if (!relay->closing) {
             bool busy = monotonic_ms() - busy_ms < IDLE_AFTER_MS;
             relay->idle = !busy && !relay->kicked;
-            wait_ms(relay, busy ? LOOK_BUSY_MS : LOOK_IDLE_MS);
+            wait_ms(relay, busy ? POLL_BUSY_MS : POLL_IDLE_MS);
             relay->idle = false;
         }
     }

@@ -10,6 +10,6 @@
 bool relay_move(struct mongo *db, uint64_t dirty);
 uint64_t relay_mark(const struct db_collection *collection);
 /* Takes tombstones of entries out of their collections once their events were moved. */
-void relay_bury(struct mongo *db);
+void tombstone_gc(struct mongo *db);
 
 #endif

@@ -447,7 +447,7 @@ static int64_t wall_ms(void)
 static bool clear_each(struct round *round, const struct db_collection *collection, bool all,
                        bool *ret_missed, struct fault *fault)
 {
-    mongoc_client_t *client = conn_take(round->db, fault);
+    mongoc_client_t *client = conn_acquire(round->db, fault);
     if (client == NULL) {
         return false;
     }
@@ -482,7 +482,7 @@ static bool clear_each(struct round *round, const struct db_collection *collecti
     }
     mongoc_bulk_operation_destroy(bulk);
     mongoc_collection_destroy(target);
-    conn_give(round->db, client);
+    conn_release(round->db, client);
     return good;
 }
 
@@ -509,7 +509,7 @@ static bool move(struct round *round, struct db_collection **list, size_t count,
     if (round->count == 0) {
         return true;
     }
-    if (relay->careful && !find_moved(round, fault)) {
+    if (relay->recheck && !find_moved(round, fault)) {
         return false;
     }
     if (!insert_events(round, fault) || !insert_versions(round, fault)) {
@@ -554,7 +554,7 @@ bool relay_move(struct mongo *db, uint64_t dirty)
         atomic_store(&db->backlog, round.doc_count);
         good = good && move(&round, list, count, &fault);
         more = round.more;
-        db->relay.careful = !good;
+        db->relay.recheck = !good;
         if (!good) {
             db->relay.next_seq = 0; /* somebody else may have given numbers */
         }

@@ -254,7 +254,7 @@ static double doc_score(const struct find *find, const bson_t *doc)
     return wanted_rank(find->wanted.count, found, exact, weight);
 }
 
-static int look_at(void *user, const bson_t *doc)
+static int take_hit(void *user, const bson_t *doc)
 {
     struct find *find = user;
     find->cancelled = find->call->host->cancelled(find->call);
@@ -358,7 +358,7 @@ static int find_hits(struct find *find)
     }
     find_opts(find, &opts);
     if (rc == NG_OK &&
-        !op_find(find->db, find->collection->name, &filter, &opts, look_at, find, &fault)) {
+        !op_find(find->db, find->collection->name, &filter, &opts, take_hit, find, &fault)) {
         rc = fault_fail(find->call, &fault, "the search");
     }
     bson_destroy(&filter);
@@ -437,8 +437,8 @@ static int make_snippet(const struct find *find, const bson_t *doc, struct bytes
     return NG_OK;
 }
 
-static int give_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *user,
-                    bool *ret_stop)
+static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *user,
+                      bool *ret_stop)
 {
     struct fault fault;
     struct bytes json = {0};
@@ -490,7 +490,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     rc = rc == NG_OK && find.wanted.count > 0 ? find_hits(&find) : rc;
     for (uint64_t i = query->offset;
          i < find.count && rc == NG_OK && !stop && i - query->offset < query->limit; i++) {
-        rc = give_hit(&find, &find.hits[i], row, user, &stop);
+        rc = report_hit(&find, &find.hits[i], row, user, &stop);
     }
     if (rc == NG_OK && query->want_total && ret_total != NULL) {
         *ret_total = find.count;

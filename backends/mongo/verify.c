@@ -8,7 +8,7 @@
 /* Documents held in memory at a time. */
 #define STEP_DOCS 50
 
-struct checking {
+struct verify_state {
     struct mongo *db;
     struct ng_call *call;
     ng_finding_fn *finding;
@@ -24,15 +24,15 @@ struct checking {
     bool any;
 };
 
-static void found(struct checking *checking, const bson_t *doc, const char *what,
+static void found(struct verify_state *verify, const bson_t *doc, const char *what,
                   uint64_t revision)
 {
     char text[512];
     struct ng_str name = member_str(doc, "_id");
-    (void)snprintf(text, sizeof(text), "%s %.*s, revision %llu: %s", checking->collection->name,
+    (void)snprintf(text, sizeof(text), "%s %.*s, revision %llu: %s", verify->collection->name,
                    str_clip(name, 100), name.data != NULL ? name.data : "",
                    (unsigned long long)revision, what);
-    checking->finding(checking->user, text);
+    verify->finding(verify->user, text);
 }
 
 static bool hash_is(const bson_t *from, const char *path, struct ng_str json,
@@ -43,40 +43,40 @@ static bool hash_is(const bson_t *from, const char *path, struct ng_str json,
     return str_same(member_str(from, path), str_of((const char *)hash, HASH_BYTES));
 }
 
-static void check_newest(struct checking *checking, const bson_t *doc)
+static void check_newest(struct verify_state *verify, const bson_t *doc)
 {
     struct bytes json = {0};
     struct ng_doc row;
-    if (body_row(checking->collection, doc, true, &json, &row) != NG_OK ||
+    if (body_row(verify->collection, doc, true, &json, &row) != NG_OK ||
         !hash_is(doc, "notegate.hash", row.json, row.text, row.deleted)) {
-        found(checking, doc, "its content is not what was stored", row.revision);
+        found(verify, doc, "its content is not what was stored", row.revision);
     }
     bytes_done(&json);
 }
 
 static int check_version(void *user, const bson_t *version)
 {
-    struct checking *checking = user;
+    struct verify_state *verify = user;
     uint64_t revision = member_u64(version, "revision");
     bool whole = member_i64(version, "kept") == KEPT_WHOLE;
-    checking->oldest = checking->any ? checking->oldest : revision;
-    checking->any = true;
-    checking->last = revision;
-    if (!whole && checking->state.revision + 1 != revision) {
-        found(checking, checking->doc, "what it was made on is missing", revision);
-        checking->state.revision = 0;
+    verify->oldest = verify->any ? verify->oldest : revision;
+    verify->any = true;
+    verify->last = revision;
+    if (!whole && verify->state.revision + 1 != revision) {
+        found(verify, verify->doc, "what it was made on is missing", revision);
+        verify->state.revision = 0;
         return 0;
     }
-    if (state_apply(&checking->state, version) != NG_OK ||
-        !hash_is(version, "hash", bytes_str(&checking->state.json),
-                 bytes_str(&checking->state.text), member_bool(version, "deleted"))) {
-        found(checking, checking->doc, "it is damaged in the history", revision);
-        checking->state.revision = 0;
+    if (state_apply(&verify->state, version) != NG_OK ||
+        !hash_is(version, "hash", bytes_str(&verify->state.json),
+                 bytes_str(&verify->state.text), member_bool(version, "deleted"))) {
+        found(verify, verify->doc, "it is damaged in the history", revision);
+        verify->state.revision = 0;
     }
     return 0;
 }
 
-static int check_doc(struct checking *checking, const bson_t *doc)
+static int check_doc(struct verify_state *verify, const bson_t *doc)
 {
     struct fault fault;
     struct ng_range range = {.size = sizeof(range),
@@ -88,71 +88,70 @@ static int check_doc(struct checking *checking, const bson_t *doc)
     if (newest == 0) {
         return NG_OK;
     }
-    check_newest(checking, doc);
-    checking->state.revision = 0;
-    checking->last = 0;
-    checking->any = false;
-    checking->doc = doc;
-    int rc = versions_each(checking->db, checking->collection->name, member_str(doc, "_id"),
-                           doc, &range, check_version, checking, &fault);
+    check_newest(verify, doc);
+    verify->state.revision = 0;
+    verify->last = 0;
+    verify->any = false;
+    verify->doc = doc;
+    int rc = versions_each(verify->db, verify->collection->name, member_str(doc, "_id"), doc,
+                           &range, check_version, verify, &fault);
     if (rc != NG_OK) {
-        return fault_fail(checking->call, &fault, "verifying");
+        return fault_fail(verify->call, &fault, "verifying");
     }
-    bool kept = (checking->collection->flags & NG_COLLECTION_NO_HISTORY) == 0;
-    if (kept && checking->last < newest) {
-        found(checking, doc, "it is missing in the history", newest);
+    bool kept = (verify->collection->flags & NG_COLLECTION_NO_HISTORY) == 0;
+    if (kept && verify->last < newest) {
+        found(verify, doc, "it is missing in the history", newest);
     }
     return NG_OK;
 }
 
 static int keep_doc(void *user, const bson_t *doc)
 {
-    struct checking *checking = user;
-    checking->docs[checking->count++] = bson_copy(doc);
-    return checking->count == STEP_DOCS;
+    struct verify_state *verify = user;
+    verify->docs[verify->count++] = bson_copy(doc);
+    return verify->count == STEP_DOCS;
 }
 
-static int next_docs(struct checking *checking)
+static int next_docs(struct verify_state *verify)
 {
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
     bson_t part;
-    checking->count = 0;
+    verify->count = 0;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    put_str(&part, "$gt", bytes_str(&checking->after));
+    put_str(&part, "$gt", bytes_str(&verify->after));
     (void)bson_append_document_end(&filter, &part);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
     BSON_APPEND_INT32(&part, "_id", 1);
     (void)bson_append_document_end(&opts, &part);
     BSON_APPEND_INT64(&opts, "limit", STEP_DOCS);
-    bool good = op_find(checking->db, checking->collection->name, &filter, &opts, keep_doc,
-                        checking, &fault);
+    bool good =
+        op_find(verify->db, verify->collection->name, &filter, &opts, keep_doc, verify, &fault);
     bson_destroy(&filter);
     bson_destroy(&opts);
     if (!good) {
-        return fault_fail(checking->call, &fault, "verifying");
+        return fault_fail(verify->call, &fault, "verifying");
     }
-    return checking->count == 0
+    return verify->count == 0
                ? NG_OK
-               : bytes_set(&checking->after,
-                           member_str(checking->docs[checking->count - 1], "_id"));
+               : bytes_set(&verify->after, member_str(verify->docs[verify->count - 1], "_id"));
 }
 
-static int check_collection(struct checking *checking)
+static int check_collection(struct verify_state *verify)
 {
     int rc = NG_OK;
     bool more = true;
-    checking->after.len = 0;
+    verify->after.len = 0;
     while (rc == NG_OK && more) {
-        rc = next_docs(checking);
-        more = rc == NG_OK && checking->count > 0;
-        for (size_t i = 0; i < checking->count; i++) {
-            rc = rc == NG_OK ? check_doc(checking, checking->docs[i]) : rc;
-            bson_destroy(checking->docs[i]);
+        rc = next_docs(verify);
+        more = rc == NG_OK && verify->count > 0;
+        for (size_t i = 0; i < verify->count; i++) {
+            rc = rc == NG_OK ? check_doc(verify, verify->docs[i]) : rc;
+            bson_destroy(verify->docs[i]);
         }
-        if (rc == NG_OK && checking->call->host->cancelled(checking->call)) {
-            rc = ng_fail(checking->call, NG_ECANCELLED, "verifying was cancelled");
+        if (rc == NG_OK && verify->call->host->cancelled(verify->call)) {
+            rc = ng_fail(verify->call, NG_ECANCELLED, "verifying was cancelled");
         }
     }
     return rc;
@@ -161,7 +160,7 @@ static int check_collection(struct checking *checking)
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user)
 {
     struct mongo *db = self;
-    struct checking checking = {.db = db, .call = call, .finding = finding, .user = user};
+    struct verify_state verify = {.db = db, .call = call, .finding = finding, .user = user};
     size_t count = 0;
     int rc = NG_OK;
     struct db_collection **list = collections_list(db, &count);
@@ -169,11 +168,11 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         return ng_fail(call, NG_EINTERNAL, "no memory to verify");
     }
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        checking.collection = list[i];
-        rc = check_collection(&checking);
+        verify.collection = list[i];
+        rc = check_collection(&verify);
     }
     free(list);
-    bytes_done(&checking.after);
-    state_done(&checking.state);
+    bytes_done(&verify.after);
+    state_done(&verify.state);
     return rc;
 }

@@ -63,7 +63,7 @@ struct walk {
     int rc;
 };
 
-static int walk_give(struct walk *walk, const bson_t *version)
+static int walk_report(struct walk *walk, const bson_t *version)
 {
     uint64_t revision = member_u64(version, "revision");
     if (walk->last != 0 &&
@@ -85,7 +85,7 @@ static int walk_give(struct walk *walk, const bson_t *version)
 
 static int walk_moved(void *user, const bson_t *version)
 {
-    return walk_give(user, version);
+    return walk_report(user, version);
 }
 
 /* Where an entry lies in the document; a view of libbson itself must not be moved. */
@@ -143,7 +143,7 @@ static void walk_outbox(struct walk *walk)
         const struct place *place = &list[walk->ascending ? i : count - 1 - i];
         bson_t view;
         if (bson_init_static(&view, place->data, place->len)) {
-            (void)walk_give(walk, &view);
+            (void)walk_report(walk, &view);
         }
     }
     free(list);
@@ -208,7 +208,7 @@ int versions_each(struct mongo *db, const char *collection, struct ng_str name,
 
 /* ---- the content of one revision ---- */
 
-struct loading {
+struct load_state {
     struct state *state;
     uint64_t start;
     int rc;
@@ -216,9 +216,9 @@ struct loading {
 
 static int find_whole(void *user, const bson_t *version)
 {
-    struct loading *loading = user;
+    struct load_state *load = user;
     if (member_i64(version, "kept") == KEPT_WHOLE) {
-        loading->start = member_u64(version, "revision");
+        load->start = member_u64(version, "revision");
         return 1;
     }
     return 0;
@@ -226,39 +226,39 @@ static int find_whole(void *user, const bson_t *version)
 
 static int load_step(void *user, const bson_t *version)
 {
-    struct loading *loading = user;
+    struct load_state *load = user;
     uint64_t revision = member_u64(version, "revision");
     bool whole = member_i64(version, "kept") == KEPT_WHOLE;
-    if (!whole && loading->state->revision + 1 != revision) {
+    if (!whole && load->state->revision + 1 != revision) {
         /* Thinned: a splice lies on the kept one before it only if that is its base. */
-        loading->rc = NG_EUNAVAILABLE;
+        load->rc = NG_EUNAVAILABLE;
         return 1;
     }
-    loading->rc = state_apply(loading->state, version);
-    return loading->rc != NG_OK;
+    load->rc = state_apply(load->state, version);
+    return load->rc != NG_OK;
 }
 
 int version_load(struct mongo *db, const char *collection, struct ng_str name,
                  const bson_t *doc, uint64_t revision, struct state *state, struct fault *fault)
 {
-    struct loading loading = {.state = state};
+    struct load_state load = {.state = state};
     struct ng_range range = {
         .size = sizeof(range), .from = 1, .to = revision, .limit = UINT32_MAX};
     memset(fault, 0, sizeof(*fault));
     if (state->revision == revision) {
         return NG_OK;
     }
-    int rc = versions_each(db, collection, name, doc, &range, find_whole, &loading, fault);
-    if (rc != NG_OK || loading.start == 0) {
+    int rc = versions_each(db, collection, name, doc, &range, find_whole, &load, fault);
+    if (rc != NG_OK || load.start == 0) {
         return rc != NG_OK ? rc : NG_ENOTFOUND;
     }
-    bool onward = state->revision >= loading.start && state->revision < revision;
-    range.from = onward ? state->revision + 1 : loading.start;
+    bool onward = state->revision >= load.start && state->revision < revision;
+    range.from = onward ? state->revision + 1 : load.start;
     range.ascending = true;
     range.with_body = true;
     state->revision = onward ? state->revision : 0;
-    rc = versions_each(db, collection, name, doc, &range, load_step, &loading, fault);
-    rc = rc == NG_OK ? loading.rc : rc;
+    rc = versions_each(db, collection, name, doc, &range, load_step, &load, fault);
+    rc = rc == NG_OK ? load.rc : rc;
     if (rc == NG_OK && state->revision != revision) {
         rc = NG_ENOTFOUND;
     }

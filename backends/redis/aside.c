@@ -120,7 +120,7 @@ int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str sp
     struct ng_str none = {NULL, 0};
     ret->live = redis_key(redis, call, space, "", none);
     ret->kept = aside_prefix(redis, call, space, id);
-    ret->from = ASK_WORD("");
+    ret->from = WORD("");
     if (ret->kept.data != NULL && with_copy) {
         ret->from =
             call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
@@ -132,10 +132,10 @@ int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str sp
                : NG_OK;
 }
 
-void redis_aside_ask(struct ask *ask, const struct aside *aside)
+void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
 {
-    ASK(ask, ASK_WORD("EVAL"), ASK_WORD(aside_script), ASK_WORD("1"), aside->mark, aside->live,
-        aside->kept, aside->from);
+    PIPELINE_ADD(pipeline, WORD("EVAL"), WORD(aside_script), WORD("1"), aside->mark,
+                 aside->live, aside->kept, aside->from);
 }
 
 /* ---- restoring what is kept ---- */
@@ -147,21 +147,21 @@ static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str k
     long long count = 1;
     int rc = NG_OK;
     for (int64_t at = 0; rc == NG_OK && count > 0; at += count) {
-        struct ask ask;
-        ask_init(&ask, redis->link, call);
-        ASK(&ask, ASK_WORD("EVAL"), ASK_WORD(copy_script), ASK_WORD("1"), aside->mark, kept,
-            aside->from, redis_number(call, at), ASK_WORD(ASIDE_PAGE));
-        rc = ask_run(&ask);
-        const redisReply *reply = rc == NG_OK ? ask_reply(&ask, 0) : NULL;
+        struct pipeline pipeline;
+        pipeline_init(&pipeline, redis->pool, call);
+        PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(copy_script), WORD("1"), aside->mark, kept,
+                     aside->from, redis_number(call, at), WORD(ASIDE_PAGE));
+        rc = pipeline_run(&pipeline);
+        const redisReply *reply = rc == NG_OK ? pipeline_reply(&pipeline, 0) : NULL;
         if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
             rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
                          from.data);
         } else if (reply != NULL && reply->type != REDIS_REPLY_INTEGER) {
-            rc = link_fail_reply(redis->link, call, reply);
+            rc = pool_fail_reply(redis->pool, call, reply);
         } else if (reply != NULL) {
             count = reply->integer;
         }
-        ask_done(&ask);
+        pipeline_done(&pipeline);
         if (rc == NG_OK && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
         }
@@ -174,15 +174,15 @@ static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str s
                       const struct aside *aside, struct ng_str from)
 {
     struct ng_str kept = aside_prefix(redis, call, space, from);
-    struct ask ask;
+    struct pipeline pipeline;
     int rc =
         kept.data == NULL ? redis_no_memory(call) : aside_copy(redis, call, kept, aside, from);
-    ask_init(&ask, redis->link, call);
+    pipeline_init(&pipeline, redis->pool, call);
     if (rc == NG_OK) {
-        redis_aside_ask(&ask, aside);
-        rc = ask_run_all(&ask);
+        redis_aside_add(&pipeline, aside);
+        rc = pipeline_run_all(&pipeline);
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -225,14 +225,14 @@ static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str p
     bool more = true;
     int rc = days.data == NULL || recent.data == NULL ? redis_no_memory(call) : NG_OK;
     while (rc == NG_OK && more) {
-        struct ask ask;
-        ask_init(&ask, redis->link, call);
-        ASK(&ask, ASK_WORD("EVAL"), ASK_WORD(trim_script), ASK_WORD("2"), days, recent, prefix,
-            day, until, ASK_WORD(ASIDE_PAGE));
-        rc = ask_run_all(&ask);
-        more = rc == NG_OK && ask_reply(&ask, 0)->type == REDIS_REPLY_INTEGER &&
-               ask_reply(&ask, 0)->integer > 0;
-        ask_done(&ask);
+        struct pipeline pipeline;
+        pipeline_init(&pipeline, redis->pool, call);
+        PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(trim_script), WORD("2"), days, recent,
+                     prefix, day, until, WORD(ASIDE_PAGE));
+        rc = pipeline_run_all(&pipeline);
+        more = rc == NG_OK && pipeline_reply(&pipeline, 0)->type == REDIS_REPLY_INTEGER &&
+               pipeline_reply(&pipeline, 0)->integer > 0;
+        pipeline_done(&pipeline);
         if (rc == NG_OK && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
         }
@@ -270,28 +270,28 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
         summary.data == NULL) {
         return redis_no_memory(call);
     }
-    struct ask ask;
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("EXISTS"), key);
-    rc = ask_run_all(&ask);
-    bool is_there = rc == NG_OK && ask_reply(&ask, 0)->integer == 1;
-    ask_done(&ask);
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("EXISTS"), key);
+    rc = pipeline_run_all(&pipeline);
+    bool is_there = rc == NG_OK && pipeline_reply(&pipeline, 0)->integer == 1;
+    pipeline_done(&pipeline);
     if (rc == NG_OK && !is_there) {
         return ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                        id.data);
     }
     /* What is kept goes before the checkpoint: one that was cut off is deleted once more. */
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("DEL"), aside.mark, summary);
-    rc = rc != NG_OK ? rc : ask_run_all(&ask);
-    ask_done(&ask);
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, ASK_WORD(""), ASK_WORD("+inf"));
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, ASK_WORD(""), ASK_WORD("+inf"));
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("HDEL"), heads, id);
-    ASK(&ask, ASK_WORD("ZREM"), order, id);
-    ASK(&ask, ASK_WORD("UNLINK"), key);
-    rc = rc != NG_OK ? rc : ask_run_all(&ask);
-    ask_done(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("DEL"), aside.mark, summary);
+    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
+    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
+    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("HDEL"), heads, id);
+    PIPELINE_ADD(&pipeline, WORD("ZREM"), order, id);
+    PIPELINE_ADD(&pipeline, WORD("UNLINK"), key);
+    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
     return rc;
 }

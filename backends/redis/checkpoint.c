@@ -53,9 +53,9 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
         return ng_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
     }
     struct ng_str words[] = {
-        ASK_WORD("EVAL"),
-        ASK_WORD(checkpoint_script),
-        ASK_WORD("3"),
+        WORD("EVAL"),
+        WORD(checkpoint_script),
+        WORD("3"),
         redis_key(redis, call, space, REDIS_CHECKPOINT, id),
         redis_key(redis, call, space, REDIS_CHECKPOINTS, none),
         redis_key(redis, call, space, REDIS_HEADS, none),
@@ -64,16 +64,16 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
         redis_number(call, call->host->now_ms()),
         checkpoint_head(call, body),
     };
-    struct ask ask;
+    struct pipeline pipeline;
     for (size_t i = 0; i < NG_COUNT(words); i++) {
         if (words[i].data == NULL && i != 7) {
             return redis_no_memory(call);
         }
     }
-    ask_init(&ask, redis->link, call);
-    ask_add(&ask, words, NG_COUNT(words));
-    rc = ask_run_all(&ask);
-    ask_done(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    pipeline_add(&pipeline, words, NG_COUNT(words));
+    rc = pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -82,15 +82,15 @@ int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str spac
 {
     struct redis *redis = journal;
     struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
-    struct ask ask;
+    struct pipeline pipeline;
     if (key.data == NULL) {
         return NG_EINTERNAL;
     }
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("GET"), key);
-    int rc = ask_run_all(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("GET"), key);
+    int rc = pipeline_run_all(&pipeline);
     if (rc == NG_OK) {
-        struct ng_str json = redis_text(ask_reply(&ask, 0));
+        struct ng_str json = redis_text(pipeline_reply(&pipeline, 0));
         if (json.data == NULL) {
             rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                          id.data);
@@ -99,11 +99,11 @@ int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str spac
             rc = ret_json->data == NULL ? redis_no_memory(call) : NG_OK;
         }
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
-struct listing {
+struct checkpoint_list {
     struct redis *redis;
     struct ng_call *call;
     struct ng_str space, heads;
@@ -112,45 +112,45 @@ struct listing {
 };
 
 /* `order`: ids and scores in turn. *ret_stopped: no more are wanted. */
-static int listing_give(const struct listing *listing, const redisReply *order,
-                        bool *ret_stopped)
+static int list_page(const struct checkpoint_list *list, const redisReply *order,
+                     bool *ret_stopped)
 {
-    struct ng_call *call = listing->call;
+    struct ng_call *call = list->call;
     size_t count = order->elements / 2;
     struct ng_str *words = ng_alloc(call, (count + 2) * sizeof(*words));
-    struct ask ask;
+    struct pipeline pipeline;
     if (words == NULL) {
         return redis_no_memory(call);
     }
-    words[0] = ASK_WORD("HMGET");
-    words[1] = listing->heads;
+    words[0] = WORD("HMGET");
+    words[1] = list->heads;
     for (size_t i = 0; i < count; i++) {
         words[i + 2] = redis_text(order->element[2 * i]);
         if (words[i + 2].data == NULL || redis_text(order->element[2 * i + 1]).data == NULL) {
-            return link_fail_reply(listing->redis->link, call, order);
+            return pool_fail_reply(list->redis->pool, call, order);
         }
     }
-    ask_init(&ask, listing->redis->link, call);
-    ask_add(&ask, words, count + 2);
-    int rc = ask_run_all(&ask);
-    const redisReply *heads = ask_reply(&ask, 0);
+    pipeline_init(&pipeline, list->redis->pool, call);
+    pipeline_add(&pipeline, words, count + 2);
+    int rc = pipeline_run_all(&pipeline);
+    const redisReply *heads = pipeline_reply(&pipeline, 0);
     if (rc == NG_OK && (heads->type != REDIS_REPLY_ARRAY || heads->elements != count)) {
-        rc = link_fail_reply(listing->redis->link, call, heads);
+        rc = pool_fail_reply(list->redis->pool, call, heads);
     }
     for (size_t i = 0; rc == NG_OK && i < count && !*ret_stopped; i++) {
         struct ng_str head = redis_text(heads->element[i]);
         int64_t time_ms = strtoll(redis_text(order->element[2 * i + 1]).data, NULL, 10);
         struct ng_doc doc = {
             .size = sizeof(doc),
-            .key = {ng_str_of("checkpoints"), listing->space, words[i + 2]},
+            .key = {ng_str_of("checkpoints"), list->space, words[i + 2]},
             .revision = 1,
             .json = head.data == NULL ? ng_str_of("{}") : head,
             .created_ms = time_ms,
             .updated_ms = time_ms,
         };
-        *ret_stopped = listing->row(listing->user, &doc) != 0;
+        *ret_stopped = list->row(list->user, &doc) != 0;
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -160,7 +160,7 @@ int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str spa
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
     struct ng_str order = redis_key(redis, call, space, REDIS_CHECKPOINTS, none);
-    struct listing listing = {
+    struct checkpoint_list list = {
         .redis = redis,
         .call = call,
         .space = space,
@@ -168,24 +168,24 @@ int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str spa
         .row = row,
         .user = user,
     };
-    if (order.data == NULL || listing.heads.data == NULL) {
+    if (order.data == NULL || list.heads.data == NULL) {
         return NG_EINTERNAL;
     }
     bool stopped = false;
     int rc = NG_OK;
     for (int64_t at = 0; rc == NG_OK && !stopped; at += REDIS_PAGE) {
-        struct ask ask;
-        ask_init(&ask, redis->link, call);
-        ASK(&ask, ASK_WORD("ZREVRANGE"), order, redis_number(call, at),
-            redis_number(call, at + REDIS_PAGE - 1), ASK_WORD("WITHSCORES"));
-        rc = ask_run_all(&ask);
-        const redisReply *page = ask_reply(&ask, 0);
+        struct pipeline pipeline;
+        pipeline_init(&pipeline, redis->pool, call);
+        PIPELINE_ADD(&pipeline, WORD("ZREVRANGE"), order, redis_number(call, at),
+                     redis_number(call, at + REDIS_PAGE - 1), WORD("WITHSCORES"));
+        rc = pipeline_run_all(&pipeline);
+        const redisReply *page = pipeline_reply(&pipeline, 0);
         size_t found = rc == NG_OK ? page->elements / 2 : 0;
         if (found > 0) {
-            rc = listing_give(&listing, page, &stopped);
+            rc = list_page(&list, page, &stopped);
         }
         stopped = stopped || found < REDIS_PAGE;
-        ask_done(&ask);
+        pipeline_done(&pipeline);
     }
     return rc;
 }

@@ -75,7 +75,7 @@ static const char deliver_script[] =
     "if #lines > 0 then redis.call('RPUSH', KEYS[2], unpack(lines)) end\n"
     "return #lines\n";
 
-struct delivering {
+struct delivery_batch {
     struct redis *redis;
     struct ng_call *call;
     struct ng_str *words;
@@ -100,7 +100,7 @@ static int deliver_sha(struct ng_call *call, char sha[DELIVER_SHA_SIZE])
     return NG_OK;
 }
 
-static int deliver_keys(struct delivering *delivering, const struct ng_entry *entry,
+static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *entry,
                         struct ng_str date, struct ng_str member, struct ng_str *keys)
 {
     const struct {
@@ -111,8 +111,8 @@ static int deliver_keys(struct delivering *delivering, const struct ng_entry *en
         {REDIS_RECENT, {NULL, 0}}, {REDIS_DAYS, {NULL, 0}},
     };
     for (size_t i = 0; i < DELIVER_KEYS; i++) {
-        keys[i] = redis_key(delivering->redis, delivering->call, entry->space, parts[i].name,
-                            parts[i].tail);
+        keys[i] =
+            redis_key(batch->redis, batch->call, entry->space, parts[i].name, parts[i].tail);
         if (keys[i].data == NULL) {
             return entry->space.len > NG_SPACE_MAX ? NG_EINVAL : NG_EINTERNAL;
         }
@@ -120,12 +120,12 @@ static int deliver_keys(struct delivering *delivering, const struct ng_entry *en
     return NG_OK;
 }
 
-static int deliver_send(struct delivering *delivering);
+static int deliver_send(struct delivery_batch *batch);
 
 /* Adds one entry to the run that is being made, or to a new one where its list is another. */
-static int deliver_add(struct delivering *delivering, const struct ng_entry *entry)
+static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entry)
 {
-    struct ng_call *call = delivering->call;
+    struct ng_call *call = batch->call;
     struct redis_members members;
     if (entry->event_id.len == 0) {
         return ng_fail(call, NG_EINVAL, "an entry of the journal has no event_id");
@@ -138,17 +138,17 @@ static int deliver_add(struct delivering *delivering, const struct ng_entry *ent
         rc = redis_no_memory(call);
     }
     struct ng_str keys[DELIVER_KEYS];
-    rc = rc != NG_OK ? rc : deliver_keys(delivering, entry, date, member, keys);
-    if (rc == NG_OK && delivering->entries > 0 && !redis_equal(delivering->list, keys[1])) {
-        rc = deliver_send(delivering);
+    rc = rc != NG_OK ? rc : deliver_keys(batch, entry, date, member, keys);
+    if (rc == NG_OK && batch->entries > 0 && !redis_equal(batch->list, keys[1])) {
+        rc = deliver_send(batch);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    delivering->list = keys[1];
-    memcpy(delivering->words + 3 + delivering->keys, keys, sizeof(keys));
+    batch->list = keys[1];
+    memcpy(batch->words + 3 + batch->keys, keys, sizeof(keys));
     bool is_memory = entry->kind == NG_ENTRY_MEMORY;
-    struct ng_str *out = delivering->arguments + delivering->args;
+    struct ng_str *out = batch->arguments + batch->args;
     const struct ng_str head[DELIVER_HEAD] = {
         entry->event_id,
         line,
@@ -161,50 +161,50 @@ static int deliver_add(struct delivering *delivering, const struct ng_entry *ent
     };
     for (size_t i = 0; i < DELIVER_HEAD; i++) {
         out[i] = head[i];
-        delivering->bytes += head[i].len;
+        batch->bytes += head[i].len;
         rc = head[i].data == NULL ? redis_no_memory(call) : rc;
     }
     for (size_t i = 0; i < members.count; i++) {
         out[DELIVER_HEAD + i] = members.items[i];
-        delivering->bytes += members.items[i].len;
+        batch->bytes += members.items[i].len;
     }
-    delivering->keys += DELIVER_KEYS;
-    delivering->args += DELIVER_HEAD + members.count;
-    delivering->entries++;
+    batch->keys += DELIVER_KEYS;
+    batch->args += DELIVER_HEAD + members.count;
+    batch->entries++;
     return rc;
 }
 
 /* Runs the script for what was added. It goes along: Redis may have forgotten it. */
-static int deliver_send(struct delivering *delivering)
+static int deliver_send(struct delivery_batch *batch)
 {
-    struct ng_call *call = delivering->call;
+    struct ng_call *call = batch->call;
     char sha[DELIVER_SHA_SIZE] = "";
-    struct ask ask;
-    if (delivering->entries == 0) {
+    struct pipeline pipeline;
+    if (batch->entries == 0) {
         return NG_OK;
     }
     int rc = deliver_sha(call, sha);
     if (rc != NG_OK) {
         return rc;
     }
-    size_t count = 3 + delivering->keys;
-    delivering->words[0] = ASK_WORD("EVALSHA");
-    delivering->words[1] = ng_str_of(sha);
-    delivering->words[2] = redis_number(call, (int64_t)delivering->keys);
-    delivering->words[count++] = delivering->now;
-    delivering->words[count++] = delivering->forget;
-    for (size_t i = 0; i < delivering->args; i++) {
-        delivering->words[count++] = delivering->arguments[i];
+    size_t count = 3 + batch->keys;
+    batch->words[0] = WORD("EVALSHA");
+    batch->words[1] = ng_str_of(sha);
+    batch->words[2] = redis_number(call, (int64_t)batch->keys);
+    batch->words[count++] = batch->now;
+    batch->words[count++] = batch->forget;
+    for (size_t i = 0; i < batch->args; i++) {
+        batch->words[count++] = batch->arguments[i];
     }
-    ask_init(&ask, delivering->redis->link, call);
-    ASK(&ask, ASK_WORD("SCRIPT"), ASK_WORD("LOAD"), ASK_WORD(deliver_script));
-    ask_add(&ask, delivering->words, count);
-    rc = delivering->words[2].data == NULL ? redis_no_memory(call) : ask_run_all(&ask);
-    ask_done(&ask);
-    delivering->keys = 0;
-    delivering->args = 0;
-    delivering->bytes = 0;
-    delivering->entries = 0;
+    pipeline_init(&pipeline, batch->redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("SCRIPT"), WORD("LOAD"), WORD(deliver_script));
+    pipeline_add(&pipeline, batch->words, count);
+    rc = batch->words[2].data == NULL ? redis_no_memory(call) : pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
+    batch->keys = 0;
+    batch->args = 0;
+    batch->bytes = 0;
+    batch->entries = 0;
     return rc;
 }
 
@@ -212,7 +212,7 @@ int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *co
                   size_t count)
 {
     int64_t now = call->host->now_ms();
-    struct delivering delivering = {
+    struct delivery_batch batch = {
         .redis = journal,
         .call = call,
         .now = redis_number(call, now),
@@ -220,16 +220,16 @@ int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *co
         .words = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
         .arguments = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
     };
-    if (delivering.now.data == NULL || delivering.forget.data == NULL ||
-        delivering.words == NULL || delivering.arguments == NULL) {
+    if (batch.now.data == NULL || batch.forget.data == NULL || batch.words == NULL ||
+        batch.arguments == NULL) {
         return redis_no_memory(call);
     }
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        rc = deliver_add(&delivering, entries[i]);
-        if (rc == NG_OK && (delivering.entries == DELIVER_ENTRIES ||
-                            delivering.bytes >= DELIVER_BYTES || i + 1 == count)) {
-            rc = deliver_send(&delivering);
+        rc = deliver_add(&batch, entries[i]);
+        if (rc == NG_OK && (batch.entries == DELIVER_ENTRIES || batch.bytes >= DELIVER_BYTES ||
+                            i + 1 == count)) {
+            rc = deliver_send(&batch);
         }
     }
     return rc;

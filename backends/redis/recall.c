@@ -43,48 +43,49 @@ static enum recall_state recall_state(const redisReply *info)
 }
 
 /* Adds the command that makes the index of a space. Where there is one, it changes nothing. */
-static int recall_add_create(struct redis *redis, struct ask *ask, struct ng_str space)
+static int recall_add_create(struct redis *redis, struct pipeline *pipeline,
+                             struct ng_str space)
 {
     struct ng_str none = {NULL, 0};
-    struct ng_str index = redis_key(redis, ask->call, space, REDIS_INDEX, none);
-    struct ng_str memory = redis_key(redis, ask->call, space, REDIS_MEMORY, none);
-    struct ng_str reference = redis_key(redis, ask->call, space, REDIS_REFERENCE, none);
+    struct ng_str index = redis_key(redis, pipeline->call, space, REDIS_INDEX, none);
+    struct ng_str memory = redis_key(redis, pipeline->call, space, REDIS_MEMORY, none);
+    struct ng_str reference = redis_key(redis, pipeline->call, space, REDIS_REFERENCE, none);
     if (index.data == NULL || memory.data == NULL || reference.data == NULL) {
         return NG_EINTERNAL;
     }
-    ASK(ask, ASK_WORD("FT.CREATE"), index, ASK_WORD("ON"), ASK_WORD("HASH"), ASK_WORD("PREFIX"),
-        ASK_WORD("2"), memory, reference, ASK_WORD("STOPWORDS"), ASK_WORD("0"),
-        ASK_WORD("SCHEMA"), ASK_WORD("content"), ASK_WORD("TEXT"), ASK_WORD("NOSTEM"),
-        ASK_WORD("source"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"), ASK_WORD("|"),
-        ASK_WORD("CASESENSITIVE"), ASK_WORD("tags"), ASK_WORD("TAG"), ASK_WORD("SEPARATOR"),
-        ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("entry_tags"), ASK_WORD("TAG"),
-        ASK_WORD("SEPARATOR"), ASK_WORD(","), ASK_WORD("CASESENSITIVE"), ASK_WORD("agent"),
-        ASK_WORD("TAG"), ASK_WORD("CASESENSITIVE"), ASK_WORD("time"), ASK_WORD("NUMERIC"),
-        ASK_WORD("SORTABLE"), ASK_WORD("score"), ASK_WORD("NUMERIC"));
+    PIPELINE_ADD(pipeline, WORD("FT.CREATE"), index, WORD("ON"), WORD("HASH"), WORD("PREFIX"),
+                 WORD("2"), memory, reference, WORD("STOPWORDS"), WORD("0"), WORD("SCHEMA"),
+                 WORD("content"), WORD("TEXT"), WORD("NOSTEM"), WORD("source"), WORD("TAG"),
+                 WORD("SEPARATOR"), WORD("|"), WORD("CASESENSITIVE"), WORD("tags"), WORD("TAG"),
+                 WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"), WORD("entry_tags"),
+                 WORD("TAG"), WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"),
+                 WORD("agent"), WORD("TAG"), WORD("CASESENSITIVE"), WORD("time"),
+                 WORD("NUMERIC"), WORD("SORTABLE"), WORD("score"), WORD("NUMERIC"));
     return NG_OK;
 }
 
 static int recall_create(struct redis *redis, struct ng_call *call, struct ng_str space)
 {
-    struct ask ask;
-    ask_init(&ask, redis->link, call);
-    int rc = recall_add_create(redis, &ask, space);
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    int rc = recall_add_create(redis, &pipeline, space);
     /* Where it cannot be made, or another gateway has just made it, the next look says so. */
-    rc = rc != NG_OK ? rc : ask_run(&ask);
-    ask_done(&ask);
+    rc = rc != NG_OK ? rc : pipeline_run(&pipeline);
+    pipeline_done(&pipeline);
     return rc;
 }
 
 int redis_greet(struct redis *redis, struct ng_call *call)
 {
-    struct ask ask;
-    ask_init(&ask, redis->link, call);
-    int rc = recall_add_create(redis, &ask, ng_str_of("shared"));
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    int rc = recall_add_create(redis, &pipeline, ng_str_of("shared"));
     if (rc == NG_OK) {
-        rc = ask.failed ? redis_no_memory(call)
-                        : link_set_greeting(redis->link, call, ask.out, ask.out_len);
+        rc = pipeline.failed
+                 ? redis_no_memory(call)
+                 : pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -145,28 +146,28 @@ static int recall_rows(struct ng_call *call, const redisReply *found,
     return NG_OK;
 }
 
-static void recall_ask(struct ask *ask, struct ng_str index, struct ng_str query, bool by_time,
-                       struct ng_str limit)
+static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
+                              struct ng_str query, bool by_time, struct ng_str limit)
 {
     struct ng_str words[16] = {
-        ASK_WORD("FT.SEARCH"), index,         query, ASK_WORD("LIMIT"), ASK_WORD("0"), limit,
-        ASK_WORD("DIALECT"),   ASK_WORD("2"),
+        WORD("FT.SEARCH"), index, query,           WORD("LIMIT"),
+        WORD("0"),         limit, WORD("DIALECT"), WORD("2"),
     };
     size_t count = 8;
     /* Else words that are asked for are also looked for by their stem, which nothing is stored
      * by. */
-    words[count++] = ASK_WORD("VERBATIM");
+    words[count++] = WORD("VERBATIM");
     if (by_time) {
-        words[count++] = ASK_WORD("SORTBY");
-        words[count++] = ASK_WORD("time");
-        words[count++] = ASK_WORD("DESC");
+        words[count++] = WORD("SORTBY");
+        words[count++] = WORD("time");
+        words[count++] = WORD("DESC");
     } else {
         /* The default of older modules takes a word that stands alone for as good as three. */
-        words[count++] = ASK_WORD("SCORER");
-        words[count++] = ASK_WORD("BM25");
+        words[count++] = WORD("SCORER");
+        words[count++] = WORD("BM25");
     }
-    ASK(ask, ASK_WORD("FT.INFO"), index);
-    ask_add(ask, words, count);
+    PIPELINE_ADD(pipeline, WORD("FT.INFO"), index);
+    pipeline_add(pipeline, words, count);
 }
 
 /* *ret_used: the search did it. Else a scan must. */
@@ -186,18 +187,18 @@ static int recall_search(struct redis *redis, struct ng_call *call,
         return redis_no_memory(call);
     }
     for (int attempt = 0; attempt < 2; attempt++) {
-        struct ask ask;
-        ask_init(&ask, redis->link, call);
-        recall_ask(&ask, index, query, recall->text.len == 0, limit);
-        int rc = ask_run(&ask);
+        struct pipeline pipeline;
+        pipeline_init(&pipeline, redis->pool, call);
+        recall_add_search(&pipeline, index, query, recall->text.len == 0, limit);
+        int rc = pipeline_run(&pipeline);
         enum recall_state state =
-            rc == NG_OK ? recall_state(ask_reply(&ask, 0)) : RECALL_UNUSABLE;
-        const redisReply *found = ask_reply(&ask, 1);
+            rc == NG_OK ? recall_state(pipeline_reply(&pipeline, 0)) : RECALL_UNUSABLE;
+        const redisReply *found = pipeline_reply(&pipeline, 1);
         if (rc == NG_OK && state == RECALL_READY && found->type == REDIS_REPLY_ARRAY) {
             *ret_used = true;
             rc = recall_rows(call, found, recall, row, user);
         }
-        ask_done(&ask);
+        pipeline_done(&pipeline);
         if (rc != NG_OK || state != RECALL_MISSING || attempt > 0) {
             return rc;
         }
@@ -231,7 +232,7 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
     struct ng_str query = {out.data, out.len};
     if (hopeless) {
         /* The engine is told all the same. */
-        query = ASK_WORD("*");
+        query = WORD("*");
     }
     struct ng_recall nothing = *recall;
     nothing.limit = 1;

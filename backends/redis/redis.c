@@ -50,7 +50,7 @@ static void redis_close(void *journal)
 {
     struct redis *redis = journal;
     if (redis != NULL) {
-        link_close(redis->link);
+        pool_close(redis->pool);
         free((void *)(uintptr_t)redis->prefix.data);
         free(redis);
     }
@@ -59,7 +59,7 @@ static void redis_close(void *journal)
 static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **ret_journal)
 {
     const struct ng_host *host = call->host;
-    struct link_options options = {
+    struct pool_options options = {
         .uri = host->conf_text(conf, "uri"),
         .ca = host->conf_text(conf, "tls_ca"),
         .timeout_ms = host->conf_int(conf, "timeout"),
@@ -78,7 +78,7 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     redis->prefix.data = copy;
     redis->prefix.len = prefix.len;
-    int rc = link_open(call, &options, &redis->link);
+    int rc = pool_open(call, &options, &redis->pool);
     rc = rc != NG_OK ? rc : redis_greet(redis, call);
     if (rc != NG_OK) {
         redis_close(redis);
@@ -95,11 +95,11 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
 int redis_health(void *journal, struct ng_call *call)
 {
     struct redis *redis = journal;
-    struct ask ask;
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("PING"));
-    int rc = ask_run_all(&ask);
-    ask_done(&ask);
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("PING"));
+    int rc = pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
     return rc;
 }
 

@@ -5,8 +5,8 @@
 
 #include <notegate/journal.h>
 
-#include "ask.h"
-#include "link.h"
+#include "pipeline.h"
+#include "pool.h"
 
 /* Rows of one answer at most, and where the caller names no limit. */
 #define REDIS_ROWS_MAX 1000
@@ -17,7 +17,7 @@
 #define REDIS_PAGE 256
 
 struct redis {
-    struct link *link;
+    struct redis_pool *pool;
     struct ng_str prefix; /* malloc'd */
 };
 

@@ -5,12 +5,13 @@
 
 #include <netdb.h>
 
-#include "wire.h"
+#include "socket.h"
 
 #define RESOLVE_WHY_SIZE 96
 
 /* freeaddrinfo() the result. `why`: what went wrong. */
-enum wire_end resolve_host(const char *host, const char *port, const struct wire_limit *limit,
-                           struct addrinfo **ret, char why[RESOLVE_WHY_SIZE]);
+enum socket_result resolve_host(const char *host, const char *port,
+                                const struct socket_limit *limit, struct addrinfo **ret,
+                                char why[RESOLVE_WHY_SIZE]);
 
 #endif

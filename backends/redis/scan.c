@@ -111,26 +111,26 @@ static int scan_page(struct scan *scan, const redisReply *names)
 {
     struct ng_call *call = scan->call;
     struct ng_str *keys = ng_alloc(call, (names->elements + 1) * sizeof(*keys));
-    struct ask ask;
+    struct pipeline pipeline;
     if (keys == NULL) {
         return redis_no_memory(call);
     }
-    ask_init(&ask, scan->redis->link, call);
+    pipeline_init(&pipeline, scan->redis->pool, call);
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         keys[i] = redis_key(scan->redis, call, scan->recall->space, "",
                             redis_text(names->element[i]));
         rc = keys[i].data == NULL ? NG_EINTERNAL : NG_OK;
-        ASK(&ask, ASK_WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
-            ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]), ng_str_of(scan_fields[3]),
-            ng_str_of(scan_fields[4]));
+        PIPELINE_ADD(&pipeline, WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
+                     ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]),
+                     ng_str_of(scan_fields[3]), ng_str_of(scan_fields[4]));
     }
-    rc = rc == NG_OK ? ask_run(&ask) : rc;
+    rc = rc == NG_OK ? pipeline_run(&pipeline) : rc;
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
-        double rank = scan_entry(scan, ask_reply(&ask, i));
+        double rank = scan_entry(scan, pipeline_reply(&pipeline, i));
         rc = rank >= 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -143,18 +143,18 @@ static int scan_pages(struct scan *scan)
     bool more = true;
     int rc = since.data == NULL ? redis_no_memory(call) : NG_OK;
     while (rc == NG_OK && more && scan->seen < SCAN_MAX) {
-        struct ask ask;
-        ask_init(&ask, scan->redis->link, call);
-        ASK(&ask, ASK_WORD("ZREVRANGEBYSCORE"), scan->recent, ASK_WORD("+inf"), since,
-            ASK_WORD("LIMIT"), redis_number(call, (int64_t)scan->seen),
-            redis_number(call, REDIS_PAGE));
-        rc = ask_run_all(&ask);
-        const redisReply *names = ask_reply(&ask, 0);
+        struct pipeline pipeline;
+        pipeline_init(&pipeline, scan->redis->pool, call);
+        PIPELINE_ADD(&pipeline, WORD("ZREVRANGEBYSCORE"), scan->recent, WORD("+inf"), since,
+                     WORD("LIMIT"), redis_number(call, (int64_t)scan->seen),
+                     redis_number(call, REDIS_PAGE));
+        rc = pipeline_run_all(&pipeline);
+        const redisReply *names = pipeline_reply(&pipeline, 0);
         size_t found = rc == NG_OK ? names->elements : 0;
         if (found > 0) {
             rc = scan_page(scan, names);
         }
-        ask_done(&ask);
+        pipeline_done(&pipeline);
         scan->seen += found;
         /* Without words the order is the rank: the first are the best. */
         more =
@@ -164,26 +164,27 @@ static int scan_pages(struct scan *scan)
 }
 
 /* Reads the best ones whole and gives them out. */
-static int scan_give(struct scan *scan, ng_entry_row_fn *row, void *user)
+static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
 {
-    struct ask ask;
+    struct pipeline pipeline;
     if (scan->count == 0) {
         return NG_OK;
     }
-    ask_init(&ask, scan->redis->link, scan->call);
+    pipeline_init(&pipeline, scan->redis->pool, scan->call);
     for (size_t i = 0; i < scan->count; i++) {
-        ASK(&ask, ASK_WORD("HGETALL"), scan->hits[i].key);
+        PIPELINE_ADD(&pipeline, WORD("HGETALL"), scan->hits[i].key);
     }
-    int rc = ask_run(&ask);
+    int rc = pipeline_run(&pipeline);
     for (size_t i = 0; rc == NG_OK && i < scan->count; i++) {
         struct ng_entry entry;
-        int read = redis_hash_read(scan->call, ask_reply(&ask, i), scan->recall->space, &entry);
+        int read = redis_hash_read(scan->call, pipeline_reply(&pipeline, i),
+                                   scan->recall->space, &entry);
         rc = read == NG_EINTERNAL ? read : NG_OK;
         if (read == NG_OK && row(user, &entry) != 0) {
             break;
         }
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -208,5 +209,5 @@ int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall
     int rc = wanted_parse(call, recall->text, &scan->wanted);
     rc = rc != NG_OK ? rc : scan_pages(scan);
     wanted_done(&scan->wanted);
-    return rc != NG_OK ? rc : scan_give(scan, row, user);
+    return rc != NG_OK ? rc : scan_report(scan, row, user);
 }

@@ -130,28 +130,28 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
     struct ng_str words[] = {
-        ASK_WORD("EVAL"),
-        ASK_WORD(dump_script),
-        ASK_WORD("3"),
+        WORD("EVAL"),
+        WORD(dump_script),
+        WORD("3"),
         redis_key(redis, call, space, REDIS_DAYS, none),
         redis_key(redis, call, space, REDIS_RECENT, none),
         redis_key(redis, call, space, REDIS_SUMMARY, none),
         redis_key(redis, call, space, "", none),
-        ASK_WORD(DUMP_BYTES_MAX),
-        ASK_WORD(DUMP_ENTRIES_MAX),
+        WORD(DUMP_BYTES_MAX),
+        WORD(DUMP_ENTRIES_MAX),
     };
-    struct ask ask;
+    struct pipeline pipeline;
     for (size_t i = 0; i < NG_COUNT(words); i++) {
         if (words[i].data == NULL) {
             return NG_EINTERNAL;
         }
     }
-    ask_init(&ask, redis->link, call);
-    ask_add(&ask, words, NG_COUNT(words));
-    int rc = ask_run_all(&ask);
-    const redisReply *reply = ask_reply(&ask, 0);
+    pipeline_init(&pipeline, redis->pool, call);
+    pipeline_add(&pipeline, words, NG_COUNT(words));
+    int rc = pipeline_run_all(&pipeline);
+    const redisReply *reply = pipeline_reply(&pipeline, 0);
     if (rc == NG_OK && (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)) {
-        rc = link_fail_reply(redis->link, call, reply);
+        rc = pool_fail_reply(redis->pool, call, reply);
     }
     if (rc == NG_OK) {
         rc = dump_print(call, reply, space, ret_json);
@@ -165,6 +165,6 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
                          "journal.keep makes it forget what is older than some days");
         }
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }

@@ -22,7 +22,7 @@ struct aside {
 int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
                      struct ng_str id, bool with_copy, struct aside *ret);
 /* Adds the command that keeps the journal. It does nothing where that is done. */
-void redis_aside_ask(struct ask *ask, const struct aside *aside);
+void redis_aside_add(struct pipeline *pipeline, const struct aside *aside);
 
 /* restore.c: as redis_restore, but what is there is kept. */
 int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_str space,

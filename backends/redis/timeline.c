@@ -20,12 +20,12 @@ static int timeline_page(struct timeline_state *state, int64_t first, int64_t la
                          bool *ret_go_on)
 {
     struct ng_call *call = state->call;
-    struct ask ask;
-    ask_init(&ask, state->redis->link, call);
-    ASK(&ask, ASK_WORD("LRANGE"), state->key, redis_number(call, first),
-        redis_number(call, last));
-    int rc = ask_run_all(&ask);
-    const redisReply *lines = ask_reply(&ask, 0);
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, state->redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("LRANGE"), state->key, redis_number(call, first),
+                 redis_number(call, last));
+    int rc = pipeline_run_all(&pipeline);
+    const redisReply *lines = pipeline_reply(&pipeline, 0);
     for (size_t i = rc == NG_OK ? lines->elements : 0; i > 0 && *ret_go_on; i--) {
         struct ng_entry entry;
         int read = redis_line_read(call, redis_text(lines->element[i - 1]),
@@ -46,7 +46,7 @@ static int timeline_page(struct timeline_state *state, int64_t first, int64_t la
         state->left--;
         *ret_go_on = state->row(state->user, &entry) == 0 && state->left > 0;
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -71,16 +71,16 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
         .row = row,
         .user = user,
     };
-    struct ask ask;
+    struct pipeline pipeline;
     if (date.data == NULL || state.key.data == NULL) {
         return redis_no_memory(call);
     }
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("LLEN"), state.key);
-    int rc = ask_run_all(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("LLEN"), state.key);
+    int rc = pipeline_run_all(&pipeline);
     /* Positions from the front stay what they are while lines are added. */
-    int64_t end = rc == NG_OK ? ask_reply(&ask, 0)->integer : 0;
-    ask_done(&ask);
+    int64_t end = rc == NG_OK ? pipeline_reply(&pipeline, 0)->integer : 0;
+    pipeline_done(&pipeline);
     bool go_on = true;
     while (rc == NG_OK && end > 0 && go_on) {
         int64_t first = end > REDIS_PAGE ? end - REDIS_PAGE : 0;
@@ -98,15 +98,15 @@ int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
     struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
-    struct ask ask;
+    struct pipeline pipeline;
     if (key.data == NULL) {
         return NG_EINTERNAL;
     }
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("GET"), key);
-    int rc = ask_run_all(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("GET"), key);
+    int rc = pipeline_run_all(&pipeline);
     if (rc == NG_OK) {
-        struct ng_str text = redis_text(ask_reply(&ask, 0));
+        struct ng_str text = redis_text(pipeline_reply(&pipeline, 0));
         if (text.data != NULL) {
             text = redis_copy(call, text);
             rc = text.data == NULL ? redis_no_memory(call) : NG_OK;
@@ -115,7 +115,7 @@ int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
             *ret_text = text;
         }
     }
-    ask_done(&ask);
+    pipeline_done(&pipeline);
     return rc;
 }
 
@@ -125,13 +125,13 @@ int redis_set_summary(void *journal, struct ng_call *call, struct ng_str space,
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
     struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
-    struct ask ask;
+    struct pipeline pipeline;
     if (key.data == NULL) {
         return NG_EINTERNAL;
     }
-    ask_init(&ask, redis->link, call);
-    ASK(&ask, ASK_WORD("SET"), key, text);
-    int rc = ask_run_all(&ask);
-    ask_done(&ask);
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("SET"), key, text);
+    int rc = pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
     return rc;
 }

@@ -11,14 +11,14 @@
 /* Redis itself can be configured for about as many. */
 #define URI_DATABASE_LAST 1000000
 
-struct uri_reading {
+struct uri_parser {
     char *next; /* free memory for decoded texts */
     char *error;
 };
 
-static int uri_fail(const struct uri_reading *reading, const char *what)
+static int uri_fail(const struct uri_parser *parser, const char *what)
 {
-    (void)snprintf(reading->error, REDIS_URI_ERROR_SIZE, "%s", what);
+    (void)snprintf(parser->error, REDIS_URI_ERROR_SIZE, "%s", what);
     return NG_EINVAL;
 }
 
@@ -55,9 +55,9 @@ static int uri_hex(char digit)
 }
 
 /* Percent-decoded, with a NUL at its end. */
-static int uri_decode(struct uri_reading *reading, struct ng_str text, const char **ret)
+static int uri_decode(struct uri_parser *parser, struct ng_str text, const char **ret)
 {
-    char *out = reading->next;
+    char *out = parser->next;
     *ret = out;
     for (size_t i = 0; i < text.len; i++) {
         int byte = (unsigned char)text.data[i];
@@ -66,19 +66,18 @@ static int uri_decode(struct uri_reading *reading, struct ng_str text, const cha
             int high = whole ? uri_hex(text.data[i + 1]) : -1;
             int low = whole ? uri_hex(text.data[i + 2]) : -1;
             if (high < 0 || low < 0) {
-                return uri_fail(reading,
-                                "it has a % that two hexadecimal digits do not follow");
+                return uri_fail(parser, "it has a % that two hexadecimal digits do not follow");
             }
             byte = high * 16 + low;
             i += 2;
         }
         if (byte == 0) {
-            return uri_fail(reading, "it has a NUL");
+            return uri_fail(parser, "it has a NUL");
         }
         *out++ = (char)byte;
     }
     *out++ = '\0';
-    reading->next = out;
+    parser->next = out;
     return NG_OK;
 }
 
@@ -98,18 +97,18 @@ static long uri_number(struct ng_str text, long last)
     return text.len == 0 ? -1 : number;
 }
 
-static int uri_database(struct uri_reading *reading, struct ng_str text, struct redis_uri *uri)
+static int uri_database(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     long number = uri_number(text, URI_DATABASE_LAST);
     if (number < 0) {
-        return uri_fail(reading, "the database after the host is no number (redis://host/0)");
+        return uri_fail(parser, "the database after the host is no number (redis://host/0)");
     }
     uri->database = (int)number;
     return NG_OK;
 }
 
 /* "user:password@" in front of the rest, which is given back. */
-static int uri_credentials(struct uri_reading *reading, struct ng_str *text,
+static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
                            struct redis_uri *uri)
 {
     struct ng_str authority = uri_until(*text, "/?#");
@@ -123,97 +122,97 @@ static int uri_credentials(struct uri_reading *reading, struct ng_str *text,
     struct ng_str both = {authority.data, at - 1};
     struct ng_str user = uri_until(both, ":");
     if (user.len == both.len) {
-        return uri_fail(reading,
+        return uri_fail(parser,
                         "before the @ there is no password (redis://user:password@host, "
                         "or redis://:password@host)");
     }
-    int rc = user.len == 0 ? NG_OK : uri_decode(reading, user, &uri->user);
+    int rc = user.len == 0 ? NG_OK : uri_decode(parser, user, &uri->user);
     if (rc == NG_OK) {
-        rc = uri_decode(reading, uri_from(both, user.len + 1), &uri->password);
+        rc = uri_decode(parser, uri_from(both, user.len + 1), &uri->password);
     }
     *text = uri_from(*text, at);
     return rc;
 }
 
 /* "?db=N", the only one there is. */
-static int uri_query(struct uri_reading *reading, struct ng_str text, struct redis_uri *uri)
+static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     if (text.len == 0 || (text.len == 1 && text.data[0] == '?')) {
         return NG_OK;
     }
     if (!uri_starts(text, "?db=")) {
-        return uri_fail(reading, "what follows the ? may only be db=N");
+        return uri_fail(parser, "what follows the ? may only be db=N");
     }
-    return uri_database(reading, uri_from(text, 4), uri);
+    return uri_database(parser, uri_from(text, 4), uri);
 }
 
-static int uri_host(struct uri_reading *reading, struct ng_str text, struct redis_uri *uri)
+static int uri_host(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     struct ng_str host = uri_until(text, ":/?#");
     struct ng_str rest = uri_from(text, host.len);
     if (text.len > 0 && text.data[0] == '[') {
         host = uri_until(uri_from(text, 1), "]");
         if (host.len + 1 == text.len) {
-            return uri_fail(reading, "the [ before the host has no ]");
+            return uri_fail(parser, "the [ before the host has no ]");
         }
         rest = uri_from(text, host.len + 2);
     }
-    int rc = uri_decode(reading, host, &uri->host);
+    int rc = uri_decode(parser, host, &uri->host);
     if (rc == NG_OK && host.len == 0) {
-        rc = uri_fail(reading, "it names no host (redis://host:6379)");
+        rc = uri_fail(parser, "it names no host (redis://host:6379)");
     }
     (void)snprintf(uri->port, sizeof(uri->port), "%s", URI_PORT_DEFAULT);
     if (rc == NG_OK && rest.len > 0 && rest.data[0] == ':') {
         struct ng_str port = uri_until(uri_from(rest, 1), "/?#");
         long number = uri_number(port, URI_PORT_LAST);
         if (number < 1) {
-            return uri_fail(reading, "the port is no number from 1 to 65535");
+            return uri_fail(parser, "the port is no number from 1 to 65535");
         }
         (void)snprintf(uri->port, sizeof(uri->port), "%ld", number);
         rest = uri_from(rest, port.len + 1);
     }
     if (rc == NG_OK && rest.len > 0 && rest.data[0] == '/') {
         struct ng_str database = uri_until(uri_from(rest, 1), "?#");
-        rc = database.len == 0 ? NG_OK : uri_database(reading, database, uri);
+        rc = database.len == 0 ? NG_OK : uri_database(parser, database, uri);
         rest = uri_from(rest, database.len + 1);
     }
-    return rc != NG_OK ? rc : uri_query(reading, rest, uri);
+    return rc != NG_OK ? rc : uri_query(parser, rest, uri);
 }
 
-static int uri_path(struct uri_reading *reading, struct ng_str text, struct redis_uri *uri)
+static int uri_path(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     struct ng_str path = uri_until(text, "?");
     if (path.len < 2 || path.data[0] != '/') {
-        return uri_fail(reading, "it names no path of a socket (unix:///run/redis.sock)");
+        return uri_fail(parser, "it names no path of a socket (unix:///run/redis.sock)");
     }
-    int rc = uri_decode(reading, path, &uri->path);
-    return rc != NG_OK ? rc : uri_query(reading, uri_from(text, path.len), uri);
+    int rc = uri_decode(parser, path, &uri->path);
+    return rc != NG_OK ? rc : uri_query(parser, uri_from(text, path.len), uri);
 }
 
 int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_URI_ERROR_SIZE])
 {
     struct redis_uri uri = {0};
-    struct uri_reading reading = {NULL, error};
+    struct uri_parser parser = {NULL, error};
     bool local = uri_starts(text, "unix://");
     uri.tls = uri_starts(text, "rediss://");
     size_t scheme = local ? 7 : uri.tls ? 9 : 8;
     if (!local && !uri.tls && !uri_starts(text, "redis://")) {
-        return uri_fail(&reading, "it begins with none of redis://, rediss://, unix://");
+        return uri_fail(&parser, "it begins with none of redis://, rediss://, unix://");
     }
     if (text.len > REDIS_URI_MAX) {
-        return uri_fail(&reading, "it is too long");
+        return uri_fail(&parser, "it is too long");
     }
     /* At most four texts come of it, none longer than its part. */
     uri.memory = malloc(text.len + 8);
     if (uri.memory == NULL) {
-        (void)uri_fail(&reading, "there is no memory for it");
+        (void)uri_fail(&parser, "there is no memory for it");
         return NG_EINTERNAL;
     }
-    reading.next = uri.memory;
+    parser.next = uri.memory;
     struct ng_str rest = uri_from(text, scheme);
-    int rc = uri_credentials(&reading, &rest, &uri);
+    int rc = uri_credentials(&parser, &rest, &uri);
     if (rc == NG_OK) {
-        rc = local ? uri_path(&reading, rest, &uri) : uri_host(&reading, rest, &uri);
+        rc = local ? uri_path(&parser, rest, &uri) : uri_host(&parser, rest, &uri);
     }
     if (rc != NG_OK) {
         redis_uri_free(&uri);

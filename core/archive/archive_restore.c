@@ -37,7 +37,7 @@ static const struct ng_collection *restore_collection(struct restore *restore,
 
 static int restore_why(struct restore *restore, struct buf *error, int rc)
 {
-    struct ng_str text = restore->call->work.message;
+    struct ng_str text = restore->call->staged.message;
     if (text.len > 0) {
         buf_add_str(error, text);
     } else {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* buffered.c - places.c for bytes. The metric also counts answers, which have no agent. */
+/* buffered.c - quota.c for bytes. The metric also counts answers, which have no agent. */
 #include "buffered.h"
 
 #include "gateway.h"
-#include "places.h"
+#include "quota.h"
 
 int buffered_take(struct gateway *gateway, struct ng_str agent, size_t own, size_t count)
 {
     size_t limit = atomic_load(&gateway->limits.buffered);
-    int rc = places_take_many(gateway->buffered, agent, own, count, limit);
+    int rc = quota_acquire_many(gateway->buffered, agent, own, count, limit);
     if (rc != NG_OK) {
         return rc;
     }
@@ -21,6 +21,6 @@ int buffered_take(struct gateway *gateway, struct ng_str agent, size_t own, size
 
 void buffered_give(struct gateway *gateway, struct ng_str agent, size_t count)
 {
-    places_give_many(gateway->buffered, agent, count);
+    quota_release_many(gateway->buffered, agent, count);
     (void)metrics_use(gateway->metrics, METRICS_BUFFERED, -(int64_t)count);
 }

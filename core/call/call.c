@@ -170,13 +170,13 @@ int call_count_bytes(struct call *call, size_t bytes)
     return NG_OK;
 }
 
-void call_hold(struct call *call)
+void call_pend(struct call *call)
 {
     atomic_store_explicit(&call->waits, true, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */
-        call->work.rc = NG_OK;
+        call->staged.rc = NG_OK;
     }
 }
 
@@ -369,19 +369,19 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     buf_init(&text, CALL_MEMORY_MAX);
     text.oom = &call->arena.oom;
     buf_vprintf(&text, format, args);
-    struct result *work = &call->work;
-    work->rc = code;
-    work->message = arena_copy(&call->arena, buf_str(&text));
-    if (work->message.data == NULL) {
+    struct result *staged = &call->staged;
+    staged->rc = code;
+    staged->message = arena_copy(&call->arena, buf_str(&text));
+    if (staged->message.data == NULL) {
         /* All of the call's memory is used, which is often what is to be told. */
         call->arena.max += CALL_MESSAGE_RESERVE;
-        work->message = arena_copy(&call->arena, buf_str(&text));
+        staged->message = arena_copy(&call->arena, buf_str(&text));
         call->arena.max -= CALL_MESSAGE_RESERVE;
     }
-    if (work->message.data == NULL) {
-        work->message = ng_str_of("out of memory while a failure was described");
+    if (staged->message.data == NULL) {
+        staged->message = ng_str_of("out of memory while a failure was described");
     }
-    work->has_text = false;
+    staged->has_text = false;
     buf_done(&text);
     return code;
 }
@@ -420,7 +420,7 @@ void call_fail_later(struct call *call, int code, const char *sentence)
 
 void call_reset_result(struct call *call)
 {
-    memset(&call->work, 0, sizeof(call->work));
+    memset(&call->staged, 0, sizeof(call->staged));
     buf_clear(&call->reply_buf);
     buf_clear(&call->details_buf);
     call->reply_open = false;
@@ -430,7 +430,7 @@ void call_reset_result(struct call *call)
 
 int call_print_error(const struct call *call, struct buf *out)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct ng_writer writer;
     json_writer_init(&writer, out);
     json_object(&writer);

@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "async_mutex.h"
 #include "core/base/arena.h"
 #include "core/base/buf.h"
 #include "core/json/json.h"
 #include "deferrals.h"
-#include "gate.h"
 #include "notegate/plugin.h"
 #include "pool.h"
 
@@ -25,7 +25,7 @@ struct key;
 struct plugin;
 struct tool;
 struct call;
-struct operation;
+struct store_txn;
 
 enum part_kind {
     PART_TEXT = 1,
@@ -135,20 +135,20 @@ struct call {
     struct ng_str ask_state_out;
 
     /* Result: read by the transport when the call is done. */
-    struct result result;
+    struct result final;
 
     /* The core's own. */
     struct result
-        work; /* what the tool makes; becomes `result` unless the deadline came first */
+        staged; /* what the tool makes; becomes `result` unless the deadline came first */
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
-                              that plugin's gate. A step may change it before it continues. */
+                              that plugin's mutex. A step may change it before it continues. */
     enum ng_tool_space step_space; /* of a step: where the caller names no space */
     int64_t started_ns;            /* CLOCK_MONOTONIC */
     int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
     bool may_block;                /* of the thread that runs the tool just now */
     atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
-    bool in_gate;                  /* holds the gate of its plugin */
+    bool has_mutex;                /* holds the mutex of its plugin */
     bool counted;                  /* counted in gateway->active */
     bool is_async;                 /* dispatch() returned or will return NG_PENDING */
     bool held;                     /* something was begun that outlives the run */
@@ -169,20 +169,21 @@ struct call {
     struct ng_str after_text;
     struct pin *pins;
     struct call_end *ends; /* the last asked is told first */
-    struct idem *idem;     /* this call holds an idempotency key, see idem.h */
-    bool turn_taken;       /* its memory is in use, by its run or by a change function that runs
-                              again; see store_run_begins() */
-    struct operation *turn_waiting; /* who is next */
-    bool idem_stored;               /* its answer is in the store, or on the way */
-    bool idem_repeated;             /* its answer is that of the first call with its key */
-    struct buf reply_buf;           /* JSON reply being written */
+    struct idempotency_claim
+        *idempotency; /* this call holds an idempotency key, see idempotency.h */
+    bool memory_busy; /* its memory is in use, by its run or by a change function that runs
+                        again; see store_run_begins() */
+    struct store_txn *memory_waiters; /* who is next */
+    bool idempotency_stored;          /* its answer is in the store, or on the way */
+    bool idempotency_repeated;        /* its answer is that of the first call with its key */
+    struct buf reply_buf;             /* JSON reply being written */
     struct ng_writer reply_writer;
     bool reply_open;
     struct buf details_buf;
     struct ng_writer details_writer;
     bool details_open;
     struct task task;
-    struct gate_entry gate_entry;
+    struct async_mutex_waiter mutex_waiter;
     ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
     struct deferral deferral;
@@ -283,7 +284,7 @@ int call_gave(struct call *call, int rc);
 void call_fail_later(struct call *call, int code, const char *sentence);
 /* Has it an answer, or one that is being written? */
 bool call_has_reply(const struct call *call);
-/* The end of a call: closes what the tool wrote and checks it; then call->work is what the
+/* The end of a call: closes what the tool wrote and checks it; then call->staged is what the
  * transport gets. */
 void call_complete_result(struct call *call);
 /* call_fit.c: of that, what is over limits.result. A change is never told as a failure for the
@@ -297,8 +298,8 @@ bool call_name_valid(struct ng_str name);
 
 /* One more thing must end before the call is done, and the end of one (the last ends the call).
  */
-void call_hold(struct call *call);
-void call_release(struct call *call); /* dispatch.c */
+void call_pend(struct call *call);
+void call_complete(struct call *call); /* dispatch.c */
 
 /* The services handed to plugins (host.c). */
 extern const struct ng_host call_host;

@@ -11,10 +11,10 @@
 #define FIT_TEXT_PART 16
 #define FIT_OBJECT_MAX ((size_t)256 * 1024 * 1024)
 
-static size_t fit_parts_size(const struct result *work)
+static size_t fit_parts_size(const struct result *staged)
 {
     size_t size = 0;
-    for (const struct part *part = work->parts; part != NULL; part = part->next) {
+    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
         size += part->data.len;
     }
     return size;
@@ -58,13 +58,13 @@ static bool fit_conforms(struct call *call, struct ng_str text)
 /* The same object with shorter texts; false: none that fits. */
 static bool fit_object(struct call *call, size_t room)
 {
-    struct result *work = &call->work;
+    struct result *staged = &call->staged;
     const struct ng_value *value = NULL;
     struct json_error error;
     struct ng_writer writer;
     struct buf buf;
     bool fits = false;
-    if (json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
+    if (json_parse(&call->arena, staged->text, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
         return false;
     }
     buf_init(&buf, FIT_OBJECT_MAX);
@@ -79,16 +79,16 @@ static bool fit_object(struct call *call, size_t room)
     if (text.data == NULL || !fit_conforms(call, text)) {
         return false;
     }
-    work->text = text;
+    staged->text = text;
     return true;
 }
 
 /* Those that fit, in order. */
-static size_t fit_parts(struct result *work, size_t room)
+static size_t fit_parts(struct result *staged, size_t room)
 {
     size_t left_out = 0;
-    struct part **at = &work->parts;
-    work->last_part = NULL;
+    struct part **at = &staged->parts;
+    staged->last_part = NULL;
     while (*at != NULL) {
         struct part *part = *at;
         if (part->data.len > room) {
@@ -97,7 +97,7 @@ static size_t fit_parts(struct result *work, size_t room)
             continue;
         }
         room -= part->data.len;
-        work->last_part = part;
+        staged->last_part = part;
         at = &part->next;
     }
     return left_out;
@@ -106,24 +106,24 @@ static size_t fit_parts(struct result *work, size_t room)
 /* Beside an object: as a part. */
 static void fit_tell(struct call *call, struct ng_str note)
 {
-    struct result *work = &call->work;
+    struct result *staged = &call->staged;
     struct part *part = arena_zalloc(&call->arena, sizeof(*part));
     if (part == NULL) {
         return;
     }
     part->kind = PART_TEXT;
     part->data = note;
-    if (work->last_part == NULL) {
-        work->parts = part;
+    if (staged->last_part == NULL) {
+        staged->parts = part;
     } else {
-        work->last_part->next = part;
+        staged->last_part->next = part;
     }
-    work->last_part = part;
+    staged->last_part = part;
 }
 
 static void fit_cut(struct call *call, size_t size, size_t limit)
 {
-    struct result *work = &call->work;
+    struct result *staged = &call->staged;
     struct ng_str note = arena_printf(
         &call->arena,
         "[It is done. Its answer has %zu bytes, limits.result allows %zu: the rest is left "
@@ -133,28 +133,28 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
         note = ng_str_of("[It is done. Its answer is over limits.result and left out.]");
     }
     size_t room = limit > note.len + 1 ? limit - note.len - 1 : 0;
-    if (work->is_json && (work->text.len <= limit || fit_object(call, limit))) {
-        size_t left_out = fit_parts(work, limit - work->text.len);
+    if (staged->is_json && (staged->text.len <= limit || fit_object(call, limit))) {
+        size_t left_out = fit_parts(staged, limit - staged->text.len);
         if (left_out > 0) {
             fit_tell(call, note);
         }
         return;
     }
-    struct ng_str kept = work->is_json ? ng_str_of("") : utf8_cut(work->text, room);
+    struct ng_str kept = staged->is_json ? ng_str_of("") : utf8_cut(staged->text, room);
     struct ng_str text = arena_printf(&call->arena, "%.*s%s%.*s", (int)kept.len, kept.data,
                                       kept.len > 0 ? "\n" : "", (int)note.len, note.data);
-    (void)fit_parts(work, room - kept.len);
-    work->is_json = false;
-    work->has_text = true;
-    work->text = text.data == NULL ? note : text;
+    (void)fit_parts(staged, room - kept.len);
+    staged->is_json = false;
+    staged->has_text = true;
+    staged->text = text.data == NULL ? note : text;
 }
 
 void call_fit_result(struct call *call)
 {
-    struct result *work = &call->work;
-    size_t size = work->text.len + fit_parts_size(work);
+    struct result *staged = &call->staged;
+    size_t size = staged->text.len + fit_parts_size(staged);
     size_t limit = call->gateway->limits.result;
-    if (work->rc != NG_OK || size <= limit) {
+    if (staged->rc != NG_OK || size <= limit) {
         return;
     }
     if (call->tool == NULL || call->read_only) {

@@ -17,23 +17,23 @@ static const char *result_plugin(const struct call *call)
 
 bool call_has_reply(const struct call *call)
 {
-    return call->work.has_text || call->reply_open || call->work.parts != NULL;
+    return call->staged.has_text || call->reply_open || call->staged.parts != NULL;
 }
 
 /* A link only names a resource: it is no contents of one. */
 static bool result_has_contents(const struct call *call)
 {
-    const struct part *part = call->work.parts;
+    const struct part *part = call->staged.parts;
     while (part != NULL && part->kind == PART_LINK) {
         part = part->next;
     }
-    return call->work.has_text || call->reply_open || part != NULL;
+    return call->staged.has_text || call->reply_open || part != NULL;
 }
 
 /* A success that says nothing is none that a caller could rely on. */
 static void result_check_reply(struct call *call)
 {
-    if (call->work.rc != NG_OK || !call->must_reply) {
+    if (call->staged.rc != NG_OK || !call->must_reply) {
         return;
     }
     if (call->tool == NULL && !result_has_contents(call)) {
@@ -49,8 +49,8 @@ static void result_check_reply(struct call *call)
 
 static void result_close_buffers(struct call *call)
 {
-    struct result *work = &call->work;
-    if (call->reply_open && work->rc == NG_OK) {
+    struct result *staged = &call->staged;
+    if (call->reply_open && staged->rc == NG_OK) {
         const char *misuse = call->reply_writer.misuse;
         if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
             call_fail(call, NG_EINTERNAL,
@@ -58,25 +58,25 @@ static void result_close_buffers(struct call *call)
                       (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call),
                       misuse != NULL ? misuse : "an end is missing");
         } else {
-            work->is_json = true;
-            work->has_text = true;
-            work->text = buf_str(&call->reply_buf);
+            staged->is_json = true;
+            staged->has_text = true;
+            staged->text = buf_str(&call->reply_buf);
         }
     }
     if (call->details_open && call->details_buf.rc == NG_OK && call->details_writer.complete) {
-        work->details = buf_str(&call->details_buf);
+        staged->details = buf_str(&call->details_buf);
     }
 }
 
 /* What the tool answered must be what it declared. */
 static void result_check_output(struct call *call)
 {
-    struct result *work = &call->work;
-    if (work->rc != NG_OK || call->tool == NULL || !work->has_text ||
-        (call->tool->result == NULL && !work->is_json)) {
+    struct result *staged = &call->staged;
+    if (staged->rc != NG_OK || call->tool == NULL || !staged->has_text ||
+        (call->tool->result == NULL && !staged->is_json)) {
         return;
     }
-    if (!work->is_json) {
+    if (!staged->is_json) {
         call_fail(call, NG_EINTERNAL,
                   "`%s` declares an answer that is an object, and made none",
                   call->tool->desc.name);
@@ -86,7 +86,7 @@ static void result_check_output(struct call *call)
     struct json_error error;
     struct violations found;
     found.count = 0;
-    int rc = json_parse(&call->arena, work->text, JSON_DEPTH_DEFAULT, &value, &error);
+    int rc = json_parse(&call->arena, staged->text, JSON_DEPTH_DEFAULT, &value, &error);
     if (rc == NG_EJSON) {
         call_fail(call, NG_EINTERNAL,
                   "the answer of `%s` (plugin %s) is not JSON as it must be: %s",
@@ -109,7 +109,7 @@ static void result_check_output(struct call *call)
 /* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
 static void result_check_asks(struct call *call)
 {
-    if (call->work.rc != NG_EINPUT) {
+    if (call->staged.rc != NG_EINPUT) {
         return;
     }
     bool can = call->client_asks != 0;
@@ -128,21 +128,22 @@ static void result_check_asks(struct call *call)
 
 void call_complete_result(struct call *call)
 {
-    struct result *work = &call->work;
+    struct result *staged = &call->staged;
     int failed = atomic_load(&call->failed_rc);
     if (failed < 0) {
         call_fail(call, failed, "%s", call->failed_text);
-    } else if (work->rc == NG_OK && call->after_rc < 0) {
+    } else if (staged->rc == NG_OK && call->after_rc < 0) {
         call_fail(call, call->after_rc, "%s", "");
-        work->message = call->after_text;
+        staged->message = call->after_text;
     }
     /* What it failed with instead, not found or too large, may only be what that looked like.
      */
-    if ((work->rc == NG_OK && call_lacks_memory(call)) || (work->rc < 0 && call->arena.oom)) {
+    if ((staged->rc == NG_OK && call_lacks_memory(call)) ||
+        (staged->rc < 0 && call->arena.oom)) {
         call_no_memory(call);
     }
     result_check_asks(call);
-    if (work->rc == NG_EWOULDBLOCK || work->rc > 0) {
+    if (staged->rc == NG_EWOULDBLOCK || staged->rc > 0) {
         call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
                   call->pub.tool.data);
     }
@@ -150,18 +151,19 @@ void call_complete_result(struct call *call)
     result_close_buffers(call);
     result_check_output(call);
     call_fit_result(call);
-    if (work->rc != NG_OK) {
-        work->has_text = false;
-        work->is_json = false;
-        if (work->message.data == NULL) {
-            work->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
-                                         (int)call->pub.tool.len, call->pub.tool.data);
+    if (staged->rc != NG_OK) {
+        staged->has_text = false;
+        staged->is_json = false;
+        if (staged->message.data == NULL) {
+            staged->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
+                                           (int)call->pub.tool.len, call->pub.tool.data);
         }
-        bool busy = work->rc == NG_EBUSY || work->rc == NG_EUNAVAILABLE || work->rc == NG_ERATE;
-        if (busy && work->retry_after_s == 0) {
-            work->retry_after_s = RESULT_RETRY_SECONDS;
+        bool busy =
+            staged->rc == NG_EBUSY || staged->rc == NG_EUNAVAILABLE || staged->rc == NG_ERATE;
+        if (busy && staged->retry_after_s == 0) {
+            staged->retry_after_s = RESULT_RETRY_SECONDS;
         }
     }
-    work->code = work->rc == NG_OK ? "ok" : call_error_name(call, work->rc);
-    work->status = work->rc == NG_OK ? 200 : call_error_status(call, work->rc);
+    staged->code = staged->rc == NG_OK ? "ok" : call_error_name(call, staged->rc);
+    staged->status = staged->rc == NG_OK ? 200 : call_error_status(call, staged->rc);
 }

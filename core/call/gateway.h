@@ -19,10 +19,10 @@
 
 struct timers;
 struct journal_front;
-struct idem_table;
+struct idempotency_table;
 struct feed;
 struct keys;
-struct places;
+struct quota;
 struct cluster;
 struct recorder;
 struct watchdog;
@@ -38,13 +38,13 @@ struct gateway {
     struct store *store;
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
-    struct idem_table *idem;
+    struct idempotency_table *idempotency;
     struct feed *feed;         /* feed.h; NULL in commands that serve nobody */
     struct recorder *recorder; /* record.h; NULL: calls are not recorded */
     struct keys *keys;         /* keys.h */
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
-    struct places *buffered;   /* bytes of bodies, by agent: limits.buffered */
-    struct places *streams;    /* places.h: who has how many of limits.streams */
+    struct quota *buffered;    /* bytes of bodies, by agent: limits.buffered */
+    struct quota *streams;     /* quota.h: who has how many of limits.streams */
     struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
     struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
@@ -75,7 +75,7 @@ struct gateway {
         void *_Atomic self;
         int (*upkeep)(void *self, struct call *call); /* each minute, on a worker */
         void (*close)(void *self);                    /* when no call is left */
-        int (*look)(void *self, struct call *call); /* shared documents: what others changed */
+        int (*poll)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
     void (*lists_changed)(struct gateway *gateway, unsigned lists,
                           void *user); /* set by the MCP transport */

@@ -40,10 +40,10 @@ struct cluster {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stopping;
-    struct call *call; /* the look under way */
-    int64_t beat_ns;   /* when this one's last beat was on disk; 0: never */
-    int64_t looked_ns; /* when the others were looked at last */
-    int64_t since_ns;  /* from when on they were, without a gap */
+    struct call *call;    /* the look under way */
+    int64_t heartbeat_ns; /* when this one's last beat was on disk; 0: never */
+    int64_t polled_ns;    /* when the others were looked at last */
+    int64_t since_ns;     /* from when on they were, without a gap */
     struct peer peers[CLUSTER_PEERS_MAX];
     size_t peer_count;
     bool complains;
@@ -147,23 +147,24 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     const struct peer *peer = peer_find(cluster, id);
     int64_t seen = peer != NULL ? peer->seen_ns : cluster->since_ns;
     seen = seen < cluster->since_ns ? cluster->since_ns : seen;
-    bool looks = cluster->since_ns != 0;
+    bool polls = cluster->since_ns != 0;
     pthread_mutex_unlock(&cluster->lock);
-    return !looks || now - seen < lease;
+    return !polls || now - seen < lease;
 }
 
-bool cluster_in_touch(struct cluster *cluster)
+bool cluster_has_lease(struct cluster *cluster)
 {
     if (cluster == NULL || !cluster->shared) {
         return true;
     }
     pthread_mutex_lock(&cluster->lock);
-    int64_t beat = cluster->beat_ns;
+    int64_t heartbeat = cluster->heartbeat_ns;
     pthread_mutex_unlock(&cluster->lock);
-    return beat != 0 && clock_monotonic_ns() - beat < (int64_t)CLUSTER_LEASE_MS / 2 * 1000000;
+    return heartbeat != 0 &&
+           clock_monotonic_ns() - heartbeat < (int64_t)CLUSTER_LEASE_MS / 2 * 1000000;
 }
 
-struct looking {
+struct peer_poll {
     struct cluster *cluster;
     struct call *call;
     int64_t now_ms;
@@ -171,17 +172,17 @@ struct looking {
     size_t old_count;
 };
 
-static int look_row(void *user, const struct ng_doc *row)
+static int poll_row(void *user, const struct ng_doc *row)
 {
-    struct looking *looking = user;
-    struct cluster *cluster = looking->cluster;
+    struct peer_poll *poll = user;
+    struct cluster *cluster = poll->cluster;
     if (row->key.id.len != CLUSTER_ID_LEN || str_is(row->key.id, cluster->id)) {
         return 0;
     }
-    if (row->updated_ms < looking->now_ms - CLUSTER_KEEP_MS) {
-        struct ng_str id = arena_copy(&looking->call->arena, row->key.id);
-        if (id.data != NULL && looking->old_count < CLUSTER_PEERS_MAX) {
-            looking->old[looking->old_count++] = id;
+    if (row->updated_ms < poll->now_ms - CLUSTER_KEEP_MS) {
+        struct ng_str id = arena_copy(&poll->call->arena, row->key.id);
+        if (id.data != NULL && poll->old_count < CLUSTER_PEERS_MAX) {
+            poll->old[poll->old_count++] = id;
         }
         return 0;
     }
@@ -204,19 +205,19 @@ static int look_row(void *user, const struct ng_doc *row)
 static int forget_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
                      void *user)
 {
-    const struct looking *looking = user;
+    const struct peer_poll *poll = user;
     (void)pub;
     if (present->revision != 0 && !present->deleted &&
-        present->updated_ms < looking->now_ms - CLUSTER_KEEP_MS) {
+        present->updated_ms < poll->now_ms - CLUSTER_KEEP_MS) {
         store_draft_delete(next);
     }
     return NG_OK;
 }
 
 /* What the database knows of the others now. */
-static int look_now(struct cluster *cluster, struct call *call, struct looking *looking)
+static int poll_peers(struct cluster *cluster, struct call *call, struct peer_poll *poll)
 {
-    *looking = (struct looking){
+    *poll = (struct peer_poll){
         .cluster = cluster,
         .call = call,
         .now_ms = clock_unix_ms(),
@@ -227,33 +228,31 @@ static int look_now(struct cluster *cluster, struct call *call, struct looking *
         .space = ng_str_of(CLUSTER_SPACE),
         .limit = CLUSTER_PEERS_MAX * 2,
     };
-    int rc = store_query(cluster->gateway->store, call, &query, look_row, looking, NULL);
+    int rc = store_query(cluster->gateway->store, call, &query, poll_row, poll, NULL);
     int64_t now = clock_monotonic_ns();
     if (rc == NG_OK) {
         pthread_mutex_lock(&cluster->lock);
         /* Who could not look for a while has not seen the others live. */
         if (cluster->since_ns == 0 ||
-            now - cluster->looked_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
+            now - cluster->polled_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
             cluster->since_ns = now;
         }
-        cluster->looked_ns = now;
+        cluster->polled_ns = now;
         pthread_mutex_unlock(&cluster->lock);
     }
     return rc;
 }
 
-static int cluster_look(struct cluster *cluster, struct call *call)
+static int cluster_poll(struct cluster *cluster, struct call *call)
 {
-    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
-    if (looking == NULL) {
+    struct peer_poll *poll = arena_zalloc(&call->arena, sizeof(*poll));
+    if (poll == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    int rc = look_now(cluster, call, looking);
-    for (size_t i = 0; i < looking->old_count && rc == NG_OK; i++) {
-        struct ng_change change = {.size = sizeof(change),
-                                   .key = key_of(looking->old[i]),
-                                   .fn = forget_fn,
-                                   .user = looking};
+    int rc = poll_peers(cluster, call, poll);
+    for (size_t i = 0; i < poll->old_count && rc == NG_OK; i++) {
+        struct ng_change change = {
+            .size = sizeof(change), .key = key_of(poll->old[i]), .fn = forget_fn, .user = poll};
         rc = store_write_wait(cluster->gateway->store, call, &change, 1);
     }
     return rc;
@@ -266,12 +265,12 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
     if (cluster == NULL || !cluster->shared) {
         return NG_OK;
     }
-    struct looking *looking = arena_zalloc(&call->arena, sizeof(*looking));
+    struct peer_poll *poll = arena_zalloc(&call->arena, sizeof(*poll));
     struct ng_str *ids = arena_alloc(&call->arena, CLUSTER_PEERS_MAX * sizeof(*ids));
-    if (looking == NULL || ids == NULL) {
+    if (poll == NULL || ids == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    int rc = look_now(cluster, call, looking);
+    int rc = poll_peers(cluster, call, poll);
     if (rc != NG_OK) {
         return rc;
     }
@@ -287,8 +286,8 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
     return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
 }
 
-static int beat_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
-                   void *user)
+static int heartbeat_fn(struct ng_call *pub, const struct ng_doc *present,
+                        struct ng_draft *next, void *user)
 {
     (void)present;
     (void)user;
@@ -298,24 +297,24 @@ static int beat_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_
     return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
 }
 
-static int cluster_beat(struct cluster *cluster, struct call *call)
+static int cluster_heartbeat(struct cluster *cluster, struct call *call)
 {
     int64_t now = clock_monotonic_ns();
     pthread_mutex_lock(&cluster->lock);
-    int64_t last = cluster->beat_ns;
+    int64_t last = cluster->heartbeat_ns;
     pthread_mutex_unlock(&cluster->lock);
-    if (last != 0 && now - last < (int64_t)CLUSTER_BEAT_MS * 1000000) {
+    if (last != 0 && now - last < (int64_t)CLUSTER_HEARTBEAT_MS * 1000000) {
         return NG_OK;
     }
     struct ng_change change = {
-        .size = sizeof(change), .key = key_of(cluster_id(cluster)), .fn = beat_fn};
+        .size = sizeof(change), .key = key_of(cluster_id(cluster)), .fn = heartbeat_fn};
     int rc = store_write_wait(cluster->gateway->store, call, &change, 1);
     if (rc == NG_OK) {
         pthread_mutex_lock(&cluster->lock);
-        cluster->beat_ns =
+        cluster->heartbeat_ns =
             now; /* from before it was written: the others may count from there */
         pthread_mutex_unlock(&cluster->lock);
-        rc = cluster_look(cluster, call);
+        rc = cluster_poll(cluster, call);
     }
     return rc;
 }
@@ -326,7 +325,7 @@ int cluster_announce(struct cluster *cluster, struct call *call)
         return NG_OK;
     }
     pthread_mutex_lock(&cluster->lock);
-    bool known = cluster->beat_ns != 0;
+    bool known = cluster->heartbeat_ns != 0;
     pthread_mutex_unlock(&cluster->lock);
     if (known) {
         return NG_OK;
@@ -338,9 +337,9 @@ int cluster_announce(struct cluster *cluster, struct call *call)
     }
     own->may_block = true;
     own->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
-    int rc = cluster_beat(cluster, own);
+    int rc = cluster_heartbeat(cluster, own);
     if (rc != NG_OK) {
-        struct ng_str text = own->work.message;
+        struct ng_str text = own->staged.message;
         (void)call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
     }
     call_unref(own);
@@ -357,14 +356,14 @@ static int cluster_round(struct cluster *cluster, struct call *call)
         rc = keys_look(gateway->keys, call);
     }
     if (rc == NG_OK) {
-        rc = cluster_beat(cluster, call);
+        rc = cluster_heartbeat(cluster, call);
     }
     if (rc == NG_OK) {
         rc = files_recover_rest(gateway->files, call);
     }
     void *tasks = atomic_load(&gateway->tasks.self);
     if (rc == NG_OK && tasks != NULL) {
-        rc = gateway->tasks.look(tasks, call);
+        rc = gateway->tasks.poll(tasks, call);
     }
     return rc;
 }
@@ -387,7 +386,7 @@ static void cluster_step(struct cluster *cluster)
     cluster->complains = rc != NG_OK;
     pthread_mutex_unlock(&cluster->lock);
     if (tell && rc != NG_OK) {
-        struct ng_str text = call->work.message;
+        struct ng_str text = call->staged.message;
         log_write(NG_LOG_WARNING, "cluster",
                   "what other gateways change is not seen (%s): %.*s", error_name(NULL, rc),
                   (int)text.len, text.data == NULL ? "" : text.data);

@@ -18,7 +18,7 @@ struct cluster;
 /* How often it looks at what others change, how often it beats, and after which silence another
  * one is dead. */
 #define CLUSTER_STEP_MS 400
-#define CLUSTER_BEAT_MS 3000
+#define CLUSTER_HEARTBEAT_MS 3000
 #define CLUSTER_LEASE_MS 15000
 /* Hexadecimal digits of an id. */
 #define CLUSTER_ID_LEN 24
@@ -43,6 +43,6 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
 /* From then on all others find this one. Before it leaves what they have to find. Waits. */
 int cluster_announce(struct cluster *cluster, struct call *call);
 /* Do the others know that this one lives? Else it must not go on with what only one may do. */
-bool cluster_in_touch(struct cluster *cluster);
+bool cluster_has_lease(struct cluster *cluster);
 
 #endif

@@ -74,7 +74,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
 {
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
-    const struct result *work = &call->work;
+    const struct result *staged = &call->staged;
     if (!is_on(call->gateway) || call->tool == NULL ||
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
@@ -84,10 +84,10 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_text(&record, "tool", call->pub.tool);
     log_record_text(&record, "operation", operation(call));
     log_record_text(&record, "outcome", ng_str_of(outcome));
-    if (rc != work->rc) {
-        log_record_text(&record, "ended", ng_str_of(work->code));
+    if (rc != staged->rc) {
+        log_record_text(&record, "ended", ng_str_of(staged->code));
     }
-    if (call->idem_repeated) {
+    if (call->idempotency_repeated) {
         log_record_word(&record, "repeated", "true"); /* nothing was done again */
     }
     log_record_text(&record, "agent", caller->agent);
@@ -100,10 +100,10 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
     log_record_ms(&record, "duration_ms", took_ns);
-    if (work->rc == NG_OK && work->revision_kind == REVISION_TEXT) {
-        log_record_text(&record, "revision", work->revision_text);
-    } else if (work->rc == NG_OK && work->revision_kind == REVISION_NUMBER) {
-        log_record_int(&record, "revision", (int64_t)work->revision_number);
+    if (staged->rc == NG_OK && staged->revision_kind == REVISION_TEXT) {
+        log_record_text(&record, "revision", staged->revision_text);
+    } else if (staged->rc == NG_OK && staged->revision_kind == REVISION_NUMBER) {
+        log_record_int(&record, "revision", (int64_t)staged->revision_number);
     }
     log_record_text(&record, "request_id", caller->request_id);
     log_record_text(&record, "traceparent", caller->traceparent);

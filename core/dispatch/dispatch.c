@@ -16,7 +16,7 @@
 #include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "dispatch_allow.h"
 #include "dispatch_input.h"
 #include "record.h"
@@ -55,10 +55,10 @@ static int dispatch_find(struct call *call)
     }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
-        call->work.hint =
+        call->staged.hint =
             arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
     } else {
-        call->work.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
+        call->staged.hint = ng_str_of("GET /v1/tools (or tools/list) lists the tools.");
     }
     return NG_EUNKNOWN_TOOL;
 }
@@ -115,9 +115,9 @@ static int dispatch_prepare(struct call *call)
     if (rc == NG_OK) {
         rc = dispatch_check_input(call);
     }
-    if (rc == NG_OK && call->idempotency_key.len > IDEM_KEY_MAX) {
+    if (rc == NG_OK && call->idempotency_key.len > IDEMPOTENCY_KEY_MAX) {
         rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
-                       call->idempotency_key.len, IDEM_KEY_MAX);
+                       call->idempotency_key.len, IDEMPOTENCY_KEY_MAX);
     }
     if (rc == NG_OK && call->args_text.len == 0 && call->pub.args->count > 0) {
         rc = dispatch_print_args(call);
@@ -140,14 +140,14 @@ static void dispatch_account(struct call *call, int rc)
     if (rc == NG_ERATE) {
         metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
     } else if (rc == NG_EFULL) {
-        disk_refused(gateway->disk, call->work.message);
+        disk_refused(gateway->disk, call->staged.message);
     }
     const struct plugin *plugin = call_plugin(call);
     if (rc == NG_EINTERNAL && plugin != NULL) {
         log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
                   (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
-                  (int)call->work.message.len,
-                  call->work.message.data != NULL ? call->work.message.data : "");
+                  (int)call->staged.message.len,
+                  call->staged.message.data != NULL ? call->staged.message.data : "");
     }
     audit_call(call, rc, took);
     record_call(gateway->recorder, call, code, took);
@@ -158,32 +158,32 @@ static void dispatch_account(struct call *call, int rc)
     }
 }
 
-static void dispatch_idem_stored(void *user, int rc)
+static void dispatch_idempotency_stored(void *user, int rc)
 {
     struct call *call = user;
     (void)rc; /* store_write has put the failure into the call */
-    call_release(call);
+    call_complete(call);
 }
 
 /* A tool that changed no document still answers a repeated key with its first answer. True:
  * wait for the commit. */
 static bool dispatch_store_answer(struct call *call)
 {
-    if (call->idem == NULL || call->idem_stored || call->work.rc != NG_OK ||
+    if (call->idempotency == NULL || call->idempotency_stored || call->staged.rc != NG_OK ||
         (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
         atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
-    call->idem_stored = true;
-    if (idem_answer(call, &answer) != NG_OK) {
+    call->idempotency_stored = true;
+    if (idempotency_answer(call, &answer) != NG_OK) {
         return false;
     }
-    call_hold(call);
+    call_pend(call);
     int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
-                                  dispatch_idem_stored, call);
+                                  dispatch_idempotency_stored, call);
     if (rc != NG_OK) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         atomic_fetch_sub(&call->pending, 1);
         return false;
     }
@@ -195,8 +195,8 @@ static bool dispatch_store_answer(struct call *call)
 static int dispatch_finish(struct call *call, bool sync)
 {
     call_complete_result(call);
-    if (call->idem != NULL) {
-        idem_end(call);
+    if (call->idempotency != NULL) {
+        idempotency_end(call);
     }
     if (call->is_async && call->deadline_ns != 0) {
         timers_remove(call->gateway->timers, call);
@@ -205,12 +205,12 @@ static int dispatch_finish(struct call *call, bool sync)
     bool counted = call->counted;
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
-    dispatch_account(call, first ? call->work.rc : NG_ETIMEOUT);
+    dispatch_account(call, first ? call->staged.rc : NG_ETIMEOUT);
     if (first) {
-        call->result = call->work;
+        call->final = call->staged;
     }
     for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
-        end->ended(end->user, call->work.rc, call->work.message);
+        end->ended(end->user, call->staged.rc, call->staged.message);
     }
     if (!sync) {
         if (first && call->done != NULL) {
@@ -225,7 +225,7 @@ static int dispatch_finish(struct call *call, bool sync)
     return first ? NG_OK : NG_PENDING;
 }
 
-void call_release(struct call *call)
+void call_complete(struct call *call)
 {
     if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
         return;
@@ -258,7 +258,7 @@ void dispatch_expire(struct call *call)
         "the call took longer than limits.call_timeout allows (%lld ms)%s",
         (long long)call->gateway->limits.call_timeout_ms,
         call->read_only ? "" : "; a change under way may still be made, read before repeating");
-    struct result *result = &call->result;
+    struct result *result = &call->final;
     memset(result, 0, sizeof(*result));
     result->rc = NG_ETIMEOUT;
     result->code = error_name(NULL, NG_ETIMEOUT);
@@ -291,7 +291,7 @@ static int dispatch_run(struct call *call)
 static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
     } else if (!atomic_load_explicit(&call->waits, memory_order_relaxed) &&
                call_plugin(call) != NULL) {
         call_fail(
@@ -302,38 +302,38 @@ static void dispatch_take(struct call *call, int rc)
     }
 }
 
-struct gate *dispatch_gate(const struct call *call)
+struct async_mutex *dispatch_mutex(const struct call *call)
 {
-    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its gate */
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
     bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &plugin->gate : NULL;
+    return serial ? &plugin->mutex : NULL;
 }
 
-/* gate: the one that was entered; the run may have gone on to another plugin. */
-static void dispatch_leave_gate(struct call *call, struct gate *gate)
+/* mutex: the one that was locked; the run may have gone on to another plugin. */
+static void dispatch_unlock(struct call *call, struct async_mutex *mutex)
 {
-    if (call->in_gate) {
-        call->in_gate = false;
-        gate_leave(gate);
+    if (call->has_mutex) {
+        call->has_mutex = false;
+        async_mutex_unlock(mutex);
     }
 }
 
 /* True: the call goes on below. False: it was ended or is waiting for its key. */
-static bool dispatch_idem(struct call *call)
+static bool dispatch_idempotency(struct call *call)
 {
     if (call->idempotency_key.len == 0 || call->read_only || call->step != NULL ||
-        call->idem != NULL) {
+        call->idempotency != NULL) {
         return true;
     }
-    switch (idem_begin(call)) {
-    case IDEM_RUN:
+    switch (idempotency_begin(call)) {
+    case IDEMPOTENCY_RUN:
         return true;
-    case IDEM_WAIT:
+    case IDEMPOTENCY_WAIT:
         return false;
-    case IDEM_ANSWERED:
-    case IDEM_FAILED:
+    case IDEMPOTENCY_ANSWERED:
+    case IDEMPOTENCY_FAILED:
     default:
-        call_release(call);
+        call_complete(call);
         return false;
     }
 }
@@ -351,38 +351,38 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_leave_gate(call, dispatch_gate(call));
+        dispatch_unlock(call, dispatch_mutex(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
-        call_release(call);
+        call_complete(call);
         return;
     }
     if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
-        dispatch_leave_gate(call, dispatch_gate(call));
-        call_release(call);
+        dispatch_unlock(call, dispatch_mutex(call));
+        call_complete(call);
         return;
     }
-    if (!dispatch_idem(call)) {
+    if (!dispatch_idempotency(call)) {
         return;
     }
-    struct gate *gate = dispatch_gate(call);
-    if (gate != NULL && !call->in_gate) {
-        if (!gate_enter(gate, &call->gate_entry)) {
+    struct async_mutex *mutex = dispatch_mutex(call);
+    if (mutex != NULL && !call->has_mutex) {
+        if (!async_mutex_lock(mutex, &call->mutex_waiter)) {
             return;
         }
-        call->in_gate = true;
+        call->has_mutex = true;
     }
     store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
-    dispatch_leave_gate(call, gate);
+    dispatch_unlock(call, mutex);
     dispatch_take(call, rc);
     store_run_ends(call->gateway->store, call);
-    call_release(call);
+    call_complete(call);
 }
 
-static void dispatch_gate_entered(void *user)
+static void dispatch_locked(void *user)
 {
     struct call *call = user;
-    call->in_gate = true;
+    call->has_mutex = true;
     pool_resume(call->gateway->pool, &call->task);
 }
 
@@ -402,8 +402,8 @@ static void dispatch_begin(struct task *task)
         rc = call_fail(call, NG_EBUSY, "too many calls are waiting; try again in a moment");
     }
     if (rc != NG_OK) {
-        call->work.rc = rc;
-        call_release(call);
+        call->staged.rc = rc;
+        call_complete(call);
     }
 }
 
@@ -416,8 +416,8 @@ static void dispatch_unparsed(struct task *task)
                  ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
                  : dispatch_prepare(call);
     if (rc != NG_OK) {
-        call->work.rc = rc;
-        call_release(call);
+        call->staged.rc = rc;
+        call_complete(call);
         return;
     }
     call->task.run = dispatch_on_worker;
@@ -435,8 +435,8 @@ static int dispatch_submit(struct call *call)
         call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
     }
     call->task.group = call_workers(call);
-    call->gate_entry.enter = dispatch_gate_entered;
-    call->gate_entry.user = call;
+    call->mutex_waiter.enter = dispatch_locked;
+    call->mutex_waiter.user = call;
     call_ref(call); /* the run's */
     if (call->deadline_ns != 0) {
         timers_add(gateway->timers, call);
@@ -467,19 +467,19 @@ static int dispatch_submit(struct call *call)
 /* Tries the tool right here, on an event loop. NG_EWOULDBLOCK: it has to go to a worker. */
 static int dispatch_inline(struct call *call)
 {
-    struct gate *gate = dispatch_gate(call);
-    if (gate != NULL) {
-        if (!gate_enter(gate, NULL)) {
+    struct async_mutex *mutex = dispatch_mutex(call);
+    if (mutex != NULL) {
+        if (!async_mutex_lock(mutex, NULL)) {
             return NG_EWOULDBLOCK;
         }
-        call->in_gate = true;
+        call->has_mutex = true;
     }
     call->may_block = false;
     store_run_begins(call->gateway->store, call);
     watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
     watchdog_loop_end(call->gateway->watchdog);
-    dispatch_leave_gate(call, gate);
+    dispatch_unlock(call, mutex);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
         call_reset_result(call);
@@ -532,7 +532,7 @@ static int dispatch_end_now(struct call *call)
 
 int dispatch(struct call *call)
 {
-    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
     call->unparsed =
         call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
@@ -565,7 +565,7 @@ int dispatch(struct call *call)
 
 int dispatch_step(struct call *call, ng_step_fn *step, void *user)
 {
-    int rc = call->work.rc != NG_OK ? call->work.rc : dispatch_admit(call);
+    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -12,14 +12,14 @@
 
 /*
  * tool by name -> may this caller? -> input valid? -> limits -> plugin -> answer.
- * NG_OK: the call is done, read call->result (call->done is not called). NG_PENDING:
+ * NG_OK: the call is done, read call->final (call->done is not called). NG_PENDING:
  * call->done(call, user) runs once, on another thread, possibly before this function returns.
  * Either way the transport then drops its reference with call_unref().
  */
 int dispatch(struct call *call);
 
 /* Takes one call from the rate of the caller's key, for work that is no call of dispatch() or
- * is done before it. NG_ERATE: call->result says so. */
+ * is done before it. NG_ERATE: call->final says so. */
 int dispatch_take_rate(struct call *call);
 
 /* May this caller use the tool (role, mode, tool allow-list)? */
@@ -50,8 +50,8 @@ void dispatch_expire(struct call *call);
  * do more than call tools (resource reads, listings). */
 int dispatch_step(struct call *call, ng_step_fn *step, void *user);
 
-/* The gate of the call's plugin where that takes one call at a time, else NULL. */
-struct gate *dispatch_gate(const struct call *call);
+/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
+struct async_mutex *dispatch_mutex(const struct call *call);
 
 /* Calls under way (of all transports). Waiting for it to get 0: gateway_drain. */
 int64_t dispatch_active(struct gateway *gateway);

@@ -99,12 +99,12 @@ bool dispatch_configured(struct call *call, const struct plugin *plugin)
     }
     /* Asked in the space that a call would have; a sentence of it is for calls only. */
     struct ng_caller before = call->caller;
-    struct result work = call->work;
+    struct result work = call->staged;
     const struct tool *tool = plugin->tool_count > 0 ? plugin->tools[0] : NULL;
     bool configured = dispatch_pick_space(call, tool) == NG_OK &&
                       plugin->desc.configured(plugin->self, &call->pub);
     call->caller = before;
-    call->work = work;
+    call->staged = work;
     return configured;
 }
 
@@ -114,7 +114,7 @@ int dispatch_check_configured(struct call *call)
     if (plugin->desc.configured == NULL || plugin->desc.configured(plugin->self, &call->pub)) {
         return NG_OK;
     }
-    if (call->work.message.data == NULL) { /* else it is the plugin's own sentence */
+    if (call->staged.message.data == NULL) { /* else it is the plugin's own sentence */
         call_fail(call, NG_ENOTCONFIGURED, "the plugin %s has nothing to work on",
                   plugin->desc.name);
     }
@@ -162,8 +162,8 @@ static int dispatch_no_run(struct call *call, const struct tool *tool)
 {
     call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to",
               tool->desc.name);
-    call->work.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
-                                "--run");
+    call->staged.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
+                                  "--run");
     return NG_ERUN;
 }
 
@@ -284,8 +284,8 @@ int dispatch_rate(struct call *call)
     bool slow = call->key->rate < 1;
     call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
               slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
-    call->work.retry_after_s = retry_s;
-    call->work.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
+    call->staged.retry_after_s = retry_s;
+    call->staged.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
     return NG_ERATE;
 }
 
@@ -295,7 +295,7 @@ int dispatch_take_rate(struct call *call)
     if (rc != NG_OK) {
         metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
         call_complete_result(call);
-        call->result = call->work;
+        call->final = call->staged;
     }
     return rc;
 }

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "core/base/str.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "files_state.h"
 
 static int fail_memory(struct call *call)
@@ -52,17 +52,18 @@ static void add_member(struct buf *out, const char *name, struct ng_str value)
     }
 }
 
-int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out)
+int files_intent_add_idempotency(struct call *call, const struct file_record *record,
+                                 struct buf *out)
 {
     struct ng_answer answer;
-    if (call->idem == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
+    if (call->idempotency == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
         return NG_OK;
     }
     int rc = NG_OK;
     if (record->after[0] != '\0') {
         rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
     }
-    rc = rc == NG_OK ? idem_answer(call, &answer) : rc;
+    rc = rc == NG_OK ? idempotency_answer(call, &answer) : rc;
     if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
         return rc;
     }
@@ -90,7 +91,7 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
-    int rc = files_intent_add_idem(call, record, out);
+    int rc = files_intent_add_idempotency(call, record, out);
     return rc == NG_OK ? buf_add_char(out, '}') : rc;
 }
 
@@ -314,7 +315,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     const struct file_record *record = user;
     struct call *self = call_of(call);
     if (record->sealed != NULL) {
-        self->work = *record->sealed; /* the store may have taken it back */
+        self->staged = *record->sealed; /* the store may have taken it back */
     }
     if (same_op(self, present, record->op)) {
         return NG_OK;

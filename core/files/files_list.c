@@ -51,7 +51,7 @@ static bool is_temp(struct ng_str name)
 static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
 {
     struct call *call = listing->call;
-    struct result before = call->work;
+    struct result before = call->staged;
     struct file_place place;
     enum ng_file_type type = NG_FILE_NONE;
     struct ng_str path = arena_printf(&call->arena, "%.*s/%.*s", (int)listing->place->real.len,
@@ -60,7 +60,7 @@ static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
         type = files_place_type(&place);
         files_place_done(&place);
     }
-    call->work = before; /* where it leads is no failure of this call */
+    call->staged = before; /* where it leads is no failure of this call */
     return type;
 }
 

@@ -253,7 +253,7 @@ static int op_recover_stale(struct file_op *op)
     struct file_record *record = &op->record;
     int rc =
         files_recover(op->files, op->call, record->intents, record->stale, record->stale_text);
-    if (rc == NG_OK && op->call->idem != NULL) {
+    if (rc == NG_OK && op->call->idempotency != NULL) {
         rc = files_replay_answer(op->call, &answered);
     }
     return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
@@ -276,10 +276,10 @@ static int op_after_intent(struct file_op *op)
     }
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
-        struct result before = op->call->work;
+        struct result before = op->call->staged;
         rc = files_replay_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
         if (rc == NG_OK && !answered) {
-            op->call->work = before;
+            op->call->staged = before;
         }
     }
     return rc != NG_OK || answered ? rc : op->save(op);
@@ -294,7 +294,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     if (rc != NG_OK) {
         return rc;
     }
-    struct result before = op->call->work;
+    struct result before = op->call->staged;
     rc = cluster_announce(op->call->gateway->cluster, op->call);
     if (rc == NG_OK) {
         rc = files_replay_built_on(op->files, op->call, &op->record);
@@ -317,7 +317,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return files_op_restart(op, op->begin);
     }
     if (op->record.stale.data != NULL) {
-        op->call->work = before;
+        op->call->staged = before;
         return op_recover_stale(op);
     }
     return rc;
@@ -325,7 +325,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
 
 static int op_abandoned(struct file_op *op)
 {
-    op->call->work = op->kept;
+    op->call->staged = op->kept;
     return op->kept_rc;
 }
 
@@ -342,7 +342,7 @@ static int op_abandon(struct file_op *op, int rc)
 {
     op->intent_open = false;
     op->kept_rc = rc;
-    op->kept = op->call->work;
+    op->kept = op->call->staged;
     op->step = op_abandoned;
     op->call->arena.failed = false; /* of what is given up */
     op->call->arena.oom = false;
@@ -365,12 +365,12 @@ static int op_seal(struct file_op *op)
         if (text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
         }
-        call->work.text = text;
-        call->work.is_json = true;
-        call->work.has_text = true;
+        call->staged.text = text;
+        call->staged.is_json = true;
+        call->staged.has_text = true;
         call->reply_open = false;
     }
-    op->kept = call->work;
+    op->kept = call->staged;
     op->record.sealed = &op->kept;
     return NG_OK;
 }
@@ -392,8 +392,8 @@ static int op_record(struct file_op *op, const char *revision)
     call->arena.failed = false; /* what lacked memory before the save stopped it there */
     call->arena.oom = false;
     if (revision[0] != '\0') { /* of the op, which is there as long as the call */
-        call->work.revision_kind = REVISION_TEXT;
-        call->work.revision_text = ng_str_of(revision);
+        call->staged.revision_kind = REVISION_TEXT;
+        call->staged.revision_text = ng_str_of(revision);
     }
     int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
@@ -415,7 +415,7 @@ int files_op_complete(struct file_op *op, const char *revision)
         op->in_place = false;
         return files_op_again(op, op->locked);
     }
-    struct result before = call->work;
+    struct result before = call->staged;
     op->intent_open = false; /* it goes with the completion, or is settled later */
     (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
@@ -423,11 +423,11 @@ int files_op_complete(struct file_op *op, const char *revision)
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
         struct timespec pause = {0, FILES_QUEUE_PAUSE_NS};
         (void)nanosleep(&pause, NULL);
-        call->work = op->record.sealed != NULL ? op->kept : before;
+        call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
-        call->work.revision_kind = REVISION_NONE; /* not that of the record of its removal */
+        call->staged.revision_kind = REVISION_NONE; /* not that of the record of its removal */
     }
     return rc;
 }

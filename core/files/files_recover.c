@@ -166,10 +166,10 @@ static int recover_write(struct files *files, struct call *call,
                          const struct ng_change *changes, size_t count,
                          const struct ng_answer *answer)
 {
-    struct result before = call->work;
+    struct result before = call->staged;
     int rc = store_write_answered_wait(files->store, call, changes, count, answer);
     if (rc == NG_EKEYREUSED) {
-        call->work = before;
+        call->staged = before;
         rc = store_write_wait(files->store, call, changes, count);
     }
     return rc;
@@ -182,7 +182,7 @@ static void hide_other_end(struct call *call, const struct file_record *record, 
         return;
     }
     log_write(NG_LOG_WARNING, "files", "an unfinished move is in the way: %.*s",
-              (int)call->work.message.len, call->work.message.data);
+              (int)call->staged.message.len, call->staged.message.data);
     call_reset_result(call);
     (void)call_fail(call, rc,
                     "An unfinished move of the file is in the way and cannot be settled just "
@@ -290,8 +290,8 @@ static void recover_listed(struct files *files, struct call *call, struct ng_str
         } else if (rc != NG_OK) {
             atomic_store(&files->unrecovered, true);
             log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
-                      (int)intent->id.len, intent->id.data, (int)call->work.message.len,
-                      call->work.message.data);
+                      (int)intent->id.len, intent->id.data, (int)call->staged.message.len,
+                      call->staged.message.data);
             call_reset_result(call);
         }
     }

@@ -8,7 +8,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/cluster/cluster.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "core/store/store.h"
 #include "files_state.h"
 
@@ -78,7 +78,7 @@ static int replay_row(void *user, const struct ng_doc *row)
         call_reset_result(call);
         return 0;
     }
-    if (record.has_answer && str_equal(record.answer.scope, idem_scope_of(call))) {
+    if (record.has_answer && str_equal(record.answer.scope, idempotency_scope_of(call))) {
         replay->gateway = arena_copy(
             &call->arena, str_make(row->key.space.data + prefix, row->key.space.len - prefix));
         replay->rc = replay_keep(replay, row->json, row->text);
@@ -141,10 +141,10 @@ static int building_row(void *user, const struct ng_doc *row)
     struct file_record there;
     struct ng_str json = arena_copy(&call->arena, row->json);
     struct ng_str space = arena_copy(&call->arena, row->key.space);
-    struct result before = call->work;
+    struct result before = call->staged;
     if (json.data == NULL || space.data == NULL ||
         files_record_parse(call, json, row->text, &there) != NG_OK) {
-        call->work = before;
+        call->staged = before;
         return 0;
     }
     if (!there.happened && strcmp(there.after, building->before) == 0) {
@@ -205,9 +205,9 @@ static int replay_recover_other(struct files *files, struct call *call, struct n
 
 int files_replay_answer(struct call *call, bool *ret_answered)
 {
-    int rc = idem_adopt(call);
+    int rc = idempotency_adopt(call);
     *ret_answered = rc == NG_OK;
-    call->idem_stored = call->idem_stored || *ret_answered;
+    call->idempotency_stored = call->idempotency_stored || *ret_answered;
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 
@@ -217,7 +217,7 @@ int files_replay_recover(struct files *files, struct call *call, const struct ng
     int rc = NG_OK;
     bool shared = store_is_shared(files->store);
     *ret_answered = false;
-    if (call->idem == NULL) {
+    if (call->idempotency == NULL) {
         return NG_OK;
     }
     bool found = !shared; /* there files_replay_check() asks once more */
@@ -250,7 +250,7 @@ int files_replay_check(struct files *files, struct call *call, const struct ng_s
                        size_t count, bool *ret_answered)
 {
     *ret_answered = false;
-    if (call->idem == NULL || !store_is_shared(files->store)) {
+    if (call->idempotency == NULL || !store_is_shared(files->store)) {
         return NG_OK;
     }
     int rc = replay_elsewhere(files, call, names, count);
@@ -261,17 +261,18 @@ int files_replay_end(struct files *files, struct call *call, const struct ng_str
                      size_t count, int rc)
 {
     bool answered = false;
-    if (rc >= NG_OK || rc == NG_EBUSY || call->idem == NULL || !store_is_shared(files->store)) {
+    if (rc >= NG_OK || rc == NG_EBUSY || call->idempotency == NULL ||
+        !store_is_shared(files->store)) {
         return rc;
     }
-    struct result kept = call->work;
+    struct result kept = call->staged;
     /* What it stumbled over may be what its other try did since it was looked for. */
     if (replay_elsewhere(files, call, names, count) == NG_EBUSY) {
         return NG_EBUSY;
     }
-    call->work = kept;
+    call->staged = kept;
     if (files_replay_answer(call, &answered) != NG_OK || !answered) {
-        call->work = kept;
+        call->staged = kept;
         return rc;
     }
     return NG_OK;

@@ -308,7 +308,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
                        struct file_record *ret);
 /* The answer of a call with an idempotency key joins the intent, so that a repeat after a kill
  * gets it: a member of the object that `out` is in the middle of. */
-int files_intent_add_idem(struct call *call, const struct file_record *record, struct buf *out);
+int files_intent_add_idempotency(struct call *call, const struct file_record *record,
+                                 struct buf *out);
 
 /* ---- settlement: files_recover.c */
 

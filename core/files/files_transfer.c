@@ -144,7 +144,7 @@ static int transfer_begin(struct file_op *op)
     struct file_place to = {.dir = -1};
     int rc = transfer_resolve(op, &from, &to);
     struct ng_str changed = op->transfer.keep ? to.real : from.real;
-    if (rc != NG_OK && op->call->idem != NULL && changed.data != NULL) {
+    if (rc != NG_OK && op->call->idempotency != NULL && changed.data != NULL) {
         /* An earlier try of this call may have moved it. */
         op->lock_names[0] = changed;
         op->lock_count = 1;

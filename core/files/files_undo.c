@@ -140,10 +140,10 @@ static int undo_save(struct file_op *op)
 static int undo_former_place(struct file_op *op, struct file_place *ret)
 {
     struct call *call = op->call;
-    struct result before = call->work;
+    struct result before = call->staged;
     int rc = files_resolve(op->files, call, op->undo_former, ret);
     if (rc == NG_EOUTSIDE) {
-        call->work = before;
+        call->staged = before;
         rc = call_fail(call, NG_EFORBIDDEN,
                        "The file %.*s was moved here from a place that is not open to this "
                        "caller, so it cannot be moved back.",

@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/cluster/cluster.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
@@ -25,7 +25,7 @@
 #include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "gateway_modules.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
@@ -176,7 +176,7 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, st
 static int call_error(struct call *call, int rc, struct buf *error)
 {
     if (rc != NG_OK) {
-        struct ng_str text = call->work.message;
+        struct ng_str text = call->staged.message;
         buf_printf(error, "%.*s", text.data != NULL ? (int)text.len : 18,
                    text.data != NULL ? text.data : "it did not say why");
     }
@@ -315,9 +315,9 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
 static void upkeep_done(struct call *call, void *user)
 {
     struct gateway *gateway = user;
-    if (call->result.rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->result.message.len,
-                  call->result.message.data);
+    if (call->final.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "store", "upkeep: %.*s", (int)call->final.message.len,
+                  call->final.message.data);
     }
     atomic_store(&gateway->upkeep_runs, false);
     call_unref(call);
@@ -419,11 +419,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
 {
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
-    gateway->idem = idem_new();
-    gateway->streams = places_new();
-    gateway->buffered = places_new();
+    gateway->idempotency = idempotency_new();
+    gateway->streams = quota_new();
+    gateway->buffered = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
-    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idem == NULL ||
+    if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idempotency == NULL ||
         gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
@@ -581,9 +581,9 @@ void gateway_close(struct gateway *gateway)
         loader_close(gateway->modules[i - 1]);
     }
     free(gateway->modules);
-    idem_free(gateway->idem);
-    places_free(gateway->streams);
-    places_free(gateway->buffered);
+    idempotency_free(gateway->idempotency);
+    quota_free(gateway->streams);
+    quota_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

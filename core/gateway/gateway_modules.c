@@ -323,7 +323,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->plugin = plugin;
     call->caller.all_spaces = true; /* it prepares for every caller */
     call_ref(call);                 /* the run's */
-    call_hold(call);
+    call_pend(call);
     struct module_run run;
     struct watched watched;
     module_run_begin(&run, plugin, "start()", str_make(NULL, 0));
@@ -332,13 +332,13 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     watchdog_end(call->gateway->watchdog, &watched);
     module_run_end(&run);
     bool started = rc >= NG_OK;
-    if (rc < NG_OK && call->work.message.data == NULL) {
+    if (rc < NG_OK && call->staged.message.data == NULL) {
         call_fail(call, rc, "it did not say why");
     }
     if (rc != NG_PENDING) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
     }
-    call_release(call);
+    call_complete(call);
     pthread_mutex_lock(&wait.lock);
     while (!wait.done) {
         pthread_cond_wait(&wait.wake, &wait.lock);
@@ -347,7 +347,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     pthread_mutex_destroy(&wait.lock);
     pthread_cond_destroy(&wait.wake);
     plugin->started = started; /* stop() runs also where a change of it failed */
-    return call->result.rc;
+    return call->final.rc;
 }
 
 static int start_plugin(struct gateway *gateway, struct plugin *plugin, struct buf *error)
@@ -360,7 +360,7 @@ static int start_plugin(struct gateway *gateway, struct plugin *plugin, struct b
     int rc = call == NULL ? NG_EINTERNAL : gateway_start_plugin(plugin, call);
     if (rc != NG_OK) {
         buf_printf(error, "plugin %s did not start: ", plugin->desc.name);
-        buf_add_str(error, call != NULL ? call->result.message : ng_str_of("out of memory"));
+        buf_add_str(error, call != NULL ? call->final.message : ng_str_of("out of memory"));
     }
     call_unref(call);
     return rc;
@@ -427,7 +427,7 @@ int gateway_start_added(struct gateway *gateway, struct plugin *plugin, struct b
     int rc = call == NULL ? NG_EINTERNAL : gateway_declare_collections(gateway, call, plugin);
     if (rc != NG_OK) {
         buf_printf(error, "plugin %s: ", plugin->desc.name);
-        buf_add_str(error, call != NULL ? call->work.message : ng_str_of("out of memory"));
+        buf_add_str(error, call != NULL ? call->staged.message : ng_str_of("out of memory"));
     }
     call_unref(call);
     if (rc == NG_OK) {

@@ -34,9 +34,9 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 
 static void host_reply_is(struct call *call, struct ng_str text)
 {
-    call->work.text = text;
-    call->work.has_text = true;
-    call->work.is_json = false;
+    call->staged.text = text;
+    call->staged.has_text = true;
+    call->staged.is_json = false;
     call->reply_open = false;
 }
 
@@ -89,12 +89,12 @@ static struct part *host_add_part(struct call *call, enum part_kind kind)
         return NULL;
     }
     part->kind = kind;
-    if (call->work.last_part == NULL) {
-        call->work.parts = part;
+    if (call->staged.last_part == NULL) {
+        call->staged.parts = part;
     } else {
-        call->work.last_part->next = part;
+        call->staged.last_part->next = part;
     }
-    call->work.last_part = part;
+    call->staged.last_part = part;
     return part;
 }
 
@@ -148,18 +148,18 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
 
 int host_revision_number(struct ng_call *pub, uint64_t revision)
 {
-    struct result *work = &call_of(pub)->work;
-    work->revision_kind = REVISION_NUMBER;
-    work->revision_number = revision;
+    struct result *staged = &call_of(pub)->staged;
+    staged->revision_kind = REVISION_NUMBER;
+    staged->revision_number = revision;
     return NG_OK;
 }
 
 int host_revision_text(struct ng_call *pub, struct ng_str revision)
 {
     struct call *call = call_of(pub);
-    call->work.revision_kind = REVISION_TEXT;
-    call->work.revision_text = arena_copy(&call->arena, revision);
-    return call->work.revision_text.data == NULL ? call_no_memory(call) : NG_OK;
+    call->staged.revision_kind = REVISION_TEXT;
+    call->staged.revision_text = arena_copy(&call->arena, revision);
+    return call->staged.revision_text.data == NULL ? call_no_memory(call) : NG_OK;
 }
 
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
@@ -176,7 +176,7 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
     struct call *call = call_of(pub);
     call_fail(call, code, "%s", "");
     struct ng_str copy = arena_copy(&call->arena, message);
-    call->work.message =
+    call->staged.message =
         copy.data != NULL ? copy : ng_str_of("out of memory while a failure was described");
     return code;
 }
@@ -206,7 +206,7 @@ int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
 /* An empty hint takes an earlier one back. */
 static void host_set_hint(struct call *call, struct ng_str text)
 {
-    call->work.hint = text.len > 0 ? arena_copy(&call->arena, text) : str_make(NULL, 0);
+    call->staged.hint = text.len > 0 ? arena_copy(&call->arena, text) : str_make(NULL, 0);
 }
 
 void host_hint(struct ng_call *pub, const char *format, ...)

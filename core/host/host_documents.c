@@ -162,8 +162,8 @@ static void host_tell_failed(struct call *call)
     long long told = atomic_load(&call->gateway->background_told_ms);
     if ((told == 0 || now - told >= HOST_TELL_MS) &&
         atomic_compare_exchange_strong(&call->gateway->background_told_ms, &told, now)) {
-        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->work.message.len,
-                  call->work.message.data == NULL ? "" : call->work.message.data);
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->staged.message.len,
+                  call->staged.message.data == NULL ? "" : call->staged.message.data);
     }
 }
 
@@ -324,7 +324,7 @@ struct ng_str host_list_after(struct ng_listing *listing)
 struct ng_str host_day(struct ng_call *pub, int64_t time_ms)
 {
     struct call *call = call_of(pub);
-    char date[ZONE_DATE_SIZE];
+    char date[RFC3339_DAY_SIZE];
     journal_date(call->gateway->journal, time_ms, date);
     return arena_copy(&call->arena, ng_str_of(date));
 }

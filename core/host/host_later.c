@@ -9,7 +9,7 @@
 
 struct ng_deferred *host_defer(struct ng_call *pub)
 {
-    call_hold(call_of(pub));
+    call_pend(call_of(pub));
     call_of(pub)->held = true;
     deferrals_add(call_of(pub));
     return (struct ng_deferred *)(void *)pub;
@@ -19,11 +19,11 @@ void host_finish(struct ng_deferred *deferred, int rc)
 {
     struct call *call = (struct call *)(void *)deferred;
     if (rc < 0) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
         atomic_store(&call->deferral_failed, true);
     }
     deferrals_remove(call);
-    call_release(call);
+    call_complete(call);
 }
 
 static void host_run_step(struct task *task)
@@ -32,18 +32,19 @@ static void host_run_step(struct task *task)
     call->may_block = true;
     ng_step_fn *step = call->later;
     void *user = call->later_user;
-    struct gate *gate = dispatch_gate(call); /* before the step: it may go on to another */
+    struct async_mutex *mutex =
+        dispatch_mutex(call); /* before the step: it may go on to another */
     struct module_run run;
     call_enter_module(call, &run);
     int rc = step(&call->pub, user);
     module_run_end(&run);
-    if (gate != NULL) {
-        gate_leave(gate);
+    if (mutex != NULL) {
+        async_mutex_unlock(mutex);
     }
     if (rc != NG_PENDING) {
-        call->work.rc = rc;
+        call->staged.rc = rc;
     }
-    call_release(call);
+    call_complete(call);
 }
 
 static void host_step_entered(void *user)
@@ -78,13 +79,13 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
     call->later_user = user;
     call->task.run = host_run_step;
     call->task.group = call_workers(call);
-    call_hold(call);
+    call_pend(call);
     call->held = true;
-    /* Of a serial plugin: behind the run that asks for it, which is in the gate. */
-    struct gate *gate = dispatch_gate(call);
-    call->gate_entry.enter = host_step_entered;
-    call->gate_entry.user = call;
-    if (gate == NULL || gate_enter(gate, &call->gate_entry)) {
+    /* Of a serial plugin: behind the run that asks for it, which holds the mutex. */
+    struct async_mutex *mutex = dispatch_mutex(call);
+    call->mutex_waiter.enter = host_step_entered;
+    call->mutex_waiter.user = call;
+    if (mutex == NULL || async_mutex_lock(mutex, &call->mutex_waiter)) {
         pool_resume(call->gateway->pool, &call->task);
     }
     return NG_PENDING;
@@ -93,9 +94,9 @@ int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
 static void host_background_done(struct call *call, void *user)
 {
     (void)user;
-    if (call->result.rc != NG_OK) {
-        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->result.message.len,
-                  call->result.message.data);
+    if (call->final.rc != NG_OK) {
+        log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->final.message.len,
+                  call->final.message.data);
     }
     call_unref(call);
 }
@@ -134,9 +135,9 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
     if (dispatch_step(background, step, user) == NG_OK) {
-        rc = background->result.rc;
-        call_fail(call, rc, "%.*s", (int)background->result.message.len,
-                  background->result.message.data);
+        rc = background->final.rc;
+        call_fail(call, rc, "%.*s", (int)background->final.message.len,
+                  background->final.message.data);
         call_unref(background);
         return rc;
     }

@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "host.h"
 
 void host_progress(struct ng_call *pub, double done, double total, struct ng_str message)
@@ -26,7 +26,7 @@ void host_mask_cancel(struct ng_call *pub)
 
 struct ng_str host_idempotency_token(struct ng_call *pub)
 {
-    return idem_token(call_of(pub));
+    return idempotency_token(call_of(pub));
 }
 
 bool host_cancelled(struct ng_call *pub)

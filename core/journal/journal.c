@@ -322,9 +322,10 @@ bool journal_degraded(struct journal_front *front)
     return degraded;
 }
 
-void journal_date(const struct journal_front *front, int64_t time_ms, char date[ZONE_DATE_SIZE])
+void journal_date(const struct journal_front *front, int64_t time_ms,
+                  char date[RFC3339_DAY_SIZE])
 {
-    zone_date(front == NULL ? NULL : front->zone, time_ms, date);
+    journal_zone_day(front == NULL ? NULL : front->zone, time_ms, date);
 }
 
 int journal_flush(struct journal_front *front, struct call *call)
@@ -344,30 +345,32 @@ int journal_flush(struct journal_front *front, struct call *call)
 int journal_check_zone(const struct config *config, struct buf *error)
 {
     struct ng_str name = config_text(config, "timezone");
-    struct zone *zone = NULL;
-    int rc = zone_open(name, &zone);
-    zone_free(zone);
-    if (rc != NG_OK) {
-        (void)buf_printf(error, ZONE_UNKNOWN, (int)name.len, name.data);
+    if (journal_zone_exists(name)) {
+        return NG_OK;
     }
-    return rc;
+    (void)buf_printf(error, ZONE_UNKNOWN, (int)name.len, name.data);
+    return NG_EINVAL;
 }
 
 static int front_open_inner(struct journal_front *front, struct call *call,
                             const struct ng_journal *backend, const struct ng_conf *conf)
 {
     struct ng_str zone = config_text(front->gateway->config, "timezone");
-    if (zone_open(zone, &front->zone) != NG_OK) {
-        return call_fail(call, NG_EINVAL, ZONE_UNKNOWN, (int)zone.len, zone.data);
+    int rc = journal_zone_open(zone, &front->zone);
+    if (rc == NG_EINVAL) {
+        return call_fail(call, rc, ZONE_UNKNOWN, (int)zone.len, zone.data);
+    }
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "out of memory");
     }
     if (backend != NULL) {
         front->inner = backend;
         front->remote = backend->health != NULL;
-        int rc = journal_declare(front->store, call);
+        rc = journal_declare(front->store, call);
         return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }
     struct journal_documents *documents = NULL;
-    int rc = journal_documents_open(call, front->store, front->zone, &documents);
+    rc = journal_documents_open(call, front->store, front->zone, &documents);
     front->db = documents;
     front->inner = journal_documents_vtable();
     return rc;
@@ -393,7 +396,7 @@ static void front_free(struct journal_front *front)
     if (front->db != NULL) {
         front->inner->close(front->db);
     }
-    zone_free(front->zone);
+    journal_zone_free(front->zone);
     pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);

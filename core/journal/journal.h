@@ -17,9 +17,9 @@
 #ifndef NOTEGATE_CORE_JOURNAL_H
 #define NOTEGATE_CORE_JOURNAL_H
 
-#include "core/base/zone.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
+#include "journal_zone.h"
 #include "notegate/journal.h"
 
 struct journal_front;
@@ -54,7 +54,7 @@ int64_t journal_backlog(struct journal_front *front);
 bool journal_degraded(struct journal_front *front);
 /* The day in the journal's zone; without a journal it is UTC's. */
 void journal_date(const struct journal_front *front, int64_t time_ms,
-                  char date[ZONE_DATE_SIZE]);
+                  char date[RFC3339_DAY_SIZE]);
 /* Waits until all that was committed before this call is delivered. NG_ETIMEOUT, NG_ECANCELLED,
  * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
 int journal_flush(struct journal_front *front, struct call *call);

@@ -114,11 +114,11 @@ static int journal_chunk_fill(struct journal_documents *journal, struct call *ca
     while (rc == NG_OK && done < count && done < JOURNAL_CHUNK &&
            str_equal(entries[done]->space, entries[0]->space)) {
         const struct ng_entry *entry = entries[done++];
-        char *date = arena_alloc(&call->arena, ZONE_DATE_SIZE);
+        char *date = arena_alloc(&call->arena, RFC3339_DAY_SIZE);
         if (date == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
         }
-        zone_date(journal->zone, entry->time_ms, date);
+        journal_zone_day(journal->zone, entry->time_ms, date);
         enum journal_place place =
             entry->kind == NG_ENTRY_MEMORY ? JOURNAL_IN_MEMORY : JOURNAL_IN_REFERENCES;
         rc = journal_chunk_add(call, chunk, JOURNAL_IN_DAY, generation.number, ng_str_of(date),

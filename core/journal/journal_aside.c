@@ -234,8 +234,8 @@ static int journal_trim_once(struct journal_documents *journal, struct call *cal
     }
     /* What was read may be a moment old, and what is kept must stay whole. */
     (void)journal_generation_hold(call, space, &generation, &hold);
-    char date[ZONE_DATE_SIZE];
-    zone_date(journal->zone, before_ms, date);
+    char date[RFC3339_DAY_SIZE];
+    journal_zone_day(journal->zone, before_ms, date);
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation.number},
     };

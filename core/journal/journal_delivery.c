@@ -197,8 +197,8 @@ static int delivery_send_singly(struct journal_front *front, struct call *call,
         if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
             log_write(
                 NG_LOG_ERROR, "journal", "event %.*s is left out, the journal refuses it: %.*s",
-                (int)entry->event_id.len, entry->event_id.data, (int)call->work.message.len,
-                call->work.message.data == NULL ? "" : call->work.message.data);
+                (int)entry->event_id.len, entry->event_id.data, (int)call->staged.message.len,
+                call->staged.message.data == NULL ? "" : call->staged.message.data);
             rc = NG_OK;
         }
         if (rc != NG_OK) {
@@ -373,7 +373,7 @@ static void delivery_failed(struct journal_front *front, const struct call *call
     pthread_cond_broadcast(&front->moved);
     pthread_mutex_unlock(&front->lock);
     if (tell) {
-        struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->work.message;
+        struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->staged.message;
         log_write(NG_LOG_WARNING, "journal",
                   "events wait, the journal does not take them (%s): %.*s",
                   error_name(NULL, rc), (int)text.len, text.data == NULL ? "" : text.data);

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/base/zone.h"
 #include "journal.h"
+#include "journal_zone.h"
 
 /* How long a wait lasts before it looks again at what does not wake it. */
 #define DELIVERY_WAIT_FIRST_MS 100
@@ -19,7 +19,7 @@ struct journal_front {
     struct ng_journal functions;    /* what plugins call: the front's own, around inner */
     const struct ng_journal *inner; /* the module's or the documents' */
     void *db;                       /* of inner */
-    struct zone *zone;
+    struct journal_zone *zone;
     bool shared; /* other gateways write to the store too */
     bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;

@@ -16,8 +16,8 @@
 #define JOURNAL_CANDIDATES 100
 #define JOURNAL_CANDIDATES_SCORED 4000
 
-int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
-                           struct journal_documents **ret)
+int journal_documents_open(struct call *call, struct store *store,
+                           const struct journal_zone *zone, struct journal_documents **ret)
 {
     struct journal_documents *journal = alloc_zeroed(1, sizeof(*journal));
     if (journal == NULL) {
@@ -100,12 +100,12 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
     struct journal_generation generation;
-    char today[ZONE_DATE_SIZE];
+    char today[RFC3339_DAY_SIZE];
     struct ng_str date = timeline->date;
     if (date.len == 0) {
-        zone_date(journal->zone, pub->host->now_ms(), today);
+        journal_zone_day(journal->zone, pub->host->now_ms(), today);
         date = ng_str_of(today);
-    } else if (!zone_date_valid(date)) {
+    } else if (!rfc3339_is_day(date)) {
         return call_fail(call, NG_EINVAL, "`date` is '%.*s', it must be a day as YYYY-MM-DD",
                          (int)date.len, date.data);
     }

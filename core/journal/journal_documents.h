@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
-#include "core/base/zone.h"
 #include "core/store/store.h"
+#include "journal_zone.h"
 #include "notegate/journal.h"
 
 #define JOURNAL_DAYS "journal_days"
@@ -29,7 +29,7 @@
 
 struct journal_documents {
     struct store *store;
-    const struct zone *zone;
+    const struct journal_zone *zone;
     /* Restores and dumps of this process take turns. What writes holds the generation. */
     pthread_mutex_t lock;
 };
@@ -43,8 +43,8 @@ struct journal_generation {
 };
 
 /* Declares the collections. The store must outlive it; zone is lent for good. */
-int journal_documents_open(struct call *call, struct store *store, const struct zone *zone,
-                           struct journal_documents **ret);
+int journal_documents_open(struct call *call, struct store *store,
+                           const struct journal_zone *zone, struct journal_documents **ret);
 void journal_documents_close(struct journal_documents *journal);
 /* Its functions; the handle is the struct journal_documents. */
 const struct ng_journal *journal_documents_vtable(void);

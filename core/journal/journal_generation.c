@@ -94,7 +94,7 @@ struct call *journal_step(struct call *call)
 int journal_step_end(struct call *call, struct call *step, int rc)
 {
     if (rc != NG_OK) {
-        struct ng_str text = step->work.message;
+        struct ng_str text = step->staged.message;
         call_fail(call, rc, "%.*s", (int)text.len, text.data == NULL ? "" : text.data);
     }
     call_unref(step);

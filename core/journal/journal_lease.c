@@ -30,7 +30,7 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
     struct cluster *cluster = front->gateway->cluster;
     int64_t now = clock_monotonic_ns();
     *ret_mine = false;
-    if (!cluster_in_touch(cluster)) {
+    if (!cluster_has_lease(cluster)) {
         return NG_OK; /* others may take it for dead */
     }
     if (now < front->lease_ns) {

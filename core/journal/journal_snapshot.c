@@ -318,7 +318,7 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
         const struct ng_value *date = json_get(*at, "date");
         const struct ng_value *content = json_get(*at, "content");
         if (journal_entry_read(&step->arena, *at, place->space, entry) != NG_OK ||
-            (in_day && (date == NULL || !zone_date_valid(date->text)))) {
+            (in_day && (date == NULL || !rfc3339_is_day(date->text)))) {
             return journal_damaged(step, "an entry of it is of another form");
         }
         if (content != NULL) {

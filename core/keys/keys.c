@@ -101,9 +101,9 @@ static int follow_step(struct ng_call *pub, void *user)
 static void follow_done(struct call *call, void *user)
 {
     (void)user;
-    if (call->result.rc != NG_OK) {
+    if (call->final.rc != NG_OK) {
         log_write(NG_LOG_WARNING, "keys", "the keys that changed were not read: %.*s",
-                  (int)call->result.message.len, call->result.message.data);
+                  (int)call->final.message.len, call->final.message.data);
     }
     call_unref(call);
 }
@@ -193,9 +193,9 @@ int keys_look(struct keys *keys, struct call *call)
 void keys_look_now(struct keys *keys, struct call *call)
 {
     bool shared = store_is_shared(keys->gateway->store);
-    struct result before = call->work;
+    struct result before = call->staged;
     if ((shared ? keys_look(keys, call) : keys_read_again(keys, call)) != NG_OK) {
-        call->work = before; /* what is known counts */
+        call->staged = before; /* what is known counts */
     }
 }
 

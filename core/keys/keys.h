@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/rfc3339.h"
 #include "core/call/call.h"
 
 #define KEYS_COLLECTION "keys"
@@ -27,7 +28,7 @@
 /* Characters of a note. */
 #define KEY_NOTE_CHARS 200
 /* "2027-01-31T00:00:00Z" and a NUL. */
-#define KEY_TIME_SIZE 32
+#define KEY_TIME_SIZE RFC3339_SIZE
 
 struct keys;
 

@@ -105,7 +105,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
 {
     struct revoking revoking = {.now_ms = clock_unix_ms()};
     struct staying staying = {.revoking = &revoking};
-    struct result before = call->work;
+    struct result before = call->staged;
     struct ng_change changes[2];
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
@@ -122,7 +122,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
     int rc = store_write_wait(keys->gateway->store, call, changes, other != NULL ? 2 : 1);
     *ret_gone = rc == NG_ECONFLICT && staying.gone;
     if (*ret_gone) {
-        call->work = before;
+        call->staged = before;
     }
     if (rc == NG_OK && !revoking.before) {
         keys_audit("key_revoke", key, call);

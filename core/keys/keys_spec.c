@@ -178,9 +178,10 @@ static int check_tool(struct call *call, const struct ng_value *item, struct ng_
         struct ng_str near = registry_nearest(registry, item->text);
         call_fail(call, NG_EINVAL, "no tool is called \"%.*s\"", shown(item->text),
                   item->text.data);
-        call->work.hint = near.data == NULL ? ng_str_of("`notegate tools` lists the tools.")
-                                            : arena_printf(&call->arena, "Did you mean `%.*s`?",
-                                                           (int)near.len, near.data);
+        call->staged.hint =
+            near.data == NULL
+                ? ng_str_of("`notegate tools` lists the tools.")
+                : arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
         return NG_EINVAL;
     }
     *ret = ng_str_of(tool->desc.name);

@@ -97,16 +97,16 @@ void keys_refresh_uses(struct keys *keys, struct call *call)
         .space = ng_str_of(KEYS_SPACE),
         .limit = 2 * KEYS_MAX,
     };
-    struct result before = call->work;
+    struct result before = call->staged;
     int rc = store_query(keys->gateway->store, call, &query, use_row, keys, NULL);
     if (rc == NG_OK) {
         atomic_store(&keys->uses_unread, false);
         return;
     }
     log_write(NG_LOG_WARNING, "keys", "when keys were used last could not be read: %.*s",
-              (int)call->work.message.len,
-              call->work.message.data == NULL ? "" : call->work.message.data);
-    call->work = before;
+              (int)call->staged.message.len,
+              call->staged.message.data == NULL ? "" : call->staged.message.data);
+    call->staged = before;
 }
 
 /* ---- storing ---- */
@@ -219,8 +219,8 @@ void keys_store_last(struct keys *keys)
     call->deadline_ns = clock_monotonic_ns() + (int64_t)USE_LAST_MS * 1000000;
     if (store_due(keys, call) != NG_OK) {
         log_write(NG_LOG_WARNING, "keys", "when keys were used last was not stored: %.*s",
-                  (int)call->work.message.len,
-                  call->work.message.data == NULL ? "" : call->work.message.data);
+                  (int)call->staged.message.len,
+                  call->staged.message.data == NULL ? "" : call->staged.message.data);
     }
     call_unref(call);
 }

@@ -84,7 +84,7 @@ static void plugin_free(struct plugin *plugin)
         schema_free(plugin->tools[i]->params);
         schema_free(plugin->tools[i]->result);
     }
-    gate_done(&plugin->gate);
+    async_mutex_done(&plugin->mutex);
     deferrals_done(&plugin->deferrals);
     arena_done(&plugin->arena);
     free(plugin);
@@ -280,7 +280,7 @@ int registry_make(struct registry *registry, const struct ng_plugin *desc,
     }
     plugin->desc = *desc;
     plugin->module = module;
-    gate_init(&plugin->gate);
+    async_mutex_init(&plugin->mutex);
     deferrals_init(&plugin->deferrals);
     for (size_t i = 0; i < desc->tool_count; i++) {
         int rc = make_tool(plugin, &desc->tools[i], error);

@@ -12,8 +12,8 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/call/async_mutex.h"
 #include "core/call/deferrals.h"
-#include "core/call/gate.h"
 #include "core/call/pool.h"
 #include "core/schema/schema.h"
 #include "notegate/plugin.h"
@@ -32,7 +32,7 @@ struct plugin {
     struct module *module; /* NULL: linked in (tests) */
     void *self;
     bool started;
-    struct gate gate;          /* NG_THREADS_SERIAL */
+    struct async_mutex mutex;  /* NG_THREADS_SERIAL */
     struct pool_group workers; /* its calls share half of the workers */
     struct deferrals deferrals;
     struct ng_conf *conf;

@@ -9,7 +9,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/module/abi_size.h"
-#include "store_operation.h"
+#include "store_txn.h"
 
 /* Shared: a document read so lately is what a change is made of without another look. */
 #define STORE_YOUNG_MS 5000
@@ -53,7 +53,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     store_clock_open(store, call);
     *ret = store;
-    rc = store_again_start(store);
+    rc = store_retry_start(store);
     return rc == NG_OK ? NG_OK
                        : call_fail(call, rc, "no thread could be started for the store");
 }
@@ -68,7 +68,7 @@ void store_close(struct store *store)
         pthread_cond_wait(&store->idle, &store->idle_lock);
     }
     pthread_mutex_unlock(&store->idle_lock);
-    store_again_done(store);
+    store_retry_done(store);
     store->backend->close(store->db);
     pthread_mutex_destroy(&store->order);
     table_done(&store->table);
@@ -83,7 +83,7 @@ void store_close(struct store *store)
 void store_stop(struct store *store)
 {
     if (store != NULL) {
-        store_again_stop(store);
+        store_retry_stop(store);
     }
 }
 
@@ -231,13 +231,13 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
                        uint64_t revision, struct version **ret)
 {
     struct row_copy copy = {key, NULL, NG_OK};
-    struct result before = call->work;
+    struct result before = call->staged;
     struct abi_given given = {
         .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
     int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
     rc = abi_given_end(call, &given, rc);
     if (rc == NG_ENOTFOUND && revision == 0) {
-        call->work = before; /* that it is not there is no failure */
+        call->staged = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
         rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
     } else if (rc == NG_OK && copy.version == NULL) {
@@ -248,7 +248,7 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
         return NG_OK;
     }
     version_unref(copy.version); /* a row came, and then a failure */
-    if (call->work.message.data == NULL) {
+    if (call->staged.message.data == NULL) {
         call_fail(call, rc,
                   rc == NG_ENOTFOUND ? "that revision is not kept"
                                      : "the document could not be read");
@@ -258,21 +258,21 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
 
 /* With the table's lock. Of a shared store what memory has is only where a change begins: if it
  * is old by now, the commit finds out. */
-static bool store_is_loaded(const struct store *store, const struct entry *entry)
+static bool store_is_loaded(const struct store *store, const struct cached_doc *cached)
 {
-    if (entry->committed == NULL || !store->shared) {
-        return entry->committed != NULL;
+    if (cached->committed == NULL || !store->shared) {
+        return cached->committed != NULL;
     }
-    bool young = clock_monotonic_ns() - entry->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
-    return entry->queued > 0 || (!entry->stale && (entry->read_now || young));
+    bool young = clock_monotonic_ns() - cached->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
+    return cached->queued > 0 || (!cached->stale && (cached->read_now || young));
 }
 
-int store_load(struct store *store, struct call *call, struct entry *entry,
+int store_load(struct store *store, struct call *call, struct cached_doc *cached,
                const struct ng_key *key)
 {
     struct store_table *table = &store->table;
     pthread_mutex_lock(&table->lock);
-    bool loaded = store_is_loaded(store, entry);
+    bool loaded = store_is_loaded(store, cached);
     pthread_mutex_unlock(&table->lock);
     if (loaded) {
         return NG_OK;
@@ -287,14 +287,14 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
         return rc;
     }
     pthread_mutex_lock(&table->lock);
-    bool replace = entry->committed == NULL || (store->shared && entry->queued == 0);
+    bool replace = cached->committed == NULL || (store->shared && cached->queued == 0);
     if (replace) {
-        entry->seen_ns = clock_monotonic_ns();
-        entry->read_now = true;
-        entry->stale = false;
-        table_set_committed(table, entry, version);
-        version_unref(entry->newest);
-        entry->newest = version_ref(version);
+        cached->seen_ns = clock_monotonic_ns();
+        cached->read_now = true;
+        cached->stale = false;
+        table_set_committed(table, cached, version);
+        version_unref(cached->newest);
+        cached->newest = version_ref(version);
         version = NULL;
     }
     pthread_mutex_unlock(&table->lock);
@@ -302,20 +302,20 @@ int store_load(struct store *store, struct call *call, struct entry *entry,
     return NG_OK;
 }
 
-int store_assume_new(struct store *store, struct call *call, struct entry *entry)
+int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached)
 {
     struct store_table *table = &store->table;
-    struct ng_key key = entry_key(entry);
+    struct ng_key key = cached_doc_key(cached);
     struct version *nothing = version_of_nothing(&key);
     if (nothing == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     pthread_mutex_lock(&table->lock);
-    if (entry->committed == NULL) {
-        entry->seen_ns = clock_monotonic_ns();
-        table_set_committed(table, entry, nothing);
-        version_unref(entry->newest);
-        entry->newest = version_ref(nothing);
+    if (cached->committed == NULL) {
+        cached->seen_ns = clock_monotonic_ns();
+        table_set_committed(table, cached, nothing);
+        version_unref(cached->newest);
+        cached->newest = version_ref(nothing);
         nothing = NULL;
     }
     pthread_mutex_unlock(&table->lock);
@@ -323,7 +323,7 @@ int store_assume_new(struct store *store, struct call *call, struct entry *entry
     return NG_OK;
 }
 
-/* Shared: what the database has. Else: loads with the entry's lock, so that no change is under
+/* Shared: what the database has. Else: loads with its lock, so that no change is under
  * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
                              struct version **ret)
@@ -331,17 +331,17 @@ static int store_read_newest(struct store *store, struct call *call, const struc
     if (store->shared) {
         return store_fetch(store, call, key, 0, ret);
     }
-    struct entry *entry = table_use(&store->table, key);
-    if (entry == NULL) {
+    struct cached_doc *cached = table_use(&store->table, key);
+    if (cached == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    pthread_mutex_lock(&entry->lock);
-    int rc = store_load(store, call, entry, key);
-    pthread_mutex_unlock(&entry->lock);
+    pthread_mutex_lock(&cached->lock);
+    int rc = store_load(store, call, cached, key);
+    pthread_mutex_unlock(&cached->lock);
     if (rc == NG_OK) {
         *ret = table_committed(&store->table, key);
     }
-    table_leave(&store->table, entry);
+    table_leave(&store->table, cached);
     return rc;
 }
 

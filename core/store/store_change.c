@@ -7,18 +7,18 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "idem.h"
-#include "store_operation.h"
+#include "idempotency.h"
+#include "store_txn.h"
 
-static int operation_load(struct operation *op)
+static int txn_load(struct store_txn *txn)
 {
-    for (size_t i = 0; i < op->count; i++) {
-        const struct ng_change *change = op->pieces[i].change;
-        int rc = change->is_new && op->rounds == 0
-                     ? store_assume_new(op->store, op->call, op->pieces[i].entry)
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct ng_change *change = txn->docs[i].change;
+        int rc = change->is_new && txn->rounds == 0
+                     ? store_assume_new(txn->store, txn->call, txn->docs[i].cached)
                      : NG_OK;
         rc = rc != NG_OK ? rc
-                         : store_load(op->store, op->call, op->pieces[i].entry, &change->key);
+                         : store_load(txn->store, txn->call, txn->docs[i].cached, &change->key);
         if (rc != NG_OK) {
             return rc;
         }
@@ -26,32 +26,32 @@ static int operation_load(struct operation *op)
     return NG_OK;
 }
 
-void staged_keep(struct staged *staged, const struct call *call)
+void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call)
 {
-    staged->work = call->work;
-    staged->writer = call->reply_writer;
-    staged->reply_len = call->reply_buf.len;
-    staged->reply_open = call->reply_open;
+    snapshot->staged = call->staged;
+    snapshot->writer = call->reply_writer;
+    snapshot->reply_len = call->reply_buf.len;
+    snapshot->reply_open = call->reply_open;
 }
 
-void staged_restore(const struct staged *staged, struct call *call)
+void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call)
 {
     call_reset_result(call);
-    call->work = staged->work;
-    if (call->work.last_part != NULL) {
-        call->work.last_part->next = NULL;
+    call->staged = snapshot->staged;
+    if (call->staged.last_part != NULL) {
+        call->staged.last_part->next = NULL;
     }
-    if (staged->reply_open) {
-        call->reply_writer = staged->writer;
-        call->reply_buf.len = staged->reply_len;
+    if (snapshot->reply_open) {
+        call->reply_writer = snapshot->writer;
+        call->reply_buf.len = snapshot->reply_len;
         call->reply_open = true;
     }
 }
 
 static void reply_mark_take(struct reply_mark *mark, const struct call *call)
 {
-    mark->text = call->work.text.data;
-    mark->last_part = call->work.last_part;
+    mark->text = call->staged.text.data;
+    mark->last_part = call->staged.last_part;
     mark->reply_len = call->reply_buf.len;
     mark->reply_open = call->reply_open;
 }
@@ -62,56 +62,57 @@ static bool reply_mark_same(const struct reply_mark *a, const struct reply_mark 
            a->reply_open == b->reply_open;
 }
 
-void operation_take_back(struct operation *op)
+void txn_take_back(struct store_txn *txn)
 {
-    struct call *call = op->call;
+    struct call *call = txn->call;
     struct reply_mark now;
     reply_mark_take(&now, call);
-    if (!reply_mark_same(&op->first, &op->last) && reply_mark_same(&op->last, &now)) {
-        staged_restore(&op->before, call);
-    } else if (op->gave_revision) {
-        call->work.revision_kind = REVISION_NONE;
+    if (!reply_mark_same(&txn->first, &txn->last) && reply_mark_same(&txn->last, &now)) {
+        reply_snapshot_restore(&txn->before, call);
+    } else if (txn->gave_revision) {
+        call->staged.revision_kind = REVISION_NONE;
     }
-    op->gave_revision = false;
+    txn->gave_revision = false;
 }
 
 /* The answer of the call's idempotency key, made of what was replied. */
-static int operation_answer(struct operation *op, struct ng_answer *made,
-                            const struct ng_answer **ret)
+static int txn_answer(struct store_txn *txn, struct ng_answer *made,
+                      const struct ng_answer **ret)
 {
-    struct call *call = op->call;
-    bool stores = op->own_answer && call->idem != NULL && call->after_rc == NG_OK &&
-                  (!call->idem_stored || op->stores);
-    int rc = stores ? idem_answer(call, made) : NG_OK;
-    *ret = stores ? made : op->given;
+    struct call *call = txn->call;
+    bool stores = txn->own_answer && call->idempotency != NULL && call->after_rc == NG_OK &&
+                  (!call->idempotency_stored || txn->stores);
+    int rc = stores ? idempotency_answer(call, made) : NG_OK;
+    *ret = stores ? made : txn->given;
     return rc;
 }
 
-static int operation_into_queue(struct operation *op, const struct ng_answer *answer,
-                                bool *ret_again)
+static int txn_into_queue(struct store_txn *txn, const struct ng_answer *answer,
+                          bool *ret_retry)
 {
-    struct call *call = op->call;
-    int rc = operation_batch(op, answer);
+    struct call *call = txn->call;
+    int rc = txn_batch(txn, answer);
     if (rc != NG_OK) {
         return rc;
     }
-    bool stores = op->own_answer && answer != NULL;
-    op->stores = op->stores || stores;
-    call->idem_stored = call->idem_stored || stores; /* before the commit's end may look */
-    return operation_queue(op, ret_again);
+    bool stores = txn->own_answer && answer != NULL;
+    txn->stores = txn->stores || stores;
+    call->idempotency_stored =
+        call->idempotency_stored || stores; /* before the commit's end may look */
+    return txn_queue(txn, ret_retry);
 }
 
 /* What memory says is true: of a shared store only if it was read just now, or is what this
  * process is writing. */
-static bool operation_saw_newest(struct operation *op)
+static bool txn_saw_newest(struct store_txn *txn)
 {
     bool newest = true;
-    struct store_table *table = &op->store->table;
+    struct store_table *table = &txn->store->table;
     pthread_mutex_lock(&table->lock);
-    for (size_t i = 0; i < op->count && op->store->shared; i++) {
-        struct entry *entry = op->pieces[i].entry;
-        if (entry->queued == 0 && !entry->read_now) {
-            entry->stale = true;
+    for (size_t i = 0; i < txn->count && txn->store->shared; i++) {
+        struct cached_doc *cached = txn->docs[i].cached;
+        if (cached->queued == 0 && !cached->read_now) {
+            cached->stale = true;
             newest = false;
         }
     }
@@ -120,21 +121,21 @@ static bool operation_saw_newest(struct operation *op)
 }
 
 /* One round of functions and queueing. *ret_over: no further one. */
-static int operation_round(struct operation *op, bool *ret_settled, bool *ret_over)
+static int txn_round(struct store_txn *txn, bool *ret_settled, bool *ret_over)
 {
     const struct ng_answer *answer = NULL;
     struct ng_answer made;
-    int rc = operation_load(op);
+    int rc = txn_load(txn);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = operation_run(op);
+    rc = txn_run(txn);
     if (rc == NG_OK) {
-        rc = operation_answer(op, &made, &answer);
+        rc = txn_answer(txn, &made, &answer);
     }
-    reply_mark_take(&op->last, op->call);
-    bool settled = rc == NG_OK && operation_is_settled(op, answer);
-    if ((settled || (rc != NG_OK && rc != NG_PENDING)) && !operation_saw_newest(op)) {
+    reply_mark_take(&txn->last, txn->call);
+    bool settled = rc == NG_OK && txn_is_settled(txn, answer);
+    if ((settled || (rc != NG_OK && rc != NG_PENDING)) && !txn_saw_newest(txn)) {
         *ret_over = false; /* it may be otherwise by now */
         return NG_OK;
     }
@@ -142,33 +143,33 @@ static int operation_round(struct operation *op, bool *ret_settled, bool *ret_ov
         *ret_settled = settled;
         return rc;
     }
-    bool again = false;
-    rc = operation_into_queue(op, answer, &again);
-    *ret_over = !again;
+    bool retry = false;
+    rc = txn_into_queue(txn, answer, &retry);
+    *ret_over = !retry;
     return rc;
 }
 
-int operation_attempt(struct operation *op, bool *ret_settled)
+int txn_attempt(struct store_txn *txn, bool *ret_settled)
 {
-    struct call *call = op->call;
-    int rc = operation_lock(op);
-    if (rc == NG_OK && op->store->shared) {
-        rc = store_again_admit(op);
+    struct call *call = txn->call;
+    int rc = txn_lock(txn);
+    if (rc == NG_OK && txn->store->shared) {
+        rc = store_retry_admit(txn);
     }
-    staged_keep(&op->before, call);
-    reply_mark_take(&op->first, call);
-    op->last = op->first;
+    reply_snapshot_take(&txn->before, call);
+    reply_mark_take(&txn->first, call);
+    txn->last = txn->first;
     bool over = false;
     for (int attempt = 0; rc == NG_OK && !over && attempt < STORE_ATTEMPTS_MAX; attempt++) {
         if (attempt > 0) {
-            staged_restore(&op->before, call);
+            reply_snapshot_restore(&txn->before, call);
         }
         over = true;
-        rc = operation_round(op, ret_settled, &over);
+        rc = txn_round(txn, ret_settled, &over);
     }
-    if (rc < 0 && op->stores) {
-        call->idem_stored = false; /* a later try of the tool keeps it */
-        op->stores = false;
+    if (rc < 0 && txn->stores) {
+        call->idempotency_stored = false; /* a later try of the tool keeps it */
+        txn->stores = false;
     }
     return rc != NG_OK || over
                ? rc
@@ -177,24 +178,24 @@ int operation_attempt(struct operation *op, bool *ret_settled)
 }
 
 /* The first attempt, on the caller's thread. NG_PENDING: it goes on by itself. */
-static int operation_start(struct operation *op, bool *ret_settled)
+static int txn_start(struct store_txn *txn, bool *ret_settled)
 {
-    int rc = operation_attempt(op, ret_settled);
-    operation_unlock(op);
+    int rc = txn_attempt(txn, ret_settled);
+    txn_unlock(txn);
     if (rc == NG_PENDING) {
-        store_again_park(op);
+        store_retry_wait(txn);
     } else {
-        store_again_let_go(op);
+        store_retry_release(txn);
     }
     if (rc == NG_OK && !*ret_settled) {
         rc = NG_PENDING;
     }
-    operation_unref(op);
+    txn_unref(txn);
     return rc;
 }
 
 static int store_start(struct store *store, struct call *call, const struct ng_change *changes,
-                       size_t count, struct operation **ret)
+                       size_t count, struct store_txn **ret)
 {
     if (count > NG_CHANGES_MAX) {
         return call_fail(call, NG_EINTERNAL,
@@ -207,22 +208,22 @@ static int store_start(struct store *store, struct call *call, const struct ng_c
             return rc;
         }
     }
-    *ret = operation_new(store, call, changes, count);
-    return *ret == NULL ? operation_no_memory(call) : NG_OK;
+    *ret = txn_new(store, call, changes, count);
+    return *ret == NULL ? txn_no_memory(call) : NG_OK;
 }
 
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
                  size_t count)
 {
-    struct operation *op = NULL;
-    int rc = store_start(store, call, changes, count, &op);
+    struct store_txn *txn = NULL;
+    int rc = store_start(store, call, changes, count, &txn);
     if (rc != NG_OK) {
         return rc;
     }
     bool settled = false;
-    op->own_answer = true;
-    call_hold(call); /* before the commit can end */
-    rc = operation_start(op, &settled);
+    txn->own_answer = true;
+    call_pend(call); /* before the commit can end */
+    rc = txn_start(txn, &settled);
     if (rc == NG_PENDING) {
         call->held = true; /* the run has not ended, nor has the call then */
         return NG_PENDING;
@@ -232,18 +233,18 @@ int store_change(struct store *store, struct call *call, const struct ng_change 
 }
 
 /* waited: by this thread, in the call's own run. */
-static int store_write_as(struct operation *op, const struct ng_answer *answer, bool waited,
+static int store_write_as(struct store_txn *txn, const struct ng_answer *answer, bool waited,
                           store_done_fn *done, void *user)
 {
     bool settled = false;
-    op->done = done;
-    op->user = user;
+    txn->done = done;
+    txn->user = user;
     if (answer != NULL) {
-        op->answer = *answer;
-        op->given = &op->answer;
+        txn->answer = *answer;
+        txn->given = &txn->answer;
     }
-    op->waited = waited;
-    int rc = operation_start(op, &settled);
+    txn->waited = waited;
+    int rc = txn_start(txn, &settled);
     if (rc == NG_OK) {
         done(user, NG_OK);
     }
@@ -254,9 +255,9 @@ int store_write_answered(struct store *store, struct call *call,
                          const struct ng_change *changes, size_t count,
                          const struct ng_answer *answer, store_done_fn *done, void *user)
 {
-    struct operation *op = NULL;
-    int rc = store_start(store, call, changes, count, &op);
-    return rc != NG_OK ? rc : store_write_as(op, answer, false, done, user);
+    struct store_txn *txn = NULL;
+    int rc = store_start(store, call, changes, count, &txn);
+    return rc != NG_OK ? rc : store_write_as(txn, answer, false, done, user);
 }
 
 int store_write(struct store *store, struct call *call, const struct ng_change *changes,
@@ -287,10 +288,10 @@ int store_write_answered_wait(struct store *store, struct call *call,
                               const struct ng_answer *answer)
 {
     struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NG_OK};
-    struct operation *op = NULL;
-    int rc = store_start(store, call, changes, count, &op);
+    struct store_txn *txn = NULL;
+    int rc = store_start(store, call, changes, count, &txn);
     if (rc == NG_OK) {
-        rc = store_write_as(op, answer, true, waiter_done, &waiter);
+        rc = store_write_as(txn, answer, true, waiter_done, &waiter);
     }
     if (rc != NG_OK) {
         return rc;

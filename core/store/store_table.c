@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_table.c - the documents in memory: entries by key, and which of them to forget. */
+/* store_table.c - the documents in memory: cached documents by key, and which of them to
+ * forget. */
 #include <stdlib.h>
 
 #include "core/base/str.h"
@@ -11,22 +12,22 @@ void table_init(struct store_table *table)
     pthread_mutex_init(&table->lock, NULL);
 }
 
-static void entry_free(struct entry *entry)
+static void cached_doc_free(struct cached_doc *cached)
 {
-    version_unref(entry->committed);
-    version_unref(entry->newest);
-    blob_unref(entry->key);
-    pthread_mutex_destroy(&entry->lock);
-    free(entry);
+    version_unref(cached->committed);
+    version_unref(cached->newest);
+    blob_unref(cached->key);
+    pthread_mutex_destroy(&cached->lock);
+    free(cached);
 }
 
 void table_done(struct store_table *table)
 {
     for (size_t i = 0; i < STORE_BUCKETS; i++) {
         while (table->buckets[i] != NULL) {
-            struct entry *entry = table->buckets[i];
-            table->buckets[i] = entry->bucket_next;
-            entry_free(entry);
+            struct cached_doc *cached = table->buckets[i];
+            table->buckets[i] = cached->bucket_next;
+            cached_doc_free(cached);
         }
     }
     pthread_mutex_destroy(&table->lock);
@@ -37,61 +38,62 @@ static uint64_t key_hash(const struct ng_key *key)
     return str_hash(key->id) ^ (str_hash(key->space) * 31) ^ (str_hash(key->collection) * 131);
 }
 
-static bool entry_is(const struct entry *entry, const struct ng_key *key)
+static bool cached_doc_is(const struct cached_doc *cached, const struct ng_key *key)
 {
-    const char *at = entry->key->data;
-    return entry->collection_len == key->collection.len && entry->space_len == key->space.len &&
-           entry->key->len == key->collection.len + key->space.len + key->id.len &&
-           str_equal(str_make(at, entry->collection_len), key->collection) &&
-           str_equal(str_make(at + entry->collection_len, entry->space_len), key->space) &&
-           str_equal(str_make(at + entry->collection_len + entry->space_len, key->id.len),
+    const char *at = cached->key->data;
+    return cached->collection_len == key->collection.len &&
+           cached->space_len == key->space.len &&
+           cached->key->len == key->collection.len + key->space.len + key->id.len &&
+           str_equal(str_make(at, cached->collection_len), key->collection) &&
+           str_equal(str_make(at + cached->collection_len, cached->space_len), key->space) &&
+           str_equal(str_make(at + cached->collection_len + cached->space_len, key->id.len),
                      key->id);
 }
 
-static struct entry *table_find(struct store_table *table, const struct ng_key *key,
-                                uint64_t hash)
+static struct cached_doc *table_find(struct store_table *table, const struct ng_key *key,
+                                     uint64_t hash)
 {
-    struct entry *entry = table->buckets[hash % STORE_BUCKETS];
-    while (entry != NULL && !(entry->hash == hash && entry_is(entry, key))) {
-        entry = entry->bucket_next;
+    struct cached_doc *cached = table->buckets[hash % STORE_BUCKETS];
+    while (cached != NULL && !(cached->hash == hash && cached_doc_is(cached, key))) {
+        cached = cached->bucket_next;
     }
-    return entry;
+    return cached;
 }
 
-static void lru_remove(struct store_table *table, struct entry *entry)
+static void lru_remove(struct store_table *table, struct cached_doc *cached)
 {
-    if (!entry->in_lru) {
+    if (!cached->in_lru) {
         return;
     }
-    *(entry->lru_prev == NULL ? &table->lru_first : &entry->lru_prev->lru_next) =
-        entry->lru_next;
-    *(entry->lru_next == NULL ? &table->lru_last : &entry->lru_next->lru_prev) =
-        entry->lru_prev;
-    entry->in_lru = false;
+    *(cached->lru_prev == NULL ? &table->lru_first : &cached->lru_prev->lru_next) =
+        cached->lru_next;
+    *(cached->lru_next == NULL ? &table->lru_last : &cached->lru_next->lru_prev) =
+        cached->lru_prev;
+    cached->in_lru = false;
 }
 
-static void lru_append(struct store_table *table, struct entry *entry)
+static void lru_append(struct store_table *table, struct cached_doc *cached)
 {
-    entry->lru_prev = table->lru_last;
-    entry->lru_next = NULL;
-    *(table->lru_last == NULL ? &table->lru_first : &table->lru_last->lru_next) = entry;
-    table->lru_last = entry;
-    entry->in_lru = true;
+    cached->lru_prev = table->lru_last;
+    cached->lru_next = NULL;
+    *(table->lru_last == NULL ? &table->lru_first : &table->lru_last->lru_next) = cached;
+    table->lru_last = cached;
+    cached->in_lru = true;
 }
 
-static void table_remove(struct store_table *table, struct entry *entry)
+static void table_remove(struct store_table *table, struct cached_doc *cached)
 {
-    struct entry **at = &table->buckets[entry->hash % STORE_BUCKETS];
-    while (*at != entry) {
+    struct cached_doc **at = &table->buckets[cached->hash % STORE_BUCKETS];
+    while (*at != cached) {
         at = &(*at)->bucket_next;
     }
-    *at = entry->bucket_next;
-    lru_remove(table, entry);
-    if (entry->committed != NULL) {
-        table->bytes -= version_bytes(entry->committed);
+    *at = cached->bucket_next;
+    lru_remove(table, cached);
+    if (cached->committed != NULL) {
+        table->bytes -= version_bytes(cached->committed);
     }
     table->count--;
-    entry_free(entry);
+    cached_doc_free(cached);
 }
 
 static void table_trim(struct store_table *table)
@@ -101,12 +103,12 @@ static void table_trim(struct store_table *table)
     }
 }
 
-static struct entry *entry_new(const struct ng_key *key, uint64_t hash)
+static struct cached_doc *cached_doc_new(const struct ng_key *key, uint64_t hash)
 {
-    struct entry *entry = alloc_zeroed(1, sizeof(*entry));
+    struct cached_doc *cached = alloc_zeroed(1, sizeof(*cached));
     struct blob *blob = blob_new(key->collection.len + key->space.len + key->id.len);
-    if (entry == NULL || blob == NULL) {
-        free(entry);
+    if (cached == NULL || blob == NULL) {
+        free(cached);
         blob_unref(blob);
         return NULL;
     }
@@ -117,44 +119,44 @@ static struct entry *entry_new(const struct ng_key *key, uint64_t hash)
     if (key->id.len > 0) {
         memcpy(blob->data + key->collection.len + key->space.len, key->id.data, key->id.len);
     }
-    entry->key = blob;
-    entry->collection_len = key->collection.len;
-    entry->space_len = key->space.len;
-    entry->hash = hash;
-    pthread_mutex_init(&entry->lock, NULL);
-    return entry;
+    cached->key = blob;
+    cached->collection_len = key->collection.len;
+    cached->space_len = key->space.len;
+    cached->hash = hash;
+    pthread_mutex_init(&cached->lock, NULL);
+    return cached;
 }
 
-struct entry *table_use(struct store_table *table, const struct ng_key *key)
+struct cached_doc *table_use(struct store_table *table, const struct ng_key *key)
 {
     uint64_t hash = key_hash(key);
     pthread_mutex_lock(&table->lock);
-    struct entry *entry = table_find(table, key, hash);
-    if (entry == NULL) {
-        entry = entry_new(key, hash);
-        if (entry != NULL) {
-            entry->bucket_next = table->buckets[hash % STORE_BUCKETS];
-            table->buckets[hash % STORE_BUCKETS] = entry;
+    struct cached_doc *cached = table_find(table, key, hash);
+    if (cached == NULL) {
+        cached = cached_doc_new(key, hash);
+        if (cached != NULL) {
+            cached->bucket_next = table->buckets[hash % STORE_BUCKETS];
+            table->buckets[hash % STORE_BUCKETS] = cached;
             table->count++;
         }
     }
-    if (entry != NULL) {
-        entry->users++;
-        lru_remove(table, entry);
+    if (cached != NULL) {
+        cached->users++;
+        lru_remove(table, cached);
     }
     pthread_mutex_unlock(&table->lock);
-    return entry;
+    return cached;
 }
 
-void table_leave(struct store_table *table, struct entry *entry)
+void table_leave(struct store_table *table, struct cached_doc *cached)
 {
     pthread_mutex_lock(&table->lock);
-    entry->users--;
-    if (entry->users == 0 && entry->queued == 0) {
-        if (entry->committed == NULL) {
-            table_remove(table, entry);
+    cached->users--;
+    if (cached->users == 0 && cached->queued == 0) {
+        if (cached->committed == NULL) {
+            table_remove(table, cached);
         } else {
-            lru_append(table, entry);
+            lru_append(table, cached);
             table_trim(table);
         }
     }
@@ -166,26 +168,26 @@ struct version *table_committed(struct store_table *table, const struct ng_key *
     struct version *version = NULL;
     uint64_t hash = key_hash(key);
     pthread_mutex_lock(&table->lock);
-    struct entry *entry = table_find(table, key, hash);
-    if (entry != NULL && entry->committed != NULL) {
-        version = version_ref(entry->committed);
-        if (entry->in_lru && table->lru_last != entry) {
-            lru_remove(table, entry);
-            lru_append(table, entry);
+    struct cached_doc *cached = table_find(table, key, hash);
+    if (cached != NULL && cached->committed != NULL) {
+        version = version_ref(cached->committed);
+        if (cached->in_lru && table->lru_last != cached) {
+            lru_remove(table, cached);
+            lru_append(table, cached);
         }
     }
     pthread_mutex_unlock(&table->lock);
     return version;
 }
 
-void table_set_committed(struct store_table *table, struct entry *entry,
+void table_set_committed(struct store_table *table, struct cached_doc *cached,
                          struct version *version)
 {
-    if (entry->committed != NULL) {
-        table->bytes -= version_bytes(entry->committed);
-        version_unref(entry->committed);
+    if (cached->committed != NULL) {
+        table->bytes -= version_bytes(cached->committed);
+        version_unref(cached->committed);
     }
-    entry->committed = version;
+    cached->committed = version;
     if (version != NULL) {
         table->bytes += version_bytes(version);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_types.h - what the files of the store share: blobs, versions, entries, drafts. Included
- * by store*.c only. */
+/* store_types.h - what the files of the store share: blobs, versions, cached documents, drafts.
+ * Included by store*.c only. */
 #ifndef NOTEGATE_CORE_STORE_TYPES_H
 #define NOTEGATE_CORE_STORE_TYPES_H
 
@@ -60,37 +60,37 @@ size_t version_bytes(const struct version *version);
 int version_name(struct version *version, struct ng_str author, struct ng_str action);
 
 /* A document that is, or lately was, in use. */
-struct entry {
+struct cached_doc {
     struct blob *key;
     size_t collection_len, space_len;
     uint64_t hash;
-    struct entry *bucket_next;
-    struct entry *lru_prev, *lru_next; /* only while nobody uses it */
-    pthread_mutex_t lock;              /* one change function at a time */
+    struct cached_doc *bucket_next;
+    struct cached_doc *lru_prev, *lru_next; /* only while nobody uses it */
+    pthread_mutex_t lock;                   /* one change function at a time */
     /* The rest under the table's lock. */
     struct version *committed; /* NULL: not loaded */
     struct version *newest;    /* the committed one, or what is queued behind it */
     unsigned queued;           /* changes on their way to the disk */
-    unsigned users;            /* operations that hold a pointer to this entry */
+    unsigned users;            /* transactions that hold a pointer to this document */
     /* Shared stores: */
-    struct operation *parked_first, *parked_last; /* wait for their turn */
-    struct operation *turn; /* the one of them that was let go and has not queued yet */
-    int64_t seen_ns;        /* when `committed` was the newest one in the database */
-    int64_t chain_ns;       /* since when there is always something queued */
-    bool read_now;          /* `committed` was read by who holds the lock */
-    bool stale;             /* read it again before the next change is made of it */
-    bool draining;          /* nothing is queued behind what is queued */
-    int failing; /* a queued change failed: those built on it will too, until queued is 0 */
+    struct store_txn *waiters_first, *waiters_last; /* wait for their turn */
+    struct store_txn *owner; /* the one of them that was let go and has not queued yet */
+    int64_t seen_ns;         /* when `committed` was the newest one in the database */
+    int64_t chain_ns;        /* since when there is always something queued */
+    bool read_now;           /* `committed` was read by who holds the lock */
+    bool stale;              /* read it again before the next change is made of it */
+    bool yielding;           /* nothing is queued behind what is queued */
+    int poisoned; /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };
 
-static inline struct ng_key entry_key(const struct entry *entry)
+static inline struct ng_key cached_doc_key(const struct cached_doc *cached)
 {
-    const char *at = entry->key->data;
-    size_t head = entry->collection_len + entry->space_len;
-    struct ng_key key = {{at, entry->collection_len},
-                         {at + entry->collection_len, entry->space_len},
-                         {at + head, entry->key->len - head}};
+    const char *at = cached->key->data;
+    size_t head = cached->collection_len + cached->space_len;
+    struct ng_key key = {{at, cached->collection_len},
+                         {at + cached->collection_len, cached->space_len},
+                         {at + head, cached->key->len - head}};
     return key;
 }
 
@@ -98,21 +98,21 @@ static inline struct ng_key entry_key(const struct entry *entry)
 
 struct store_table {
     pthread_mutex_t lock;
-    struct entry *buckets[STORE_BUCKETS];
-    struct entry *lru_first, *lru_last; /* least lately used first */
-    size_t bytes;                       /* of the committed versions held */
+    struct cached_doc *buckets[STORE_BUCKETS];
+    struct cached_doc *lru_first, *lru_last; /* least lately used first */
+    size_t bytes;                            /* of the committed versions held */
     size_t count;
 };
 
 void table_init(struct store_table *table);
 void table_done(struct store_table *table);
-/* The entry, made where missing, with one more user. NULL: out of memory. */
-struct entry *table_use(struct store_table *table, const struct ng_key *key);
-void table_leave(struct store_table *table, struct entry *entry);
+/* The cached document, made where missing, with one more user. NULL: out of memory. */
+struct cached_doc *table_use(struct store_table *table, const struct ng_key *key);
+void table_leave(struct store_table *table, struct cached_doc *cached);
 /* The committed version with a reference, or NULL if it is not in memory. */
 struct version *table_committed(struct store_table *table, const struct ng_key *key);
 /* With the table's lock held: `version` (a reference passes over) is the committed one now. */
-void table_set_committed(struct store_table *table, struct entry *entry,
+void table_set_committed(struct store_table *table, struct cached_doc *cached,
                          struct version *version);
 
 struct ng_draft {
@@ -135,16 +135,16 @@ struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 
 #define STORE_WATCHERS_MAX 16
 /* Threads that run change functions again (shared stores only). */
-#define STORE_AGAIN_THREADS 4
+#define STORE_RETRY_THREADS 4
 
-struct store_again {
+struct store_retry {
     pthread_mutex_t lock;
     pthread_cond_t wake;     /* something is due, or stopping */
-    pthread_cond_t turned;   /* a call's memory is free again */
-    struct operation *first; /* by the time they are due */
+    pthread_cond_t released; /* a call's memory is free again */
+    struct store_txn *first; /* by the time they are due */
     unsigned running;
     bool stopping, ending;
-    pthread_t threads[STORE_AGAIN_THREADS];
+    pthread_t threads[STORE_RETRY_THREADS];
     size_t thread_count;
 };
 
@@ -163,7 +163,7 @@ struct store {
     struct store_table table;
     pthread_mutex_t order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
-    struct store_again again;
+    struct store_retry retry;
     atomic_uint_fast64_t tickets;     /* the last one given */
     atomic_uint_fast64_t round_trips; /* what the backend was asked */
     atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */
@@ -193,13 +193,13 @@ struct store {
     pthread_cond_t idle;
 };
 
-/* The newest committed state into memory; the caller holds entry->lock or does not care who is
+/* The newest committed state into memory; the caller holds cached->lock or does not care who is
  * first. */
-int store_load(struct store *store, struct call *call, struct entry *entry,
+int store_load(struct store *store, struct call *call, struct cached_doc *cached,
                const struct ng_key *key);
 /* A document whose id was just made up: it is not there, as far as memory knows. The caller
- * holds entry->lock. */
-int store_assume_new(struct store *store, struct call *call, struct entry *entry);
+ * holds cached->lock. */
+int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
 /* At the open: reads the newest time in the store. */
 void store_clock_open(struct store *store, struct call *call);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_notebook - pages, code snippets and research notes that many agents share, with
  * versions, and the memory beside them. What it declares; each tool has its own file. */
-#include "agent_notebook.h"
-
 #include <stdlib.h>
 
-#include "checkpoint.h"
-#include "entry_opened.h"
-#include "memory.h"
-#include "memory_tools.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_tools.h"
+#include "entry/entry_opened.h"
+#include "entry/entry_tools.h"
+#include "memory/memory.h"
+#include "memory/memory_tools.h"
 
 #define AGENT_NOTEBOOK_MAX_SIZE_DEFAULT "4MiB"
 
@@ -393,6 +393,47 @@ static const struct ng_collection agent_notebook_collections[] = {
     },
 };
 
+static const struct ng_resources agent_notebook_resources[] = {
+    {
+        .kind = "pages",
+        .title = "Pages",
+        .summary = "The content of one page of the agents' notebook.",
+        .mime_type = "text/markdown",
+        .collection = "pages",
+        .list = entry_pages_list,
+        .read = entry_pages_read,
+        .complete = entry_pages_complete,
+    },
+    {
+        .kind = "code_snippets",
+        .title = "Code snippets",
+        .summary = "The code of one snippet of the agents' notebook.",
+        .mime_type = "text/plain",
+        .collection = "code_snippets",
+        .list = entry_code_list,
+        .read = entry_code_read,
+        .complete = entry_code_complete,
+    },
+    {
+        .kind = "research_notes",
+        .title = "Research notes",
+        .summary = "The content of one research note of the agents' notebook.",
+        .mime_type = "text/markdown",
+        .collection = "research_notes",
+        .list = entry_research_list,
+        .read = entry_research_read,
+        .complete = entry_research_complete,
+    },
+    {
+        .kind = "checkpoint",
+        .title = "Checkpoints",
+        .summary = "The memory as it was, and the versions that notebook entries had.",
+        .mime_type = "application/json",
+        .list = checkpoint_resource_list,
+        .read = checkpoint_resource_read,
+    },
+};
+
 static const struct ng_plugin agent_notebook_plugin = {
     .name = "agent_notebook",
     .version = "1.0.0",
@@ -407,8 +448,8 @@ static const struct ng_plugin agent_notebook_plugin = {
     .code_count = NG_COUNT(agent_notebook_codes),
     .collections = agent_notebook_collections,
     .collection_count = NG_COUNT(agent_notebook_collections),
-    .resources = entry_resources,
-    .resource_count = NG_COUNT(entry_resources),
+    .resources = agent_notebook_resources,
+    .resource_count = NG_COUNT(agent_notebook_resources),
     .prompts = agent_notebook_prompts,
     .prompt_count = NG_COUNT(agent_notebook_prompts),
     .health = checkpoint_health,

@@ -123,7 +123,7 @@ static const struct result *watched_run(struct watched *watched)
     if (dispatch(watched->call) == NG_PENDING) {
         watched_wait(watched);
     }
-    return &watched->call->result;
+    return &watched->call->final;
 }
 
 static void watched_end(struct watched *watched)
@@ -154,7 +154,7 @@ static const struct result *round_run(struct harness *h, struct watched *watched
 static void expect_asked(const struct watched *watched, const char *keys)
 {
     char text[256] = "";
-    assert_int_equal(watched->call->result.rc, NG_EINPUT);
+    assert_int_equal(watched->call->final.rc, NG_EINPUT);
     for (const struct ask *ask = watched->call->asks; ask != NULL; ask = ask->next) {
         size_t len = strlen(text);
         (void)snprintf(text + len, sizeof(text) - len, "%.*s ", (int)ask->key.len,
@@ -302,7 +302,7 @@ static void test_cancel(void **state)
     }
     for (size_t i = 0; i < CALLS; i++) {
         watched_wait(&all[i]);
-        assert_int_equal(all[i].call->result.rc, NG_ECANCELLED);
+        assert_int_equal(all[i].call->final.rc, NG_ECANCELLED);
         watched_end(&all[i]);
     }
     free(all);
@@ -462,11 +462,11 @@ static void expect_resource(struct harness *h, const char *uri_template, const c
     call->may_block = true;
     assert_int_equal(resources->read(self, &call->pub, ng_str_of("shared"), ng_str_of(uri), 0),
                      rc);
-    if (rc == NG_OK && call->work.parts != NULL) {
-        assert_true(str_is(call->work.parts->uri, uri));
-        assert_true(text == NULL || str_is(call->work.parts->data, text));
+    if (rc == NG_OK && call->staged.parts != NULL) {
+        assert_true(str_is(call->staged.parts->uri, uri));
+        assert_true(text == NULL || str_is(call->staged.parts->data, text));
     } else if (rc == NG_OK) {
-        assert_true(str_is(call->work.text, text));
+        assert_true(str_is(call->staged.text, text));
     }
     call_unref(call);
 }
@@ -543,9 +543,9 @@ static void test_prompt_messages(void **state)
         struct call *call = harness_new_call(h);
         assert_int_equal(plugin->prompts[i].get(self, &call->pub, ng_str_of("{}")), NG_OK);
         call_complete_result(call);
-        assert_int_equal(call->work.rc, NG_OK);
-        assert_non_null(
-            memmem(call->work.text.data, call->work.text.len, wanted[i], strlen(wanted[i])));
+        assert_int_equal(call->staged.rc, NG_OK);
+        assert_non_null(memmem(call->staged.text.data, call->staged.text.len, wanted[i],
+                               strlen(wanted[i])));
         call_unref(call);
     }
     struct call *call = harness_new_call(h);

@@ -254,7 +254,7 @@ static void test_too_large_to_dump(void **state)
     assert_int_equal(suite->journal->dump(suite->db, &call->pub, ng_str_of("team"), &json),
                      NG_ETOOLARGE);
     assert_non_null(
-        memmem(call->work.message.data, call->work.message.len, "journal.keep", 12));
+        memmem(call->staged.message.data, call->staged.message.len, "journal.keep", 12));
     call_unref(call);
     assert_int_equal(restore_aside(suite, "a1", empty), NG_OK);
     expect_dump(suite, empty);

@@ -206,7 +206,7 @@ static int teardown(void **state)
 
 static void expect_message(const struct call *call, const char *part)
 {
-    struct ng_str message = call->work.message;
+    struct ng_str message = call->staged.message;
     if (memmem(message.data, message.len, part, strlen(part)) == NULL) {
         fail_msg("\"%.*s\" does not say \"%s\"", (int)message.len, message.data, part);
     }

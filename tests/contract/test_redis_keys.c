@@ -427,8 +427,8 @@ static void test_wrong_type(void **state)
     struct call *call = harness_new_call(&test->harness);
     assert_int_equal(harness_deliver(test->journal, test->db, call, entries, 2),
                      NG_EUNAVAILABLE);
-    assert_non_null(memmem(call->work.message.data, call->work.message.len, "notebook:ref:p1",
-                           strlen("notebook:ref:p1")));
+    assert_non_null(memmem(call->staged.message.data, call->staged.message.len,
+                           "notebook:ref:p1", strlen("notebook:ref:p1")));
     call_unref(call);
     expect_number("EXISTS", "daily:" DAY, 0);
     expect_number("EXISTS", "memory:e1", 0);

@@ -86,7 +86,7 @@ static void try_request(struct ng_str text)
     must(call != NULL);
     if (json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, &error) == NG_OK) {
         int rc = keys_read_spec(call, value, &spec);
-        must(rc == NG_OK || call->work.message.len > 0);
+        must(rc == NG_OK || call->staged.message.len > 0);
         must(rc != NG_OK || (call_name_valid(spec.agent) && spec.space_count > 0 &&
                              spec.space_count <= KEY_SPACES_MAX + 2 &&
                              spec.tool_count <= KEY_TOOLS_MAX && spec.rate >= 0));

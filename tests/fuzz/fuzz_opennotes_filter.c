@@ -63,7 +63,7 @@ static struct ng_str as_json(struct ng_call *call, const uint8_t *data, size_t s
             size_t end = lf != NULL ? (size_t)(lf - data) : size;
             if (line % NG_COUNT(names) == group) {
                 call->host->json_string(writer,
-                                        notes_str((const char *)data + begin, end - begin));
+                                        str_make((const char *)data + begin, end - begin));
             }
             begin = end + 1;
         }
@@ -75,14 +75,14 @@ static struct ng_str as_json(struct ng_call *call, const uint8_t *data, size_t s
 
 static void run_filter(const struct notes_filter *filter)
 {
-    struct notes_buf sql;
+    struct buf sql;
     sqlite3_stmt *statement = NULL;
     const char *rest = NULL;
     int next = 0;
-    notes_buf_init(&sql, (size_t)4 * 1024 * 1024);
-    notes_buf_add_c(&sql, "SELECT 1 FROM notes n WHERE ");
-    notes_buf_add(&sql, filter->sql);
-    notes_buf_add_char(&sql, '\0');
+    buf_init(&sql, (size_t)4 * 1024 * 1024);
+    buf_add_c(&sql, "SELECT 1 FROM notes n WHERE ");
+    buf_add_str(&sql, filter->sql);
+    buf_add_char(&sql, '\0');
     must(sqlite3_prepare_v2(db, sql.data, -1, &statement, &rest) == SQLITE_OK);
     must(*rest == '\0' && sqlite3_stmt_readonly(statement));
     must((size_t)sqlite3_bind_parameter_count(statement) == filter->count);
@@ -90,7 +90,7 @@ static void run_filter(const struct notes_filter *filter)
     int rc = sqlite3_step(statement);
     must(rc == SQLITE_ROW || rc == SQLITE_DONE);
     must(sqlite3_finalize(statement) == SQLITE_OK);
-    notes_buf_done(&sql);
+    buf_done(&sql);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ng_str json = as_json(&call->pub, data, size);
     if (json.data != NULL && call->pub.host->json_parse(&call->pub, json, &filters) == NG_OK) {
         int rc = notes_filter_compile(&call->pub, filters, NG_EINVAL, &filter);
-        must(rc == NG_OK || (rc == NG_EINVAL && call->work.message.len > 0));
+        must(rc == NG_OK || (rc == NG_EINVAL && call->staged.message.len > 0));
         if (rc == NG_OK) {
             run_filter(filter);
         }

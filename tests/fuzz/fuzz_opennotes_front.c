@@ -22,8 +22,8 @@ static void must(bool holds)
 
 static void check_json(const struct notes_value *value)
 {
-    struct notes_buf json;
-    notes_buf_init(&json, JSON_BYTES_MAX);
+    struct buf json;
+    buf_init(&json, JSON_BYTES_MAX);
     notes_value_json(&json, value);
     must(json.rc == NG_OK);
     struct arena arena;
@@ -32,40 +32,40 @@ static void check_json(const struct notes_value *value)
     arena_init(&arena, 0);
     must(json_parse(&arena, notes_buf_str(&json), DEPTH_MAX, &parsed, &error) == NG_OK);
     arena_done(&arena);
-    notes_buf_done(&json);
+    buf_done(&json);
 }
 
-static void check_note(struct notes_arena *arena, struct ng_str bytes)
+static void check_note(struct arena *arena, struct ng_str bytes)
 {
     struct notes_note note;
     must(notes_note_parse(arena, bytes, &note) == NG_OK);
-    must(notes_utf8_valid(note.body));
+    must(utf8_valid(note.body));
     must(note.place.body <= bytes.len && note.place.end <= note.place.body);
     must(note.frontmatter != NULL && note.frontmatter->type == NOTES_MAP);
     for (size_t i = 0; i < note.tag_count; i++) {
-        must(note.tags[i].len > 0 && notes_utf8_valid(note.tags[i]));
+        must(note.tags[i].len > 0 && utf8_valid(note.tags[i]));
     }
     check_json(note.frontmatter);
 }
 
 /* Written as YAML and read again it is the same. */
-static void check_written(struct notes_arena *arena, const struct notes_value *map)
+static void check_written(struct arena *arena, const struct notes_value *map)
 {
-    struct notes_buf out;
+    struct buf out;
     struct notes_yaml yaml = {.out = &out, .newline = "\n"};
     struct ng_str error;
     const struct notes_value *back = NULL;
-    notes_buf_init(&out, JSON_BYTES_MAX);
+    buf_init(&out, JSON_BYTES_MAX);
     notes_yaml_block(&yaml, map, 0);
     /* Some keys are longer than YAML has them without a '?'. */
     if (out.len < NOTES_FRONTMATTER_BYTES_MAX &&
         notes_frontmatter_parse(arena, notes_buf_str(&out), 1, &back, &error) == NG_OK) {
         must(notes_value_equal(map, back));
     }
-    notes_buf_done(&out);
+    buf_done(&out);
 }
 
-static void check_set(struct notes_arena *arena, struct ng_str bytes,
+static void check_set(struct arena *arena, struct ng_str bytes,
                       const struct notes_value *set)
 {
     struct ng_str made = {NULL, 0};
@@ -79,7 +79,7 @@ static void check_set(struct notes_arena *arena, struct ng_str bytes,
     }
     must(notes_note_parse(arena, bytes, &before) == NG_OK);
     must(notes_note_parse(arena, made, &after) == NG_OK);
-    must(notes_equal(before.body, after.body));
+    must(str_equal(before.body, after.body));
     for (const struct notes_value *item = set->first; item != NULL; item = item->next) {
         const struct notes_value *now = notes_value_get(after.frontmatter, item->key);
         must(item->type == NOTES_NULL ? now == NULL || before.frontmatter_error.data != NULL
@@ -94,21 +94,21 @@ static void check_set(struct notes_arena *arena, struct ng_str bytes,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct notes_arena arena;
-    struct ng_str all = notes_str((const char *)data, size);
+    struct arena arena;
+    struct ng_str all = str_make((const char *)data, size);
     const char *nul = size > 0 ? memchr(data, '\0', size) : NULL;
     size_t len = nul != NULL ? (size_t)(nul - all.data) : size;
-    struct ng_str bytes = nul != NULL ? notes_str(nul + 1, size - len - 1) : all;
+    struct ng_str bytes = nul != NULL ? str_make(nul + 1, size - len - 1) : all;
     const struct notes_value *set = NULL;
     struct ng_str error;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     check_note(&arena, bytes);
-    struct ng_str yaml = notes_utf8_clean(&arena, notes_str(all.data, len));
+    struct ng_str yaml = notes_utf8_clean(&arena, str_make(all.data, len));
     if (notes_frontmatter_parse(&arena, yaml, 1, &set, &error) == NG_OK) {
         check_json(set);
         check_written(&arena, set);
         check_set(&arena, bytes, set);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return 0;
 }

@@ -35,7 +35,7 @@ static int take_heading(void *user, const struct notes_heading *heading)
     must(heading->level >= 1 && heading->level <= 6);
     check_text(heading->text);
     check_text(heading->slug);
-    must(notes_utf8_valid(heading->slug));
+    must(utf8_valid(heading->slug));
     seen->last_heading = heading->line;
     seen->headings++;
     return 0;
@@ -77,10 +77,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct notes_markdown_events events = {take_heading, take_link, take_task,
                                                         take_tag};
     struct notes_markdown_stats stats;
-    struct notes_arena arena;
-    notes_arena_init(&arena, 0);
+    struct arena arena;
+    arena_init(&arena, 0);
     struct ng_str text =
-        notes_arena_copy(&arena, notes_utf8_clean(&arena, notes_str((const char *)data, size)));
+        arena_copy(&arena, notes_utf8_clean(&arena, str_make((const char *)data, size)));
     struct seen seen = {.text = text, .lines = 1};
     for (size_t i = 0; i < text.len; i++) {
         seen.lines += text.data[i] == '\n';
@@ -88,6 +88,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(notes_markdown_parse(text, &events, &seen, &stats) == NG_OK);
     must(stats.headings == seen.headings && stats.links == seen.links);
     must(stats.words <= text.len && stats.chars <= text.len);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return 0;
 }

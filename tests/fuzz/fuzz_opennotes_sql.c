@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct call *call = call_new(gateway);
     must(call != NULL);
-    const struct notes_sql sql = {.text = notes_str((const char *)data, size),
+    const struct notes_sql sql = {.text = str_make((const char *)data, size),
                                   .timeout_ms = TIMEOUT_MS};
     int changes = sqlite3_total_changes(db);
     notes_answer_begin(&answer, &call->pub, &budget, 10, 0);
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         notes_answer_list_end(&answer);
         must(notes_answer_end(&answer, total) == NG_OK);
     } else {
-        must(call->work.message.len > 0);
+        must(call->staged.message.len > 0);
         notes_answer_drop(&answer);
     }
     must(sqlite3_total_changes(db) == changes);

@@ -59,7 +59,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
     struct notes_notebook notebook = {
         .self = &self, .name = ng_str_of("n"), .path = ng_str_of("/n")};
     const struct notes_budget budget = {51200, 2000};
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_answer answer;
     struct notes_view view = {.self = &self,
                               .notebook = &notebook,
@@ -71,7 +71,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
                               .origin = NOTES_VIEW_NOTEBOOK,
                               .definition = definition,
                               .now_ms = NOW_MS};
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     notes_answer_begin(&answer, call, &budget, 50, 0);
     notes_answer_list(&answer, "results");
     int rc = notes_view_read_params(&view);
@@ -86,7 +86,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
     } else {
         notes_answer_drop(&answer);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     must(sqlite3_next_stmt(db, NULL) == NULL);
 }
 
@@ -94,11 +94,11 @@ static void fill_template(struct ng_str text)
 {
     struct notes_value data = {.type = NOTES_MAP};
     struct notes_vars vars = {.title = text, .slug = text, .now_ms = NOW_MS, .data = &data};
-    struct notes_buf out;
-    char time[NOTES_TIME_SIZE];
-    notes_buf_init(&out, FILLED_BYTES_MAX);
+    struct buf out;
+    char time[RFC3339_SIZE];
+    buf_init(&out, FILLED_BYTES_MAX);
     notes_template_fill(&out, text, &vars);
-    notes_buf_done(&out);
+    buf_done(&out);
     (void)notes_view_time(text, NOW_MS, time);
     must(notes_glob(text, text) || memchr(text.data, '[', text.len) != NULL ||
          memchr(text.data, '\\', text.len) != NULL ||
@@ -110,21 +110,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gateway == NULL) {
         open_all();
     }
-    struct ng_str all = notes_str((const char *)data, size);
+    struct ng_str all = str_make((const char *)data, size);
     const char *nul = size > 0 ? memchr(data, '\0', size) : NULL;
     size_t len = nul != NULL ? (size_t)(nul - all.data) : size;
     struct call *call = call_new(gateway);
     const struct ng_value *definition = NULL;
     const struct ng_value *args = NULL;
     must(call != NULL);
-    if (size > 0 && notes_utf8_valid(all)) {
+    if (size > 0 && utf8_valid(all)) {
         fill_template(all);
     }
-    bool parsed = call->pub.host->json_parse(&call->pub, notes_str(all.data, len),
+    bool parsed = call->pub.host->json_parse(&call->pub, str_make(all.data, len),
                                              &definition) == NG_OK &&
                   call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
     if (parsed && nul != NULL) {
-        parsed = call->pub.host->json_parse(&call->pub, notes_str(nul + 1, size - len - 1),
+        parsed = call->pub.host->json_parse(&call->pub, str_make(nul + 1, size - len - 1),
                                             &args) == NG_OK &&
                  call->pub.host->json_type(args) == NG_TYPE_OBJECT;
         call->pub.args = args;

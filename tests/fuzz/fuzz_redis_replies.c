@@ -3,7 +3,7 @@
  * fuzz_redis_replies.c - a byte that picks a function of the journal, then what the server
  * sends: each function ends with a result or a sentence, and what it gives out is whole.
  *
- * Everything of the backend is here but sockets: wire.c's part is played below. For a restore
+ * Everything of the backend is here but sockets: the socket is simulated below. For a restore
  * the dump comes first, up to a NUL.
  */
 #include <stdlib.h>
@@ -37,46 +37,46 @@ static struct ng_str incoming;
 static bool signing_in;
 static int64_t now_ns;
 
-int64_t wire_now_ns(void)
+int64_t socket_now_ns(void)
 {
     now_ns += 1000;
     return now_ns;
 }
 
-enum wire_end wire_open(struct wire *wire, const struct redis_uri *uri, SSL_CTX *tls,
-                        const struct wire_limit *limit)
+enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri *uri,
+                               SSL_CTX *tls, const struct socket_limit *limit)
 {
     (void)uri;
     (void)tls;
     (void)limit;
-    memset(wire, 0, sizeof(*wire));
+    memset(sock, 0, sizeof(*sock));
     signing_in = true;
-    return WIRE_OK;
+    return SOCKET_OK;
 }
 
-void wire_close(struct wire *wire)
+void socket_close(struct redis_socket *sock)
 {
-    wire->fd = -1;
+    sock->fd = -1;
 }
 
-enum wire_end wire_write(struct wire *wire, const char *data, size_t len,
-                         const struct wire_limit *limit)
+enum socket_result socket_write(struct redis_socket *sock, const char *data, size_t len,
+                                const struct socket_limit *limit)
 {
     (void)limit;
-    must(wire->fd == 0 && (len == 0 || data != NULL));
-    return WIRE_OK;
+    must(sock->fd == 0 && (len == 0 || data != NULL));
+    return SOCKET_OK;
 }
 
-enum wire_end wire_read(struct wire *wire, char *data, size_t size, size_t *ret_len,
-                        const struct wire_limit *limit)
+enum socket_result socket_read(struct redis_socket *sock, char *data, size_t size,
+                               size_t *ret_len, const struct socket_limit *limit)
 {
     (void)limit;
     struct ng_str next = signing_in ? ng_str_of(SIGN_IN) : incoming;
     size_t len = next.len < PIECE_BYTES ? next.len : PIECE_BYTES;
     must(len <= size);
     if (len == 0) {
-        wire->error[0] = '\0';
-        return WIRE_CLOSED;
+        sock->error[0] = '\0';
+        return SOCKET_CLOSED;
     }
     memcpy(data, next.data, len);
     if (!signing_in) {
@@ -84,12 +84,12 @@ enum wire_end wire_read(struct wire *wire, char *data, size_t size, size_t *ret_
     }
     signing_in = false;
     *ret_len = len;
-    return WIRE_OK;
+    return SOCKET_OK;
 }
 
-bool wire_is_quiet(const struct wire *wire)
+bool socket_is_idle(const struct redis_socket *sock)
 {
-    return wire->fd == 0;
+    return sock->fd == 0;
 }
 
 /* ---- what comes out ---- */
@@ -191,19 +191,19 @@ static int ask_for(char what, struct redis *redis, struct ng_call *call)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct link_options options = {
+    struct pool_options options = {
         .uri = ng_str_of("redis://127.0.0.1"), .timeout_ms = 1000, .connections = 1};
     struct redis redis = {.prefix = ng_str_of("p:")};
     if (size == 0 || size > INPUT_BYTES_MAX) {
         return 0;
     }
     struct ng_call *call = plain_call_begin();
-    must(link_open(call, &options, &redis.link) == NG_OK);
+    must(pool_open(call, &options, &redis.pool) == NG_OK);
     incoming.data = (const char *)data + 1;
     incoming.len = size - 1;
     int rc = ask_for((char)data[0], &redis, call);
     must(rc == NG_OK || plain_call_failed(call));
-    link_close(redis.link);
+    pool_close(redis.pool);
     plain_call_end(call);
     return 0;
 }

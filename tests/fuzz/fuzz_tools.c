@@ -165,7 +165,7 @@ static struct call *begin_call(void)
 
 static void look_at(struct call *call)
 {
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct arena arena;
     struct json_error error;
     const struct ng_value *value = NULL;

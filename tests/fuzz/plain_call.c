@@ -27,5 +27,5 @@ void plain_call_end(struct ng_call *call)
 
 bool plain_call_failed(const struct ng_call *call)
 {
-    return call_of((struct ng_call *)(uintptr_t)call)->work.message.len > 0;
+    return call_of((struct ng_call *)(uintptr_t)call)->staged.message.len > 0;
 }

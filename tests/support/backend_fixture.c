@@ -111,7 +111,7 @@ struct ng_call *fixture_call(struct fixture *fixture)
 
 const char *fixture_error(struct fixture *fixture)
 {
-    struct ng_str text = fixture->call->work.message;
+    struct ng_str text = fixture->call->staged.message;
     return text.data != NULL ? text.data : "";
 }
 

@@ -192,7 +192,7 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
         }
         pthread_mutex_unlock(&waiter.lock);
     }
-    const struct result *result = &call->result;
+    const struct result *result = &call->final;
     struct answer answer = {
         .rc = result->rc,
         .code = copy_of(ng_str_of(result->code)),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/call/places.h"
+#include "core/call/quota.h"
 #include "core/dispatch/timers.h"
 #include "core/module/watchdog.h"
 
@@ -310,7 +310,7 @@ struct gateway *test_gateway_open(const char *const *sets)
     gateway->lock_fd = -1;
     gateway->metrics = metrics_new();
     gateway->registry = registry_new();
-    gateway->buffered = places_new();
+    gateway->buffered = quota_new();
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->buffered == NULL) {
         test_gateway_close(gateway);
         return NULL;
@@ -338,7 +338,7 @@ void test_gateway_close(struct gateway *gateway)
     }
     watchdog_free(gateway->watchdog);
     registry_free(gateway->registry);
-    places_free(gateway->buffered);
+    quota_free(gateway->buffered);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     call_free_spares(gateway);

@@ -186,7 +186,7 @@ static const char *code_in_mode(struct test *test, enum ng_mode mode, const char
         }
         (void)pthread_mutex_unlock(&ended.lock);
     }
-    const char *code = made->result.code; /* static text */
+    const char *code = made->final.code; /* static text */
     call_unref(made);
     return code;
 }

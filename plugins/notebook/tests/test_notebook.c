@@ -415,7 +415,7 @@ static void expect_resource(struct harness *h, const char *id, uint64_t revision
     assert_int_equal(
         resources->read(self, &call->pub, ng_str_of("team"), ng_str_of(id), revision), rc);
     if (rc == NG_OK) {
-        assert_true(str_is(call->work.text, text));
+        assert_true(str_is(call->staged.text, text));
     }
     call_unref(call);
 }

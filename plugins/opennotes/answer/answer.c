@@ -35,8 +35,8 @@ void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
     *answer = (struct notes_answer){.call = call, .limit = limit, .offset = offset};
     answer->bytes_max = budget->max_bytes * NOTES_ANSWER_PERCENT / 100;
     answer->lines_max = budget->max_lines * NOTES_ANSWER_PERCENT / 100;
-    notes_buf_init(&answer->json, ANSWER_BYTES_MAX);
-    notes_buf_init(&answer->item, ANSWER_BYTES_MAX);
+    buf_init(&answer->json, ANSWER_BYTES_MAX);
+    buf_init(&answer->item, ANSWER_BYTES_MAX);
     notes_json_begin(&answer->json, '{');
     notes_answer_reserve(answer, ANSWER_TAIL_BYTES);
 }
@@ -58,9 +58,9 @@ bool notes_answer_more(const struct notes_answer *answer)
     return !answer->full && answer->returned < answer->limit;
 }
 
-struct notes_buf *notes_answer_item(struct notes_answer *answer)
+struct buf *notes_answer_item(struct notes_answer *answer)
 {
-    notes_buf_clear(&answer->item);
+    buf_clear(&answer->item);
     return &answer->item;
 }
 
@@ -69,7 +69,7 @@ size_t notes_answer_room(const struct notes_answer *answer)
     return answer->json.len < answer->bytes_max ? answer->bytes_max - answer->json.len : 0;
 }
 
-static bool fits(const struct notes_answer *answer, const struct notes_buf *item)
+static bool fits(const struct notes_answer *answer, const struct buf *item)
 {
     return item->rc == NG_OK && item->len < notes_answer_room(answer) &&
            answer->lines + count_lines(notes_buf_str(item)) <= answer->lines_max;
@@ -79,7 +79,7 @@ static bool fits(const struct notes_answer *answer, const struct notes_buf *item
 
 struct cut {
     const struct ng_host *host;
-    struct notes_buf *out;
+    struct buf *out;
     size_t text_bytes; /* longest text, as JSON */
     size_t elements;
 };
@@ -94,8 +94,8 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
     notes_json_begin(cut->out, map ? '{' : '[');
     for (const struct ng_value *item = host->json_first(value); item != NULL && left > 0;
          item = host->json_next(item), left--) {
-        struct ng_str key = map ? host->json_key(item) : notes_str(NULL, 0);
-        if (key.len > CUT_NAME_BYTES || (top && notes_is(key, "truncated"))) {
+        struct ng_str key = map ? host->json_key(item) : str_make(NULL, 0);
+        if (key.len > CUT_NAME_BYTES || (top && str_is(key, "truncated"))) {
             continue;
         }
         if (map) {
@@ -141,7 +141,7 @@ static void cut_value(const struct cut *cut, const struct ng_value *value, bool 
 static bool try_cut(struct notes_answer *answer, const struct cut *cut,
                     const struct ng_value *value)
 {
-    notes_buf_clear(cut->out);
+    buf_clear(cut->out);
     cut_value(cut, value, true);
     if (cut->out->rc == NG_EINTERNAL) {
         answer->json.rc = NG_EINTERNAL;
@@ -154,11 +154,11 @@ static bool try_cut(struct notes_answer *answer, const struct cut *cut,
 static void shrink_item(struct notes_answer *answer)
 {
     const struct ng_value *value = NULL;
-    struct notes_buf out;
+    struct buf out;
     struct cut cut = {.host = answer->call->host, .out = &out, .elements = SIZE_MAX};
     size_t low = CUT_TEXT_BYTES;
     size_t high = answer->bytes_max;
-    notes_buf_init(&out, ANSWER_BYTES_MAX);
+    buf_init(&out, ANSWER_BYTES_MAX);
     bool parsed =
         answer->item.rc == NG_OK &&
         cut.host->json_parse(answer->call, notes_buf_str(&answer->item), &value) == NG_OK;
@@ -178,10 +178,10 @@ static void shrink_item(struct notes_answer *answer)
         fit = try_cut(answer, &cut, value);
     }
     if (!fit || !try_cut(answer, &cut, value)) {
-        notes_buf_clear(&out);
-        notes_buf_add_c(&out, "{\"truncated\":true}");
+        buf_clear(&out);
+        buf_add_c(&out, "{\"truncated\":true}");
     }
-    notes_buf_done(&answer->item);
+    buf_done(&answer->item);
     answer->item = out;
     answer->cut = true;
 }
@@ -213,13 +213,13 @@ void notes_answer_list_end(struct notes_answer *answer)
 
 void notes_answer_drop(struct notes_answer *answer)
 {
-    notes_buf_done(&answer->json);
-    notes_buf_done(&answer->item);
+    buf_done(&answer->json);
+    buf_done(&answer->item);
 }
 
 int notes_answer_end(struct notes_answer *answer, int64_t total)
 {
-    struct notes_buf *json = &answer->json;
+    struct buf *json = &answer->json;
     int64_t next = answer->offset + answer->returned;
     bool more = next < total;
     notes_json_name_c(json, "pagination");
@@ -241,9 +241,8 @@ int notes_answer_end(struct notes_answer *answer, int64_t total)
     notes_json_end(json, '}');
     if (more) {
         notes_json_name_c(json, "_guidance");
-        notes_buf_printf(json,
-                         "\"More results available. To fetch next page: { offset: %lld }\"",
-                         (long long)next);
+        buf_printf(json, "\"More results available. To fetch next page: { offset: %lld }\"",
+                   (long long)next);
     }
     return notes_answer_end_plain(answer);
 }
@@ -256,7 +255,7 @@ int notes_answer_end_plain(struct notes_answer *answer)
     return rc;
 }
 
-int notes_answer_reply(struct ng_call *call, struct notes_buf *json)
+int notes_answer_reply(struct ng_call *call, struct buf *json)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *value = NULL;
@@ -292,7 +291,7 @@ size_t notes_json_size(struct ng_str text)
     size_t bytes = 2;
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        (void)notes_utf8_next(text, &at);
+        (void)notes_next(text, &at);
         bytes += json_bytes(text, from, at);
     }
     return bytes;
@@ -303,10 +302,10 @@ struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines)
     size_t used = 2;
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        (void)notes_utf8_next(text, &at);
+        (void)notes_next(text, &at);
         used += json_bytes(text, from, at);
         if (used > bytes || (text.data[from] == '\n' && lines-- == 0)) {
-            return notes_str(text.data, from);
+            return str_make(text.data, from);
         }
     }
     return text;

@@ -32,8 +32,8 @@ struct notes_budget {
  */
 struct notes_answer {
     struct ng_call *call;
-    struct notes_buf json; /* the object so far */
-    struct notes_buf item; /* the item that is being written */
+    struct buf json; /* the object so far */
+    struct buf item; /* the item that is being written */
     int64_t limit, offset;
     size_t bytes_max, lines_max; /* of what is written */
     size_t lines;                /* line ends in the strings so far */
@@ -50,7 +50,7 @@ void notes_answer_list(struct notes_answer *answer, const char *name);
 /* Is there room for one more: under the limit and nothing refused so far? */
 bool notes_answer_more(const struct notes_answer *answer);
 /* An empty buffer for the next item: one JSON value. */
-struct notes_buf *notes_answer_item(struct notes_answer *answer);
+struct buf *notes_answer_item(struct notes_answer *answer);
 /* Adds it. False: it does not fit and was not added; the page ends before it. The first item of
  * a page always gets in: an object over the budget is cut in its longest strings, on a
  * character boundary, and gets `"truncated": true`. */
@@ -66,7 +66,7 @@ int notes_answer_end_plain(struct notes_answer *answer);
 void notes_answer_drop(struct notes_answer *answer);
 
 /* Replies with a JSON object that was written by hand. */
-int notes_answer_reply(struct ng_call *call, struct notes_buf *json);
+int notes_answer_reply(struct ng_call *call, struct buf *json);
 
 /* Bytes that the text takes as a JSON string, with its quotes. */
 size_t notes_json_size(struct ng_str text);

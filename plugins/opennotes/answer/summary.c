@@ -25,7 +25,7 @@ void notes_summary_done(struct notes_summary *summary)
     summary->tags = NULL;
 }
 
-static int write_tags(sqlite3_stmt *tags, int64_t id, struct notes_buf *json)
+static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
 {
     bool any = false;
     int rc = SQLITE_ROW;
@@ -42,18 +42,18 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct notes_buf *json)
         notes_json_end(json, ']');
     }
     (void)sqlite3_reset(tags);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
-static void write_time(struct notes_buf *json, const char *name, int64_t time_ms)
+static void write_time(struct buf *json, const char *name, int64_t time_ms)
 {
-    char text[NOTES_TIME_SIZE];
-    notes_time_write(time_ms, text);
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
     notes_json_name_c(json, name);
     notes_json_text(json, ng_str_of(text));
 }
 
-int notes_summary_write(struct notes_summary *summary, int64_t id, struct notes_buf *json)
+int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *json)
 {
     sqlite3_stmt *note = summary->note;
     (void)sqlite3_bind_int64(note, 1, id);

@@ -16,6 +16,6 @@ int notes_summary_open(struct notes_summary *summary, sqlite3 *db);
 void notes_summary_done(struct notes_summary *summary);
 /* Writes the members (no braces) of the note with this id. An SQLite code; SQLITE_DONE: there
  * is no such note. */
-int notes_summary_write(struct notes_summary *summary, int64_t id, struct notes_buf *json);
+int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *json);
 
 #endif

@@ -19,8 +19,8 @@
 
 struct compiler {
     struct ng_call *call;
-    struct notes_arena *arena;
-    struct notes_buf sql, shown;
+    struct arena *arena;
+    struct buf sql, shown;
     struct notes_filter *filter;
     size_t conditions;
     int code;
@@ -39,7 +39,7 @@ static void add_text(struct compiler *compiler, struct ng_str text)
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
-    *value = (struct notes_filter_value){.text = notes_str(copy, text.len)};
+    *value = (struct notes_filter_value){.text = str_make(copy, text.len)};
 }
 
 static void add_number(struct compiler *compiler, double number)
@@ -51,37 +51,37 @@ static void add_number(struct compiler *compiler, double number)
 static struct ng_str nfc(struct compiler *compiler, struct ng_str text)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? notes_nfc(compiler->arena, clean) : clean;
+    return notes_nfc(compiler->arena, clean);
 }
 
 static struct ng_str fold(struct compiler *compiler, struct ng_str text)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return clean.data != NULL ? notes_fold(compiler->arena, clean) : clean;
+    return notes_fold(compiler->arena, clean);
 }
 
 /* ---- one condition; != is written as the negation of = around it ---- */
 
 static void add_data(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    struct notes_buf *sql = &compiler->sql;
+    struct buf *sql = &compiler->sql;
     const char *name = notes_operator_name(condition->op);
-    notes_buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=? AND ");
+    buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=? AND ");
     add_text(compiler, nfc(compiler, condition->key));
     if (condition->op == NOTES_CONTAINS) {
-        notes_buf_add_c(sql, "on_contains(f.text,?))");
+        buf_add_c(sql, "on_contains(f.text,?))");
         add_text(compiler, fold(compiler, condition->value));
     } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
-        notes_buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
+        buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
         add_text(compiler, nfc(compiler, condition->value));
         if (condition->is_number) {
             add_number(compiler, condition->number);
         }
     } else if (condition->is_number) {
-        notes_buf_printf(sql, "f.number%s?)", name);
+        buf_printf(sql, "f.number%s?)", name);
         add_number(compiler, condition->number);
     } else {
-        notes_buf_printf(sql, "f.number IS NULL AND f.text%s?)", name);
+        buf_printf(sql, "f.number IS NULL AND f.text%s?)", name);
         add_text(compiler, nfc(compiler, condition->value));
     }
 }
@@ -90,15 +90,15 @@ static void add_tags(struct compiler *compiler, const struct notes_filter_condit
 {
     bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
     struct ng_str value = condition->value;
-    if (notes_begins(value, "#")) {
-        value = notes_str(value.data + 1, value.len - 1);
+    if (str_begins(value, "#")) {
+        value = str_make(value.data + 1, value.len - 1);
     }
-    notes_buf_add_c(&compiler->sql, "EXISTS(SELECT 1 FROM tags t WHERE t.note=n.id AND ");
+    buf_add_c(&compiler->sql, "EXISTS(SELECT 1 FROM tags t WHERE t.note=n.id AND ");
     if (condition->op == NOTES_CONTAINS) {
-        notes_buf_add_c(&compiler->sql, "instr(t.fold,?))");
+        buf_add_c(&compiler->sql, "instr(t.fold,?))");
     } else {
-        notes_buf_printf(&compiler->sql, "t.fold%s?)",
-                         equal ? "=" : notes_operator_name(condition->op));
+        buf_printf(&compiler->sql, "t.fold%s?)",
+                   equal ? "=" : notes_operator_name(condition->op));
     }
     add_text(compiler, fold(compiler, value));
 }
@@ -106,17 +106,17 @@ static void add_tags(struct compiler *compiler, const struct notes_filter_condit
 static void add_path(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
-    while (notes_begins(value, "./")) {
-        value = notes_str(value.data + 2, value.len - 2);
+    while (str_begins(value, "./")) {
+        value = str_make(value.data + 2, value.len - 2);
     }
     if (condition->op == NOTES_CONTAINS) {
-        notes_buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
+        buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
         add_text(compiler, fold(compiler, value));
     } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
-        notes_buf_add_c(&compiler->sql, "on_glob(?,n.path)");
+        buf_add_c(&compiler->sql, "on_glob(?,n.path)");
         add_text(compiler, nfc(compiler, value));
     } else {
-        notes_buf_printf(&compiler->sql, "n.path%s?", notes_operator_name(condition->op));
+        buf_printf(&compiler->sql, "n.path%s?", notes_operator_name(condition->op));
         add_text(compiler, nfc(compiler, value));
     }
 }
@@ -124,13 +124,13 @@ static void add_path(struct compiler *compiler, const struct notes_filter_condit
 static void add_title(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     if (condition->op == NOTES_CONTAINS) {
-        notes_buf_add_c(&compiler->sql, "ifnull(instr(n.title_fold,?)>0,0)");
+        buf_add_c(&compiler->sql, "ifnull(instr(n.title_fold,?)>0,0)");
         add_text(compiler, fold(compiler, condition->value));
         return;
     }
     bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
-    notes_buf_printf(&compiler->sql, "ifnull(n.title%s?,0)",
-                     equal ? "=" : notes_operator_name(condition->op));
+    buf_printf(&compiler->sql, "ifnull(n.title%s?,0)",
+               equal ? "=" : notes_operator_name(condition->op));
     add_text(compiler, nfc(compiler, condition->value));
 }
 
@@ -139,27 +139,27 @@ static void add_title(struct compiler *compiler, const struct notes_filter_condi
 static void add_named(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
-    while (notes_begins(value, "./")) {
-        value = notes_str(value.data + 2, value.len - 2);
+    while (str_begins(value, "./")) {
+        value = str_make(value.data + 2, value.len - 2);
     }
     if (condition->op == NOTES_CONTAINS) {
-        notes_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
+        buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
         add_text(compiler, fold(compiler, value));
         return;
     }
     if (memchr(value.data, '*', value.len) != NULL) {
-        notes_buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE on_glob(?,path)");
+        buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE on_glob(?,path)");
         add_text(compiler, nfc(compiler, value));
         return;
     }
     struct ng_str stem = fold(compiler, value);
-    if (notes_ends(stem, ".md")) {
+    if (str_ends(stem, ".md")) {
         stem.len -= 3;
     }
-    notes_buf_add_c(&compiler->sql, "SELECT note FROM names WHERE key IN(?,?) AND " KIND_RANK(
-                                        "kind") "=("
-                                                "SELECT min(" KIND_RANK(
-                                                    "kind") ") FROM names WHERE key IN(?,?))");
+    buf_add_c(&compiler->sql,
+              "SELECT note FROM names WHERE key IN(?,?) AND " KIND_RANK(
+                  "kind") "=("
+                          "SELECT min(" KIND_RANK("kind") ") FROM names WHERE key IN(?,?))");
     for (int i = 0; i < 2; i++) {
         add_text(compiler, nfc(compiler, value));
         add_text(compiler, stem);
@@ -169,32 +169,31 @@ static void add_named(struct compiler *compiler, const struct notes_filter_condi
 /* A link means one note at most, the same as everywhere. */
 static void add_links(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
-    notes_buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
+    buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
     add_named(compiler, condition);
-    notes_buf_add_c(
-        &compiler->sql,
-        condition->field == NOTES_FIELD_LINKS_TO
-            ? ") SELECT l.note FROM links l WHERE l.key IN(SELECT key FROM names "
-              "WHERE note IN(SELECT id FROM named)) AND " NOTES_LINK_TARGET(
-                  "m.id") " IN(SELECT id FROM named)),0)"
-            : ") SELECT " NOTES_LINK_TARGET(
-                  "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
+    buf_add_c(&compiler->sql,
+              condition->field == NOTES_FIELD_LINKS_TO
+                  ? ") SELECT l.note FROM links l WHERE l.key IN(SELECT key FROM names "
+                    "WHERE note IN(SELECT id FROM named)) AND " NOTES_LINK_TARGET(
+                        "m.id") " IN(SELECT id FROM named)),0)"
+                  : ") SELECT " NOTES_LINK_TARGET(
+                        "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
 }
 
 static void show(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value =
-        notes_utf8_cut(notes_utf8_clean(compiler->arena, condition->value), SHOWN_VALUE_MAX);
-    notes_buf_add(&compiler->shown, notes_utf8_clean(compiler->arena, condition->name));
-    notes_buf_printf(&compiler->shown, " %s '", notes_operator_name(condition->op));
-    notes_buf_add(&compiler->shown, value);
-    notes_buf_add_c(&compiler->shown, "'");
+        utf8_cut(notes_utf8_clean(compiler->arena, condition->value), SHOWN_VALUE_MAX);
+    buf_add_str(&compiler->shown, notes_utf8_clean(compiler->arena, condition->name));
+    buf_printf(&compiler->shown, " %s '", notes_operator_name(condition->op));
+    buf_add_str(&compiler->shown, value);
+    buf_add_c(&compiler->shown, "'");
 }
 
 static int fail_condition(struct compiler *compiler, struct ng_str text, const char *wrong)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    struct ng_str cut = notes_utf8_cut(clean, SHOWN_VALUE_MAX);
+    struct ng_str cut = utf8_cut(clean, SHOWN_VALUE_MAX);
     struct ng_call *call = compiler->call;
     call->host->hint(call, "Write conditions as data.status=open, data.priority>=2, "
                            "title~meeting, path=projects/**, links-to=a.md");
@@ -211,7 +210,7 @@ static int add_condition(struct compiler *compiler, struct ng_str text)
     if (wrong != NULL) {
         return fail_condition(compiler, text, wrong);
     }
-    notes_buf_add_c(&compiler->sql, condition.op == NOTES_UNEQUAL ? "(NOT " : "(");
+    buf_add_c(&compiler->sql, condition.op == NOTES_UNEQUAL ? "(NOT " : "(");
     switch (condition.field) {
     case NOTES_FIELD_DATA:
         add_data(compiler, &condition);
@@ -228,7 +227,7 @@ static int add_condition(struct compiler *compiler, struct ng_str text)
     default:
         add_links(compiler, &condition);
     }
-    notes_buf_add_c(&compiler->sql, ")");
+    buf_add_c(&compiler->sql, ")");
     show(compiler, &condition);
     return NG_OK;
 }
@@ -258,11 +257,11 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
     if (item == NULL) {
         return NG_OK;
     }
-    struct notes_buf *bufs[] = {&compiler->sql, &compiler->shown};
+    struct buf *bufs[] = {&compiler->sql, &compiler->shown};
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        notes_buf_add_c(bufs[i], bufs[i]->len > 0 ? " AND " : "");
-        notes_buf_add_c(bufs[i], group->before);
-        notes_buf_add_c(bufs[i], "(");
+        buf_add_c(bufs[i], bufs[i]->len > 0 ? " AND " : "");
+        buf_add_c(bufs[i], group->before);
+        buf_add_c(bufs[i], "(");
     }
     for (bool first = true; item != NULL; item = host->json_next(item), first = false) {
         if (host->json_type(item) != NG_TYPE_STRING) {
@@ -274,15 +273,15 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
                            "The filters have more than %d conditions.",
                            NOTES_FILTER_CONDITIONS_MAX);
         }
-        notes_buf_add_c(&compiler->sql, first ? "" : group->between);
-        notes_buf_add_c(&compiler->shown, first ? "" : group->between);
+        buf_add_c(&compiler->sql, first ? "" : group->between);
+        buf_add_c(&compiler->shown, first ? "" : group->between);
         int rc = add_condition(compiler, host->json_text(item));
         if (rc != NG_OK) {
             return rc;
         }
     }
-    notes_buf_add_c(&compiler->sql, ")");
-    notes_buf_add_c(&compiler->shown, ")");
+    buf_add_c(&compiler->sql, ")");
+    buf_add_c(&compiler->shown, ")");
     return NG_OK;
 }
 
@@ -296,7 +295,7 @@ static int check_members(struct compiler *compiler, const struct ng_value *filte
     }
     for (; member != NULL; member = host->json_next(member)) {
         struct ng_str key = host->json_key(member);
-        if (!notes_is(key, "and") && !notes_is(key, "or") && !notes_is(key, "not")) {
+        if (!str_is(key, "and") && !str_is(key, "or") && !str_is(key, "not")) {
             return ng_fail(compiler->call, compiler->code,
                            "`filters` has the member `%.*s`; it may have and, or, not.",
                            (int)key.len, key.data);
@@ -330,7 +329,7 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
                          struct notes_filter **ret_filter)
 {
-    struct notes_arena arena;
+    struct arena arena;
     struct compiler compiler = {.call = call, .arena = &arena, .code = code};
     struct notes_filter *filter = ng_alloc(call, sizeof(*filter));
     size_t values = (size_t)NOTES_FILTER_CONDITIONS_MAX * VALUES_PER_CONDITION;
@@ -345,13 +344,13 @@ int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, i
         return NG_OK;
     }
     compiler.filter = filter;
-    notes_arena_init(&arena, 0);
-    notes_buf_init(&compiler.sql, SQL_MAX);
-    notes_buf_init(&compiler.shown, SQL_MAX);
+    arena_init(&arena, 0);
+    buf_init(&compiler.sql, SQL_MAX);
+    buf_init(&compiler.shown, SQL_MAX);
     int rc = compile(&compiler, filters);
-    notes_buf_done(&compiler.sql);
-    notes_buf_done(&compiler.shown);
-    notes_arena_done(&arena);
+    buf_done(&compiler.sql);
+    buf_done(&compiler.shown);
+    arena_done(&arena);
     return rc;
 }
 
@@ -360,7 +359,7 @@ int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, i
 static struct ng_str text_of(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return notes_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return str_make(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
 }
 
 static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
@@ -375,7 +374,7 @@ static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values
 /* Does the text, folded, hold the folded needle? */
 static void sql_contains(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct notes_arena arena;
+    struct arena arena;
     (void)count;
     struct ng_str text = text_of(values[0]);
     struct ng_str needle = text_of(values[1]);
@@ -383,14 +382,14 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
         sqlite3_result_int(context, text.data != NULL);
         return;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str folded = notes_fold(&arena, text);
     if (folded.data == NULL) {
         sqlite3_result_error_nomem(context);
     } else {
-        sqlite3_result_int(context, notes_find(folded, needle, 0) != SIZE_MAX);
+        sqlite3_result_int(context, str_find(folded, needle, 0) != SIZE_MAX);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
 }
 
 /* Does the text hold the needle, byte for byte? NULL holds nothing. */

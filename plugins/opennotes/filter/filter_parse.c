@@ -26,10 +26,10 @@ static int take_operator(struct ng_str text, size_t *at)
     static const enum notes_operator longest_first[] = {
         NOTES_UNEQUAL, NOTES_LESS_EQUAL, NOTES_GREATER_EQUAL, NOTES_EQUAL,
         NOTES_LESS,    NOTES_GREATER,    NOTES_CONTAINS};
-    struct ng_str rest = notes_str(text.data + *at, text.len - *at);
+    struct ng_str rest = str_make(text.data + *at, text.len - *at);
     for (size_t i = 0; i < NG_COUNT(longest_first); i++) {
         const char *name = notes_operator_name(longest_first[i]);
-        if (notes_begins(rest, name)) {
+        if (str_begins(rest, name)) {
             *at += strlen(name);
             return (int)longest_first[i];
         }
@@ -40,21 +40,21 @@ static int take_operator(struct ng_str text, size_t *at)
 static const char *take_field(struct notes_filter_condition *condition)
 {
     struct ng_str name = condition->name;
-    if (notes_begins(name, "data.")) {
-        condition->key = notes_str(name.data + 5, name.len - 5);
-        condition->field = notes_is(condition->key, "tag") || notes_is(condition->key, "tags")
+    if (str_begins(name, "data.")) {
+        condition->key = str_make(name.data + 5, name.len - 5);
+        condition->field = str_is(condition->key, "tag") || str_is(condition->key, "tags")
                                ? NOTES_FIELD_TAGS
                                : NOTES_FIELD_DATA;
         bool dots = condition->key.len == 0 || condition->key.data[0] == '.' ||
-                    notes_ends(condition->key, ".") ||
-                    notes_find(condition->key, notes_str("..", 2), 0) != SIZE_MAX;
+                    str_ends(condition->key, ".") ||
+                    str_find(condition->key, str_make("..", 2), 0) != SIZE_MAX;
         return dots ? "The key behind `data.` is missing or has a part without a name." : NULL;
     }
-    condition->field = notes_is(name, "path")        ? NOTES_FIELD_PATH
-                       : notes_is(name, "title")     ? NOTES_FIELD_TITLE
-                       : notes_is(name, "links-to")  ? NOTES_FIELD_LINKS_TO
-                       : notes_is(name, "linked-by") ? NOTES_FIELD_LINKED_BY
-                                                     : 0;
+    condition->field = str_is(name, "path")        ? NOTES_FIELD_PATH
+                       : str_is(name, "title")     ? NOTES_FIELD_TITLE
+                       : str_is(name, "links-to")  ? NOTES_FIELD_LINKS_TO
+                       : str_is(name, "linked-by") ? NOTES_FIELD_LINKED_BY
+                                                   : 0;
     if (name.len == 0) {
         return "The field before the operator is missing. " FIELDS;
     }
@@ -65,7 +65,7 @@ static struct ng_str without_quotes(struct ng_str value)
 {
     bool quoted = value.len >= 2 && (value.data[0] == '"' || value.data[0] == '\'') &&
                   value.data[value.len - 1] == value.data[0];
-    return quoted ? notes_str(value.data + 1, value.len - 2) : value;
+    return quoted ? str_make(value.data + 1, value.len - 2) : value;
 }
 
 static void take_number(struct notes_filter_condition *condition)
@@ -93,7 +93,7 @@ const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition
     while (at < text.len && !is_mark(text.data[at])) {
         at++;
     }
-    ret->name = notes_trim(notes_str(text.data, at));
+    ret->name = notes_trim(str_make(text.data, at));
     if (at == text.len) {
         return "It has no operator. Operators are = != < > <= >= and ~ (contains).";
     }
@@ -113,7 +113,7 @@ const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition
         ret->op != NOTES_CONTAINS) {
         return "links-to and linked-by know the operators = != and ~ only.";
     }
-    struct ng_str value = notes_trim(notes_str(text.data + at, text.len - at));
+    struct ng_str value = notes_trim(str_make(text.data + at, text.len - at));
     ret->value = without_quotes(value);
     if (ret->value.len == 0 && (about_links || ret->field == NOTES_FIELD_PATH)) {
         return "The value behind the operator is missing.";

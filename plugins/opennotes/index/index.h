@@ -86,7 +86,16 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
  * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
  * memory. */
-struct ng_str notes_index_grams(struct notes_arena *arena, struct ng_str folded);
+struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded);
+
+/* The last result of sqlite3_step() as an error code: a row, or the end, is SQLITE_OK. */
+static inline int notes_done(int rc)
+{
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return SQLITE_OK;
+    }
+    return rc;
+}
 
 /* A column of the present row, lent until the next step. */
 static inline struct ng_str notes_column_text(sqlite3_stmt *statement, int column)

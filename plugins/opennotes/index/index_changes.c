@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "index_state.h"
 
 /* Another note in an index costs several times what a new one does: its words are taken out of
@@ -12,44 +13,25 @@
 #define REBUILD_PART 4            /* of all notes */
 #define SAMPLE ((size_t)32)       /* of what changed, that many are read */
 
-static int grow(void **inout, size_t count, size_t *inout_cap, size_t size)
-{
-    if (count < *inout_cap) {
-        return NG_OK;
-    }
-    size_t cap = *inout_cap > 0 ? *inout_cap * 2 : 64;
-    void *items = cap > SIZE_MAX / size ? NULL : realloc(*inout, cap * size);
-    if (items == NULL) {
-        return NG_EINTERNAL;
-    }
-    *inout = items;
-    *inout_cap = cap;
-    return NG_OK;
-}
-
 int notes_changes_gone(struct notes_changes *changes, const struct notes_known *known)
 {
-    void *items = changes->gone;
-    int rc = grow(&items, changes->gone_count, &changes->gone_cap, sizeof(*changes->gone));
-    changes->gone = items;
-    if (rc == NG_OK) {
-        changes->gone[changes->gone_count++] = (struct notes_gone){known->id, known->stat};
+    if (array_reserve((void **)&changes->gone, &changes->gone_cap, changes->gone_count + 1,
+                      sizeof(*changes->gone), NOTES_TREE_FILES_MAX) != NG_OK) {
+        return NG_EINTERNAL;
     }
-    return rc;
+    changes->gone[changes->gone_count++] = (struct notes_gone){known->id, known->stat};
+    return NG_OK;
 }
 
 int notes_changes_new(struct notes_changes *changes, struct ng_str file,
                       const struct notes_stat *stat)
 {
-    void *items = changes->fresh;
-    int rc = grow(&items, changes->fresh_count, &changes->fresh_cap, sizeof(*changes->fresh));
-    changes->fresh = items;
-    if (rc == NG_OK) {
-        changes->fresh[changes->fresh_count++] =
-            (struct notes_new){changes->changed.count, *stat};
-        rc = notes_paths_add(&changes->changed, file);
+    if (array_reserve((void **)&changes->fresh, &changes->fresh_cap, changes->fresh_count + 1,
+                      sizeof(*changes->fresh), NOTES_TREE_FILES_MAX) != NG_OK) {
+        return NG_EINTERNAL;
     }
-    return rc;
+    changes->fresh[changes->fresh_count++] = (struct notes_new){changes->changed.count, *stat};
+    return notes_paths_add(&changes->changed, file);
 }
 
 void notes_changes_done(struct notes_changes *changes)

@@ -17,14 +17,14 @@
 static int fail_path(struct ng_call *call, int code, const char *before, struct ng_str path,
                      const char *after)
 {
-    struct notes_buf text;
-    notes_buf_init(&text, 65536);
-    notes_buf_add_c(&text, before);
-    notes_buf_add(&text, path);
-    notes_buf_add_c(&text, after);
+    struct buf text;
+    buf_init(&text, 65536);
+    buf_add_c(&text, before);
+    buf_add_str(&text, path);
+    buf_add_c(&text, after);
     int rc = text.rc == NG_OK ? call->host->fail_text(call, code, notes_buf_str(&text))
                               : notes_fail_memory(call);
-    notes_buf_done(&text);
+    buf_done(&text);
     return rc;
 }
 
@@ -37,7 +37,7 @@ int notes_index_fail_traversal(struct ng_call *call, struct ng_str path)
 
 int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
 {
-    struct notes_arena arena;
+    struct arena arena;
     if (given.len > PATH_BYTES_MAX) {
         return ng_fail(call, NOTES_EPATH, "The path has %zu bytes; a path may have %d.",
                        given.len, PATH_BYTES_MAX);
@@ -51,12 +51,12 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     for (size_t at = 0; out != NULL && at < given.len;) {
         const char *slash = memchr(given.data + at, '/', given.len - at);
         size_t part_len = slash != NULL ? (size_t)(slash - given.data) - at : given.len - at;
-        struct ng_str part = notes_str(given.data + at, part_len);
+        struct ng_str part = str_make(given.data + at, part_len);
         at += part_len + 1;
-        if (notes_is(part, "..")) {
+        if (str_is(part, "..")) {
             return notes_index_fail_traversal(call, given);
         }
-        if (part.len == 0 || notes_is(part, ".")) {
+        if (part.len == 0 || str_is(part, ".")) {
             continue;
         }
         if (len > 0) {
@@ -65,19 +65,19 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         memcpy(out + len, part.data, part.len);
         len += part.len;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str form =
-        out != NULL ? notes_nfc(&arena, notes_str(out, len)) : notes_str(NULL, 0);
+        out != NULL ? notes_nfc(&arena, str_make(out, len)) : str_make(NULL, 0);
     struct ng_str copy = {NULL, 0};
     char *kept = form.data != NULL ? ng_alloc(call, form.len + 1) : NULL;
     if (kept != NULL) {
         memcpy(kept, form.data, form.len);
         kept[form.len] = '\0';
-        copy = notes_str(kept, form.len);
+        copy = str_make(kept, form.len);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     *ret_path = copy;
-    return copy.data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, copy.data != NULL);
 }
 
 static struct ng_str last_part(struct ng_str path)
@@ -86,7 +86,7 @@ static struct ng_str last_part(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return notes_str(path.data + at, path.len - at);
+    return str_make(path.data + at, path.len - at);
 }
 
 /* How near a path is to the one that was asked for; SIZE_MAX: not at all. */
@@ -94,19 +94,19 @@ static size_t distance(struct ng_str asked, struct ng_str path)
 {
     struct ng_str stem = path;
     stem.len -= notes_tree_is_note(path) ? 3 : 0;
-    if (notes_equal(stem, asked)) {
+    if (str_equal(stem, asked)) {
         return 0;
     }
     struct ng_str asked_name = last_part(asked);
     struct ng_str name = last_part(path);
     struct ng_str name_stem = last_part(stem);
-    if (notes_equal(asked_name, name) || notes_equal(asked_name, name_stem)) {
+    if (str_equal(asked_name, name) || str_equal(asked_name, name_stem)) {
         return 1;
     }
     /* Edits count double: of two as near, the one in the right folder is meant. */
-    size_t whole = notes_distance(asked, path, HINT_EDITS);
-    size_t named = notes_distance(asked_name, name, HINT_EDITS);
-    size_t stems = notes_distance(asked_name, name_stem, HINT_EDITS);
+    size_t whole = edit_distance(asked, path, HINT_EDITS);
+    size_t named = edit_distance(asked_name, name, HINT_EDITS);
+    size_t stems = edit_distance(asked_name, name_stem, HINT_EDITS);
     named = stems < named ? stems : named;
     whole = whole != SIZE_MAX ? 2 * whole : whole;
     named = named != SIZE_MAX ? 2 * named + 1 : named;
@@ -117,10 +117,10 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
                         struct ng_str path)
 {
     sqlite3_stmt *rows = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str best = {NULL, 0};
     size_t best_distance = SIZE_MAX;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str asked = notes_fold(&arena, path);
     int rc = sqlite3_prepare_v2(db, "SELECT path, path_fold FROM notes ORDER BY path", -1,
                                 &rows, NULL) == SQLITE_OK &&
@@ -131,7 +131,7 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
         size_t away = distance(asked, notes_column_text(rows, 1));
         if (away < best_distance) {
             best_distance = away;
-            best = notes_arena_copy(&arena, notes_column_text(rows, 0));
+            best = arena_copy(&arena, notes_column_text(rows, 0));
         }
     }
     (void)sqlite3_finalize(rows);
@@ -144,7 +144,7 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
             call->host->hint(call, "Check path is relative to notebook root");
         }
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return rc;
 }
 
@@ -160,7 +160,7 @@ static int keep_column(struct ng_call *call, sqlite3_stmt *row, int column, stru
         memcpy(kept, sqlite3_column_blob(row, column), len);
     }
     kept[len] = '\0';
-    *ret = notes_str(kept, len);
+    *ret = str_make(kept, len);
     return NG_OK;
 }
 
@@ -244,7 +244,7 @@ static bool is_in_place(const struct notes_index *index, int fd, struct ng_str p
     char *real = notes_tree_path_of(fd);
     size_t len = strlen(index->path);
     bool is = real != NULL && strncmp(real, index->path, len) == 0 && real[len] == '/' &&
-              notes_is(path, real + len + 1);
+              str_is(path, real + len + 1);
     free(real);
     return is;
 }
@@ -263,7 +263,7 @@ int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct
                          struct notes_stat *ret_stat)
 {
     bool loose = false;
-    *ret_file = notes_str(NULL, 0);
+    *ret_file = str_make(NULL, 0);
     int rc = notes_index_path(call, given, ret_path);
     if (rc != NG_OK || !notes_index_is_plain(*ret_path) || !is_shown(*ret_path)) {
         return rc;
@@ -285,37 +285,37 @@ int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct
 }
 
 /* One trigram as a string of the query language. */
-static void add_gram(struct notes_buf *query, struct ng_str gram)
+static void add_gram(struct buf *query, struct ng_str gram)
 {
-    notes_buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
+    buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
     for (size_t i = 0; i < gram.len; i++) {
-        notes_buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
-        notes_buf_add_char(query, gram.data[i]);
+        buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
+        buf_add_char(query, gram.data[i]);
     }
-    notes_buf_add_char(query, '"');
+    buf_add_char(query, '"');
 }
 
-struct ng_str notes_index_grams(struct notes_arena *arena, struct ng_str folded)
+struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded)
 {
     size_t at[3] = {0}; /* where the characters of the present trigram begin */
     size_t characters = 0;
     size_t grams = 0;
-    struct notes_buf query;
-    notes_buf_init(&query, 65536);
+    struct buf query;
+    buf_init(&query, 65536);
     for (size_t next = 0; next < folded.len && grams < GRAMS_MAX;) {
         at[0] = at[1];
         at[1] = at[2];
         at[2] = next;
-        (void)notes_utf8_next(folded, &next);
+        (void)notes_next(folded, &next);
         if (++characters >= 3) {
-            add_gram(&query, notes_str(folded.data + at[0], next - at[0]));
+            add_gram(&query, str_make(folded.data + at[0], next - at[0]));
             grams++;
         }
     }
     struct ng_str kept = grams > 0 && query.rc == NG_OK
-                             ? notes_arena_copy(arena, notes_buf_str(&query))
-                             : notes_str(NULL, 0);
-    notes_buf_done(&query);
+                             ? arena_copy(arena, notes_buf_str(&query))
+                             : str_make(NULL, 0);
+    buf_done(&query);
     return kept;
 }
 

@@ -12,7 +12,7 @@ static bool is_alpha(char c)
 /* "https:", "mailto:", or "//host": it leads out of every notebook. */
 static bool is_address(struct ng_str target)
 {
-    if (notes_begins(target, "//")) {
+    if (str_begins(target, "//")) {
         return true;
     }
     for (size_t i = 0; i < target.len; i++) {
@@ -31,7 +31,7 @@ static bool is_address(struct ng_str target)
 static struct ng_str before(struct ng_str text, char c)
 {
     const char *found = text.len > 0 ? memchr(text.data, c, text.len) : NULL;
-    return found != NULL ? notes_str(text.data, (size_t)(found - text.data)) : text;
+    return found != NULL ? str_make(text.data, (size_t)(found - text.data)) : text;
 }
 
 static int hex_of(char c)
@@ -43,9 +43,9 @@ static int hex_of(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static struct ng_str percent_decoded(struct notes_arena *arena, struct ng_str text)
+static struct ng_str percent_decoded(struct arena *arena, struct ng_str text)
 {
-    char *out = notes_arena_alloc(arena, text.len + 1);
+    char *out = arena_zalloc(arena, text.len + 1);
     size_t len = 0;
     for (size_t i = 0; out != NULL && i < text.len; i++) {
         int high = text.data[i] == '%' && i + 2 < text.len ? hex_of(text.data[i + 1]) : -1;
@@ -57,7 +57,7 @@ static struct ng_str percent_decoded(struct notes_arena *arena, struct ng_str te
             out[len++] = text.data[i];
         }
     }
-    return notes_str(out, len);
+    return str_make(out, len);
 }
 
 /* Goes one part further; `..` takes the last part away, and stays where there is none. */
@@ -67,10 +67,10 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
     while (last > 0 && out[last - 1] != '/') {
         last--;
     }
-    if (part.len == 0 || notes_is(part, ".")) {
+    if (part.len == 0 || str_is(part, ".")) {
         return len;
     }
-    if (notes_is(part, "..") && len > 0 && !notes_is(notes_str(out + last, len - last), "..")) {
+    if (str_is(part, "..") && len > 0 && !str_is(str_make(out + last, len - last), "..")) {
         return last > 0 ? last - 1 : 0;
     }
     if (len > 0) {
@@ -80,28 +80,28 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
     return len + part.len;
 }
 
-static struct ng_str resolved(struct notes_arena *arena, struct ng_str note_path,
+static struct ng_str resolved(struct arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
     size_t folder = note_path.len;
     while (folder > 0 && note_path.data[folder - 1] != '/') {
         folder--;
     }
-    char *out = notes_arena_alloc(arena, folder + target.len + 2);
+    char *out = arena_zalloc(arena, folder + target.len + 2);
     size_t len = 0;
     if (out == NULL) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     if (target.len > 0 && target.data[0] != '/' && folder > 0) {
         memcpy(out, note_path.data, folder - 1);
         len = folder - 1;
     }
     for (size_t at = 0; at < target.len;) {
-        struct ng_str part = before(notes_str(target.data + at, target.len - at), '/');
+        struct ng_str part = before(str_make(target.data + at, target.len - at), '/');
         len = add_part(out, len, part);
         at += part.len + 1;
     }
-    return notes_str(len > 0 ? out : NULL, len);
+    return str_make(len > 0 ? out : NULL, len);
 }
 
 /* Without the block of a "note^block": letters, digits and '-'. */
@@ -113,10 +113,10 @@ struct ng_str notes_link_note(struct ng_str target)
         at--;
     }
     bool block = at > 0 && at < target.len && target.data[at - 1] == '^';
-    return block ? notes_str(target.data, at - 1) : target;
+    return block ? str_make(target.data, at - 1) : target;
 }
 
-static struct ng_str wiki_key(struct notes_arena *arena, struct ng_str note_path,
+static struct ng_str wiki_key(struct arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
     target = notes_trim(notes_link_note(before(target, '#')));
@@ -124,32 +124,32 @@ static struct ng_str wiki_key(struct notes_arena *arena, struct ng_str note_path
         target.len -= 3;
     }
     if (target.len > 0 &&
-        (target.data[0] == '/' || notes_begins(target, "./") || notes_begins(target, "../"))) {
+        (target.data[0] == '/' || str_begins(target, "./") || str_begins(target, "../"))) {
         target = resolved(arena, note_path, target);
     }
-    return target.len > 0 ? notes_fold(arena, target) : notes_str(NULL, 0);
+    return target.len > 0 ? notes_fold(arena, target) : str_make(NULL, 0);
 }
 
-struct ng_str notes_link_key(struct notes_arena *arena, struct ng_str note_path, bool wiki,
+struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool wiki,
                              struct ng_str target)
 {
     target = notes_trim(target);
     if (is_address(target)) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     if (wiki) {
         return wiki_key(arena, note_path, target);
     }
     target = before(before(target, '#'), '?');
     if (target.len == 0) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     struct ng_str key = resolved(arena, note_path, percent_decoded(arena, target));
     if (key.data == NULL) {
         return key;
     }
     key = notes_utf8_clean(arena, key);
-    return key.data != NULL ? notes_nfc(arena, key) : key;
+    return notes_nfc(arena, key);
 }
 
 struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
@@ -161,7 +161,7 @@ struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t 
     }
     while (*line_number < line) {
         struct ng_str skipped =
-            before(notes_str(body.data + *line_start, body.len - *line_start), '\n');
+            before(str_make(body.data + *line_start, body.len - *line_start), '\n');
         if (*line_start + skipped.len >= body.len) {
             break;
         }
@@ -169,15 +169,14 @@ struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t 
         (*line_number)++;
     }
     struct ng_str text =
-        notes_trim(before(notes_str(body.data + *line_start, body.len - *line_start), '\n'));
+        notes_trim(before(str_make(body.data + *line_start, body.len - *line_start), '\n'));
     if (text.len <= NOTES_CONTEXT_MAX) {
         return text;
     }
-    size_t at = notes_find(text, needle, 0);
+    size_t at = str_find(text, needle, 0);
     size_t from = at != SIZE_MAX && at > NOTES_CONTEXT_MAX / 3 ? at - NOTES_CONTEXT_MAX / 3 : 0;
     while (from > 0 && ((unsigned char)text.data[from] & 0xC0) == 0x80) {
         from--;
     }
-    return notes_trim(
-        notes_utf8_cut(notes_str(text.data + from, text.len - from), NOTES_CONTEXT_MAX));
+    return notes_trim(utf8_cut(str_make(text.data + from, text.len - from), NOTES_CONTEXT_MAX));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "index_state.h"
 #include "text/codes.h"
 
@@ -27,24 +28,17 @@ struct work {
 
 void notes_paths_done(struct notes_paths *paths)
 {
-    notes_arena_done(&paths->arena);
+    arena_done(&paths->arena);
     free(paths->items);
     memset(paths, 0, sizeof(*paths));
 }
 
 int notes_paths_add(struct notes_paths *paths, struct ng_str path)
 {
-    if (paths->count == paths->cap) {
-        size_t cap = paths->cap > 0 ? paths->cap * 2 : 64;
-        struct ng_str *items = realloc(paths->items, cap * sizeof(*items));
-        if (items == NULL) {
-            return NG_EINTERNAL;
-        }
-        paths->items = items;
-        paths->cap = cap;
-    }
-    struct ng_str copy = notes_arena_copy(&paths->arena, path);
-    if (copy.data == NULL) {
+    struct ng_str copy = arena_copy(&paths->arena, path);
+    if (copy.data == NULL ||
+        array_reserve((void **)&paths->items, &paths->cap, paths->count + 1,
+                      sizeof(*paths->items), NOTES_TREE_FILES_MAX) != NG_OK) {
         return NG_EINTERNAL;
     }
     paths->items[paths->count++] = copy;
@@ -55,7 +49,7 @@ static int compare_paths(const void *a, const void *b)
 {
     const struct ng_str *first = a;
     const struct ng_str *second = b;
-    return notes_compare(*first, *second);
+    return str_compare(*first, *second);
 }
 
 /* In order, each once. */
@@ -66,7 +60,7 @@ static void sort_paths(struct notes_paths *paths)
         qsort(paths->items, paths->count, sizeof(*paths->items), compare_paths);
     }
     for (size_t i = 0; i < paths->count; i++) {
-        if (count == 0 || !notes_equal(paths->items[i], paths->items[count - 1])) {
+        if (count == 0 || !str_equal(paths->items[i], paths->items[count - 1])) {
             paths->items[count++] = paths->items[i];
         }
     }
@@ -75,9 +69,7 @@ static void sort_paths(struct notes_paths *paths)
 
 static int change_later(struct work *work, struct ng_str file)
 {
-    return notes_paths_add(&work->changes.changed, file) == NG_OK
-               ? NG_OK
-               : notes_fail_memory(work->call);
+    return notes_memory(work->call, notes_paths_add(&work->changes.changed, file) == NG_OK);
 }
 
 /* ---- what changed, by walking ---- */
@@ -116,7 +108,7 @@ static int compare_all(struct work *work, const struct notes_tree *tree, sqlite3
         if (row == SQLITE_ROW) {
             stored.data = sqlite3_column_blob(rows, 8);
             stored.len = (size_t)sqlite3_column_bytes(rows, 8);
-            order = at < tree->file_count ? notes_compare(stored, tree->files[at].file) : -1;
+            order = at < tree->file_count ? str_compare(stored, tree->files[at].file) : -1;
         } else if (row != SQLITE_DONE) {
             return notes_schema_fail(work->index, work->call, "read");
         }
@@ -340,7 +332,7 @@ static void show_progress(struct work *work, size_t done)
 }
 
 /* The number `at` of what moved, then of what changed. */
-static int apply_one(struct work *work, size_t at, struct notes_arena *arena)
+static int apply_one(struct work *work, size_t at, struct arena *arena)
 {
     const struct notes_changes *changes = &work->changes;
     if (at < changes->move_count) {
@@ -353,7 +345,7 @@ static int apply_one(struct work *work, size_t at, struct notes_arena *arena)
                             &work->batch_bytes);
 }
 
-static int apply_changes(struct work *work, struct notes_arena *arena)
+static int apply_changes(struct work *work, struct arena *arena)
 {
     size_t total = count_of(work);
     int rc = NG_OK;
@@ -365,7 +357,7 @@ static int apply_changes(struct work *work, struct notes_arena *arena)
         }
         if (rc == NG_OK) {
             rc = apply_one(work, i, arena);
-            notes_arena_reset(arena);
+            arena_reset(arena);
         }
         work->batch_notes++;
         if (rc == NG_OK && (work->batch_notes >= NOTES_INDEX_BATCH_NOTES ||
@@ -381,7 +373,7 @@ static int apply_changes(struct work *work, struct notes_arena *arena)
 
 static int apply(struct work *work)
 {
-    struct notes_arena arena;
+    struct arena arena;
     int rc = NG_OK;
     for (size_t i = 0; i < work->changes.gone_count && rc == NG_OK; i++) {
         rc = begin_batch(work);
@@ -389,11 +381,11 @@ static int apply(struct work *work)
             rc = notes_write_drop(work->index, work->call, work->changes.gone[i].id);
         }
     }
-    notes_arena_init(&arena, NOTE_ARENA_MAX);
+    arena_init(&arena, NOTE_ARENA_MAX);
     if (rc == NG_OK) {
         rc = apply_changes(work, &arena);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     if (rc == NG_OK) {
         rc = end_batch(work);
     }

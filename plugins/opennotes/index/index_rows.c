@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/base/hash.h"
+
 /* ---- statements ---- */
 
 static sqlite3_stmt *statement_of(const struct notes_row_source *source,
@@ -56,7 +58,7 @@ int notes_rows_names(const struct notes_row_source *source, const struct notes_n
 {
     struct ng_str path = source->path;
     struct ng_str stem =
-        notes_str(path.data, notes_tree_is_note(path) ? path.len - 3 : path.len);
+        str_make(path.data, notes_tree_is_note(path) ? path.len - 3 : path.len);
     struct ng_str folded = notes_fold(source->arena, notes_link_note(stem));
     int rc = put_name(source, path, "path");
     if (rc == NG_OK && stem.len < path.len) {
@@ -67,7 +69,7 @@ int notes_rows_names(const struct notes_row_source *source, const struct notes_n
     }
     for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
         if (folded.data[i] == '/') {
-            struct ng_str rest = notes_str(folded.data + i + 1, folded.len - i - 1);
+            struct ng_str rest = str_make(folded.data + i + 1, folded.len - i - 1);
             bool last = rest.len == 0 || memchr(rest.data, '/', rest.len) == NULL;
             rc = put_name(source, rest, last ? "file" : "suffix");
         }
@@ -112,7 +114,7 @@ int notes_rows_tags(struct notes_row_source *source, const struct notes_note *no
 
 struct fields {
     const struct notes_row_source *source;
-    struct notes_buf key;
+    struct buf key;
     size_t rows;
 };
 
@@ -154,12 +156,12 @@ static int put_fields(struct fields *fields, const struct notes_value *value)
         size_t len = fields->key.len;
         if (value->type == NOTES_MAP) {
             if (len > 0) {
-                notes_buf_add_char(&fields->key, '.');
+                buf_add_char(&fields->key, '.');
             }
-            notes_buf_add(&fields->key, child->key);
+            buf_add_str(&fields->key, child->key);
         }
         rc = put_fields(fields, child);
-        notes_buf_cut(&fields->key, len);
+        buf_cut(&fields->key, len);
     }
     return rc;
 }
@@ -170,10 +172,14 @@ int notes_rows_fields(const struct notes_row_source *source, const struct notes_
     if (note->frontmatter == NULL) {
         return NG_OK;
     }
-    notes_buf_init(&fields.key, 65536);
+    bool oom = false;
+    buf_init(&fields.key, 65536);
+    fields.key.oom = &oom;
     int rc = put_fields(&fields, note->frontmatter);
-    rc = rc == NG_OK && fields.key.oom ? notes_fail_memory(source->call) : rc;
-    notes_buf_done(&fields.key);
+    buf_done(&fields.key);
+    if (rc == NG_OK && oom) {
+        return notes_fail_memory(source->call);
+    }
     return rc;
 }
 
@@ -207,8 +213,8 @@ static int notes_mark_heading(void *user, const struct notes_heading *heading)
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, heading->line);
     (void)sqlite3_bind_int64(statement, 3, heading->level);
-    bind(statement, 4, heading->text.data != NULL ? heading->text : notes_str("", 0));
-    bind(statement, 5, heading->slug.data != NULL ? heading->slug : notes_str("", 0));
+    bind(statement, 4, heading->text.data != NULL ? heading->text : str_make("", 0));
+    bind(statement, 5, heading->slug.data != NULL ? heading->slug : str_make("", 0));
     bind(statement, 6, fold);
     return marked(marks, step(source, NOTES_PUT_HEADING));
 }
@@ -218,11 +224,11 @@ static int notes_mark_link(void *user, const struct notes_link *link)
     struct marks *marks = user;
     const struct notes_row_source *source = marks->source;
     sqlite3_stmt *statement = statement_of(source, NOTES_PUT_LINK);
-    struct ng_str empty = notes_str("", 0);
+    struct ng_str empty = str_make("", 0);
     if (marks->link_rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK;
     }
-    struct ng_str key = notes_str(NULL, 0);
+    struct ng_str key = str_make(NULL, 0);
     if (link->kind != NOTES_LINK_AUTO) {
         key = notes_link_key(source->arena, source->path, link->kind == NOTES_LINK_WIKI,
                              link->target);
@@ -262,7 +268,7 @@ int notes_rows_marks(struct notes_row_source *source)
 static int put_word(const struct notes_row_source *source, struct ng_str word, size_t letters)
 {
     struct notes_writer *writer = &source->index->writer;
-    uint64_t hash = notes_hash(word, writer->seed) | 1;
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS ^ writer->seed, word) | 1;
     uint64_t *slot = &writer->words[(hash >> 1) & (NOTES_WORD_CACHE - 1)];
     char padded[NOTES_WORD_LETTERS_MAX * 4 + 4];
     if (*slot == hash || word.len > sizeof(padded) - 4) {
@@ -277,7 +283,7 @@ static int put_word(const struct notes_row_source *source, struct ng_str word, s
         memcpy(padded + 2 + word.len, "$$", 2);
         (void)sqlite3_bind_int64(statement_of(source, NOTES_PUT_WORD_GRAMS), 1,
                                  sqlite3_last_insert_rowid(writer->db));
-        bind(statement_of(source, NOTES_PUT_WORD_GRAMS), 2, notes_str(padded, word.len + 4));
+        bind(statement_of(source, NOTES_PUT_WORD_GRAMS), 2, str_make(padded, word.len + 4));
         rc = step(source, NOTES_PUT_WORD_GRAMS);
     }
     if (rc == NG_OK) {

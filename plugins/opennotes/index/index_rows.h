@@ -10,7 +10,7 @@
 struct notes_row_source {
     struct notes_index *index;
     struct ng_call *call;
-    struct notes_arena *arena;
+    struct arena *arena;
     int64_t id;
     struct ng_str path;              /* NFC */
     struct ng_str title, title_fold; /* front matter's, else the file's name */

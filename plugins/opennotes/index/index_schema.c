@@ -144,18 +144,18 @@ void notes_schema_close(struct notes_writer *writer)
 void notes_schema_remove(const struct notes_index *index)
 {
     static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
-    struct notes_buf name;
-    notes_buf_init(&name, 65536);
+    struct buf name;
+    buf_init(&name, 65536);
     for (size_t i = 0; i < NG_COUNT(endings); i++) {
-        notes_buf_clear(&name);
-        notes_buf_add_c(&name, index->file);
-        notes_buf_add_c(&name, endings[i]);
-        notes_buf_add_char(&name, '\0');
+        buf_clear(&name);
+        buf_add_c(&name, index->file);
+        buf_add_c(&name, endings[i]);
+        buf_add_char(&name, '\0');
         if (name.rc == NG_OK) {
             (void)unlink(name.data);
         }
     }
-    notes_buf_done(&name);
+    buf_done(&name);
 }
 
 bool notes_schema_lost(const struct notes_index *index)
@@ -206,7 +206,7 @@ static int check(struct notes_index *index, bool *ret_usable, bool *ret_empty)
     rc = sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name='folder'", -1, &statement,
                             NULL);
     if (rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        *ret_usable = notes_is(notes_column_text(statement, 0), index->path);
+        *ret_usable = str_is(notes_column_text(statement, 0), index->path);
     }
     (void)sqlite3_finalize(statement);
     return rc;
@@ -295,7 +295,7 @@ static int prepare(struct notes_index *index, struct ng_call *call)
     ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
     (void)got; /* without, it is as good as it was */
     writer->words = calloc(NOTES_WORD_CACHE, sizeof(*writer->words));
-    return writer->words != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, writer->words != NULL);
 }
 
 int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret_fresh)

@@ -76,7 +76,7 @@ struct notes_reader {
 };
 
 struct notes_paths {
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str *items;
     size_t count, cap;
 };
@@ -181,10 +181,10 @@ struct notes_known {
 /* Reads, parses and stores; what is not there any more is dropped. *bytes grows by what was
  * read. file: as on disk, with a NUL behind it. */
 int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_str file,
-                     struct notes_arena *arena, size_t *bytes);
+                     struct arena *arena, size_t *bytes);
 /* The row of a file that went is that of this one, if the bytes are the same. */
 int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id,
-                     struct ng_str file, struct notes_arena *arena, size_t *bytes);
+                     struct ng_str file, struct arena *arena, size_t *bytes);
 /* Are the file's bytes others than those in the index? */
 bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct ng_str file);
 int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id);
@@ -236,7 +236,7 @@ bool notes_changes_are_most(struct notes_index *index, struct ng_call *call,
 /* ---- index_link.c */
 
 /* What to look up in names; {NULL, 0}: it leads nowhere in a notebook. */
-struct ng_str notes_link_key(struct notes_arena *arena, struct ng_str note_path, bool wiki,
+struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool wiki,
                              struct ng_str target);
 /* A wiki link's target, or a name it may mean, without the block of "note^block". */
 struct ng_str notes_link_note(struct ng_str target);

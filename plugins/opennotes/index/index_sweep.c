@@ -54,7 +54,7 @@ void notes_indexes_sweep(const char *folder, int64_t now_s)
     }
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         char file[4096];
-        if (!notes_ends(ng_str_of(entry->d_name), ".db") ||
+        if (!str_ends(ng_str_of(entry->d_name), ".db") ||
             snprintf(file, sizeof(file), "%s/%s", folder, entry->d_name) >= (int)sizeof(file)) {
             continue;
         }

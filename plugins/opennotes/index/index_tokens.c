@@ -55,7 +55,7 @@ static int cut_grams(struct tokenizer *tokenizer, struct ng_str text, void *cont
         starts[0] = starts[1];
         starts[1] = starts[2];
         starts[2] = next;
-        uint64_t c = (uint64_t)notes_utf8_next(text, &next);
+        uint64_t c = (uint64_t)notes_next(text, &next);
         gram = (gram << CODE_POINT_BITS | c) & mask;
         if (++characters < 3) {
             continue;
@@ -82,7 +82,7 @@ static int cut_words(struct tokenizer *tokenizer, struct ng_str text, void *cont
     size_t letters = 0;
     for (size_t at = 0; notes_word_next(text, &at, &word, &letters);) {
         struct slot *slot = slot_of(tokenizer, hash_of(word));
-        if (slot->text == tokenizer->text && notes_equal(slot->word, word)) {
+        if (slot->text == tokenizer->text && str_equal(slot->word, word)) {
             continue;
         }
         slot->text = tokenizer->text;
@@ -120,7 +120,7 @@ static int tokenize(Fts5Tokenizer *user, void *context, int flags, const char *d
                     take_token take)
 {
     struct tokenizer *tokenizer = (struct tokenizer *)user;
-    struct ng_str text = notes_str(data, len > 0 ? (size_t)len : 0);
+    struct ng_str text = str_make(data, len > 0 ? (size_t)len : 0);
     (void)flags;
     tokenizer->text++;
     return tokenizer->words ? cut_words(tokenizer, text, context, take)

@@ -144,10 +144,10 @@ static int read_source(struct notes_index *index, struct ng_call *call, struct s
         source->unreadable = strerrordesc_np(error);
         source->revision[0] = '\0';
         free((void *)(uintptr_t)source->bytes.data);
-        source->bytes = notes_str(NULL, 0);
+        source->bytes = str_make(NULL, 0);
         return NG_OK;
     }
-    return rc == NG_OK ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, rc == NG_OK);
 }
 
 /* ---- storing ---- */
@@ -159,7 +159,7 @@ static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_
 {
     sqlite3_stmt *statement = statement_of(to->index, NOTES_FIND_PATH);
     struct ng_str clean = notes_utf8_clean(to->arena, file);
-    struct ng_str whole = clean.data != NULL ? notes_nfc(to->arena, clean) : clean;
+    struct ng_str whole = notes_nfc(to->arena, clean);
     struct ng_str path = whole;
     size_t stem = notes_tree_is_note(whole) ? whole.len - 3 : whole.len;
     for (unsigned number = 1; path.data != NULL; number++) {
@@ -171,32 +171,32 @@ static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_
             *ret = path;
             return rc == SQLITE_DONE ? NG_OK : notes_schema_fail(to->index, to->call, "read");
         }
-        struct notes_buf text;
-        notes_buf_init(&text, 65536);
-        notes_buf_add(&text, notes_str(whole.data, stem));
-        notes_buf_printf(&text, "~%u", number);
-        notes_buf_add(&text, notes_str(whole.data + stem, whole.len - stem));
-        path = text.rc == NG_OK ? notes_arena_copy(to->arena, notes_buf_str(&text))
-                                : notes_str(NULL, 0);
-        notes_buf_done(&text);
+        struct buf text;
+        buf_init(&text, 65536);
+        buf_add_str(&text, str_make(whole.data, stem));
+        buf_printf(&text, "~%u", number);
+        buf_add_str(&text, str_make(whole.data + stem, whole.len - stem));
+        path =
+            text.rc == NG_OK ? arena_copy(to->arena, notes_buf_str(&text)) : str_make(NULL, 0);
+        buf_done(&text);
     }
     return notes_fail_memory(to->call);
 }
 
 /* SQL's text functions end at NUL. */
-static struct ng_str without_nul(struct notes_arena *arena, struct ng_str text)
+static struct ng_str without_nul(struct arena *arena, struct ng_str text)
 {
     if (text.len == 0 || memchr(text.data, '\0', text.len) == NULL) {
-        return text.data != NULL ? text : notes_str("", 0);
+        return text.data != NULL ? text : str_make("", 0);
     }
-    char *copy = notes_arena_alloc(arena, text.len + 1);
+    char *copy = arena_zalloc(arena, text.len + 1);
     for (size_t i = 0; copy != NULL && i < text.len; i++) {
         copy[i] = text.data[i];
         if (copy[i] == '\0') {
             copy[i] = ' ';
         }
     }
-    return notes_str(copy, copy != NULL ? text.len : 0);
+    return str_make(copy, copy != NULL ? text.len : 0);
 }
 
 /* When it was made and changed: into two columns. */
@@ -216,15 +216,15 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_NOTE);
     const struct notes_stat *stat = &source->stat;
     struct ng_str error = note->frontmatter_error;
-    struct notes_buf frontmatter;
-    notes_buf_init(&frontmatter, (size_t)NOTES_FRONTMATTER_EXPANDED_MAX * 8);
+    struct buf frontmatter;
+    buf_init(&frontmatter, (size_t)NOTES_FRONTMATTER_EXPANDED_MAX * 8);
     if (note->has_frontmatter && note->frontmatter_error.data == NULL) {
         notes_value_json(&frontmatter, note->frontmatter);
     }
     if (source->unreadable != NULL) {
-        error = notes_str(source->unreadable, strlen(source->unreadable));
+        error = str_make(source->unreadable, strlen(source->unreadable));
     }
-    if (!notes_equal(to->path, source->file)) {
+    if (!str_equal(to->path, source->file)) {
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
@@ -238,7 +238,7 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 10, (int64_t)note->words);
     bind(statement, 11,
          frontmatter.len > 0 && frontmatter.rc == NG_OK ? notes_buf_str(&frontmatter)
-                                                        : notes_str(NULL, 0));
+                                                        : str_make(NULL, 0));
     bind(statement, 12, error);
     (void)sqlite3_bind_text(statement, 13, source->revision, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(statement, 14, (int64_t)note->body_line);
@@ -250,7 +250,7 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     int rc = path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL
                  ? step(to->index, to->call, NOTES_PUT_NOTE)
                  : notes_fail_memory(to->call);
-    notes_buf_done(&frontmatter);
+    buf_done(&frontmatter);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
     return rc;
 }
@@ -302,7 +302,7 @@ static int put_texts(struct notes_row_source *to)
     return rc == NG_OK ? put_words(to, folded) : rc;
 }
 
-static int store(struct notes_index *index, struct ng_call *call, struct notes_arena *arena,
+static int store(struct notes_index *index, struct ng_call *call, struct arena *arena,
                  const struct source *source)
 {
     struct notes_row_source to = {.index = index, .call = call, .arena = arena};
@@ -365,9 +365,8 @@ static void drop_source(struct source *source, size_t *bytes)
 }
 
 /* Of an index with the same bytes: not parsed but for what its times may come from. */
-static int touch_known(struct notes_index *index, struct ng_call *call,
-                       struct notes_arena *arena, const struct notes_known *known,
-                       const struct source *source)
+static int touch_known(struct notes_index *index, struct ng_call *call, struct arena *arena,
+                       const struct notes_known *known, const struct source *source)
 {
     struct notes_note note;
     if (notes_note_parse_frontmatter(arena, source->bytes, &note) != NG_OK) {
@@ -377,7 +376,7 @@ static int touch_known(struct notes_index *index, struct ng_call *call,
 }
 
 int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_str file,
-                     struct notes_arena *arena, size_t *bytes)
+                     struct arena *arena, size_t *bytes)
 {
     struct source source = {.file = file};
     struct notes_known known;
@@ -426,8 +425,8 @@ static int move_links(const struct notes_row_source *to)
     (void)sqlite3_bind_int64(rows, 1, to->id);
     while (rc == NG_OK && (row = sqlite3_step(rows)) == SQLITE_ROW) {
         sqlite3_stmt *update = statement_of(to->index, NOTES_MOVE_LINK);
-        bool wiki = notes_is(notes_column_text(rows, 1), "wiki");
-        struct ng_str target = notes_arena_copy(to->arena, notes_column_text(rows, 2));
+        bool wiki = str_is(notes_column_text(rows, 1), "wiki");
+        struct ng_str target = arena_copy(to->arena, notes_column_text(rows, 2));
         (void)sqlite3_bind_int64(update, 1, sqlite3_column_int64(rows, 0));
         bind(update, 2, notes_link_key(to->arena, to->path, wiki, target));
         rc = step(to->index, to->call, NOTES_MOVE_LINK);
@@ -450,7 +449,7 @@ static int move_row(const struct notes_row_source *to, const struct source *sour
     }
     (void)sqlite3_bind_int64(statement, 1, to->id);
     bind(statement, 2, to->path);
-    if (!notes_equal(to->path, source->file)) {
+    if (!str_equal(to->path, source->file)) {
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
@@ -467,7 +466,7 @@ static int move_row(const struct notes_row_source *to, const struct source *sour
 
 /* The searched title is the file's name where front matter has none: then a new name is a new
  * note. *ret_moved: all is done. */
-static int move(struct notes_index *index, struct ng_call *call, struct notes_arena *arena,
+static int move(struct notes_index *index, struct ng_call *call, struct arena *arena,
                 const struct notes_known *known, const struct source *source,
                 struct ng_str title, bool *ret_moved)
 {
@@ -482,22 +481,22 @@ static int move(struct notes_index *index, struct ng_call *call, struct notes_ar
     int rc = step(index, call, NOTES_MOVE_AWAY);
     rc = rc == NG_OK ? free_path(&to, source->file, &to.path) : rc;
     *ret_moved =
-        rc == NG_OK && notes_equal(without_nul(arena, notes_note_title(&note, to.path)), title);
+        rc == NG_OK && str_equal(without_nul(arena, notes_note_title(&note, to.path)), title);
     return *ret_moved ? move_row(&to, source, &note) : rc;
 }
 
 int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id,
-                     struct ng_str file, struct notes_arena *arena, size_t *bytes)
+                     struct ng_str file, struct arena *arena, size_t *bytes)
 {
     struct source source = {.file = file};
     struct notes_known known = {.id = 0};
     sqlite3_stmt *row = statement_of(index, NOTES_FIND_ROW);
-    struct ng_str title = notes_str("", 0);
+    struct ng_str title = str_make("", 0);
     bool moved = false;
     (void)sqlite3_bind_int64(row, 1, id);
     if (sqlite3_step(row) == SQLITE_ROW) {
         notes_write_known(row, &known);
-        title = notes_arena_copy(arena, notes_column_text(row, 8));
+        title = arena_copy(arena, notes_column_text(row, 8));
     }
     (void)sqlite3_reset(row);
     int rc = read_source(index, call, &source);

@@ -30,9 +30,9 @@ struct reader {
     size_t comments; /* from here on no "%%" is in the text + 1; 0: not looked for */
     size_t hidden;   /* the end of a comment that goes over blocks */
 
-    struct notes_buf plain; /* of a heading or task */
-    struct notes_buf link;
-    struct notes_buf target;
+    struct buf plain; /* of a heading or task */
+    struct buf link;
+    struct buf target;
 };
 
 /* ---- places ---- */
@@ -70,7 +70,7 @@ static bool begin_comment(void *user, size_t at)
     if (reader->comments != 0 && reader->comments <= behind + 1) {
         return false;
     }
-    size_t end = notes_find(reader->text, notes_str("%%", 2), behind);
+    size_t end = str_find(reader->text, str_make("%%", 2), behind);
     if (end == SIZE_MAX) {
         reader->comments = behind + 1;
         return false;
@@ -92,7 +92,7 @@ static size_t hidden_part(struct reader *reader)
         return SIZE_MAX;
     }
     reader->hidden = 0;
-    size_t found = notes_find(leaf->text, notes_str("%%", 2), 0);
+    size_t found = str_find(leaf->text, str_make("%%", 2), 0);
     return found != SIZE_MAX ? found + 2 : 0;
 }
 
@@ -127,14 +127,14 @@ static int report_link(void *user, const struct notes_scan_link *found)
     if (reader->events == NULL || reader->events->link == NULL) {
         return 0;
     }
-    notes_buf_clear(&reader->link);
-    notes_buf_clear(&reader->target);
+    buf_clear(&reader->link);
+    buf_clear(&reader->target);
     if (found->kind == NOTES_LINK_INLINE) {
         notes_target_clean(&reader->target, found->target);
         link.target = notes_buf_str(&reader->target);
     } else if (found->mail) {
-        notes_buf_add_c(&reader->target, "mailto:");
-        notes_buf_add(&reader->target, found->target);
+        buf_add_c(&reader->target, "mailto:");
+        buf_add_str(&reader->target, found->target);
         link.target = notes_buf_str(&reader->target);
     }
     if (found->own.data == NULL) {
@@ -144,8 +144,8 @@ static int report_link(void *user, const struct notes_scan_link *found)
     if (reader->link.rc == NG_EINTERNAL || reader->target.rc == NG_EINTERNAL) {
         return NG_EINTERNAL;
     }
-    link.target = notes_utf8_cut(link.target, NOTES_MARKDOWN_TEXT_MAX);
-    link.text = notes_utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
+    link.target = utf8_cut(link.target, NOTES_MARKDOWN_TEXT_MAX);
+    link.text = utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
     link.line = line_at(reader, found->at);
     return reader->events->link(reader->user, &link);
 }
@@ -192,7 +192,7 @@ static int scan_text(struct reader *reader, struct ng_str text)
     bool wanted = reader->leaf->kind == NOTES_LEAF_HEADING || reader->leaf->task != '\0';
     reader->scan.whole_text = wanted;
     int rc = notes_scan_text(&reader->scan, text);
-    notes_buf_clear(&reader->plain);
+    buf_clear(&reader->plain);
     if (rc == NG_OK && wanted) {
         notes_scan_plain(&reader->scan, 0, reader->scan.plain.len, false, &reader->plain);
         rc = reader->plain.rc == NG_EINTERNAL ? NG_EINTERNAL : NG_OK;
@@ -221,7 +221,7 @@ static int scan_row(struct reader *reader, const struct notes_leaf *leaf)
     reader->leaf = &cell;
     for (size_t at = 0; at < leaf->text.len && rc == 0;) {
         size_t end = cell_end(leaf->text, at);
-        cell.text = notes_str(leaf->text.data + at, end - at);
+        cell.text = str_make(leaf->text.data + at, end - at);
         reader->row_at = 0;
         reader->row = leaf->row;
         rc = scan_text(reader, cell.text);
@@ -247,7 +247,7 @@ static int read_leaf(void *user, const struct notes_leaf *leaf)
     }
     struct notes_leaf part = *leaf;
     if (leaf->task != '\0') {
-        part.text = notes_str(leaf->text.data + 3, leaf->text.len - 3);
+        part.text = str_make(leaf->text.data + 3, leaf->text.len - 3);
         reader->leaf = &part;
     }
     int rc = scan_text(reader, part.text);
@@ -273,9 +273,9 @@ static void count_text(struct ng_str text, struct notes_markdown_stats *stats)
 
 static void reader_init(struct reader *reader)
 {
-    notes_buf_init(&reader->plain, NOTES_MARKDOWN_TEXT_MAX);
-    notes_buf_init(&reader->link, NOTES_MARKDOWN_TEXT_MAX);
-    notes_buf_init(&reader->target, reader->text.len + 64);
+    buf_init(&reader->plain, NOTES_MARKDOWN_TEXT_MAX);
+    buf_init(&reader->link, NOTES_MARKDOWN_TEXT_MAX);
+    buf_init(&reader->target, reader->text.len + 64);
     notes_slugs_init(&reader->slugs);
     notes_scan_init(&reader->scan, &reader->blocks);
     reader->scan.found = report_link;
@@ -287,9 +287,9 @@ static void reader_done(struct reader *reader)
 {
     notes_scan_done(&reader->scan);
     notes_slugs_done(&reader->slugs);
-    notes_buf_done(&reader->plain);
-    notes_buf_done(&reader->link);
-    notes_buf_done(&reader->target);
+    buf_done(&reader->plain);
+    buf_done(&reader->link);
+    buf_done(&reader->target);
     notes_blocks_done(&reader->blocks);
 }
 
@@ -319,7 +319,7 @@ static int ignore_link(void *user, const struct notes_scan_link *link)
     return 0;
 }
 
-bool notes_markdown_plain(struct ng_str text, struct notes_buf *out)
+bool notes_markdown_plain(struct ng_str text, struct buf *out)
 {
     struct notes_blocks none = {.whole = true};
     struct notes_scan scan;

@@ -83,7 +83,7 @@ int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events 
 /* The plain text of a heading as it is written, cut to NOTES_MARKDOWN_TEXT_MAX. False: no
  * memory.
  */
-bool notes_markdown_plain(struct ng_str text, struct notes_buf *out);
+bool notes_markdown_plain(struct ng_str text, struct buf *out);
 
 /* "inline", "reference", "wiki", "auto". */
 const char *notes_link_kind_name(enum notes_link_kind kind);

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "markdown_memory.h"
 
 #define LIST_DIGITS_MAX 9
+#define ROWS_MAX ((size_t)1024 * 1024 * 1024)
 #define CELLS_MAX 500 /* bars in a row that can be one of a table */
 
 /* ---- the parser */
@@ -51,7 +53,7 @@ static size_t skip_mark(struct ng_str line, size_t at)
         return ends_mark(line, at + 1) ? at + 1 : at;
     }
     if (line.data[at] == '[' && at + 1 < line.len && line.data[at + 1] == '^') {
-        size_t end = notes_find(line, notes_str("]:", 2), at);
+        size_t end = str_find(line, str_make("]:", 2), at);
         return end != SIZE_MAX ? end + 2 : at;
     }
     while (digits < line.len && digits - at < LIST_DIGITS_MAX && line.data[digits] >= '0' &&
@@ -95,38 +97,33 @@ static bool is_too_deep(const cmark_parser *parser)
 
 static bool add_row(struct notes_lines *lines, size_t start, uint32_t line)
 {
-    if (lines->count == lines->room) {
-        size_t room = lines->room == 0 ? 64 : lines->room * 2;
-        uint32_t *starts = realloc(lines->starts, room * sizeof(*starts));
-        if (starts == NULL) {
+    size_t count = lines->count + 1;
+    if (array_reserve((void **)&lines->starts, &lines->room, count, sizeof(uint32_t),
+                      ROWS_MAX) != NG_OK) {
+        return false;
+    }
+    if (lines->lines != NULL) {
+        if (array_reserve((void **)&lines->lines, &lines->lines_room, count, sizeof(uint32_t),
+                          ROWS_MAX) != NG_OK) {
             return false;
         }
-        lines->starts = starts;
-        if (lines->lines != NULL) {
-            uint32_t *of = realloc(lines->lines, room * sizeof(*of));
-            if (of == NULL) {
-                return false;
-            }
-            lines->lines = of;
-        }
-        lines->room = room;
-    }
-    lines->starts[lines->count] = (uint32_t)start;
-    if (lines->lines != NULL) {
         lines->lines[lines->count] = line;
     }
-    lines->count++;
+    lines->starts[lines->count++] = (uint32_t)start;
     return true;
 }
 
 /* From the first lone CR on rows are not lines. */
 static bool split_lines(struct notes_lines *lines)
 {
-    lines->lines = malloc(lines->room * sizeof(*lines->lines));
-    for (size_t i = 0; lines->lines != NULL && i < lines->count; i++) {
+    if (array_reserve((void **)&lines->lines, &lines->lines_room, lines->count,
+                      sizeof(uint32_t), ROWS_MAX) != NG_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < lines->count; i++) {
         lines->lines[i] = (uint32_t)i + 1;
     }
-    return lines->lines != NULL;
+    return true;
 }
 
 uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row)
@@ -146,8 +143,8 @@ struct feed {
     cmark_parser *parser;
     size_t next_cr, next_lf; /* from where the row begins; SIZE_MAX: none */
     uint32_t line;
-    unsigned empty;        /* rows without a text in a row */
-    struct notes_buf calm; /* a row without its bars */
+    unsigned empty;  /* rows without a text in a row */
+    struct buf calm; /* a row without its bars */
 };
 
 static size_t next_of(struct ng_str text, size_t at, char c)
@@ -178,8 +175,8 @@ static struct ng_str calmed(struct feed *feed, struct ng_str row)
     if (bars <= CELLS_MAX) {
         return row;
     }
-    notes_buf_clear(&feed->calm);
-    notes_buf_add(&feed->calm, row);
+    buf_clear(&feed->calm);
+    buf_add_str(&feed->calm, row);
     for (size_t i = 0; i < feed->calm.len; i++) {
         feed->calm.data[i] = feed->calm.data[i] == '|' ? ' ' : feed->calm.data[i];
     }
@@ -217,7 +214,7 @@ static bool feed_rows(struct feed *feed)
     struct ng_str text = blocks->text;
     for (size_t at = 0; at < text.len && blocks->whole;) {
         size_t end = row_end(feed, at);
-        struct ng_str row = notes_str(text.data + at, end - at);
+        struct ng_str row = str_make(text.data + at, end - at);
         bool lone_cr = row.data[row.len - 1] == '\r';
         if (!add_row(&blocks->lines, at, feed->line) ||
             (lone_cr && blocks->lines.lines == NULL && !split_lines(&blocks->lines)) ||
@@ -268,10 +265,10 @@ int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks)
     if (blocks->memory == NULL) {
         return NG_EINTERNAL;
     }
-    notes_buf_init(&feed.calm, text.len + 1);
+    buf_init(&feed.calm, text.len + 1);
     int rc = text.len > 0 ? run_guarded(&feed) : NG_OK;
     notes_blocks_memory_use(NULL, NULL);
-    notes_buf_done(&feed.calm);
+    buf_done(&feed.calm);
     const cmark_parser *parser = blocks->parser;
     if (rc == NG_OK && parser != NULL) {
         rc = notes_blocks_refs_read(parser->refmap, &blocks->refs);
@@ -305,7 +302,7 @@ struct leaf_sink {
 static struct ng_str content_of(cmark_node *node)
 {
     const char *content = cmark_node_get_string_content(node);
-    return content != NULL ? notes_str(content, strlen(content)) : notes_str("", 0);
+    return content != NULL ? str_make(content, strlen(content)) : str_make("", 0);
 }
 
 static uint32_t count_rows(struct ng_str text)
@@ -377,7 +374,7 @@ static int emit_table(const struct leaf_sink *sink, cmark_node *table)
                                   .nested = is_nested(table),
                                   .row = row,
                                   .last_row = row,
-                                  .text = notes_str(text.data + at, stop - at)};
+                                  .text = str_make(text.data + at, stop - at)};
         rc = sink->leaf(sink->user, &leaf);
     }
     return rc;

@@ -37,7 +37,7 @@ struct notes_blocks {
     struct notes_lines {
         uint32_t *starts; /* offsets of rows, which a lone CR ends, too */
         uint32_t *lines;  /* of each row, counted by LF; NULL: the same as rows */
-        size_t count, room;
+        size_t count, room, lines_room;
     } lines;
     void *parser;
     bool whole; /* all was read: nothing is over a limit */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "markdown_parts.h"
 
 #define KINDS 14 /* by what may pair: the mark, its length, and whether the run opens */
@@ -16,7 +17,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     do {
         at--;
     } while (at > 0 && ((unsigned char)text.data[at] & 0xc0) == 0x80);
-    return notes_utf8_next(text, &at);
+    return notes_next(text, &at);
 }
 
 static bool is_space(int32_t c)
@@ -35,18 +36,13 @@ bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begi
     struct notes_delimiters *all = &scan->delimiters;
     size_t behind = end;
     int32_t before = char_before(text, begin);
-    int32_t after = end < text.len ? notes_utf8_next(text, &behind) : '\n';
+    int32_t after = end < text.len ? notes_next(text, &behind) : '\n';
     bool left = !is_space(after) && (!is_mark(after) || is_space(before) || is_mark(before));
     bool right = !is_space(before) && (!is_mark(before) || is_space(after) || is_mark(after));
     char c = text.data[begin];
-    if (all->count == all->room) {
-        size_t room = all->room == 0 ? 32 : all->room * 2;
-        struct notes_delimiter *items = realloc(all->items, room * sizeof(*items));
-        if (items == NULL) {
-            return false;
-        }
-        all->items = items;
-        all->room = room;
+    if (array_reserve((void **)&all->items, &all->room, all->count + 1, sizeof(*all->items),
+                      NOTES_ITEMS_MAX) != NG_OK) {
+        return false;
     }
     struct notes_delimiter *item = &all->items[all->count];
     *item = (struct notes_delimiter){.at = scan->plain.len,

@@ -32,9 +32,9 @@ bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
             if (bar != SIZE_MAX && bar > begin && text.data[bar - 1] == '\\') {
                 target_end--;
             }
-            struct ng_str target = notes_trim(notes_str(text.data + begin, target_end - begin));
+            struct ng_str target = notes_trim(str_make(text.data + begin, target_end - begin));
             struct ng_str label = bar != SIZE_MAX
-                                      ? notes_trim(notes_str(text.data + bar + 1, i - bar - 1))
+                                      ? notes_trim(str_make(text.data + bar + 1, i - bar - 1))
                                       : target;
             *ret_target = target;
             *ret_text = label.len > 0 ? label : target;
@@ -124,7 +124,7 @@ size_t notes_inline_tag_end(struct ng_str text, size_t at)
     size_t end = at + 1;
     while (begins && end < text.len) {
         size_t next = end;
-        int32_t c = notes_utf8_next(text, &next);
+        int32_t c = notes_next(text, &next);
         if (!is_tag_part(c) || next - at > TAG_MAX) {
             break;
         }
@@ -185,7 +185,7 @@ static const struct entity entities[] = {
 static int compare_entity(const void *key, const void *item)
 {
     const struct ng_str *name = key;
-    return notes_compare(*name, ng_str_of(((const struct entity *)item)->name));
+    return str_compare(*name, ng_str_of(((const struct entity *)item)->name));
 }
 
 /* Of the digits in "&#...;"; -1: none. */
@@ -212,21 +212,21 @@ static int32_t number_of(struct ng_str digits)
     return is_character ? (int32_t)number : 0xfffd;
 }
 
-void notes_entity_add(struct notes_buf *buf, struct ng_str entity)
+void notes_entity_add(struct buf *buf, struct ng_str entity)
 {
     int32_t character = -1;
     if (entity.len > 3 && entity.data[1] == '#') {
-        character = number_of(notes_str(entity.data + 2, entity.len - 3));
+        character = number_of(str_make(entity.data + 2, entity.len - 3));
     } else if (entity.len > 2) {
-        struct ng_str name = notes_str(entity.data + 1, entity.len - 2);
+        struct ng_str name = str_make(entity.data + 1, entity.len - 2);
         const struct entity *found =
             bsearch(&name, entities, NG_COUNT(entities), sizeof(entities[0]), compare_entity);
         character = found != NULL ? found->character : -1;
     }
     if (character < 0) {
-        notes_buf_add(buf, entity);
+        buf_add_str(buf, entity);
         return;
     }
     char out[4];
-    notes_buf_add(buf, notes_str(out, notes_utf8_put(character, out)));
+    buf_add_str(buf, str_make(out, utf8_encode((uint32_t)character, out)));
 }

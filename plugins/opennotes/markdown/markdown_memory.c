@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash_table.h"
 #include "markdown_blocks.h"
 
 #define SMALL_MAX 1024
@@ -21,7 +22,7 @@ struct piece {
 };
 
 struct notes_blocks_memory {
-    struct notes_arena small;
+    struct arena small;
     struct piece *free[SMALL_MAX / SMALL_STEP + 1];
     struct piece large; /* head of a ring */
     size_t used;
@@ -36,7 +37,7 @@ struct notes_blocks_memory *notes_blocks_memory_new(void)
 {
     struct notes_blocks_memory *memory = calloc(1, sizeof(*memory));
     if (memory != NULL) {
-        notes_arena_init(&memory->small, 0);
+        arena_init(&memory->small, 0);
         memory->large.next = memory->large.prev = &memory->large;
     }
     return memory;
@@ -52,7 +53,7 @@ void notes_blocks_memory_free(struct notes_blocks_memory *memory)
         free(piece);
         piece = next;
     }
-    notes_arena_done(&memory->small);
+    arena_done(&memory->small);
     free(memory);
 }
 
@@ -79,7 +80,7 @@ static struct piece *take_small(struct notes_blocks_memory *memory, size_t size)
         memory->free[size / SMALL_STEP] = piece->next;
         return piece;
     }
-    return notes_arena_alloc(&memory->small, sizeof(*piece) + size);
+    return arena_zalloc(&memory->small, sizeof(*piece) + size);
 }
 
 static struct piece *take_large(struct notes_blocks_memory *memory, size_t size)
@@ -161,22 +162,21 @@ cmark_mem *notes_blocks_memory_table(void)
 
 /* ---- references */
 
-struct entry {
-    struct entry *next;
+struct reference {
+    struct hash_link link;
     struct ng_str label, target;
     unsigned age;
 };
 
 struct notes_blocks_refs {
-    struct notes_arena arena;
-    struct entry **table;
-    size_t size;
+    struct arena arena;
+    struct hash_table table;
 };
 
 /* White space within is one blank, case is folded. {NULL, 0}: no memory. */
-static struct ng_str normal(struct notes_arena *arena, struct ng_str label)
+static struct ng_str normal(struct arena *arena, struct ng_str label)
 {
-    char *out = notes_arena_alloc(arena, label.len + 1);
+    char *out = arena_zalloc(arena, label.len + 1);
     size_t len = 0;
     label = notes_trim(label);
     for (size_t i = 0; out != NULL && i < label.len; i++) {
@@ -186,75 +186,74 @@ static struct ng_str normal(struct notes_arena *arena, struct ng_str label)
             out[len++] = blank ? ' ' : c;
         }
     }
-    return out != NULL ? notes_fold(arena, notes_str(out, len)) : notes_str(NULL, 0);
+    return out != NULL ? notes_fold(arena, str_make(out, len)) : str_make(NULL, 0);
 }
 
-static struct entry **find(const struct notes_blocks_refs *refs, struct ng_str label)
+static bool is_reference(const struct hash_link *link, const void *label)
 {
-    struct entry **entry =
-        &refs->table[notes_hash(label, (uint64_t)(uintptr_t)refs) & (refs->size - 1)];
-    while (*entry != NULL && !notes_equal((*entry)->label, label)) {
-        entry = &(*entry)->next;
-    }
-    return entry;
+    return str_equal(HASH_ITEM(link, struct reference, link)->label,
+                     *(const struct ng_str *)label);
 }
 
-/* Of several with one label the first in the text holds. */
-static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *reference)
+static struct reference *find(const struct notes_blocks_refs *refs, struct ng_str label)
 {
-    const char *name = (const char *)reference->entry.label;
-    struct ng_str label = normal(&refs->arena, notes_str(name, strlen(name)));
-    struct entry **place = label.data != NULL ? find(refs, label) : NULL;
-    struct entry *entry = NULL;
-    if (place != NULL) {
-        entry = *place != NULL ? *place : notes_arena_alloc(&refs->arena, sizeof(*entry));
-    }
-    if (entry == NULL) {
+    struct hash_link *link =
+        hash_table_find(&refs->table, str_hash(label), is_reference, &label);
+    return link != NULL ? HASH_ITEM(link, struct reference, link) : NULL;
+}
+
+/* The first of several with one label counts. False: no memory. */
+static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *found)
+{
+    struct ng_str label = normal(&refs->arena, ng_str_of((const char *)found->entry.label));
+    if (label.data == NULL) {
         return false;
     }
-    if (*place == NULL || reference->entry.age < entry->age) {
-        entry->label = label;
-        entry->age = reference->entry.age;
-        bool empty = reference->url.data == NULL; /* `[a]: <>` */
-        entry->target =
-            empty ? notes_str("", 0)
-                  : notes_str((const char *)reference->url.data, (size_t)reference->url.len);
-        *place = entry;
+    struct reference *reference = find(refs, label);
+    if (reference != NULL && reference->age <= found->entry.age) {
+        return true;
+    }
+    if (reference == NULL) {
+        reference = arena_zalloc(&refs->arena, sizeof(*reference));
+        if (reference == NULL ||
+            hash_table_add(&refs->table, &reference->link, str_hash(label)) != NG_OK) {
+            return false;
+        }
+    }
+    reference->label = label;
+    reference->age = found->entry.age;
+    reference->target = str_make("", 0); /* `[a]: <>` */
+    if (found->url.data != NULL) {
+        reference->target = str_make((const char *)found->url.data, (size_t)found->url.len);
     }
     return true;
 }
 
 int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret)
 {
-    size_t size = 16;
     *ret = NULL;
     if (map->refs == NULL) {
         return NG_OK;
-    }
-    while (size < map->size) {
-        size *= 2;
     }
     struct notes_blocks_refs *refs = calloc(1, sizeof(*refs));
     if (refs == NULL) {
         return NG_EINTERNAL;
     }
     *ret = refs;
-    notes_arena_init(&refs->arena, 0);
-    refs->table = calloc(size, sizeof(struct entry *));
-    refs->size = size;
-    bool added = refs->table != NULL;
-    for (const cmark_map_entry *entry = map->refs; added && entry != NULL;
-         entry = entry->next) {
-        added = add(refs, (const struct cmark_reference *)(const void *)entry);
+    arena_init(&refs->arena, 0);
+    for (const cmark_map_entry *entry = map->refs; entry != NULL; entry = entry->next) {
+        if (!add(refs, (const struct cmark_reference *)(const void *)entry)) {
+            return NG_EINTERNAL;
+        }
     }
-    return added ? NG_OK : NG_EINTERNAL;
+    return NG_OK;
 }
 
 void notes_blocks_refs_free(struct notes_blocks_refs *refs)
 {
     if (refs != NULL) {
-        notes_arena_done(&refs->arena);
-        free(refs->table);
+        arena_done(&refs->arena);
+        hash_table_done(&refs->table);
         free(refs);
     }
 }
@@ -262,16 +261,19 @@ void notes_blocks_refs_free(struct notes_blocks_refs *refs)
 bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
                             struct ng_str *ret_target)
 {
-    struct notes_arena arena;
+    struct arena arena;
     if (refs == NULL || label.len > LABEL_MAX) {
         return false;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str wanted = normal(&arena, label);
-    const struct entry *entry = wanted.len > 0 ? *find(refs, wanted) : NULL;
-    if (entry != NULL) {
-        *ret_target = entry->target;
+    const struct reference *reference = NULL;
+    if (wanted.len > 0) {
+        reference = find(refs, wanted);
     }
-    notes_arena_done(&arena);
-    return entry != NULL;
+    if (reference != NULL) {
+        *ret_target = reference->target;
+    }
+    arena_done(&arena);
+    return reference != NULL;
 }

@@ -4,8 +4,12 @@
 #ifndef OPENNOTES_MARKDOWN_PARTS_H
 #define OPENNOTES_MARKDOWN_PARTS_H
 
+#include "core/base/hash_table.h"
 #include "markdown.h"
 #include "markdown_blocks.h"
+
+/* Links or marks of one block; a text cannot hold as many. */
+#define NOTES_ITEMS_MAX ((size_t)1024 * 1024 * 1024)
 
 /* ---- markdown_scan.c: the text of a paragraph, a heading or a cell */
 
@@ -61,7 +65,7 @@ struct notes_scan {
     /* A line at `at` begins a comment "%%" that the text does not end: does a later one? */
     bool (*hides)(void *user, size_t at);
 
-    struct notes_buf plain;
+    struct buf plain;
     struct notes_delimiters delimiters;
     struct notes_bracket *brackets;
     size_t bracket_count, bracket_room;
@@ -81,14 +85,14 @@ int notes_scan_text(struct notes_scan *scan, struct ng_str text);
 /* The plain text from `at` to `end` without what went away, cut to NOTES_MARKDOWN_TEXT_MAX.
  * Images' texts are left out unless wanted. */
 void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool images,
-                      struct notes_buf *out);
+                      struct buf *out);
 
 /* ---- markdown_target.c: what stands behind the text of a link */
 
 /* "(target "title")" at text[at]: the target as written and the end behind ")". */
 bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end);
 /* A target without its escapes, entities resolved. */
-void notes_target_clean(struct notes_buf *buf, struct ng_str target);
+void notes_target_clean(struct buf *buf, struct ng_str target);
 /* "[label]" at text[at]. */
 bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end);
 /* "<https://...>" or "<a@b>" at text[at]: the address between, and whether it is one of mail.
@@ -108,9 +112,8 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom);
 /* ---- markdown_slug.c: anchors of headings, each once in a text */
 
 struct notes_slugs {
-    struct notes_arena arena;
-    struct notes_slug_entry **table;
-    size_t size, count;
+    struct arena arena;
+    struct hash_table table;
 };
 
 void notes_slugs_init(struct notes_slugs *slugs);
@@ -130,7 +133,7 @@ size_t notes_address_end(struct ng_str text, size_t at);
 /* The end of a tag that begins at text[at], '#'; `at`: there is none. */
 size_t notes_inline_tag_end(struct ng_str text, size_t at);
 /* Appends what an HTML entity ("&amp;", "&#65;") stands for, or itself where it is unknown. */
-void notes_entity_add(struct notes_buf *buf, struct ng_str entity);
+void notes_entity_add(struct buf *buf, struct ng_str entity);
 /* The end behind the ';' of what looks like an entity at text[at], '&'; `at`: it does not. */
 size_t notes_entity_end(struct ng_str text, size_t at);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "markdown_parts.h"
 
 #define BRACKETS_MAX 1000 /* open ones that can still become links */
@@ -12,12 +13,12 @@
 void notes_scan_init(struct notes_scan *scan, const struct notes_blocks *blocks)
 {
     *scan = (struct notes_scan){.blocks = blocks, .delimiters = {.newest = SIZE_MAX}};
-    notes_buf_init(&scan->plain, SIZE_MAX / 4);
+    buf_init(&scan->plain, SIZE_MAX / 4);
 }
 
 void notes_scan_done(struct notes_scan *scan)
 {
-    notes_buf_done(&scan->plain);
+    buf_done(&scan->plain);
     free(scan->delimiters.items);
     free(scan->brackets);
     free(scan->links);
@@ -34,18 +35,18 @@ static bool is_kept(const struct notes_scan *scan)
 static void put(struct notes_scan *scan, struct ng_str text)
 {
     if (is_kept(scan)) {
-        notes_buf_add(&scan->plain, text);
+        buf_add_str(&scan->plain, text);
     }
 }
 
 static void put_source(struct notes_scan *scan, size_t end)
 {
-    put(scan, notes_str(scan->text.data + scan->at, end - scan->at));
+    put(scan, str_make(scan->text.data + scan->at, end - scan->at));
     scan->at = end;
 }
 
 void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool images,
-                      struct notes_buf *out)
+                      struct buf *out)
 {
     struct ng_str plain = notes_buf_str(&scan->plain);
     unsigned depth = 0;
@@ -57,8 +58,8 @@ void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool
             continue;
         }
         if (depth == 0 || images) {
-            struct ng_str part = notes_str(plain.data + from, i - from);
-            notes_buf_add(out, notes_utf8_cut(part, NOTES_MARKDOWN_TEXT_MAX - out->len));
+            struct ng_str part = str_make(plain.data + from, i - from);
+            buf_add_str(out, utf8_cut(part, NOTES_MARKDOWN_TEXT_MAX - out->len));
         }
         depth += c == NOTES_MARK_IMAGE;
         depth -= c == NOTES_MARK_IMAGE_END;
@@ -76,7 +77,7 @@ static void tell(struct notes_scan *scan)
     }
     scan->link_count = 0;
     if (!scan->whole_text) {
-        notes_buf_clear(&scan->plain);
+        buf_clear(&scan->plain);
         scan->delimiters.count = 0;
         scan->delimiters.newest = SIZE_MAX;
     }
@@ -101,15 +102,10 @@ static void add_link(struct notes_scan *scan, struct notes_scan_link link)
     if (link.at < scan->hidden_to) {
         return;
     }
-    if (scan->link_count == scan->link_room) {
-        size_t room = scan->link_room == 0 ? 16 : scan->link_room * 2;
-        struct notes_scan_link *links = realloc(scan->links, room * sizeof(*links));
-        if (links == NULL) {
-            scan->rc = NG_EINTERNAL;
-            return;
-        }
-        scan->links = links;
-        scan->link_room = room;
+    if (array_reserve((void **)&scan->links, &scan->link_room, scan->link_count + 1,
+                      sizeof(*scan->links), NOTES_ITEMS_MAX) != NG_OK) {
+        scan->rc = NG_EINTERNAL;
+        return;
     }
     scan->links[scan->link_count++] = link;
 }
@@ -149,13 +145,13 @@ static void put_code(struct notes_scan *scan, struct ng_str code)
     bool blank = notes_trim(code).len == 0;
     if (!blank && code.len > 2 && memchr(" \n", code.data[0], 2) != NULL &&
         memchr(" \n", code.data[code.len - 1], 2) != NULL) {
-        code = notes_str(code.data + 1, code.len - 2);
+        code = str_make(code.data + 1, code.len - 2);
     }
     for (size_t at = 0; at < code.len && is_kept(scan);) {
         const char *lf = memchr(code.data + at, '\n', code.len - at);
         size_t end = lf != NULL ? (size_t)(lf - code.data) : code.len;
-        put(scan, notes_str(code.data + at, end - at));
-        put(scan, notes_str(" ", lf != NULL ? 1 : 0));
+        put(scan, str_make(code.data + at, end - at));
+        put(scan, str_make(" ", lf != NULL ? 1 : 0));
         at = end + 1;
     }
 }
@@ -173,7 +169,7 @@ static void read_code(struct notes_scan *scan)
         at = (size_t)(tick - scan->text.data);
         size_t end = ticks_end(scan->text, at);
         if (end - at == count) {
-            put_code(scan, notes_str(scan->text.data + begin, at - begin));
+            put_code(scan, str_make(scan->text.data + begin, at - begin));
             scan->at = end;
             return;
         }
@@ -189,10 +185,10 @@ static size_t special_end(struct notes_scan *scan, size_t at)
         const char *begin, *end;
     } kinds[NOTES_HTML_ENDS] = {
         {"<!--", "-->"}, {"<?", "?>"}, {"<![CDATA[", "]]>"}, {"<!", ">"}};
-    struct ng_str rest = notes_str(scan->text.data + at, scan->text.len - at);
+    struct ng_str rest = str_make(scan->text.data + at, scan->text.len - at);
     for (size_t i = 0; i < NG_COUNT(kinds); i++) {
         size_t len = strlen(kinds[i].begin);
-        if (!notes_begins(rest, kinds[i].begin)) {
+        if (!str_begins(rest, kinds[i].begin)) {
             continue;
         }
         bool letter =
@@ -200,7 +196,7 @@ static size_t special_end(struct notes_scan *scan, size_t at)
         if (scan->no_end[i] || (i == 3 && !letter)) {
             return at;
         }
-        size_t end = notes_find(rest, ng_str_of(kinds[i].end), i == 0 ? 2 : len);
+        size_t end = str_find(rest, ng_str_of(kinds[i].end), i == 0 ? 2 : len);
         scan->no_end[i] = end == SIZE_MAX;
         return end != SIZE_MAX ? at + end + strlen(kinds[i].end) : at;
     }
@@ -245,15 +241,10 @@ static void push_bracket(struct notes_scan *scan, bool image)
     if (scan->bracket_count == BRACKETS_MAX) {
         scan->bracket_count = 0;
     }
-    if (scan->bracket_count == scan->bracket_room) {
-        size_t room = scan->bracket_room == 0 ? 16 : scan->bracket_room * 2;
-        struct notes_bracket *brackets = realloc(scan->brackets, room * sizeof(*brackets));
-        if (brackets == NULL) {
-            scan->rc = NG_EINTERNAL;
-            return;
-        }
-        scan->brackets = brackets;
-        scan->bracket_room = room;
+    if (array_reserve((void **)&scan->brackets, &scan->bracket_room, scan->bracket_count + 1,
+                      sizeof(*scan->brackets), BRACKETS_MAX) != NG_OK) {
+        scan->rc = NG_EINTERNAL;
+        return;
     }
     scan->brackets[scan->bracket_count++] =
         (struct notes_bracket){.at = scan->at,
@@ -272,7 +263,7 @@ static enum notes_link_kind resolve(struct notes_scan *scan,
 {
     struct ng_str text = scan->text;
     size_t begin = bracket->at + (bracket->image ? 2 : 1);
-    struct ng_str label = notes_str(text.data + begin, scan->at - begin);
+    struct ng_str label = str_make(text.data + begin, scan->at - begin);
     struct ng_str second;
     if (notes_target_at(text, scan->at + 1, ret_target, ret_end)) {
         return NOTES_LINK_INLINE;
@@ -316,7 +307,7 @@ static void close_bracket(struct notes_scan *scan)
     scan->plain.data[bracket.plain] = bracket.image ? NOTES_MARK_IMAGE : NOTES_MARK_GONE;
     if (bracket.image) {
         scan->plain.data[bracket.plain + 1] = NOTES_MARK_GONE;
-        notes_buf_add_char(&scan->plain, NOTES_MARK_IMAGE_END);
+        buf_add_char(&scan->plain, NOTES_MARK_IMAGE_END);
     } else {
         add_link(scan, (struct notes_scan_link){.kind = kind,
                                                 .at = bracket.at,
@@ -382,7 +373,7 @@ static void read_address(struct notes_scan *scan)
         return;
     }
     struct notes_scan_link link = {.kind = NOTES_LINK_AUTO, .at = at, .text = scan->plain.len};
-    link.own = link.target = notes_str(scan->text.data + at, end - at);
+    link.own = link.target = str_make(scan->text.data + at, end - at);
     put_source(scan, end);
     link.text_end = scan->plain.len;
     add_link(scan, link);
@@ -396,7 +387,7 @@ static void read_tag(struct notes_scan *scan)
         return;
     }
     struct notes_scan_link link = {.at = scan->at, .tag = true};
-    link.target = notes_str(scan->text.data + scan->at + 1, end - scan->at - 1);
+    link.target = str_make(scan->text.data + scan->at + 1, end - scan->at - 1);
     put_source(scan, end);
     add_link(scan, link);
 }
@@ -416,7 +407,7 @@ static void read_comment(struct notes_scan *scan)
         put_source(scan, at + 1);
         return;
     }
-    size_t end = notes_find(scan->text, notes_str("%%", 2), at + 2);
+    size_t end = str_find(scan->text, str_make("%%", 2), at + 2);
     if (end != SIZE_MAX) {
         scan->at = end + 2;
         return;
@@ -454,7 +445,7 @@ static void read_line_end(struct notes_scan *scan)
            memchr(" \t\r\n", scan->text.data[scan->at], 4) != NULL) {
         scan->at++;
     }
-    put(scan, notes_str(" ", 1));
+    put(scan, str_make(" ", 1));
 }
 
 static void read_run(struct notes_scan *scan)
@@ -474,7 +465,7 @@ static void read_entity(struct notes_scan *scan)
 {
     size_t end = notes_entity_end(scan->text, scan->at);
     if (end > scan->at && is_kept(scan)) {
-        notes_entity_add(&scan->plain, notes_str(scan->text.data + scan->at, end - scan->at));
+        notes_entity_add(&scan->plain, str_make(scan->text.data + scan->at, end - scan->at));
         scan->at = end;
     } else {
         put_source(scan, end > scan->at ? end : scan->at + 1);
@@ -550,7 +541,7 @@ int notes_scan_text(struct notes_scan *scan, struct ng_str text)
     scan->delimiters.count = 0;
     scan->delimiters.newest = SIZE_MAX;
     memset(scan->no_end, 0, sizeof(scan->no_end));
-    notes_buf_clear(&scan->plain);
+    buf_clear(&scan->plain);
     while (scan->at < text.len && scan->rc == NG_OK) {
         step(scan);
         if (scan->bracket_count == 0 && scan->link_count > 0) {

@@ -53,7 +53,7 @@ static bool angle_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
     size_t begin = *at + 1;
     for (size_t i = begin; i < text.len; i = behind_escape(text, i)) {
         if (text.data[i] == '>') {
-            *ret_target = notes_str(text.data + begin, i - begin);
+            *ret_target = str_make(text.data + begin, i - begin);
             *at = i + 1;
             return true;
         }
@@ -79,7 +79,7 @@ static bool plain_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
         }
         i = behind_escape(text, i);
     }
-    *ret_target = notes_str(text.data + begin, i - begin);
+    *ret_target = str_make(text.data + begin, i - begin);
     *at = i;
     return open == 0;
 }
@@ -109,7 +109,7 @@ bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, s
         return false;
     }
     size_t i = skip_space(text, at + 1);
-    *ret_target = notes_str("", 0);
+    *ret_target = str_make("", 0);
     if (i == text.len) {
         return false;
     }
@@ -129,16 +129,16 @@ bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, s
     return true;
 }
 
-void notes_target_clean(struct notes_buf *buf, struct ng_str target)
+void notes_target_clean(struct buf *buf, struct ng_str target)
 {
     for (size_t at = 0; at < target.len;) {
         size_t next = behind_escape(target, at);
         size_t entity = target.data[at] == '&' ? notes_entity_end(target, at) : at;
         if (entity > at) {
-            notes_entity_add(buf, notes_str(target.data + at, entity - at));
+            notes_entity_add(buf, str_make(target.data + at, entity - at));
             next = entity;
         } else {
-            notes_buf_add_char(buf, target.data[next - 1]);
+            buf_add_char(buf, target.data[next - 1]);
         }
         at = next;
     }
@@ -154,7 +154,7 @@ bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, siz
             return false;
         }
         if (text.data[i] == ']') {
-            *ret_label = notes_str(text.data + at + 1, i - at - 1);
+            *ret_label = str_make(text.data + at + 1, i - at - 1);
             *ret_end = i + 1;
             return true;
         }
@@ -202,7 +202,7 @@ bool notes_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address
     if (end >= text.len || text.data[end] != '>' || end == at + 1) {
         return false;
     }
-    *ret_address = notes_str(text.data + at + 1, end - at - 1);
+    *ret_address = str_make(text.data + at + 1, end - at - 1);
     *ret_mail = !has_scheme(*ret_address);
     *ret_end = end + 1;
     return !*ret_mail || is_mail(*ret_address);

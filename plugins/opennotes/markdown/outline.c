@@ -19,8 +19,7 @@ static bool make_room(struct notes_outline *outline)
         return true;
     }
     size_t room = outline->room == 0 ? 32 : outline->room * 2;
-    struct notes_outline_heading *items =
-        notes_arena_alloc(outline->arena, room * sizeof(*items));
+    struct notes_outline_heading *items = arena_zalloc(outline->arena, room * sizeof(*items));
     if (items == NULL) {
         return false;
     }
@@ -39,13 +38,12 @@ static int add_heading(void *user, const struct notes_heading *heading)
         return NG_EINTERNAL;
     }
     struct notes_outline_heading *item = &outline->items[outline->count++];
-    *item =
-        (struct notes_outline_heading){.line = heading->line,
-                                       .last_line = heading->last_line,
-                                       .level = heading->level,
-                                       .nested = heading->nested,
-                                       .text = notes_arena_copy(outline->arena, heading->text),
-                                       .slug = notes_arena_copy(outline->arena, heading->slug)};
+    *item = (struct notes_outline_heading){.line = heading->line,
+                                           .last_line = heading->last_line,
+                                           .level = heading->level,
+                                           .nested = heading->nested,
+                                           .text = arena_copy(outline->arena, heading->text),
+                                           .slug = arena_copy(outline->arena, heading->slug)};
     item->fold = notes_fold(outline->arena, item->text);
     return item->text.data != NULL && item->fold.data != NULL && item->slug.data != NULL
                ? NG_OK
@@ -75,8 +73,7 @@ static void find_offsets(struct notes_outline *outline, struct ng_str text)
     }
 }
 
-int notes_outline_read(struct notes_arena *arena, struct ng_str text,
-                       struct notes_outline *outline)
+int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_outline *outline)
 {
     static const struct notes_markdown_events events = {.heading = add_heading};
     struct notes_markdown_stats stats = {.whole = false};
@@ -98,7 +95,7 @@ static unsigned split_level(struct ng_str *section)
         level++;
     }
     bool marked = level > 0 && text.len > level && text.data[level] == ' ';
-    *section = marked ? notes_trim(notes_str(text.data + level, text.len - level)) : text;
+    *section = marked ? notes_trim(str_make(text.data + level, text.len - level)) : text;
     return marked ? level : 0;
 }
 
@@ -106,7 +103,7 @@ static size_t find_slug(const struct notes_outline *outline, struct ng_str fold)
 {
     for (size_t i = 0; i < outline->count; i++) {
         struct ng_str slug = notes_fold(outline->arena, outline->items[i].slug);
-        if (slug.data != NULL && notes_equal(slug, fold)) {
+        if (slug.data != NULL && str_equal(slug, fold)) {
             return i;
         }
     }
@@ -119,7 +116,7 @@ static size_t count_text(const struct notes_outline *outline, struct ng_str fold
     size_t matches = 0;
     for (size_t i = outline->count; i-- > 0;) {
         const struct notes_outline_heading *item = &outline->items[i];
-        if (notes_equal(item->fold, fold) && (level == 0 || level == item->level)) {
+        if (str_equal(item->fold, fold) && (level == 0 || level == item->level)) {
             matches++;
             *ret_found = i;
         }
@@ -134,7 +131,7 @@ bool notes_outline_find(const struct notes_outline *outline, struct ng_str secti
     unsigned level = split_level(&name);
     bool anchor = level == 0 && name.len > 1 && name.data[0] == '#';
     struct ng_str fold = notes_fold(outline->arena, name);
-    struct notes_buf plain;
+    struct buf plain;
     *ret_matches = 0;
     if (fold.data == NULL) {
         return false;
@@ -143,18 +140,18 @@ bool notes_outline_find(const struct notes_outline *outline, struct ng_str secti
         *ret_matches = count_text(outline, fold, level, ret_found);
     }
     if (!anchor && *ret_matches == 0) {
-        notes_buf_init(&plain, NOTES_MARKDOWN_TEXT_MAX + 1);
+        buf_init(&plain, NOTES_MARKDOWN_TEXT_MAX + 1);
         bool read = notes_markdown_plain(name, &plain);
         struct ng_str text = notes_fold(outline->arena, notes_trim(notes_buf_str(&plain)));
         *ret_matches =
             read && text.data != NULL ? count_text(outline, text, level, ret_found) : 0;
-        notes_buf_done(&plain);
+        buf_done(&plain);
         if (!read || text.data == NULL) {
             return false;
         }
     }
     if (*ret_matches == 0) {
-        *ret_found = find_slug(outline, anchor ? notes_str(fold.data + 1, fold.len - 1) : fold);
+        *ret_found = find_slug(outline, anchor ? str_make(fold.data + 1, fold.len - 1) : fold);
         *ret_matches = *ret_found != SIZE_MAX;
     }
     return true;
@@ -174,11 +171,11 @@ const struct notes_outline_heading *notes_outline_next(const struct notes_outlin
 int notes_outline_fail(struct ng_call *call, const struct notes_outline *outline,
                        struct ng_str section)
 {
-    struct notes_buf list;
-    notes_buf_init(&list, 4096);
+    struct buf list;
+    buf_init(&list, 4096);
     for (size_t i = 0; i < outline->count && i < HEADINGS_SHOWN; i++) {
-        struct ng_str text = notes_utf8_cut(outline->items[i].text, HEADING_BYTES_SHOWN);
-        notes_buf_printf(&list, "%s'%.*s'", i == 0 ? "" : ", ", (int)text.len, text.data);
+        struct ng_str text = utf8_cut(outline->items[i].text, HEADING_BYTES_SHOWN);
+        buf_printf(&list, "%s'%.*s'", i == 0 ? "" : ", ", (int)text.len, text.data);
     }
     (void)ng_fail(call, NOTES_ESECTION, "Section not found: %.*s", (int)section.len,
                   section.data);
@@ -188,6 +185,6 @@ int notes_outline_fail(struct ng_call *call, const struct notes_outline *outline
     } else {
         call->host->hint(call, "The note has no headings.");
     }
-    notes_buf_done(&list);
+    buf_done(&list);
     return NOTES_ESECTION;
 }

@@ -15,15 +15,14 @@ struct notes_outline_heading {
 };
 
 struct notes_outline {
-    struct notes_arena *arena;
+    struct arena *arena;
     struct notes_outline_heading *items;
     size_t count, room;
     bool whole; /* of a text over the limits of Markdown the rest is not known */
 };
 
 /* Of valid UTF-8. NG_OK, or NG_EINTERNAL: no memory. Everything lies in the arena. */
-int notes_outline_read(struct notes_arena *arena, struct ng_str text,
-                       struct notes_outline *outline);
+int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_outline *outline);
 
 /* The first heading that `section` means: its text ("Tasks", "## Tasks", also with its marks),
  * else its anchor ("tasks", "#tasks"). *ret_matches: how many have that text; 0: there is none.

@@ -10,13 +10,13 @@ static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
     const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
     size_t stop = end != NULL ? (size_t)(end - bytes.data) : bytes.len;
     *ret_next = end != NULL ? stop + 1 : stop;
-    return notes_str(bytes.data + at, stop - at);
+    return str_make(bytes.data + at, stop - at);
 }
 
 /* Three of these and nothing but blanks behind them. */
 static bool is_fence(struct ng_str line, const char *fence)
 {
-    if (!notes_begins(line, fence)) {
+    if (!str_begins(line, fence)) {
         return false;
     }
     for (size_t i = strlen(fence); i < line.len; i++) {
@@ -30,15 +30,14 @@ static bool is_fence(struct ng_str line, const char *fence)
 
 void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter)
 {
-    *frontmatter =
-        (struct notes_frontmatter){.bom = notes_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
+    *frontmatter = (struct notes_frontmatter){.bom = str_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
     frontmatter->body = frontmatter->bom;
     frontmatter->yaml = frontmatter->bom;
     frontmatter->end = frontmatter->bom;
     size_t next = frontmatter->bom;
     struct ng_str line = line_at(bytes, frontmatter->bom, &next);
     bool ended = next > frontmatter->bom + line.len;
-    frontmatter->crlf = ended && notes_ends(line, "\r");
+    frontmatter->crlf = ended && str_ends(line, "\r");
     if (!is_fence(line, "---") || !ended) {
         return;
     }

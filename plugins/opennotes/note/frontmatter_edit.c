@@ -14,14 +14,14 @@
 
 /* One key and its new value; NULL: it goes. */
 struct frontmatter_edit {
-    struct notes_arena *arena;
+    struct arena *arena;
     struct ng_str bytes;
     struct notes_frontmatter frontmatter;
     struct ng_str yaml;
     const struct notes_value *map;
     struct ng_str key;
     const struct notes_value *value;
-    struct notes_buf out;
+    struct buf out;
     size_t copied; /* bytes of the file that are in `out` or were left out */
     struct notes_yaml write;
     struct ng_str *error;
@@ -30,10 +30,10 @@ struct frontmatter_edit {
 static int refuse(struct frontmatter_edit *edit, const char *why)
 {
     char text[ERROR_BYTES_MAX];
-    struct ng_str key = notes_utf8_cut(edit->key, NAME_BYTES_SHOWN);
+    struct ng_str key = utf8_cut(edit->key, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "`%.*s` cannot be set in front matter: %s",
                        (int)key.len, key.data != NULL ? key.data : "", why);
-    *edit->error = notes_arena_copy(edit->arena, notes_str(text, (size_t)len));
+    *edit->error = arena_copy(edit->arena, str_make(text, (size_t)len));
     return edit->error->data == NULL ? NG_EINTERNAL : NG_EINVAL;
 }
 
@@ -89,7 +89,7 @@ static bool only_blanks(const struct frontmatter_edit *edit, size_t from, size_t
  */
 static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 {
-    notes_buf_add(&edit->out, notes_str(edit->bytes.data + edit->copied, from - edit->copied));
+    buf_add_str(&edit->out, str_make(edit->bytes.data + edit->copied, from - edit->copied));
     edit->copied = to;
 }
 
@@ -134,7 +134,7 @@ static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *o
     }
     edit->write.quotes = old->place.style;
     splice(edit, from, to);
-    notes_buf_add_c(&edit->out, nothing ? " " : "");
+    buf_add_c(&edit->out, nothing ? " " : "");
     notes_yaml_flow(&edit->write, edit->value, in_flow);
     return NG_OK;
 }
@@ -169,7 +169,7 @@ static int set_block(struct frontmatter_edit *edit, const struct notes_value *ol
         return refuse(edit, "it is written as an explicit key (`? key`)");
     }
     splice(edit, colon + 1, colon + 1);
-    notes_buf_add_char(&edit->out, ' ');
+    buf_add_char(&edit->out, ' ');
     notes_yaml_flow(&edit->write, edit->value, false);
     splice(edit, first, end);
     return NG_OK;
@@ -222,9 +222,9 @@ static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *
         size_t at = before != NULL ? byte_of(edit, before->place.end)
                                    : byte_of(edit, edit->map->place.end) - 1;
         splice(edit, at, at);
-        notes_buf_add_c(&edit->out, before != NULL ? ", " : "");
+        buf_add_c(&edit->out, before != NULL ? ", " : "");
         notes_yaml_key(&edit->write, edit->key, true);
-        notes_buf_add_c(&edit->out, ": ");
+        buf_add_c(&edit->out, ": ");
         notes_yaml_flow(&edit->write, edit->value, true);
         return NG_OK;
     }
@@ -247,17 +247,17 @@ static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *
 static void add_frontmatter(struct frontmatter_edit *edit)
 {
     splice(edit, edit->frontmatter.bom, edit->frontmatter.bom);
-    notes_buf_add_c(&edit->out, "---");
-    notes_buf_add_c(&edit->out, edit->write.newline);
+    buf_add_c(&edit->out, "---");
+    buf_add_c(&edit->out, edit->write.newline);
     notes_yaml_member(&edit->write, edit->key, edit->value, 0);
-    notes_buf_add_c(&edit->out, "---");
-    notes_buf_add_c(&edit->out, edit->write.newline);
+    buf_add_c(&edit->out, "---");
+    buf_add_c(&edit->out, edit->write.newline);
 }
 
 /* The map as it must come out: the old one but for the key. NULL: no memory. */
 static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
-    struct notes_value *map = notes_arena_alloc(edit->arena, sizeof(*map));
+    struct notes_value *map = arena_zalloc(edit->arena, sizeof(*map));
     bool ok = map != NULL;
     if (ok) {
         map->type = NOTES_MAP;
@@ -265,10 +265,10 @@ static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
     struct notes_value **link = ok ? &map->first : NULL;
     for (const struct notes_value *item = edit->map->first; ok && item != NULL;
          item = item->next) {
-        if (edit->value == NULL && notes_equal(item->key, edit->key)) {
+        if (edit->value == NULL && str_equal(item->key, edit->key)) {
             continue;
         }
-        *link = notes_arena_alloc(edit->arena, sizeof(**link));
+        *link = arena_zalloc(edit->arena, sizeof(**link));
         ok = *link != NULL;
         if (ok) {
             **link = *item;
@@ -287,7 +287,7 @@ static bool same_order(const struct notes_value *a, const struct notes_value *b)
 {
     const struct notes_value *other = b->first;
     for (const struct notes_value *item = a->first; item != NULL; item = item->next) {
-        if (other == NULL || !notes_equal(item->key, other->key)) {
+        if (other == NULL || !str_equal(item->key, other->key)) {
             return false;
         }
         other = other->next;
@@ -299,22 +299,21 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
 {
     struct notes_frontmatter frontmatter;
     const struct notes_value *map = NULL;
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str error = str_make(NULL, 0);
     notes_frontmatter_find(made, &frontmatter);
-    struct ng_str rest = notes_str(edit->bytes.data + edit->frontmatter.body,
-                                   edit->bytes.len - edit->frontmatter.body);
+    struct ng_str rest = str_make(edit->bytes.data + edit->frontmatter.body,
+                                  edit->bytes.len - edit->frontmatter.body);
     if (!frontmatter.there ||
-        !notes_equal(notes_str(made.data + frontmatter.body, made.len - frontmatter.body),
-                     rest)) {
+        !str_equal(str_make(made.data + frontmatter.body, made.len - frontmatter.body), rest)) {
         return refuse(edit, "its layout cannot be changed safely; edit the file as text");
     }
     struct ng_str yaml =
-        notes_str(made.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+        str_make(made.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
     int rc = notes_frontmatter_parse(edit->arena, yaml, 2, &map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "what came of it does not parse (%.*s)",
-                       (int)notes_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
+                       (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
     const struct notes_value *wanted = rc == NG_OK ? wanted_map(edit) : NULL;
@@ -330,20 +329,20 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
 /* Reads the present front matter. */
 static int open_edit(struct frontmatter_edit *edit)
 {
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str error = str_make(NULL, 0);
     notes_frontmatter_find(edit->bytes, &edit->frontmatter);
-    edit->yaml = notes_str(edit->bytes.data + edit->frontmatter.yaml,
-                           edit->frontmatter.end - edit->frontmatter.yaml);
+    edit->yaml = str_make(edit->bytes.data + edit->frontmatter.yaml,
+                          edit->frontmatter.end - edit->frontmatter.yaml);
     edit->write.newline = edit->frontmatter.crlf ? "\r\n" : "\n";
     edit->write.out = &edit->out;
-    if (!notes_utf8_valid(edit->yaml)) {
+    if (!utf8_valid(edit->yaml)) {
         return refuse(edit, "it is not valid UTF-8; edit the file as text");
     }
     int rc = notes_frontmatter_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
         (void)snprintf(why, sizeof(why), "it does not parse (%.*s); edit the file as text",
-                       (int)notes_utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
+                       (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
     return rc;
@@ -375,18 +374,18 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
     if (rc != NG_OK) {
         return rc;
     }
-    *ret_bytes = notes_arena_copy(edit->arena, notes_buf_str(&edit->out));
+    *ret_bytes = arena_copy(edit->arena, notes_buf_str(&edit->out));
     return ret_bytes->data == NULL ? NG_EINTERNAL : verify(edit, *ret_bytes);
 }
 
-int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,
                           const struct notes_value *set, struct ng_str *ret_bytes,
                           struct ng_str *ret_error)
 {
     int rc = NG_OK;
-    *ret_error = notes_str(NULL, 0);
+    *ret_error = str_make(NULL, 0);
     if (bytes.data == NULL) {
-        bytes = notes_str("", 0);
+        bytes = str_make("", 0);
     }
     struct ng_str made = bytes;
     for (const struct notes_value *item = set->first; rc == NG_OK && item != NULL;
@@ -398,9 +397,9 @@ int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
             .value = item->type == NOTES_NULL ? NULL : item,
             .error = ret_error,
         };
-        notes_buf_init(&edit.out, made.len + EDIT_ADDED_MAX);
+        buf_init(&edit.out, made.len + EDIT_ADDED_MAX);
         rc = set_one(&edit, &made);
-        notes_buf_done(&edit.out);
+        buf_done(&edit.out);
     }
     if (rc == NG_OK) {
         *ret_bytes = made;

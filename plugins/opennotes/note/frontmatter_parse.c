@@ -18,7 +18,7 @@ struct anchor {
 };
 
 struct frontmatter_parser {
-    struct notes_arena *arena;
+    struct arena *arena;
     yaml_parser_t yaml;
     yaml_event_t event;
     bool has_event;
@@ -33,17 +33,17 @@ static int fail_at(struct frontmatter_parser *parser, size_t line, const char *w
                    struct ng_str name)
 {
     char text[ERROR_BYTES_MAX];
-    name = notes_utf8_cut(name, NAME_BYTES_SHOWN);
+    name = utf8_cut(name, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "line %zu: %s%s%.*s%s", line + parser->line, what,
                        name.len > 0 ? " `" : "", (int)name.len, name.len > 0 ? name.data : "",
                        name.len > 0 ? "`" : "");
-    parser->error = notes_arena_copy(parser->arena, notes_str(text, (size_t)len));
+    parser->error = arena_copy(parser->arena, str_make(text, (size_t)len));
     return parser->error.data == NULL ? NG_EINTERNAL : NG_EINVAL;
 }
 
 static int fail_here(struct frontmatter_parser *parser, const char *what)
 {
-    return fail_at(parser, parser->event.start_mark.line, what, notes_str(NULL, 0));
+    return fail_at(parser, parser->event.start_mark.line, what, str_make(NULL, 0));
 }
 
 static int next_event(struct frontmatter_parser *parser)
@@ -64,7 +64,7 @@ static int next_event(struct frontmatter_parser *parser)
     const char *problem = parser->yaml.problem;
     (void)snprintf(text, sizeof(text), "%s%s%s", context != NULL ? context : "",
                    context != NULL ? ", " : "", problem != NULL ? problem : "is no YAML");
-    return fail_at(parser, parser->yaml.problem_mark.line, text, notes_str(NULL, 0));
+    return fail_at(parser, parser->yaml.problem_mark.line, text, str_make(NULL, 0));
 }
 
 /* ---- anchors */
@@ -79,11 +79,11 @@ static int add_anchor(struct frontmatter_parser *parser, const yaml_char_t *name
     if (++parser->anchor_count > NOTES_FRONTMATTER_ANCHORS_MAX) {
         return fail_here(parser, "there are too many anchors");
     }
-    struct anchor *anchor = notes_arena_alloc(parser->arena, sizeof(*anchor));
+    struct anchor *anchor = arena_zalloc(parser->arena, sizeof(*anchor));
     if (anchor == NULL) {
         return NG_EINTERNAL;
     }
-    anchor->name = notes_arena_copy(parser->arena, ng_str_of((const char *)name));
+    anchor->name = arena_copy(parser->arena, ng_str_of((const char *)name));
     anchor->older = parser->anchors;
     parser->anchors = anchor;
     *ret_anchor = anchor;
@@ -94,7 +94,7 @@ static int build_alias(struct frontmatter_parser *parser, struct notes_value *va
 {
     struct ng_str name = ng_str_of((const char *)parser->event.data.alias.anchor);
     const struct anchor *anchor = parser->anchors;
-    while (anchor != NULL && !notes_equal(anchor->name, name)) {
+    while (anchor != NULL && !str_equal(anchor->name, name)) {
         anchor = anchor->older;
     }
     size_t line = parser->event.start_mark.line;
@@ -111,7 +111,7 @@ static int build_alias(struct frontmatter_parser *parser, struct notes_value *va
     value->place = own.place;
     value->place.style = NOTES_STYLE_ALIAS;
     if (parser->depth + value->height > NOTES_FRONTMATTER_DEPTH_MAX) {
-        return fail_at(parser, line, "values are nested too deeply", notes_str(NULL, 0));
+        return fail_at(parser, line, "values are nested too deeply", str_make(NULL, 0));
     }
     return NG_OK;
 }
@@ -160,8 +160,8 @@ static int build_scalar(struct frontmatter_parser *parser, struct notes_value *v
 {
     const yaml_char_t *tag = parser->event.data.scalar.tag;
     struct ng_str text =
-        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
-                                                  parser->event.data.scalar.length));
+        arena_copy(parser->arena, str_make((const char *)parser->event.data.scalar.value,
+                                           parser->event.data.scalar.length));
     value->place.style = scalar_style(parser->event.data.scalar.style);
     bool typed = tag_is(tag, "int") || tag_is(tag, "float") || tag_is(tag, "bool") ||
                  tag_is(tag, "null");
@@ -175,7 +175,7 @@ static int build_scalar(struct frontmatter_parser *parser, struct notes_value *v
         value->written = text;
     }
     if (value->type != NOTES_STRING && value->type != NOTES_NUMBER) {
-        value->text = notes_str("", 0);
+        value->text = str_make("", 0);
     }
     value->values = 1;
     value->height = 0;
@@ -192,8 +192,8 @@ static int build_key(struct frontmatter_parser *parser, struct notes_value *memb
         return fail_here(parser, "a key is no text");
     }
     member->key =
-        notes_arena_copy(parser->arena, notes_str((const char *)parser->event.data.scalar.value,
-                                                  parser->event.data.scalar.length));
+        arena_copy(parser->arena, str_make((const char *)parser->event.data.scalar.value,
+                                           parser->event.data.scalar.length));
     member->place.key_start = parser->event.start_mark.index;
     member->place.key_end = parser->event.end_mark.index;
     member->place.key_line = parser->event.start_mark.line;
@@ -205,7 +205,7 @@ static int build_key(struct frontmatter_parser *parser, struct notes_value *memb
     struct anchor *anchor;
     int rc = add_anchor(parser, parser->event.data.scalar.anchor, &anchor);
     struct notes_value *text =
-        rc == NG_OK && anchor != NULL ? notes_arena_alloc(parser->arena, sizeof(*text)) : NULL;
+        rc == NG_OK && anchor != NULL ? arena_zalloc(parser->arena, sizeof(*text)) : NULL;
     if (text != NULL) {
         *text = (struct notes_value){.type = NOTES_STRING, .text = member->key, .values = 1};
         text->bytes = text->text.len;
@@ -221,7 +221,7 @@ static int compare_keys(const void *a, const void *b)
 {
     const struct notes_value *const *left = a;
     const struct notes_value *const *right = b;
-    return notes_compare((*left)->key, (*right)->key);
+    return str_compare((*left)->key, (*right)->key);
 }
 
 /* No key may come twice. */
@@ -241,7 +241,7 @@ static int check_keys(struct frontmatter_parser *parser, const struct notes_valu
         qsort(sorted, count, sizeof(*sorted), compare_keys);
     }
     for (size_t i = 1; rc == NG_OK && i < count; i++) {
-        if (notes_equal(sorted[i - 1]->key, sorted[i]->key)) {
+        if (str_equal(sorted[i - 1]->key, sorted[i]->key)) {
             size_t a = sorted[i - 1]->place.key_line;
             size_t b = sorted[i]->place.key_line;
             rc = fail_at(parser, a > b ? a : b,
@@ -259,7 +259,7 @@ static int build_items(struct frontmatter_parser *parser, struct notes_value *va
     struct notes_value **link = &value->first;
     int rc = next_event(parser);
     while (rc == NG_OK && parser->event.type != end) {
-        struct notes_value *item = notes_arena_alloc(parser->arena, sizeof(*item));
+        struct notes_value *item = arena_zalloc(parser->arena, sizeof(*item));
         rc = item == NULL ? NG_EINTERNAL : NG_OK;
         if (rc == NG_OK && value->type == NOTES_MAP) {
             rc = build_key(parser, item);
@@ -287,7 +287,7 @@ static int build_container(struct frontmatter_parser *parser, struct notes_value
     bool flow = map ? parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
                     : parser->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
     value->type = map ? NOTES_MAP : NOTES_LIST;
-    value->text = notes_str("", 0);
+    value->text = str_make("", 0);
     value->values = 1;
     value->height = 1;
     value->place.style = flow ? NOTES_STYLE_FLOW : NOTES_STYLE_BLOCK;
@@ -356,7 +356,7 @@ static int build_document(struct frontmatter_parser *parser, struct notes_value 
     }
     if (rc == NG_OK && map->type != NOTES_MAP) {
         return fail_at(parser, map->place.line, "front matter is lines of `key: value`",
-                       notes_str(NULL, 0));
+                       str_make(NULL, 0));
     }
     if (rc == NG_OK) {
         rc = next_event(parser); /* the document's end */
@@ -370,12 +370,12 @@ static int build_document(struct frontmatter_parser *parser, struct notes_value 
     return rc;
 }
 
-int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+int notes_frontmatter_parse(struct arena *arena, struct ng_str yaml, size_t line,
                             const struct notes_value **ret_map, struct ng_str *ret_error)
 {
     struct frontmatter_parser parser = {.arena = arena, .line = line};
-    struct notes_value *map = notes_arena_alloc(arena, sizeof(*map));
-    *ret_error = notes_str(NULL, 0);
+    struct notes_value *map = arena_zalloc(arena, sizeof(*map));
+    *ret_error = str_make(NULL, 0);
     if (map == NULL) {
         return NG_EINTERNAL;
     }
@@ -383,7 +383,7 @@ int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_
     map->place.style = NOTES_STYLE_BLOCK;
     if (yaml.len > NOTES_FRONTMATTER_BYTES_MAX) {
         int too_large =
-            fail_at(&parser, 0, "front matter is larger than 1 MiB", notes_str(NULL, 0));
+            fail_at(&parser, 0, "front matter is larger than 1 MiB", str_make(NULL, 0));
         *ret_error = parser.error;
         return too_large;
     }

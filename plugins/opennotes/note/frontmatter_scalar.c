@@ -19,7 +19,7 @@ static bool is_digit(char c)
 static bool is_one_of(struct ng_str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (notes_is(text, words[i])) {
+        if (str_is(text, words[i])) {
             return true;
         }
     }
@@ -36,10 +36,10 @@ static size_t count_digits(struct ng_str text, size_t at)
 }
 
 /* 0x1F and 0o17 as decimal; more than 64 bits stay a text. */
-static bool based_number(struct notes_arena *arena, struct ng_str text, struct ng_str *ret_json)
+static bool based_number(struct arena *arena, struct ng_str text, struct ng_str *ret_json)
 {
-    bool hex = notes_begins(text, "0x");
-    if (!hex && !notes_begins(text, "0o")) {
+    bool hex = str_begins(text, "0x");
+    if (!hex && !str_begins(text, "0o")) {
         return false;
     }
     uint64_t number = 0;
@@ -61,7 +61,7 @@ static bool based_number(struct notes_arena *arena, struct ng_str text, struct n
     }
     char decimal[24];
     int len = snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)number);
-    *ret_json = notes_arena_copy(arena, notes_str(decimal, (size_t)len));
+    *ret_json = arena_copy(arena, str_make(decimal, (size_t)len));
     return true;
 }
 
@@ -77,12 +77,12 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
     size_t at = 0;
     *parts = (struct decimal){.minus = text.len > 0 && text.data[0] == '-'};
     at += text.len > 0 && (text.data[0] == '-' || text.data[0] == '+') ? 1 : 0;
-    parts->whole = notes_str(text.data + at, count_digits(text, at));
+    parts->whole = str_make(text.data + at, count_digits(text, at));
     at += parts->whole.len;
     if (at < text.len && text.data[at] == '.') {
         parts->point = true;
         at++;
-        parts->fraction = notes_str(text.data + at, count_digits(text, at));
+        parts->fraction = str_make(text.data + at, count_digits(text, at));
         at += parts->fraction.len;
     }
     if (parts->whole.len + parts->fraction.len == 0) {
@@ -93,7 +93,7 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
         at += at < text.len && (text.data[at] == '-' || text.data[at] == '+') ? 1 : 0;
         size_t count = count_digits(text, at);
         at += count;
-        parts->exponent = notes_str(text.data + from, at - from);
+        parts->exponent = str_make(text.data + from, at - from);
         if (count == 0) {
             return false;
         }
@@ -102,16 +102,16 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
 }
 
 /* As JSON writes it: without '+' and leading zeros, a digit on both sides of the point. */
-static struct ng_str decimal_json(struct notes_arena *arena, const struct decimal *parts)
+static struct ng_str decimal_json(struct arena *arena, const struct decimal *parts)
 {
     struct ng_str whole = parts->whole;
     while (whole.len > 1 && whole.data[0] == '0') {
-        whole = notes_str(whole.data + 1, whole.len - 1);
+        whole = str_make(whole.data + 1, whole.len - 1);
     }
     size_t size = whole.len + parts->fraction.len + parts->exponent.len + 5;
-    char *json = notes_arena_alloc(arena, size);
+    char *json = arena_zalloc(arena, size);
     if (json == NULL) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     int len = snprintf(json, size, "%s%.*s%s%.*s%.*s", parts->minus ? "-" : "",
                        whole.len == 0 ? 1 : (int)whole.len, whole.len == 0 ? "0" : whole.data,
@@ -120,10 +120,10 @@ static struct ng_str decimal_json(struct notes_arena *arena, const struct decima
                        parts->fraction.len == 0 ? "0" : parts->fraction.data,
                        (int)parts->exponent.len,
                        parts->exponent.len == 0 ? "" : parts->exponent.data);
-    return notes_str(json, (size_t)len);
+    return str_make(json, (size_t)len);
 }
 
-enum notes_type notes_scalar_type(struct notes_arena *arena, struct ng_str text,
+enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
                                   struct ng_str *ret_text)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
@@ -163,7 +163,7 @@ static bool is_old_word(struct ng_str text)
     for (size_t i = 0; i < text.len; i++) {
         lower[i] = (char)(text.data[i] | 0x20);
     }
-    return is_one_of(notes_str(lower, text.len), words, NG_COUNT(words));
+    return is_one_of(str_make(lower, text.len), words, NG_COUNT(words));
 }
 
 static bool is_old_number(struct ng_str text)
@@ -175,12 +175,11 @@ static bool is_old_number(struct ng_str text)
         if (is_digit(c)) {
             digit = true;
         } else if (c != '_' && c != ':' && c != '.' && c != '+' && c != '-' && c != ',') {
-            return notes_begins(text, "0b") || notes_begins(text, "0x") ||
-                   notes_begins(text, ".") || notes_begins(text, "+.") ||
-                   notes_begins(text, "-.");
+            return str_begins(text, "0b") || str_begins(text, "0x") || str_begins(text, ".") ||
+                   str_begins(text, "+.") || str_begins(text, "-.");
         }
     }
-    return digit && !notes_day_valid(text);
+    return digit && !rfc3339_is_day(text);
 }
 
 static bool is_safe_start(unsigned char c)
@@ -201,12 +200,12 @@ static bool is_plain(struct ng_str text, bool in_flow)
     struct ng_str ignored;
     if (text.len == 0 || !is_safe_start((unsigned char)text.data[0]) ||
         text.data[text.len - 1] == ' ' || text.data[text.len - 1] == ':' || is_old_word(text) ||
-        is_old_number(text) || notes_begins(text, "...")) {
+        is_old_number(text) || str_begins(text, "...")) {
         return false;
     }
     for (size_t at = 0; at < text.len;) {
         size_t here = at;
-        int32_t c = notes_utf8_next(text, &at);
+        int32_t c = notes_next(text, &at);
         char next = at < text.len ? text.data[at] : '\0';
         if (is_hidden(c) || (c == ':' && (next == ' ' || in_flow)) ||
             (c == ' ' && next == '#') ||
@@ -214,48 +213,48 @@ static bool is_plain(struct ng_str text, bool in_flow)
             return false;
         }
     }
-    struct notes_arena arena;
-    notes_arena_init(&arena, 0);
+    struct arena arena;
+    arena_init(&arena, 0);
     bool plain = notes_scalar_type(&arena, text, &ignored) == NOTES_STRING;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return plain;
 }
 
-static void write_double(struct notes_buf *out, struct ng_str text)
+static void write_double(struct buf *out, struct ng_str text)
 {
-    notes_buf_add_char(out, '"');
+    buf_add_char(out, '"');
     for (size_t at = 0; at < text.len;) {
         size_t from = at;
-        int32_t c = notes_utf8_next(text, &at);
+        int32_t c = notes_next(text, &at);
         if (c == '"' || c == '\\') {
-            notes_buf_printf(out, "\\%c", (int)c);
+            buf_printf(out, "\\%c", (int)c);
         } else if (c == '\n') {
-            notes_buf_add_c(out, "\\n");
+            buf_add_c(out, "\\n");
         } else if (c == '\t') {
-            notes_buf_add_c(out, "\\t");
+            buf_add_c(out, "\\t");
         } else if (is_hidden(c)) {
-            notes_buf_printf(out, "\\u%04x", (unsigned)c);
+            buf_printf(out, "\\u%04x", (unsigned)c);
         } else {
-            notes_buf_add(out, notes_str(text.data + from, at - from));
+            buf_add_str(out, str_make(text.data + from, at - from));
         }
     }
-    notes_buf_add_char(out, '"');
+    buf_add_char(out, '"');
 }
 
 /* False: the text needs escapes. */
-static bool write_single(struct notes_buf *out, struct ng_str text)
+static bool write_single(struct buf *out, struct ng_str text)
 {
     for (size_t at = 0; at < text.len;) {
-        if (is_hidden(notes_utf8_next(text, &at))) {
+        if (is_hidden(notes_next(text, &at))) {
             return false;
         }
     }
-    notes_buf_add_char(out, '\'');
+    buf_add_char(out, '\'');
     for (size_t i = 0; i < text.len; i++) {
-        notes_buf_add_c(out, text.data[i] == '\'' ? "'" : "");
-        notes_buf_add_char(out, text.data[i]);
+        buf_add_c(out, text.data[i] == '\'' ? "'" : "");
+        buf_add_char(out, text.data[i]);
     }
-    notes_buf_add_char(out, '\'');
+    buf_add_char(out, '\'');
     return true;
 }
 
@@ -267,7 +266,7 @@ static void write_text(const struct notes_yaml *yaml, struct ng_str text, bool i
     if (yaml->quotes == NOTES_STYLE_DOUBLE || !is_plain(text, in_flow)) {
         write_double(yaml->out, text);
     } else {
-        notes_buf_add(yaml->out, text);
+        buf_add_str(yaml->out, text);
     }
 }
 
@@ -286,25 +285,25 @@ void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *va
         return;
     }
     if (value->type == NOTES_NUMBER) {
-        notes_buf_add(yaml->out, value->text);
+        buf_add_str(yaml->out, value->text);
         return;
     }
     if (value->type != NOTES_LIST && !map) {
-        notes_buf_add_c(yaml->out, value->type == NOTES_NULL   ? "null"
-                                   : value->type == NOTES_TRUE ? "true"
-                                                               : "false");
+        buf_add_c(yaml->out, value->type == NOTES_NULL   ? "null"
+                             : value->type == NOTES_TRUE ? "true"
+                                                         : "false");
         return;
     }
-    notes_buf_add_char(yaml->out, map ? '{' : '[');
+    buf_add_char(yaml->out, map ? '{' : '[');
     for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
-        notes_buf_add_c(yaml->out, item != value->first ? ", " : "");
+        buf_add_c(yaml->out, item != value->first ? ", " : "");
         if (map) {
             notes_yaml_key(yaml, item->key, true);
-            notes_buf_add_c(yaml->out, ": ");
+            buf_add_c(yaml->out, ": ");
         }
         notes_yaml_flow(yaml, item, true);
     }
-    notes_buf_add_char(yaml->out, map ? '}' : ']');
+    buf_add_char(yaml->out, map ? '}' : ']');
 }
 
 static bool is_block(const struct notes_value *value)
@@ -315,7 +314,7 @@ static bool is_block(const struct notes_value *value)
 static void write_indent(const struct notes_yaml *yaml, size_t indent)
 {
     for (size_t i = 0; i < indent; i++) {
-        notes_buf_add_char(yaml->out, ' ');
+        buf_add_char(yaml->out, ' ');
     }
 }
 
@@ -328,15 +327,15 @@ static void write_member(const struct notes_yaml *yaml, struct ng_str key,
 {
     write_indent(yaml, begun ? 0 : indent);
     notes_yaml_key(yaml, key, false);
-    notes_buf_add_char(yaml->out, ':');
+    buf_add_char(yaml->out, ':');
     if (is_block(value)) {
-        notes_buf_add_c(yaml->out, yaml->newline);
+        buf_add_c(yaml->out, yaml->newline);
         write_block(yaml, value, indent + 2, false);
         return;
     }
-    notes_buf_add_char(yaml->out, ' ');
+    buf_add_char(yaml->out, ' ');
     notes_yaml_flow(yaml, value, false);
-    notes_buf_add_c(yaml->out, yaml->newline);
+    buf_add_c(yaml->out, yaml->newline);
 }
 
 static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
@@ -349,12 +348,12 @@ static void write_block(const struct notes_yaml *yaml, const struct notes_value 
             continue;
         }
         write_indent(yaml, here ? 0 : indent);
-        notes_buf_add_c(yaml->out, "- ");
+        buf_add_c(yaml->out, "- ");
         if (is_block(item)) {
             write_block(yaml, item, indent + 2, true);
         } else {
             notes_yaml_flow(yaml, item, false);
-            notes_buf_add_c(yaml->out, yaml->newline);
+            buf_add_c(yaml->out, yaml->newline);
         }
     }
 }

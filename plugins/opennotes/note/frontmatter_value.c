@@ -10,14 +10,14 @@ const struct notes_value *notes_value_get(const struct notes_value *map, struct 
         return NULL;
     }
     for (const struct notes_value *member = map->first; member != NULL; member = member->next) {
-        if (notes_equal(member->key, key)) {
+        if (str_equal(member->key, key)) {
             return member;
         }
     }
     return NULL;
 }
 
-static void write_container(struct notes_buf *buf, const struct notes_value *value)
+static void write_container(struct buf *buf, const struct notes_value *value)
 {
     bool map = value->type == NOTES_MAP;
     notes_json_begin(buf, map ? '{' : '[');
@@ -30,7 +30,7 @@ static void write_container(struct notes_buf *buf, const struct notes_value *val
     notes_json_end(buf, map ? '}' : ']');
 }
 
-void notes_value_json(struct notes_buf *buf, const struct notes_value *value)
+void notes_value_json(struct buf *buf, const struct notes_value *value)
 {
     switch (value->type) {
     case NOTES_NULL:
@@ -61,7 +61,7 @@ static bool equal_containers(const struct notes_value *a, const struct notes_val
     }
     for (const struct notes_value *item = a->first; item != NULL; item = item->next) {
         /* Members mostly come in the same order. */
-        if (a->type == NOTES_MAP && (other == NULL || !notes_equal(other->key, item->key))) {
+        if (a->type == NOTES_MAP && (other == NULL || !str_equal(other->key, item->key))) {
             other = notes_value_get(b, item->key);
         }
         if (other == NULL || !notes_value_equal(item, other)) {
@@ -83,19 +83,18 @@ bool notes_value_equal(const struct notes_value *a, const struct notes_value *b)
     if (a->type == NOTES_LIST || a->type == NOTES_MAP) {
         return equal_containers(a, b);
     }
-    return (a->type != NOTES_STRING && a->type != NOTES_NUMBER) ||
-           notes_equal(a->text, b->text);
+    return (a->type != NOTES_STRING && a->type != NOTES_NUMBER) || str_equal(a->text, b->text);
 }
 
-bool notes_value_put(struct notes_arena *arena, struct notes_value *map, struct ng_str key,
+bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value)
 {
-    struct notes_value *copy = notes_arena_alloc(arena, sizeof(*copy));
+    struct notes_value *copy = arena_zalloc(arena, sizeof(*copy));
     struct notes_value **link = &map->first;
     if (copy == NULL) {
         return false;
     }
-    while (*link != NULL && !notes_equal((*link)->key, key)) {
+    while (*link != NULL && !str_equal((*link)->key, key)) {
         link = &(*link)->next;
     }
     *copy = *value;
@@ -106,10 +105,10 @@ bool notes_value_put(struct notes_arena *arena, struct notes_value *map, struct 
     return true;
 }
 
-struct notes_value *notes_value_merge(struct notes_arena *arena, const struct notes_value *over,
+struct notes_value *notes_value_merge(struct arena *arena, const struct notes_value *over,
                                       const struct notes_value *under)
 {
-    struct notes_value *map = notes_arena_alloc(arena, sizeof(*map));
+    struct notes_value *map = arena_zalloc(arena, sizeof(*map));
     if (map == NULL) {
         return NULL;
     }
@@ -128,7 +127,7 @@ struct notes_value *notes_value_merge(struct notes_arena *arena, const struct no
     return map;
 }
 
-static struct notes_value *value_from(struct notes_arena *arena, const struct ng_host *host,
+static struct notes_value *value_from(struct arena *arena, const struct ng_host *host,
                                       const struct ng_value *json, unsigned depth)
 {
     static const enum notes_type types[] = {
@@ -138,7 +137,7 @@ static struct notes_value *value_from(struct notes_arena *arena, const struct ng
         [NG_TYPE_ARRAY] = NOTES_LIST,    [NG_TYPE_OBJECT] = NOTES_MAP,
     };
     struct notes_value *value =
-        depth > NOTES_FRONTMATTER_DEPTH_MAX ? NULL : notes_arena_alloc(arena, sizeof(*value));
+        depth > NOTES_FRONTMATTER_DEPTH_MAX ? NULL : arena_zalloc(arena, sizeof(*value));
     if (value == NULL) {
         return NULL;
     }
@@ -156,14 +155,14 @@ static struct notes_value *value_from(struct notes_arena *arena, const struct ng
         if (*link == NULL) {
             return NULL;
         }
-        (*link)->key = value->type == NOTES_MAP ? host->json_key(item) : notes_str(NULL, 0);
+        (*link)->key = value->type == NOTES_MAP ? host->json_key(item) : str_make(NULL, 0);
         link = &(*link)->next;
         value->count++;
     }
     return value;
 }
 
-struct notes_value *notes_value_from(struct notes_arena *arena, struct ng_call *call,
+struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
                                      const struct ng_value *json)
 {
     return value_from(arena, call->host, json, 0);

@@ -13,7 +13,7 @@
 /* ---- lists of names: a text, a list of texts, or a comma list */
 
 struct names {
-    struct notes_arena *arena;
+    struct arena *arena;
     struct ng_str *items;
     size_t count, room;
     bool tags; /* a leading '#' goes, each comes once */
@@ -24,19 +24,19 @@ static void names_add(struct names *names, struct ng_str name)
 {
     name = notes_trim(name);
     if (names->tags && name.len > 0 && name.data[0] == '#') {
-        name = notes_str(name.data + 1, name.len - 1);
+        name = str_make(name.data + 1, name.len - 1);
     }
     if (name.len == 0 || names->count == NOTE_NAMES_MAX) {
         return;
     }
     for (size_t i = 0; i < names->count; i++) {
-        if (notes_equal(names->items[i], name)) {
+        if (str_equal(names->items[i], name)) {
             return;
         }
     }
     if (names->count == names->room) {
         size_t room = names->room == 0 ? 8 : names->room * 2;
-        struct ng_str *items = notes_arena_alloc(names->arena, room * sizeof(*items));
+        struct ng_str *items = arena_zalloc(names->arena, room * sizeof(*items));
         if (items == NULL) {
             names->failed = true;
             return;
@@ -55,9 +55,9 @@ static void names_add_commas(struct names *names, struct ng_str text)
     while (text.len > 0) {
         const char *comma = memchr(text.data, ',', text.len);
         size_t len = comma != NULL ? (size_t)(comma - text.data) : text.len;
-        names_add(names, notes_str(text.data, len));
+        names_add(names, str_make(text.data, len));
         len += comma != NULL ? 1 : 0;
-        text = notes_str(text.data + len, text.len - len);
+        text = str_make(text.data + len, text.len - len);
     }
 }
 
@@ -72,7 +72,7 @@ static struct ng_str scalar_text(const struct notes_value *value)
     case NOTES_STRING:
         return value->text;
     default:
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
 }
 
@@ -128,14 +128,13 @@ static bool find_time(const struct notes_value *frontmatter, const char *const *
 
 /* ---- */
 
-static int read_frontmatter(struct notes_arena *arena, struct ng_str bytes,
-                            struct notes_note *note)
+static int read_frontmatter(struct arena *arena, struct ng_str bytes, struct notes_note *note)
 {
     static const char *const created[] = {"created", "created_at", "date"};
     static const char *const modified[] = {"modified", "updated", "updated_at"};
     const struct notes_frontmatter *place = &note->place;
     struct ng_str yaml =
-        notes_utf8_clean(arena, notes_str(bytes.data + place->yaml, place->end - place->yaml));
+        notes_utf8_clean(arena, str_make(bytes.data + place->yaml, place->end - place->yaml));
     int rc = yaml.data == NULL
                  ? NG_EINTERNAL
                  : notes_frontmatter_parse(arena, yaml, place->there ? 2 : 1,
@@ -168,7 +167,7 @@ static int read_frontmatter(struct notes_arena *arena, struct ng_str bytes,
     return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
 }
 
-int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+int notes_note_parse_frontmatter(struct arena *arena, struct ng_str bytes,
                                  struct notes_note *ret_note)
 {
     *ret_note = (struct notes_note){.words = 0};
@@ -178,12 +177,11 @@ int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
     return read_frontmatter(arena, bytes, ret_note);
 }
 
-int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
-                     struct notes_note *ret_note)
+int notes_note_parse(struct arena *arena, struct ng_str bytes, struct notes_note *ret_note)
 {
     int rc = notes_note_parse_frontmatter(arena, bytes, ret_note);
     size_t at = ret_note->place.body;
-    ret_note->body = notes_utf8_clean(arena, notes_str(bytes.data + at, bytes.len - at));
+    ret_note->body = notes_utf8_clean(arena, str_make(bytes.data + at, bytes.len - at));
     if (ret_note->body.data == NULL) {
         return NG_EINTERNAL;
     }
@@ -200,13 +198,13 @@ struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path
     while (begin > 0 && path.data[begin - 1] != '/') {
         begin--;
     }
-    struct ng_str name = notes_str(path.data + begin, path.len - begin);
+    struct ng_str name = str_make(path.data + begin, path.len - begin);
     bool ends = name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0;
-    return notes_str(name.data, ends ? name.len - 3 : name.len);
+    return str_make(name.data, ends ? name.len - 3 : name.len);
 }
 
 bool notes_tag_below(struct ng_str tag, struct ng_str prefix)
 {
-    return tag.len >= prefix.len && notes_equal(notes_str(tag.data, prefix.len), prefix) &&
+    return tag.len >= prefix.len && str_equal(str_make(tag.data, prefix.len), prefix) &&
            (tag.len == prefix.len || prefix.len == 0 || tag.data[prefix.len] == '/');
 }

@@ -58,7 +58,7 @@ struct notes_value {
 /* A member of a map; NULL: none, or no map. */
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
 /* As JSON. `.inf` and `.nan`, which JSON has not, are the strings ".inf", "-.inf", ".nan". */
-void notes_value_json(struct notes_buf *buf, const struct notes_value *value);
+void notes_value_json(struct buf *buf, const struct notes_value *value);
 /* Same type and content; the order of members matters not. */
 bool notes_value_equal(const struct notes_value *a, const struct notes_value *b);
 
@@ -75,12 +75,12 @@ struct notes_frontmatter {
 
 /* What a plain scalar is by the core types: its type, and its JSON where that is a number.
  * {NULL, 0} in *ret_text: no memory. */
-enum notes_type notes_scalar_type(struct notes_arena *arena, struct ng_str text,
+enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
                                   struct ng_str *ret_text);
 /* A value as YAML. Blocks begin on a line of their own, indented by `indent`, and end in a line
  * end. */
 struct notes_yaml {
-    struct notes_buf *out;
+    struct buf *out;
     const char *newline;     /* "\n" or "\r\n" */
     enum notes_style quotes; /* of a text, where it can be kept: SINGLE or DOUBLE */
 };
@@ -98,7 +98,7 @@ void notes_yaml_key(const struct notes_yaml *yaml, struct ng_str key, bool in_fl
 void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter);
 /* Parses YAML into one map (NULL members: {}). NG_OK; NG_EINVAL with *ret_error a sentence;
  * NG_EINTERNAL: no memory. Everything lies in the arena. `line` is that of the first byte. */
-int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_t line,
+int notes_frontmatter_parse(struct arena *arena, struct ng_str yaml, size_t line,
                             const struct notes_value **ret_map, struct ng_str *ret_error);
 
 /* ---- frontmatter_edit.c */
@@ -106,18 +106,18 @@ int notes_frontmatter_parse(struct notes_arena *arena, struct ng_str yaml, size_
 /* The bytes of a file with the members of `set` in its front matter; a member that is null goes
  * away. All else stays byte for byte. NG_OK; NG_EINVAL with *ret_error a sentence where that
  * cannot be done safely; NG_EINTERNAL: no memory. */
-int notes_frontmatter_set(struct notes_arena *arena, struct ng_str bytes,
+int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,
                           const struct notes_value *set, struct ng_str *ret_bytes,
                           struct ng_str *ret_error);
 /* A map of two, the members of `over` first beat those of `under`; the order is that of
  * `over`, then what is only in `under`. NULL: no memory. */
-struct notes_value *notes_value_merge(struct notes_arena *arena, const struct notes_value *over,
+struct notes_value *notes_value_merge(struct arena *arena, const struct notes_value *over,
                                       const struct notes_value *under);
 /* Adds a member, or replaces the one of that key. False: no memory. */
-bool notes_value_put(struct notes_arena *arena, struct notes_value *map, struct ng_str key,
+bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value);
 /* What the caller gave as JSON. NULL: no memory, or deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
-struct notes_value *notes_value_from(struct notes_arena *arena, struct ng_call *call,
+struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
                                      const struct ng_value *json);
 
 struct notes_note {
@@ -141,10 +141,9 @@ struct notes_note {
 
 /* NG_OK, or NG_EINTERNAL: no memory. Any bytes are a note. Parts point into `bytes` or the
  * arena. */
-int notes_note_parse(struct notes_arena *arena, struct ng_str bytes,
-                     struct notes_note *ret_note);
+int notes_note_parse(struct arena *arena, struct ng_str bytes, struct notes_note *ret_note);
 /* Parses the front matter only; body and words stay empty. */
-int notes_note_parse_frontmatter(struct notes_arena *arena, struct ng_str bytes,
+int notes_note_parse_frontmatter(struct arena *arena, struct ng_str bytes,
                                  struct notes_note *ret_note);
 /* A note's title: front matter's, else the file's name without its ending. */
 struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path);
@@ -165,7 +164,7 @@ struct notes_tag_set {
 /* Is the tag, folded, a new one? */
 bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold);
 /* Adds the tags of its body to those of front matter. False: no memory. */
-bool notes_note_tags(struct notes_arena *arena, struct notes_note *note);
+bool notes_note_tags(struct arena *arena, struct notes_note *note);
 
 /* Hash of a file's bytes, 32 hex digits, the same as ng_file.revision. */
 #define NOTES_REVISION_SIZE 33

@@ -2,12 +2,13 @@
 /* note_tags.c - the tags that stand in a note's text, beside those of its front matter. */
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "markdown/markdown.h"
 #include "note.h"
 
 bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold)
 {
-    uint64_t hash = notes_hash(fold, (uint64_t)(uintptr_t)set) | 1;
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS ^ (uint64_t)(uintptr_t)set, fold) | 1;
     size_t at = (size_t)(hash >> 1) % NG_COUNT(set->slots);
     while (set->slots[at] != 0 && set->slots[at] != hash) {
         at = (at + 1) % NG_COUNT(set->slots);
@@ -21,7 +22,7 @@ bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold)
 }
 
 struct tags {
-    struct notes_arena *arena;
+    struct arena *arena;
     struct notes_tag_set set;
     struct ng_str *items;
     size_t count;
@@ -38,20 +39,20 @@ static int add_tag(void *user, const struct notes_inline_tag *tag)
         return 0;
     }
     /* The parser's memory goes with it. */
-    struct ng_str name = notes_arena_copy(tags->arena, tag->name);
+    struct ng_str name = arena_copy(tags->arena, tag->name);
     tags->items[tags->count++] = name;
     return name.data != NULL ? 0 : NG_EINTERNAL;
 }
 
-bool notes_note_tags(struct notes_arena *arena, struct notes_note *note)
+bool notes_note_tags(struct arena *arena, struct notes_note *note)
 {
     static const struct notes_markdown_events events = {.tag = add_tag};
-    struct tags *tags = notes_arena_alloc(arena, sizeof(*tags));
+    struct tags *tags = arena_zalloc(arena, sizeof(*tags));
     if (tags == NULL) {
         return false;
     }
     tags->arena = arena;
-    tags->items = notes_arena_alloc(arena, 2 * NOTES_TAGS_MAX * sizeof(*tags->items));
+    tags->items = arena_zalloc(arena, 2 * NOTES_TAGS_MAX * sizeof(*tags->items));
     for (size_t i = 0; tags->items != NULL && i < note->tag_count; i++) {
         struct ng_str fold = notes_fold(arena, note->tags[i]);
         if (fold.data == NULL) {
@@ -60,7 +61,7 @@ bool notes_note_tags(struct notes_arena *arena, struct notes_note *note)
         (void)notes_tag_set_add(&tags->set, fold);
         tags->items[tags->count++] = note->tags[i];
     }
-    struct ng_str text = notes_utf8_cut(note->body, NOTES_TAGS_BYTES_MAX);
+    struct ng_str text = utf8_cut(note->body, NOTES_TAGS_BYTES_MAX);
     if (tags->items == NULL ||
         notes_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL) {
         return false;

@@ -3,13 +3,15 @@
 #include "revision.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/hex.h"
+#include "core/base/sha256.h"
+
 #define STEP ((size_t)64 * 1024)
 
-static int hash_rest(EVP_MD_CTX *digest, int fd)
+static int hash_rest(struct sha256 *hash, int fd)
 {
     char *step = malloc(STEP);
     int rc = step != NULL ? NG_OK : NG_EINTERNAL;
@@ -18,10 +20,10 @@ static int hash_rest(EVP_MD_CTX *digest, int fd)
         if (got == 0) {
             break;
         }
-        if (got < 0 && errno != EINTR) {
+        if (got > 0) {
+            rc = sha256_add(hash, str_make(step, (size_t)got));
+        } else if (errno != EINTR) {
             rc = NG_EFAILED;
-        } else if (got > 0 && EVP_DigestUpdate(digest, step, (size_t)got) != 1) {
-            rc = NG_EINTERNAL;
         }
     }
     free(step);
@@ -30,22 +32,16 @@ static int hash_rest(EVP_MD_CTX *digest, int fd)
 
 int notes_revision(struct ng_str head, int fd, char out[NOTES_REVISION_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char raw[EVP_MAX_MD_SIZE] = {0};
-    EVP_MD_CTX *digest = EVP_MD_CTX_new();
-    int rc = NG_EINTERNAL;
-    if (digest != NULL && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1 &&
-        (head.len == 0 || EVP_DigestUpdate(digest, head.data, head.len) == 1)) {
-        rc = fd >= 0 ? hash_rest(digest, fd) : NG_OK;
+    unsigned char digest[SHA256_BYTES] = {0};
+    struct sha256 *hash = sha256_new();
+    int rc = hash != NULL ? sha256_add(hash, head) : NG_EINTERNAL;
+    if (rc == NG_OK && fd >= 0) {
+        rc = hash_rest(hash, fd);
     }
-    if (rc == NG_OK && EVP_DigestFinal_ex(digest, raw, NULL) != 1) {
-        rc = NG_EINTERNAL;
+    if (rc == NG_OK) {
+        rc = sha256_now(hash, digest);
     }
-    EVP_MD_CTX_free(digest);
-    for (size_t i = 0; i < (NOTES_REVISION_SIZE - 1) / 2; i++) {
-        out[2 * i] = digits[raw[i] >> 4];
-        out[2 * i + 1] = digits[raw[i] & 15];
-    }
-    out[NOTES_REVISION_SIZE - 1] = '\0';
+    sha256_free(hash);
+    hex_write(digest, (NOTES_REVISION_SIZE - 1) / 2, out);
     return rc;
 }

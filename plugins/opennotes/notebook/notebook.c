@@ -27,7 +27,7 @@ const char *notes_source_name(enum notes_source source)
     }
 }
 
-void notes_notebook_write(const struct notes_notebook *notebook, struct notes_buf *json)
+void notes_notebook_write(const struct notes_notebook *notebook, struct buf *json)
 {
     notes_json_name_c(json, "notebook");
     notes_json_begin(json, '{');
@@ -52,8 +52,8 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
     struct ng_str path = item;
     for (size_t i = 0; i + 1 < item.len && item.data[i] != '/'; i++) {
         if (item.data[i] == ':' && item.data[i + 1] == '/') {
-            space = notes_str(item.data, i);
-            path = notes_str(item.data + i + 1, item.len - i - 1);
+            space = str_make(item.data, i);
+            path = str_make(item.data + i + 1, item.len - i - 1);
             break;
         }
     }
@@ -68,7 +68,7 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
         free(text);
     }
     notebooks->count++;
-    return to->space != NULL && to->path != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, to->space != NULL && to->path != NULL);
 }
 
 static int register_all(struct notes_notebooks *notebooks, struct ng_call *call,
@@ -148,7 +148,7 @@ bool notes_may_see(struct ng_call *call, struct ng_str space)
     const struct ng_caller *caller = call->caller;
     bool seen = caller->all_spaces;
     for (size_t i = 0; i < caller->space_count && !seen; i++) {
-        seen = notes_equal(caller->spaces[i], space);
+        seen = str_equal(caller->spaces[i], space);
     }
     return seen;
 }
@@ -232,7 +232,7 @@ struct list {
 static bool is_listed(const struct list *list, struct ng_str folder)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (notes_equal(list->items[i]->folder, folder)) {
+        if (str_equal(list->items[i]->folder, folder)) {
             return true;
         }
     }
@@ -264,8 +264,8 @@ static int add_registered_ones(struct list *list)
     for (int named = 1; named >= 0; named--) {
         for (size_t i = 0; i < all->count && rc == NG_OK; i++) {
             struct ng_str space = ng_str_of(all->items[i].space);
-            bool first = list->call->caller->space_named &&
-                         notes_equal(space, list->call->caller->space);
+            bool first =
+                list->call->caller->space_named && str_equal(space, list->call->caller->space);
             if (first == (named == 1) && notes_may_see(list->call, space)) {
                 rc = add(list, ng_str_of(all->items[i].path), NOTES_REGISTERED);
             }
@@ -301,16 +301,16 @@ int notes_notebook_list(struct opennotes *self, struct ng_call *call,
 static void hint_choices(struct ng_call *call, struct notes_notebook *const *items,
                          size_t count)
 {
-    struct notes_buf text;
-    notes_buf_init(&text, 65536);
+    struct buf text;
+    buf_init(&text, 65536);
     for (size_t i = 0; i < count && i < CHOICES_MAX; i++) {
-        notes_buf_add_c(&text, i > 0 ? ", " : "");
-        notes_buf_add(&text, items[i]->path);
+        buf_add_c(&text, i > 0 ? ", " : "");
+        buf_add_str(&text, items[i]->path);
     }
     if (count > CHOICES_MAX) {
-        notes_buf_add_c(&text, ", ...");
+        buf_add_c(&text, ", ...");
     }
-    notes_buf_add_char(&text, '\0');
+    buf_add_char(&text, '\0');
     if (count > 0 && text.rc == NG_OK) {
         call->host->hint(call, "Specify `notebook` as one of: %s", text.data);
     } else {
@@ -319,7 +319,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
                          "(opennotes.notebooks), or put %s into one below its roots",
                          NOTES_CONFIG_NAME);
     }
-    notes_buf_done(&text);
+    buf_done(&text);
 }
 
 /* Those whose configuration can be used, to the front. */
@@ -396,8 +396,7 @@ static int find_above(struct opennotes *self, struct ng_call *call,
         if (rc != NG_OK && rc != NOTES_ECONFIG) {
             return NG_OK; /* out of what the caller may see */
         }
-        if (rc == NG_OK && above->config != NULL &&
-            notes_equal(above->path, (*inout)->folder)) {
+        if (rc == NG_OK && above->config != NULL && str_equal(above->path, (*inout)->folder)) {
             *inout = above;
             return NG_OK;
         }
@@ -418,8 +417,8 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
     list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
     rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
-        if (notes_equal(list.items[i]->folder, notebook->folder) ||
-            notes_equal(list.items[i]->path, notebook->folder)) {
+        if (str_equal(list.items[i]->folder, notebook->folder) ||
+            str_equal(list.items[i]->path, notebook->folder)) {
             *ret = list.items[i];
             return NG_OK;
         }
@@ -442,7 +441,7 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
     const struct ng_str *roots = NULL;
     int rc = notes_notebook_list(self, call, &items, &count);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        if (notes_equal(items[i]->name, named)) {
+        if (str_equal(items[i]->name, named)) {
             *ret = items[i];
             return NG_OK;
         }
@@ -466,7 +465,7 @@ int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct n
 {
     struct notes_notebook *notebook = NULL;
     int rc = NG_OK;
-    if (notes_ends(named, "/" NOTES_CONFIG_NAME)) {
+    if (str_ends(named, "/" NOTES_CONFIG_NAME)) {
         named.len -= sizeof("/" NOTES_CONFIG_NAME) - 1;
     }
     while (named.len > 1 && named.data[named.len - 1] == '/') {

@@ -59,7 +59,7 @@ bool notes_configured(void *self, struct ng_call *call);
 bool notes_may_see(struct ng_call *call, struct ng_str space);
 
 /* Writes the member "notebook": {name, path}. */
-void notes_notebook_write(const struct notes_notebook *notebook, struct notes_buf *json);
+void notes_notebook_write(const struct notes_notebook *notebook, struct buf *json);
 const char *notes_source_name(enum notes_source source);
 
 /* From start() and stop(). `registered`: items of opennotes.notebooks. */

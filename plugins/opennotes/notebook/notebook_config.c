@@ -43,7 +43,7 @@ static struct ng_str name_of(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return at < path.len ? notes_str(path.data + at, path.len - at) : path;
+    return at < path.len ? str_make(path.data + at, path.len - at) : path;
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
@@ -80,15 +80,15 @@ static int read_text(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     *ret = notes_call_copy(call, bytes);
     free((void *)(uintptr_t)bytes.data);
-    return ret->data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, ret->data != NULL);
 }
 
 static int parse(struct notes_notebook *notebook, struct ng_call *call)
 {
     const struct ng_host *host = call->host;
     struct ng_str text = notebook->config_text;
-    if (notes_begins(text, "\xEF\xBB\xBF")) {
-        text = notes_str(text.data + 3, text.len - 3);
+    if (str_begins(text, "\xEF\xBB\xBF")) {
+        text = str_make(text.data + 3, text.len - 3);
     }
     if (host->json_parse(call, text, &notebook->config) != NG_OK) {
         return fail_config(notebook, call, "it is not JSON");
@@ -114,7 +114,7 @@ static bool climbs(struct ng_str path)
         while (end < path.len && path.data[end] != '/') {
             end++;
         }
-        if (notes_is(notes_str(path.data + at, end - at), "..")) {
+        if (str_is(str_make(path.data + at, end - at), "..")) {
             return true;
         }
         at = end + 1;
@@ -126,7 +126,7 @@ static bool climbs(struct ng_str path)
 static int find_root(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str root)
 {
-    if (root.len == 0 || notes_is(root, ".") || notes_is(root, "./")) {
+    if (root.len == 0 || str_is(root, ".") || str_is(root, "./")) {
         notebook->path = notebook->folder;
         return NG_OK;
     }
@@ -146,7 +146,7 @@ static int find_root(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     notebook->path = notes_call_copy(call, ng_str_of(path));
     free(path);
-    return notebook->path.data != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, notebook->path.data != NULL);
 }
 
 int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int fd,
@@ -168,7 +168,7 @@ int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int
     struct ng_str name = notes_trim(host->json_text(host->json_get(notebook->config, "name")));
     struct ng_str root = host->json_text(host->json_get(notebook->config, "root"));
     if (name.len > 0) {
-        notebook->name = notes_utf8_cut(name, NAME_BYTES_MAX);
+        notebook->name = utf8_cut(name, NAME_BYTES_MAX);
     }
     root = root.len > 0 ? notes_call_copy(call, root) : root;
     return find_root(notebook, call, fd, root);

@@ -36,7 +36,7 @@ struct notes_discovery {
 static struct known_root *discovery_find(struct notes_discovery *discovery, struct ng_str root)
 {
     for (size_t i = 0; i < discovery->count; i++) {
-        if (notes_equal(ng_str_of(discovery->roots[i].root), root)) {
+        if (str_equal(ng_str_of(discovery->roots[i].root), root)) {
             return &discovery->roots[i];
         }
     }
@@ -105,7 +105,7 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
     if (fd >= 0) {
         (void)close(fd);
     }
-    return is_there ? folder : notes_str(NULL, 0);
+    return is_there ? folder : str_make(NULL, 0);
 }
 
 /* Looks below the caller's roots. True: something is other than before. */

@@ -25,13 +25,13 @@ struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
 {
     char *copy = ng_alloc(call, text.len + 1);
     if (copy == NULL) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
     copy[text.len] = '\0';
-    return notes_str(copy, text.len);
+    return str_make(copy, text.len);
 }
 
 int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
@@ -82,21 +82,21 @@ static bool is_folder(int fd, const struct dirent *entry)
 
 static int add_folder(struct search *search, struct ng_str path, const char *name)
 {
-    struct notes_buf below;
+    struct buf below;
     if (name[0] == '.' || strcmp(name, "node_modules") == 0 ||
         depth_of(path) >= NOTES_FIND_DEPTH || search->folders.count >= NOTES_FIND_FOLDERS_MAX) {
         return NG_OK;
     }
-    notes_buf_init(&below, 65536);
-    notes_buf_add(&below, path);
+    buf_init(&below, 65536);
+    buf_add_str(&below, path);
     if (path.len > 0) {
-        notes_buf_add_char(&below, '/');
+        buf_add_char(&below, '/');
     }
-    notes_buf_add_c(&below, name);
+    buf_add_c(&below, name);
     int rc = below.rc == NG_OK ? notes_find_add(&search->folders, search->call,
                                                 notes_buf_str(&below), search->space)
                                : notes_fail_memory(search->call);
-    notes_buf_done(&below);
+    buf_done(&below);
     return rc;
 }
 
@@ -106,7 +106,7 @@ static int found_one(struct search *search, struct ng_str path)
         search->call, "%.*s%s%.*s", search->root.len > 1 ? (int)search->root.len : 0,
         search->root.data, path.len > 0 ? "/" : "", (int)path.len, path.data);
     for (size_t i = 0; i < search->found->count; i++) {
-        if (notes_equal(search->found->items[i], whole)) {
+        if (str_equal(search->found->items[i], whole)) {
             return NG_OK; /* of two roots, one in the other */
         }
     }
@@ -166,7 +166,7 @@ static int look_below(struct search *search, struct ng_str root, struct ng_str s
     search->root = root;
     search->space = space;
     search->folders = (struct notes_folders){.count = 0};
-    int rc = notes_find_add(&search->folders, search->call, notes_str("", 0), space);
+    int rc = notes_find_add(&search->folders, search->call, str_make("", 0), space);
     size_t before = search->found->count;
     for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
         rc = may_go_on(search);
@@ -208,7 +208,7 @@ int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
                         notes_call_copy(call, file.space));
         /* In the order of their paths, whatever order the disk has them in. */
         for (size_t a = first + 1; rc == NG_OK && a < ret->count; a++) {
-            for (size_t b = a; b > first && notes_compare(ret->items[b - 1], ret->items[b]) > 0;
+            for (size_t b = a; b > first && str_compare(ret->items[b - 1], ret->items[b]) > 0;
                  b--) {
                 struct ng_str swap = ret->items[b];
                 ret->items[b] = ret->items[b - 1];

@@ -70,7 +70,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
                        "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
     }
     self->views = copy_text(views);
-    return self->views != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, self->views != NULL);
 }
 
 static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)

@@ -27,7 +27,7 @@ static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
     *shelf = (struct shelf){.call = call};
     int rc = notes_notebook_list(self, call, &shelf->items, &all);
     for (size_t i = 0; i < all && rc == NG_OK; i++) {
-        if (notes_equal(shelf->items[i]->space, space) && !shelf->items[i]->unusable) {
+        if (str_equal(shelf->items[i]->space, space) && !shelf->items[i]->unusable) {
             shelf->items[shelf->count++] = shelf->items[i];
         }
     }
@@ -40,9 +40,9 @@ static struct ng_str below(const struct notes_notebook *notebook, struct ng_str 
     size_t len = notebook->path.len;
     if (path.len > len + 1 && memcmp(path.data, notebook->path.data, len) == 0 &&
         path.data[len] == '/') {
-        return notes_str(path.data + len + 1, path.len - len - 1);
+        return str_make(path.data + len + 1, path.len - len - 1);
     }
-    return notes_str(NULL, 0);
+    return str_make(NULL, 0);
 }
 
 /* The first notebook that holds a path: of two, one in the other, each note is told once. */
@@ -59,24 +59,24 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
                    struct ng_listing *listing, bool *ret_full)
 {
     const struct notes_notebook *notebook = shelf->items[at];
-    struct notes_buf id;
+    struct buf id;
     struct ng_str path = notes_column_text(row, 0);
     struct ng_str file = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
     struct ng_str title = notes_column_text(row, 1);
     /* A file's name alone does not tell one from another: many folders have an index.md. */
-    bool own = !notes_equal(title, notes_note_title(&(struct notes_note){.words = 0}, path));
-    notes_buf_init(&id, 65536);
-    notes_buf_add(&id, notebook->path);
-    notes_buf_add_char(&id, '/');
-    notes_buf_add(&id, file.len > 0 && notes_utf8_valid(file) ? file : path);
-    int rc = id.rc == NG_OK ? NG_OK : notes_fail_memory(shelf->call);
+    bool own = !str_equal(title, notes_note_title(&(struct notes_note){.words = 0}, path));
+    buf_init(&id, 65536);
+    buf_add_str(&id, notebook->path);
+    buf_add_char(&id, '/');
+    buf_add_str(&id, file.len > 0 && utf8_valid(file) ? file : path);
+    int rc = notes_memory(shelf->call, id.rc == NG_OK);
     if (rc == NG_OK && holder(shelf, notes_buf_str(&id)) == at) {
         *ret_full = shelf->call->host->list_add(
                         listing, notes_buf_str(&id), title.len > 0 && own ? title : path,
                         notebook->name, MIME_TYPE, (uint64_t)sqlite3_column_int64(row, 2),
                         sqlite3_column_int64(row, 3)) != NG_OK;
     }
-    notes_buf_done(&id);
+    buf_done(&id);
     return rc;
 }
 
@@ -125,12 +125,12 @@ static int list_all(void *user, struct ng_call *call)
 {
     const struct list_request *request = user;
     struct shelf shelf;
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str after = call->host->list_after(request->listing);
     bool full = false;
     int rc = open_shelf(&shelf, request->self, call, request->space);
     size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
          i++) {
         struct ng_str from = {NULL, 0};
@@ -139,7 +139,7 @@ static int list_all(void *user, struct ng_call *call)
         }
         rc = list_one(&shelf, i, from, request->listing, &full);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return rc;
 }
 
@@ -155,8 +155,8 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
 {
     char revision[NOTES_REVISION_SIZE];
     struct ng_str empty = {"", 0};
-    bool text = notes_utf8_valid(bytes) &&
-                (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len) == NULL);
+    bool text =
+        utf8_valid(bytes) && (bytes.len == 0 || memchr(bytes.data, '\0', bytes.len) == NULL);
     if (notes_revision(bytes, -1, revision) != NG_OK) {
         return notes_fail_memory(call);
     }

@@ -117,8 +117,7 @@ struct section {
 };
 
 static int find_section(struct ng_call *call, const struct want *want,
-                        const struct found *found, struct notes_arena *arena,
-                        struct section *section)
+                        const struct found *found, struct arena *arena, struct section *section)
 {
     struct notes_outline outline;
     size_t heading = 0;
@@ -173,7 +172,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
         at--;
     }
     part->start_line = line;
-    part->text = notes_str(found->text.data + at, end - at);
+    part->text = str_make(found->text.data + at, end - at);
     return NG_OK;
 }
 
@@ -183,7 +182,7 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
     struct ng_str whole = part->text;
     size_t one = 0;
     if (whole.len > 0) {
-        (void)notes_utf8_next(whole, &one);
+        (void)notes_next(whole, &one);
     }
     /* At least a character goes out, else nobody would come to the end. */
     size_t fits = notes_json_cut(whole, bytes, lines).len;
@@ -203,15 +202,15 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
 
 /* ---- the answer ---- */
 
-static void write_time(struct notes_buf *json, const char *name, int64_t time_ms)
+static void write_time(struct buf *json, const char *name, int64_t time_ms)
 {
-    char text[NOTES_TIME_SIZE];
-    notes_time_write(time_ms, text);
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
     notes_json_name_c(json, name);
     notes_json_text(json, ng_str_of(text));
 }
 
-static void write_tags(struct notes_buf *json, const struct notes_note *note, size_t most)
+static void write_tags(struct buf *json, const struct notes_note *note, size_t most)
 {
     notes_json_name_c(json, "tags");
     notes_json_begin(json, '[');
@@ -222,8 +221,7 @@ static void write_tags(struct notes_buf *json, const struct notes_note *note, si
 }
 
 /* As many members as there is room for. */
-static void write_frontmatter(struct notes_buf *json, const struct notes_note *note,
-                              size_t most)
+static void write_frontmatter(struct buf *json, const struct notes_note *note, size_t most)
 {
     bool all = true;
     if (!note->has_frontmatter || note->frontmatter_error.data != NULL) {
@@ -237,7 +235,7 @@ static void write_frontmatter(struct notes_buf *json, const struct notes_note *n
         notes_json_name(json, member->key);
         notes_value_json(json, member);
         if (json->len > most) {
-            notes_buf_cut(json, len);
+            buf_cut(json, len);
             all = false;
         }
     }
@@ -248,13 +246,13 @@ static void write_frontmatter(struct notes_buf *json, const struct notes_note *n
     }
 }
 
-static void write_meta(struct notes_buf *json, const struct found *found, size_t most)
+static void write_meta(struct buf *json, const struct found *found, size_t most)
 {
     const struct notes_note *note = &found->note;
     notes_json_name_c(json, "path");
     notes_json_text(json, found->path);
     notes_json_name_c(json, "title");
-    notes_json_text(json, notes_utf8_cut(notes_note_title(note, found->path), most / 8));
+    notes_json_text(json, utf8_cut(notes_note_title(note, found->path), most / 8));
     notes_json_name_c(json, "revision");
     notes_json_text(json, ng_str_of(found->revision));
     notes_json_name_c(json, "size");
@@ -275,7 +273,7 @@ static void write_meta(struct notes_buf *json, const struct found *found, size_t
     write_frontmatter(json, note, most);
 }
 
-static void write_part(struct notes_buf *json, const struct part *part, bool raw)
+static void write_part(struct buf *json, const struct part *part, bool raw)
 {
     notes_json_name_c(json, "content");
     notes_json_text(json, part->text);
@@ -299,21 +297,21 @@ static void write_part(struct notes_buf *json, const struct part *part, bool raw
     notes_json_bool(json, part->truncated);
 }
 
-static void write_guidance(struct notes_buf *json, const struct part *part)
+static void write_guidance(struct buf *json, const struct part *part)
 {
     if (part->next_line > 0) {
         notes_json_name_c(json, "_guidance");
-        notes_buf_printf(json, "\"More of this note available. To read on: { startLine: %lld",
-                         (long long)part->next_line);
+        buf_printf(json, "\"More of this note available. To read on: { startLine: %lld",
+                   (long long)part->next_line);
         if (part->next_byte > 0) {
-            notes_buf_printf(json, ", startByte: %lld", (long long)part->next_byte);
+            buf_printf(json, ", startByte: %lld", (long long)part->next_byte);
         }
-        notes_buf_add_c(json, " }\"");
+        buf_add_c(json, " }\"");
     }
 }
 
 static int reply(struct ng_call *call, const struct notes_notebook *notebook,
-                 const struct want *want, const struct found *found, struct notes_arena *arena)
+                 const struct want *want, const struct found *found, struct arena *arena)
 {
     struct opennotes *self = notebook->self;
     struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
@@ -381,7 +379,7 @@ static int find_row(const struct notes_notebook *notebook, struct ng_call *call,
 }
 
 static int read_note(const struct notes_notebook *notebook, struct ng_call *call,
-                     const struct want *want, struct notes_arena *arena)
+                     const struct want *want, struct arena *arena)
 {
     struct found found = {.created_ms = 0};
     struct ng_str file = {NULL, 0};
@@ -399,7 +397,7 @@ static int read_note(const struct notes_notebook *notebook, struct ng_call *call
     }
     found.text = want->raw ? notes_utf8_clean(arena, found.bytes) : found.note.body;
     if (rc == NG_OK && found.text.data == NULL) {
-        found.text = notes_str("", 0);
+        found.text = str_make("", 0);
     }
     found.lines = count_lines(found.text);
     if (rc == NG_OK) {
@@ -421,7 +419,7 @@ static bool is_true(struct ng_call *call, const char *name, bool fallback)
 int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     struct want want = {
         .path = ng_arg_text(call, "path"),
         .section = ng_arg_text(call, "section"),
@@ -439,9 +437,9 @@ int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     rc = read_note(notebook, call, &want, &arena);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(notebook);
     return rc;
 }

@@ -69,7 +69,7 @@ struct links {
     struct ng_call *call;
     const struct notes_notebook *notebook;
     sqlite3 *db;
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_answer answer;
     int64_t note;
     int64_t row; /* of all lists together */
@@ -98,7 +98,7 @@ static bool is_wanted(struct links *links)
 static void add_mention(struct links *links, struct ng_str path, int64_t line,
                         struct ng_str context)
 {
-    struct notes_buf *item = notes_answer_item(&links->answer);
+    struct buf *item = notes_answer_item(&links->answer);
     notes_json_begin(item, '{');
     notes_json_name_c(item, "path");
     notes_json_text(item, path);
@@ -143,7 +143,7 @@ static int list_outgoing(struct links *links)
         if (!is_wanted(links)) {
             continue;
         }
-        struct notes_buf *item = notes_answer_item(&links->answer);
+        struct buf *item = notes_answer_item(&links->answer);
         notes_json_begin(item, '{');
         notes_json_name_c(item, "line");
         notes_json_int(item, sqlite3_column_int64(statement, 0));
@@ -174,7 +174,7 @@ static bool is_name(struct ng_str name)
 {
     size_t count = 0;
     for (size_t at = 0; at < name.len; count++) {
-        if (is_cjk(notes_utf8_next(name, &at)) && count > 0) {
+        if (is_cjk(notes_next(name, &at)) && count > 0) {
             return true;
         }
     }
@@ -186,7 +186,7 @@ static int read_names(struct links *links)
     sqlite3_stmt *statement = prepare(links, names_sql);
     int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct ng_str name = notes_arena_copy(&links->arena, notes_column_text(statement, 0));
+        struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
             links->names[links->name_count++] = name;
         }
@@ -200,7 +200,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     do {
         from--;
     } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
-    return notes_utf8_next(text, &from);
+    return notes_next(text, &from);
 }
 
 /* Is the name at `at` a word of its own there? */
@@ -208,20 +208,20 @@ static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
     size_t end = at + name.len;
-    int32_t first = notes_utf8_next(name, &zero);
+    int32_t first = notes_next(name, &zero);
     int32_t last = char_before(name, name.len);
     bool begins = at == 0 || is_cjk(first) || !notes_is_word(first) ||
                   !notes_is_word(char_before(line, at));
     return begins && (end == line.len || is_cjk(last) || !notes_is_word(last) ||
-                      !notes_is_word(notes_utf8_next(line, &end)));
+                      !notes_is_word(notes_next(line, &end)));
 }
 
 static bool is_mentioned(const struct links *links, struct ng_str line)
 {
     for (size_t i = 0; i < links->name_count; i++) {
         struct ng_str name = links->names[i];
-        for (size_t at = notes_find(line, name, 0); at != SIZE_MAX;
-             at = notes_find(line, name, at + name.len)) {
+        for (size_t at = str_find(line, name, 0); at != SIZE_MAX;
+             at = str_find(line, name, at + name.len)) {
             if (stands_alone(line, at, name)) {
                 return true;
             }
@@ -234,7 +234,7 @@ static struct ng_str next_line(struct ng_str text, size_t *at)
 {
     const char *end = memchr(text.data + *at, '\n', text.len - *at);
     size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
-    struct ng_str line = notes_str(text.data + *at, stop - *at);
+    struct ng_str line = str_make(text.data + *at, stop - *at);
     *at = end != NULL ? stop + 1 : stop;
     return line;
 }
@@ -264,7 +264,7 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
         struct ng_str context = next_line(content, &shown);
         if (is_mentioned(links, text) &&
             !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
-            add_mention(links, path, line, notes_utf8_cut(notes_trim(context), CONTEXT_BYTES));
+            add_mention(links, path, line, utf8_cut(notes_trim(context), CONTEXT_BYTES));
         }
     }
 }
@@ -272,31 +272,31 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
 /* Candidates come from the trigrams; short names, which have none, from the texts. */
 static sqlite3_stmt *prepare_mentions(struct links *links)
 {
-    struct notes_buf sql;
-    struct notes_buf match;
+    struct buf sql;
+    struct buf match;
     bool grams = true;
-    notes_buf_init(&sql, 16384);
-    notes_buf_init(&match, 1048576);
-    notes_buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
-                          " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
+    buf_init(&sql, 16384);
+    buf_init(&match, 1048576);
+    buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
+                    " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
     for (size_t i = 0; i < links->name_count; i++) {
         struct ng_str name = notes_index_grams(&links->arena, links->names[i]);
-        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
-        notes_buf_add(&match, name);
-        notes_buf_add_char(&match, ')');
+        buf_add_c(&match, i > 0 ? " OR (" : "(");
+        buf_add_str(&match, name);
+        buf_add_char(&match, ')');
         grams = grams && name.len > 0;
     }
     if (grams) {
-        notes_buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
+        buf_add_c(&sql, "n.id IN (SELECT rowid FROM grams WHERE grams MATCH ?2)");
     } else {
-        notes_buf_add_char(&sql, '(');
+        buf_add_char(&sql, '(');
         for (size_t i = 0; i < links->name_count; i++) {
-            notes_buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
+            buf_printf(&sql, "%sinstr(b.folded, ?%zu) > 0", i > 0 ? " OR " : "", i + 2);
         }
-        notes_buf_add_char(&sql, ')');
+        buf_add_char(&sql, ')');
     }
-    notes_buf_add_c(&sql, " ORDER BY n.path");
-    notes_buf_add_char(&sql, '\0');
+    buf_add_c(&sql, " ORDER BY n.path");
+    buf_add_char(&sql, '\0');
     sqlite3_stmt *statement =
         sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
     for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
@@ -307,8 +307,8 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
             statement = NULL;
         }
     }
-    notes_buf_done(&sql);
-    notes_buf_done(&match);
+    buf_done(&sql);
+    buf_done(&match);
     return statement;
 }
 
@@ -344,7 +344,7 @@ static int reply_links(const struct opennotes *self, struct links *links)
     struct ng_str kind = ng_arg_text(call, "kind");
     struct ng_str path;
     struct ng_str file;
-    bool all = kind.data == NULL || notes_is(kind, "all");
+    bool all = kind.data == NULL || str_is(kind, "all");
     int rc = notes_index_find(links->notebook->index, call, links->db,
                               ng_arg_text(call, "path"), &links->note, &path, &file);
     if (rc != NG_OK) {
@@ -357,13 +357,13 @@ static int reply_links(const struct opennotes *self, struct links *links)
     notes_json_text(&links->answer.json, path);
     notes_answer_reserve(&links->answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
-    if (all || notes_is(kind, "incoming")) {
+    if (all || str_is(kind, "incoming")) {
         rc = list_incoming(links);
     }
-    if (rc == NG_OK && (all || notes_is(kind, "outgoing"))) {
+    if (rc == NG_OK && (all || str_is(kind, "outgoing"))) {
         rc = list_outgoing(links);
     }
-    if (rc == NG_OK && (all || notes_is(kind, "unlinked"))) {
+    if (rc == NG_OK && (all || str_is(kind, "unlinked"))) {
         rc = list_unlinked(links);
     }
     if (rc != NG_OK) {
@@ -383,13 +383,13 @@ int notes_links_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     links.notebook = notebook;
-    notes_arena_init(&links.arena, 0);
+    arena_init(&links.arena, 0);
     rc = notes_index_begin(notebook->index, call, &links.db);
     if (rc == NG_OK) {
         rc = reply_links(self, &links);
         notes_index_end(notebook->index, links.db);
     }
-    notes_arena_done(&links.arena);
+    arena_done(&links.arena);
     notes_notebook_done(notebook);
     return rc;
 }

@@ -46,15 +46,15 @@ static const char *order_of(struct ng_call *call)
 {
     struct ng_str by = ng_arg_text(call, "sortBy");
     struct ng_str order = ng_arg_text(call, "sortOrder");
-    bool text = notes_is(by, "title") || notes_is(by, "path");
-    bool down = order.data != NULL ? notes_is(order, "desc") : !text;
-    if (notes_is(by, "title")) {
+    bool text = str_is(by, "title") || str_is(by, "path");
+    bool down = order.data != NULL ? str_is(order, "desc") : !text;
+    if (str_is(by, "title")) {
         return down ? "title_fold DESC, path" : "title_fold, path";
     }
-    if (notes_is(by, "path")) {
+    if (str_is(by, "path")) {
         return down ? "path DESC" : "path";
     }
-    if (notes_is(by, "created")) {
+    if (str_is(by, "created")) {
         return down ? "created DESC, path" : "created, path";
     }
     return down ? "modified DESC, path" : "modified, path";
@@ -83,7 +83,7 @@ static int write_notes(struct note_list *list)
             !notes_answer_more(answer)) {
             continue;
         }
-        struct notes_buf *item = notes_answer_item(answer);
+        struct buf *item = notes_answer_item(answer);
         notes_json_begin(item, '{');
         rc = notes_summary_write(&summary, sqlite3_column_int64(rows, 0), item);
         notes_json_end(item, '}');
@@ -116,7 +116,7 @@ int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct note_list list = {.call = call, .offset = ng_arg_int(call, "offset", 0)};
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str pattern = ng_arg_text(call, "pattern");
     (void)args;
     if (pattern.len > PATTERN_MAX) {
@@ -136,8 +136,8 @@ int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
-    if (pattern.data != NULL && !notes_is(pattern, "**/*.md")) {
+    arena_init(&arena, 0);
+    if (pattern.data != NULL && !str_is(pattern, "**/*.md")) {
         list.pattern = notes_nfc(&arena, pattern);
     }
     list.notebook = notebook;
@@ -147,6 +147,6 @@ int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
         notes_index_end(notebook->index, list.db);
     }
     notes_notebook_done(notebook);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return rc;
 }

@@ -47,8 +47,7 @@ static int64_t count_notes(const struct notes_notebook *notebook)
     return count;
 }
 
-static void write_info(struct notes_buf *json, const struct notes_notebook *notebook,
-                       int64_t notes)
+static void write_info(struct buf *json, const struct notes_notebook *notebook, int64_t notes)
 {
     notes_json_begin(json, '{');
     notes_json_name_c(json, "name");

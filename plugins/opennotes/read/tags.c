@@ -49,7 +49,7 @@ static int write_tags(struct notes_answer *answer, sqlite3_stmt *statement, int6
         if (!notes_answer_more(answer)) {
             break;
         }
-        struct notes_buf *item = notes_answer_item(answer);
+        struct buf *item = notes_answer_item(answer);
         notes_json_begin(item, '{');
         notes_json_name_c(item, "tag");
         notes_json_text(item, notes_column_text(statement, 0));
@@ -92,26 +92,26 @@ static int reply_tags(struct opennotes *self, const struct notes_notebook *noteb
 int notes_tags_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     sqlite3 *db = NULL;
     (void)args;
     int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str prefix = ng_arg_text(call, "prefix");
     if (prefix.len > 0 && prefix.data[0] == '#') {
-        prefix = notes_str(prefix.data + 1, prefix.len - 1);
+        prefix = str_make(prefix.data + 1, prefix.len - 1);
     }
-    prefix = notes_fold(&arena, prefix.data != NULL ? prefix : notes_str("", 0));
+    prefix = notes_fold(&arena, prefix.data != NULL ? prefix : str_make("", 0));
     rc = prefix.data != NULL ? notes_index_begin(notebook->index, call, &db)
                              : notes_fail_memory(call);
     if (rc == NG_OK) {
         rc = reply_tags(self, notebook, call, db, prefix);
         notes_index_end(notebook->index, db);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(notebook);
     return rc;
 }

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "fuzzy_word.h"
+#include "index/index.h"
 
-#define TABLE_SIZE ((size_t)4096)
 #define QUERY_MAX ((size_t)1024 * 1024)
 #define WORDS_PER_QUERY 100 /* alternatives in one full-text query */
 
@@ -18,38 +19,40 @@ struct finder {
     sqlite3_stmt *terms; /* rowids of the notes that match ?1 */
     struct ng_str word;
     uint32_t number; /* of the word, from 1 */
-    struct notes_buf query;
+    struct buf query;
 };
 
-void notes_fuzzy_quote(struct notes_buf *buf, struct ng_str text)
+void notes_fuzzy_quote(struct buf *buf, struct ng_str text)
 {
-    notes_buf_add_char(buf, '"');
+    buf_add_char(buf, '"');
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] == '"') {
-            notes_buf_add_char(buf, '"');
+            buf_add_char(buf, '"');
         }
-        notes_buf_add_char(buf, text.data[i]);
+        buf_add_char(buf, text.data[i]);
     }
-    notes_buf_add_char(buf, '"');
+    buf_add_char(buf, '"');
 }
 
 /* ---- notes ---- */
 
+static bool is_note(const struct hash_link *link, const void *note)
+{
+    return HASH_ITEM(link, struct notes_fuzzy_hit, link)->note == *(const int64_t *)note;
+}
+
 static struct notes_fuzzy_hit *hit_of(struct notes_fuzzy *fuzzy, int64_t note)
 {
-    size_t place = (uint64_t)note % TABLE_SIZE;
-    struct notes_fuzzy_hit *hit = fuzzy->table[place];
-    while (hit != NULL && hit->note != note) {
-        hit = hit->next;
+    uint64_t hash = hash_fnv_u64(HASH_FNV_BASIS, (uint64_t)note);
+    struct hash_link *link = hash_table_find(&fuzzy->table, hash, is_note, &note);
+    if (link != NULL) {
+        return HASH_ITEM(link, struct notes_fuzzy_hit, link);
     }
-    if (hit == NULL) {
-        hit = notes_arena_alloc(&fuzzy->arena, sizeof(*hit));
-        if (hit != NULL) {
-            *hit = (struct notes_fuzzy_hit){.note = note, .next = fuzzy->table[place]};
-            fuzzy->table[place] = hit;
-            fuzzy->known++;
-        }
+    struct notes_fuzzy_hit *hit = arena_zalloc(&fuzzy->arena, sizeof(*hit));
+    if (hit == NULL || hash_table_add(&fuzzy->table, &hit->link, hash) != NG_OK) {
+        return NULL;
     }
+    hit->note = note;
     return hit;
 }
 
@@ -77,7 +80,7 @@ static int take_notes(struct finder *finder, uint32_t score)
         }
     }
     (void)sqlite3_reset(finder->terms);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
 static uint32_t score_of(bool in_title, enum notes_fuzzy_class match)
@@ -87,10 +90,10 @@ static uint32_t score_of(bool in_title, enum notes_fuzzy_class match)
 
 static int take_word(struct finder *finder, bool in_title, bool prefix)
 {
-    notes_buf_clear(&finder->query);
-    notes_buf_add_c(&finder->query, in_title ? "title : " : "body : ");
+    buf_clear(&finder->query);
+    buf_add_c(&finder->query, in_title ? "title : " : "body : ");
     notes_fuzzy_quote(&finder->query, finder->word);
-    notes_buf_add_c(&finder->query, prefix ? " *" : "");
+    buf_add_c(&finder->query, prefix ? " *" : "");
     return take_notes(finder,
                       score_of(in_title, prefix ? NOTES_FUZZY_PREFIX : NOTES_FUZZY_EXACT));
 }
@@ -100,13 +103,13 @@ static int take_similar(struct finder *finder, const struct notes_fuzzy_words *s
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < similar->count && rc == SQLITE_OK;) {
-        notes_buf_clear(&finder->query);
-        notes_buf_add_c(&finder->query, in_title ? "title : (" : "body : (");
+        buf_clear(&finder->query);
+        buf_add_c(&finder->query, in_title ? "title : (" : "body : (");
         for (size_t k = 0; k < WORDS_PER_QUERY && i < similar->count; k++, i++) {
-            notes_buf_add_c(&finder->query, k > 0 ? " OR " : "");
+            buf_add_c(&finder->query, k > 0 ? " OR " : "");
             notes_fuzzy_quote(&finder->query, similar->words[i]);
         }
-        notes_buf_add_c(&finder->query, ")");
+        buf_add_c(&finder->query, ")");
         rc = take_notes(finder, score_of(in_title, NOTES_FUZZY_EDITS));
     }
     return rc;
@@ -128,15 +131,15 @@ static int find_word(struct finder *finder)
 
 static int collect(struct notes_fuzzy *fuzzy, size_t words)
 {
-    fuzzy->hits = calloc(fuzzy->known + 1, sizeof(struct notes_fuzzy_hit *));
+    fuzzy->hits = calloc(fuzzy->table.count + 1, sizeof(struct notes_fuzzy_hit *));
     if (fuzzy->hits == NULL) {
         return SQLITE_NOMEM;
     }
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        for (struct notes_fuzzy_hit *hit = fuzzy->table[i]; hit != NULL; hit = hit->next) {
-            if (hit->words == words) {
-                fuzzy->hits[fuzzy->count++] = hit;
-            }
+    for (struct hash_link *link = hash_table_first(&fuzzy->table); link != NULL;
+         link = hash_table_next(&fuzzy->table, link)) {
+        struct notes_fuzzy_hit *hit = HASH_ITEM(link, struct notes_fuzzy_hit, link);
+        if (hit->words == words) {
+            fuzzy->hits[fuzzy->count++] = hit;
         }
     }
     return SQLITE_OK;
@@ -147,12 +150,8 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
 {
     struct finder finder = {.fuzzy = fuzzy, .db = db};
     *fuzzy = (struct notes_fuzzy){.hits = NULL};
-    notes_arena_init(&fuzzy->arena, 0);
-    fuzzy->table = calloc(TABLE_SIZE, sizeof(struct notes_fuzzy_hit *));
-    if (fuzzy->table == NULL) {
-        return SQLITE_NOMEM;
-    }
-    notes_buf_init(&finder.query, QUERY_MAX);
+    arena_init(&fuzzy->arena, 0);
+    buf_init(&finder.query, QUERY_MAX);
     int rc = sqlite3_prepare_v2(db, "SELECT rowid FROM terms WHERE terms MATCH ?1", -1,
                                 &finder.terms, NULL);
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
@@ -161,14 +160,14 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
         rc = find_word(&finder);
     }
     (void)sqlite3_finalize(finder.terms);
-    notes_buf_done(&finder.query);
+    buf_done(&finder.query);
     return rc == SQLITE_OK ? collect(fuzzy, count) : rc;
 }
 
 void notes_fuzzy_done(struct notes_fuzzy *fuzzy)
 {
-    free(fuzzy->table);
+    hash_table_done(&fuzzy->table);
     free(fuzzy->hits);
-    notes_arena_done(&fuzzy->arena);
+    arena_done(&fuzzy->arena);
     *fuzzy = (struct notes_fuzzy){.hits = NULL};
 }

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include "core/base/hash_table.h"
 #include "text/text.h"
 
 #define NOTES_FUZZY_WORDS_MAX 16 /* words of a query; the rest is left out */
@@ -34,18 +35,18 @@ size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
 
 /* A note that has all words. */
 struct notes_fuzzy_hit {
+    struct hash_link link;
     int64_t note;
     uint32_t score; /* the less the better: 0 is every word exactly in the title */
     uint32_t words; /* how many it has so far */
     uint32_t seen;  /* the word that was counted last, from 1 */
-    struct notes_fuzzy_hit *next; /* of its place in the table */
 };
 
 struct notes_fuzzy {
-    struct notes_arena arena;
-    struct notes_fuzzy_hit **table;
+    struct arena arena;
+    struct hash_table table;
     struct notes_fuzzy_hit **hits; /* those with all words, in no order */
-    size_t count, known;
+    size_t count;
 };
 
 /* Looks up the words, folded. An SQLite code. notes_fuzzy_done() in any case. */
@@ -54,6 +55,6 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
 void notes_fuzzy_done(struct notes_fuzzy *fuzzy);
 
 /* Appends a text as a phrase of a full-text query. */
-void notes_fuzzy_quote(struct notes_buf *buf, struct ng_str text);
+void notes_fuzzy_quote(struct buf *buf, struct ng_str text);
 
 #endif

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+#include "index/index.h"
+
 #define QUERY_MAX ((size_t)64 * 1024)
 #define LETTER_BYTES 4
+#define WORDS_MAX ((size_t)16 * 1024 * 1024)
 /* Each edit destroys at most 4 of a word's trigrams (a swap; others 3), and "^^word$$" has two
  * more than it has letters: only two swaps in a word of six may leave none of them. */
 #define TWO_SWAPS_LETTERS 6
@@ -25,7 +29,7 @@ static size_t letters_of(struct ng_str word, int32_t *letters)
 {
     size_t count = 0;
     for (size_t at = 0; at < word.len && count < NOTES_FUZZY_LETTERS_MAX + 3;) {
-        int32_t c = notes_utf8_next(word, &at);
+        int32_t c = notes_next(word, &at);
         if (letters != NULL) {
             letters[count] = c;
         }
@@ -71,7 +75,7 @@ unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
 {
     int32_t a_letters[NOTES_FUZZY_LETTERS_MAX + 3];
     int32_t b_letters[NOTES_FUZZY_LETTERS_MAX + 3];
-    if (notes_equal(a, b)) {
+    if (str_equal(a, b)) {
         return 0;
     }
     size_t a_len = letters_of(a, a_letters);
@@ -86,7 +90,7 @@ unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
 
 enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word)
 {
-    if (notes_equal(query, word)) {
+    if (str_equal(query, word)) {
         return NOTES_FUZZY_EXACT;
     }
     if (word.len > query.len && memcmp(word.data, query.data, query.len) == 0) {
@@ -114,21 +118,14 @@ size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
 static int add_word(struct notes_fuzzy_words *words, struct ng_str word)
 {
     for (size_t i = 0; i < words->count; i++) {
-        if (notes_equal(words->words[i], word)) {
+        if (str_equal(words->words[i], word)) {
             return SQLITE_OK;
         }
     }
-    if (words->count == words->room) {
-        size_t room = words->room == 0 ? 16 : words->room * 2;
-        struct ng_str *more = realloc(words->words, room * sizeof(*more));
-        if (more == NULL) {
-            return SQLITE_NOMEM;
-        }
-        words->words = more;
-        words->room = room;
-    }
-    struct ng_str copy = notes_arena_copy(&words->arena, word);
-    if (copy.data == NULL) {
+    struct ng_str copy = arena_copy(&words->arena, word);
+    if (copy.data == NULL ||
+        array_reserve((void **)&words->words, &words->room, words->count + 1,
+                      sizeof(*words->words), WORDS_MAX) != NG_OK) {
         return SQLITE_NOMEM;
     }
     words->words[words->count++] = copy;
@@ -142,23 +139,23 @@ static size_t pad(struct ng_str word, char *padded, size_t *starts)
     memcpy(padded, "^^", 2);
     memcpy(padded + 2, word.data, word.len);
     memcpy(padded + 2 + word.len, "$$", 2);
-    struct ng_str all = notes_str(padded, word.len + 4);
+    struct ng_str all = str_make(padded, word.len + 4);
     for (size_t at = 0; at < all.len;) {
         starts[count++] = at;
-        (void)notes_utf8_next(all, &at);
+        (void)notes_next(all, &at);
     }
     starts[count] = all.len;
     return count;
 }
 
-static void write_trigrams(struct notes_buf *query, struct ng_str word)
+static void write_trigrams(struct buf *query, struct ng_str word)
 {
     char padded[NOTES_FUZZY_LETTERS_MAX * LETTER_BYTES + 4];
     size_t starts[NOTES_FUZZY_LETTERS_MAX + 5];
     size_t count = pad(word, padded, starts);
     for (size_t i = 0; i + 3 <= count; i++) {
-        notes_buf_add_c(query, i > 0 ? " OR " : "");
-        notes_fuzzy_quote(query, notes_str(padded + starts[i], starts[i + 3] - starts[i]));
+        buf_add_c(query, i > 0 ? " OR " : "");
+        notes_fuzzy_quote(query, str_make(padded + starts[i], starts[i + 3] - starts[i]));
     }
 }
 
@@ -166,9 +163,9 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
                            struct notes_fuzzy_words *ret)
 {
     sqlite3_stmt *statement = NULL;
-    struct notes_buf query;
+    struct buf query;
     int64_t letters = (int64_t)notes_fuzzy_letters(word);
-    notes_buf_init(&query, QUERY_MAX);
+    buf_init(&query, QUERY_MAX);
     write_trigrams(&query, word);
     int rc = sqlite3_prepare_v2(db,
                                 "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
@@ -180,24 +177,24 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
         (void)sqlite3_bind_int64(statement, 2, letters - (int64_t)edits);
         (void)sqlite3_bind_int64(statement, 3, letters + (int64_t)edits);
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-            struct ng_str found = notes_str((const char *)sqlite3_column_text(statement, 0),
-                                            (size_t)sqlite3_column_bytes(statement, 0));
+            struct ng_str found = str_make((const char *)sqlite3_column_text(statement, 0),
+                                           (size_t)sqlite3_column_bytes(statement, 0));
             bool near =
-                !notes_equal(found, word) && notes_fuzzy_distance(word, found, edits) <= edits;
+                !str_equal(found, word) && notes_fuzzy_distance(word, found, edits) <= edits;
             if (near && add_word(ret, found) != SQLITE_OK) {
                 rc = SQLITE_NOMEM;
                 break;
             }
         }
-        rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+        rc = notes_done(rc);
     }
     (void)sqlite3_finalize(statement);
-    notes_buf_done(&query);
+    buf_done(&query);
     return rc;
 }
 
 /* The word with its letters at first, first + 1 and second, second + 1 swapped. */
-static struct ng_str swapped(struct notes_arena *arena, struct ng_str word, size_t first,
+static struct ng_str swapped(struct arena *arena, struct ng_str word, size_t first,
                              size_t second)
 {
     int32_t letters[NOTES_FUZZY_LETTERS_MAX + 3];
@@ -208,12 +205,12 @@ static struct ng_str swapped(struct notes_arena *arena, struct ng_str word, size
         letters[places[i]] = letters[places[i] + 1];
         letters[places[i] + 1] = letter;
     }
-    char *data = notes_arena_alloc(arena, count * LETTER_BYTES + 1);
+    char *data = arena_zalloc(arena, count * LETTER_BYTES + 1);
     size_t len = 0;
     for (size_t i = 0; data != NULL && i < count; i++) {
-        len += notes_utf8_put(letters[i], data + len);
+        len += utf8_encode((uint32_t)letters[i], data + len);
     }
-    return notes_str(data, len);
+    return str_make(data, len);
 }
 
 static int take_two_swaps(struct ng_str word, struct notes_fuzzy_words *ret)
@@ -225,7 +222,7 @@ static int take_two_swaps(struct ng_str word, struct notes_fuzzy_words *ret)
             if (other.data == NULL) {
                 return SQLITE_NOMEM;
             }
-            rc = rc == SQLITE_OK && !notes_equal(other, word) ? add_word(ret, other) : rc;
+            rc = rc == SQLITE_OK && !str_equal(other, word) ? add_word(ret, other) : rc;
         }
     }
     return rc;
@@ -236,7 +233,7 @@ int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_word
     size_t letters = notes_fuzzy_letters(word);
     unsigned edits = notes_fuzzy_edits(letters);
     *ret = (struct notes_fuzzy_words){.words = NULL};
-    notes_arena_init(&ret->arena, 0);
+    arena_init(&ret->arena, 0);
     if (edits == 0) {
         return SQLITE_OK;
     }
@@ -247,6 +244,6 @@ int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_word
 void notes_fuzzy_words_done(struct notes_fuzzy_words *words)
 {
     free(words->words);
-    notes_arena_done(&words->arena);
+    arena_done(&words->arena);
     *words = (struct notes_fuzzy_words){.words = NULL};
 }

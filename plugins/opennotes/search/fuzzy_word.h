@@ -6,7 +6,7 @@
 #include "fuzzy.h"
 
 struct notes_fuzzy_words {
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str *words; /* malloc'd; texts in the arena */
     size_t count, room;
 };

@@ -69,7 +69,7 @@ int notes_search_take(struct notes_search *search, int64_t note)
     if (search->total++ < search->offset || !notes_answer_more(answer)) {
         return SQLITE_OK;
     }
-    struct notes_buf *item = notes_answer_item(answer);
+    struct buf *item = notes_answer_item(answer);
     notes_json_begin(item, '{');
     int rc = notes_summary_write(&search->summary, note, item);
     rc = rc == SQLITE_ROW || rc == SQLITE_OK ? notes_search_hit(search, note, item) : rc;
@@ -84,12 +84,12 @@ int notes_search_take(struct notes_search *search, int64_t note)
 
 static void write_query(struct notes_search *search, const char *type, struct ng_str sql)
 {
-    struct notes_buf *json = &search->answer.json;
+    struct buf *json = &search->answer.json;
     struct ng_call *call = search->call;
-    struct ng_str query = notes_utf8_cut(search->query, EXECUTED_MAX);
+    struct ng_str query = utf8_cut(search->query, EXECUTED_MAX);
     struct ng_str shown =
-        search->filter != NULL ? notes_utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
-    struct ng_str executed = notes_utf8_cut(sql, EXECUTED_MAX);
+        search->filter != NULL ? utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
+    struct ng_str executed = utf8_cut(sql, EXECUTED_MAX);
     if (sql.data == NULL) {
         bool both = query.len > 0 && shown.len > 0;
         executed = call->host->format(
@@ -120,7 +120,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     const char *type = search->query.len == 0 && search->filter->count > 0 ? "boolean"
                        : fuzzy                                             ? "fuzzy"
                                                                            : "text";
-    write_query(search, type, notes_str(NULL, 0));
+    write_query(search, type, str_make(NULL, 0));
     int rc = notes_filter_functions(search->db);
     rc = rc == SQLITE_OK ? notes_summary_open(&search->summary, search->db) : rc;
     if (rc == SQLITE_OK && fuzzy) {
@@ -191,7 +191,7 @@ static int run(struct notes_search *search, struct opennotes *self, struct ng_st
 
 int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_filter *filter = NULL;
     struct notes_search search = {.call = call, .arena = &arena};
     struct ng_str sql = ng_arg_text(call, "sql");
@@ -207,13 +207,13 @@ int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     search.filter = filter;
     search.query = ng_arg_text(call, "query");
     search.folded =
-        search.query.data != NULL ? notes_fold(&arena, search.query) : notes_str("", 0);
+        search.query.data != NULL ? notes_fold(&arena, search.query) : str_make("", 0);
     rc = search.folded.data != NULL ? run(&search, self, sql, fuzzy) : notes_fail_memory(call);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(search.notebook);
     return rc;
 }

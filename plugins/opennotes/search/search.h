@@ -17,7 +17,7 @@ struct notes_search {
     struct ng_str query; /* as given; {NULL, 0}: none */
     struct ng_str folded;
     const struct notes_filter *filter;
-    struct notes_arena *arena;
+    struct arena *arena;
     struct notes_answer answer;
     struct notes_summary summary;
     int64_t offset, total;
@@ -30,7 +30,7 @@ struct notes_search {
 int notes_search_take(struct notes_search *search, int64_t note);
 
 /* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */
-int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf *item);
+int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item);
 
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
 

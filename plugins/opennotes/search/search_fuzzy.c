@@ -22,20 +22,20 @@ static int compare(const void *a, const void *b)
     if (one->modified != other->modified) {
         return one->modified > other->modified ? -1 : 1;
     }
-    return notes_compare(one->path, other->path);
+    return str_compare(one->path, other->path);
 }
 
 /* Drops what the filter does not let through; what is left gets its time and path. */
 static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
                    struct ranked *ranked, size_t *ret_count)
 {
-    struct notes_buf sql;
+    struct buf sql;
     sqlite3_stmt *statement = NULL;
     int next = 0;
-    notes_buf_init(&sql, (size_t)2 * 1024 * 1024);
-    notes_buf_add_c(&sql, "SELECT n.modified, n.path FROM notes n WHERE n.id=?1 AND ");
-    notes_buf_add(&sql, search->filter->sql);
-    notes_buf_add_char(&sql, '\0');
+    buf_init(&sql, (size_t)2 * 1024 * 1024);
+    buf_add_c(&sql, "SELECT n.modified, n.path FROM notes n WHERE n.id=?1 AND ");
+    buf_add_str(&sql, search->filter->sql);
+    buf_add_char(&sql, '\0');
     int rc = sql.rc != NG_OK ? SQLITE_NOMEM
                              : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
     rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 2, &next) : rc;
@@ -43,18 +43,17 @@ static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
         (void)sqlite3_bind_int64(statement, 1, fuzzy->hits[i]->note);
         rc = sqlite3_step(statement);
         if (rc == SQLITE_ROW) {
-            struct ng_str path =
-                notes_arena_copy(search->arena, notes_column_text(statement, 1));
+            struct ng_str path = arena_copy(search->arena, notes_column_text(statement, 1));
             ranked[(*ret_count)++] =
                 (struct ranked){fuzzy->hits[i]->note, sqlite3_column_int64(statement, 0),
                                 fuzzy->hits[i]->score, path};
             rc = path.data != NULL ? SQLITE_ROW : SQLITE_NOMEM;
         }
         (void)sqlite3_reset(statement);
-        rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+        rc = notes_done(rc);
     }
     (void)sqlite3_finalize(statement);
-    notes_buf_done(&sql);
+    buf_done(&sql);
     return rc;
 }
 

@@ -36,12 +36,12 @@ static size_t find_similar(const struct notes_search *search, struct ng_str fold
 
 static size_t find_hit(const struct notes_search *search, struct ng_str folded)
 {
-    size_t first = notes_find(folded, search->folded, 0);
+    size_t first = str_find(folded, search->folded, 0);
     if (search->word_count == 0 || first != SIZE_MAX) {
         return first;
     }
     for (size_t k = 0; k < search->word_count; k++) {
-        size_t at = notes_find(folded, search->words[k], 0);
+        size_t at = str_find(folded, search->words[k], 0);
         first = at < first ? at : first;
     }
     return first != SIZE_MAX ? first : find_similar(search, folded);
@@ -53,7 +53,7 @@ static struct ng_str line_at(struct ng_str text, size_t at)
 {
     const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
     size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
-    return notes_str(text.data + at, stop - at);
+    return str_make(text.data + at, stop - at);
 }
 
 /* The end of what folds by itself: one ASCII character, or one and all others behind it. */
@@ -69,13 +69,13 @@ static size_t unit_end(struct ng_str line, size_t at)
 /* How far into a line the character is that folds to what stands at `wanted` of it folded. */
 static size_t unfold(struct ng_str line, size_t wanted)
 {
-    struct notes_arena arena;
+    struct arena arena;
     size_t folded = 0;
     size_t at = 0;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     while (at < line.len && folded < wanted) {
         size_t end = unit_end(line, at);
-        struct ng_str unit = notes_str(line.data + at, end - at);
+        struct ng_str unit = str_make(line.data + at, end - at);
         size_t len = end - at == 1 ? 1 : notes_fold(&arena, unit).len;
         if (folded + len > wanted) {
             /* Within what is no ASCII most characters keep their length. */
@@ -85,9 +85,9 @@ static size_t unfold(struct ng_str line, size_t wanted)
         }
         folded += len;
         at = end;
-        notes_arena_reset(&arena);
+        arena_reset(&arena);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return at;
 }
 
@@ -163,11 +163,10 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
             }
         }
     }
-    return notes_trim(notes_str(text.data + begin, end - begin));
+    return notes_trim(str_make(text.data + begin, end - begin));
 }
 
-static void write_hit(struct notes_search *search, const struct body *body,
-                      struct notes_buf *item)
+static void write_hit(struct notes_search *search, const struct body *body, struct buf *item)
 {
     size_t hit = find_hit(search, body->folded);
     struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
@@ -181,7 +180,7 @@ static void write_hit(struct notes_search *search, const struct body *body,
     notes_json_text(item, around(body->content, at, search->query.len));
 }
 
-int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf *item)
+int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item)
 {
     int rc = SQLITE_OK;
     if (search->folded.len == 0) {
@@ -202,5 +201,5 @@ int notes_search_hit(struct notes_search *search, int64_t note, struct notes_buf
         write_hit(search, &body, item);
     }
     (void)sqlite3_reset(search->body);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }

@@ -56,9 +56,9 @@ static int find_words(struct notes_search *search, struct ng_str grams,
 {
     sqlite3_stmt *statement = NULL;
     struct ng_str text = search->folded;
-    struct notes_buf match;
+    struct buf match;
     size_t count = 0;
-    *ret_match = notes_str(NULL, 0);
+    *ret_match = str_make(NULL, 0);
     int rc = sqlite3_prepare_v2(search->db,
                                 "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
                                 "WHERE vocab_grams MATCH ?1 AND notes_has(v.word,?2)",
@@ -66,23 +66,23 @@ static int find_words(struct notes_search *search, struct ng_str grams,
     if (rc != SQLITE_OK) {
         return rc;
     }
-    notes_buf_init(&match, SQL_MAX);
+    buf_init(&match, SQL_MAX);
     (void)sqlite3_bind_text64(statement, 1, grams.data, grams.len, SQLITE_STATIC, SQLITE_UTF8);
     (void)sqlite3_bind_text64(statement, 2, text.data, text.len, SQLITE_STATIC, SQLITE_UTF8);
     while (count <= WORDS_MAX && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        notes_buf_add_c(&match, count++ > 0 ? " OR " : "");
+        buf_add_c(&match, count++ > 0 ? " OR " : "");
         notes_fuzzy_quote(&match, notes_column_text(statement, 0));
     }
     (void)sqlite3_finalize(statement);
     if (count == 0) {
-        notes_buf_add_c(&match, "\"\""); /* matches nothing */
+        buf_add_c(&match, "\"\""); /* matches nothing */
     }
     if (count <= WORDS_MAX && rc == SQLITE_DONE && match.rc == NG_OK) {
-        *ret_match = notes_arena_copy(search->arena, notes_buf_str(&match));
+        *ret_match = arena_copy(search->arena, notes_buf_str(&match));
     }
-    rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    rc = notes_done(rc);
     rc = rc == SQLITE_OK && match.rc != NG_OK ? SQLITE_NOMEM : rc;
-    notes_buf_done(&match);
+    buf_done(&match);
     return rc;
 }
 
@@ -109,7 +109,7 @@ static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struc
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return notes_done(rc);
 }
 
 /* ---- any of several words ---- */
@@ -124,7 +124,7 @@ static bool is_common(struct ng_str word)
         "was", "we",    "what", "when", "where", "which", "who", "why",   "with", "you",
     };
     for (size_t i = 0; i < NG_COUNT(common); i++) {
-        if (notes_is(word, common[i])) {
+        if (str_is(word, common[i])) {
             return true;
         }
     }
@@ -188,7 +188,7 @@ static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY
             at++;
         }
         pieces += at > from ? 1 : 0;
-        struct ng_str word = bare(notes_str(text.data + from, at - from));
+        struct ng_str word = bare(str_make(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
             words[kept++] = word_begin(word);
         }
@@ -197,74 +197,72 @@ static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY
     return pieces > 1 ? kept : 0;
 }
 
-static void add_literal(struct notes_buf *sql, struct ng_str word)
+static void add_literal(struct buf *sql, struct ng_str word)
 {
-    notes_buf_add_char(sql, '\'');
+    buf_add_char(sql, '\'');
     for (size_t i = 0; i < word.len; i++) {
-        notes_buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
-        notes_buf_add_char(sql, word.data[i]);
+        buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
+        buf_add_char(sql, word.data[i]);
     }
-    notes_buf_add_char(sql, '\'');
+    buf_add_char(sql, '\'');
 }
 
 /* One statement for any of the words. *ret_grams {NULL, 0}: a word
  * is too short for the index, so all notes are looked at. */
 static void write_any(struct notes_search *search, const struct ng_str *words, size_t count,
-                      struct notes_buf *sql, struct ng_str *ret_grams)
+                      struct buf *sql, struct ng_str *ret_grams)
 {
-    struct notes_buf match;
-    struct notes_buf has;
+    struct buf match;
+    struct buf has;
     bool all = false;
-    notes_buf_init(&match, SQL_MAX);
-    notes_buf_init(&has, SQL_MAX);
+    buf_init(&match, SQL_MAX);
+    buf_init(&has, SQL_MAX);
     for (size_t i = 0; i < count; i++) {
         struct ng_str grams = notes_index_grams(search->arena, words[i]);
         all = all || grams.len == 0;
-        notes_buf_add_c(&match, i > 0 ? " OR (" : "(");
-        notes_buf_add(&match, grams);
-        notes_buf_add_char(&match, ')');
-        notes_buf_add_c(&has, i > 0 ? "+(notes_has(n.title_fold," : "(notes_has(n.title_fold,");
+        buf_add_c(&match, i > 0 ? " OR (" : "(");
+        buf_add_str(&match, grams);
+        buf_add_char(&match, ')');
+        buf_add_c(&has, i > 0 ? "+(notes_has(n.title_fold," : "(notes_has(n.title_fold,");
         add_literal(&has, words[i]);
-        notes_buf_add_c(&has, ") OR notes_has(" BODY ",");
+        buf_add_c(&has, ") OR notes_has(" BODY ",");
         add_literal(&has, words[i]);
-        notes_buf_add_c(&has, "))");
+        buf_add_c(&has, "))");
     }
-    notes_buf_add_c(sql,
-                    "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
-                    "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
-                    "notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
-                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
-                    ",?1) THEN 2 ELSE 3 END whole, ");
-    notes_buf_add(sql, notes_buf_str(&has));
-    notes_buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
-                             : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
-                               "MATCH ?2 AND ?3 IS NULL AND ");
-    notes_buf_add(sql, search->filter->sql);
-    notes_buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
-    notes_buf_add_char(sql, '\0');
-    *ret_grams =
-        all ? notes_str(NULL, 0) : notes_arena_copy(search->arena, notes_buf_str(&match));
+    buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
+                   "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
+                   "notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
+                   "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
+                   ",?1) THEN 2 ELSE 3 END whole, ");
+    buf_add_str(sql, notes_buf_str(&has));
+    buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
+                       : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
+                         "MATCH ?2 AND ?3 IS NULL AND ");
+    buf_add_str(sql, search->filter->sql);
+    buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
+    buf_add_char(sql, '\0');
+    *ret_grams = all ? str_make(NULL, 0) : arena_copy(search->arena, notes_buf_str(&match));
     sql->rc = match.rc != NG_OK ? match.rc : has.rc != NG_OK ? has.rc : sql->rc;
-    notes_buf_done(&match);
-    notes_buf_done(&has);
+    buf_done(&match);
+    buf_done(&has);
 }
 
 static int search_any(struct notes_search *search, const struct ng_str *words, size_t count)
 {
-    struct notes_buf sql;
+    struct buf sql;
     struct ng_str grams;
     sqlite3_stmt *statement = NULL;
-    notes_buf_init(&sql, SQL_MAX);
+    buf_init(&sql, SQL_MAX);
     write_any(search, words, count, &sql, &grams);
     int rc = sql.rc != NG_OK ? SQLITE_NOMEM
                              : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
     search->words = words;
     search->word_count = count;
-    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, notes_str(NULL, 0)) : rc;
+    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, str_make(NULL, 0)) : rc;
     search->words = NULL;
     search->word_count = 0;
     (void)sqlite3_finalize(statement);
-    notes_buf_done(&sql);
+    buf_done(&sql);
     return rc;
 }
 
@@ -278,26 +276,26 @@ int notes_search_text(struct notes_search *search)
     }
     struct ng_str text = search->folded;
     bool nul = text.len > 0 && memchr(text.data, '\0', text.len) != NULL;
-    struct ng_str grams = nul ? notes_str(NULL, 0) : notes_index_grams(search->arena, text);
-    struct ng_str words = notes_str(NULL, 0);
-    struct notes_buf sql;
+    struct ng_str grams = nul ? str_make(NULL, 0) : notes_index_grams(search->arena, text);
+    struct ng_str words = str_make(NULL, 0);
+    struct buf sql;
     sqlite3_stmt *statement = NULL;
     int rc = grams.len > 0 && is_word(text) ? find_words(search, grams, &words) : SQLITE_OK;
     if (rc != SQLITE_OK) {
         return rc;
     }
-    notes_buf_init(&sql, SQL_MAX);
-    notes_buf_add_c(&sql, text.len == 0   ? all_notes
-                          : words.len > 0 ? by_words
-                          : grams.len > 0 ? by_grams
-                                          : by_scan);
-    notes_buf_add(&sql, search->filter->sql);
-    notes_buf_add_c(&sql, ORDER);
-    notes_buf_add_char(&sql, '\0');
+    buf_init(&sql, SQL_MAX);
+    buf_add_c(&sql, text.len == 0   ? all_notes
+                    : words.len > 0 ? by_words
+                    : grams.len > 0 ? by_grams
+                                    : by_scan);
+    buf_add_str(&sql, search->filter->sql);
+    buf_add_c(&sql, ORDER);
+    buf_add_char(&sql, '\0');
     rc = sql.rc != NG_OK ? SQLITE_NOMEM
                          : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
     rc = rc == SQLITE_OK ? take_rows(search, statement, grams, words) : rc;
     (void)sqlite3_finalize(statement);
-    notes_buf_done(&sql);
+    buf_done(&sql);
     return rc;
 }

@@ -74,7 +74,7 @@ static int fail_engine(struct ng_call *call, struct notes_sql_guard *guard,
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
     }
     if (rc == SQLITE_NOMEM || rc == SQLITE_FULL) {
-        return fail_sql(call, "it takes more memory than there is", notes_str(NULL, 0));
+        return fail_sql(call, "it takes more memory than there is", str_make(NULL, 0));
     }
     const char *message = sqlite3_errmsg(guard->db);
     struct ng_str hint = notes_sql_hint(call, sql->text, message);
@@ -106,7 +106,7 @@ static int check_text(struct ng_call *call, struct ng_str sql)
                                   "listing values, or run it in parts"));
     }
     if (memchr(sql.data, '\0', sql.len) != NULL) {
-        return fail_sql(call, "there is a NUL character in it", notes_str(NULL, 0));
+        return fail_sql(call, "there is a NUL character in it", str_make(NULL, 0));
     }
     if (notes_sql_is_foreign(call, sql, &message, &hint)) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
@@ -147,7 +147,7 @@ static int prepare(struct ng_call *call, struct notes_sql_guard *guard,
 static const struct notes_sql_param *find_param(const struct notes_sql *sql, const char *name)
 {
     for (size_t i = 0; name != NULL && i < sql->param_count; i++) {
-        if (notes_is(sql->params[i].name, name + 1)) {
+        if (str_is(sql->params[i].name, name + 1)) {
             return &sql->params[i];
         }
     }

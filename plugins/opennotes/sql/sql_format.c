@@ -88,9 +88,9 @@ static struct spec read_spec(struct reader *reader)
 /* The first character of a text, as SQLite takes it. */
 static unsigned first_character(sqlite3_value *value)
 {
-    struct ng_str text = value != NULL ? notes_sql_text(value) : notes_str(NULL, 0);
+    struct ng_str text = value != NULL ? notes_sql_text(value) : str_make(NULL, 0);
     size_t at = 0;
-    return text.data != NULL && text.len > 0 ? (unsigned)notes_utf8_next(text, &at) : 0;
+    return text.data != NULL && text.len > 0 ? (unsigned)notes_next(text, &at) : 0;
 }
 
 /* False: there is no such conversion, and the text ends here. */

@@ -14,7 +14,7 @@
 struct ng_str notes_sql_text(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return notes_str(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return str_make(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
 }
 
 static struct ng_str bytes_of(sqlite3_value *value)
@@ -23,7 +23,7 @@ static struct ng_str bytes_of(sqlite3_value *value)
         return notes_sql_text(value);
     }
     const char *data = sqlite3_value_blob(value);
-    return notes_str(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
+    return str_make(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
 }
 
 static struct notes_sql_guard *guard_of(sqlite3_context *context)
@@ -31,7 +31,7 @@ static struct notes_sql_guard *guard_of(sqlite3_context *context)
     return sqlite3_user_data(context);
 }
 
-static void result_text(sqlite3_context *context, struct notes_buf *buf)
+static void result_text(sqlite3_context *context, struct buf *buf)
 {
     if (buf->rc == NG_EINTERNAL) {
         sqlite3_result_error_nomem(context);
@@ -89,29 +89,29 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
         sqlite3_result_value(context, values[0]);
         return;
     }
-    struct notes_buf buf;
-    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
+    struct buf buf;
+    buf_init(&buf, NOTES_SQL_VALUE_MAX);
     size_t looked = 0;
     for (size_t at = 0; at <= text.len && buf.rc == NG_OK;) {
         size_t found = find_bytes(text, from, at);
         size_t end = found == SIZE_MAX ? text.len : found;
-        notes_buf_add(&buf, notes_str(text.data + at, end - at));
+        buf_add_str(&buf, str_make(text.data + at, end - at));
         if (found == SIZE_MAX) {
             break;
         }
-        notes_buf_add(&buf, to);
+        buf_add_str(&buf, to);
         at = found + from.len;
         if (at - looked > CLOCK_BYTES) {
             looked = at;
             if (notes_sql_guard_over(guard)) {
-                notes_buf_done(&buf);
+                buf_done(&buf);
                 notes_sql_guard_result(guard, context);
                 return;
             }
         }
     }
     result_text(context, &buf);
-    notes_buf_done(&buf);
+    buf_done(&buf);
 }
 
 /* ---- upper(), lower() ---- */
@@ -119,23 +119,23 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
 static void change_case(sqlite3_context *context, struct ng_str text,
                         utf8proc_int32_t (*change)(utf8proc_int32_t))
 {
-    struct notes_buf buf;
-    struct notes_arena arena;
-    notes_arena_init(&arena, 0);
-    notes_buf_init(&buf, NOTES_SQL_VALUE_MAX);
+    struct buf buf;
+    struct arena arena;
+    arena_init(&arena, 0);
+    buf_init(&buf, NOTES_SQL_VALUE_MAX);
     struct ng_str clean = notes_utf8_clean(&arena, text);
     for (size_t at = 0; clean.data != NULL && at < clean.len && buf.rc == NG_OK;) {
         char out[4];
-        int32_t c = notes_utf8_next(clean, &at);
-        notes_buf_add(&buf, notes_str(out, notes_utf8_put(change(c), out)));
+        int32_t c = notes_next(clean, &at);
+        buf_add_str(&buf, str_make(out, utf8_encode((uint32_t)change(c), out)));
     }
     if (clean.data == NULL) {
         sqlite3_result_error_nomem(context);
     } else {
         result_text(context, &buf);
     }
-    notes_buf_done(&buf);
-    notes_arena_done(&arena);
+    buf_done(&buf);
+    arena_done(&arena);
 }
 
 static void sql_lower(sqlite3_context *context, int count, sqlite3_value **values)
@@ -183,7 +183,7 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
 {
     struct ng_str text = notes_sql_text(values[0]);
-    struct ng_str set = count > 1 ? notes_sql_text(values[1]) : notes_str(" ", 1);
+    struct ng_str set = count > 1 ? notes_sql_text(values[1]) : str_make(" ", 1);
     if (text.data == NULL || set.data == NULL) {
         return;
     }
@@ -196,8 +196,8 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
     for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
         size_t len = 0;
         while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
-            text = side == TRIM_LEFT ? notes_str(text.data + len, text.len - len)
-                                     : notes_str(text.data, text.len - len);
+            text = side == TRIM_LEFT ? str_make(text.data + len, text.len - len)
+                                     : str_make(text.data, text.len - len);
             if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
                 notes_sql_guard_result(guard_of(context), context);
                 return;
@@ -230,7 +230,7 @@ static void sql_stats(sqlite3_context *context, int count, sqlite3_value **value
     struct ng_str text = notes_sql_text(values[0]);
     struct notes_sql_guard *guard = guard_of(context);
     struct notes_markdown_stats stats;
-    struct notes_arena arena;
+    struct arena arena;
     if (text.data == NULL) {
         return;
     }
@@ -238,28 +238,28 @@ static void sql_stats(sqlite3_context *context, int count, sqlite3_value **value
         notes_sql_guard_result(guard, context);
         return;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str clean = notes_utf8_clean(&arena, text);
     int rc =
         clean.data != NULL ? notes_markdown_parse(clean, NULL, NULL, &stats) : NG_EINTERNAL;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     if (rc != NG_OK) {
         sqlite3_result_error_nomem(context);
         return;
     }
-    struct notes_buf buf;
-    notes_buf_init(&buf, 1024);
-    notes_buf_printf(&buf,
-                     "{\"word_count\":%llu,\"char_count\":%llu,\"line_count\":%llu,"
-                     "\"heading_count\":%llu,\"code_block_count\":%llu,\"link_count\":%llu,"
-                     "\"task_count\":%llu}",
-                     (unsigned long long)stats.words, (unsigned long long)stats.chars,
-                     (unsigned long long)stats.lines, (unsigned long long)stats.headings,
-                     (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
-                     (unsigned long long)stats.tasks);
+    struct buf buf;
+    buf_init(&buf, 1024);
+    buf_printf(&buf,
+               "{\"word_count\":%llu,\"char_count\":%llu,\"line_count\":%llu,"
+               "\"heading_count\":%llu,\"code_block_count\":%llu,\"link_count\":%llu,"
+               "\"task_count\":%llu}",
+               (unsigned long long)stats.words, (unsigned long long)stats.chars,
+               (unsigned long long)stats.lines, (unsigned long long)stats.headings,
+               (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
+               (unsigned long long)stats.tasks);
     result_text(context, &buf);
     sqlite3_result_subtype(context, 'J'); /* json() and its kin take it for JSON */
-    notes_buf_done(&buf);
+    buf_done(&buf);
 }
 
 struct function {

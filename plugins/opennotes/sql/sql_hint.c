@@ -115,16 +115,16 @@ static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *be
     if (token->kind != NOTES_TOKEN_BRACKET || !begins_bracket_of_key(token->text)) {
         return false;
     }
-    struct ng_str key = notes_trim(notes_str(token->text.data + 1, token->text.len - 2));
+    struct ng_str key = notes_trim(str_make(token->text.data + 1, token->text.len - 2));
     bool quoted = key.len >= 2 && strchr("'\"", key.data[0]) != NULL;
-    key = quoted ? notes_str(key.data + 1, key.len - 2) : key;
-    key = notes_utf8_cut(key, 100);
+    key = quoted ? str_make(key.data + 1, key.len - 2) : key;
+    key = utf8_cut(key, 100);
     struct ng_str of = before->kind == NOTES_TOKEN_WORD || before->kind == NOTES_TOKEN_QUOTED
-                           ? notes_utf8_cut(before->text, 100)
+                           ? utf8_cut(before->text, 100)
                            : ng_str_of("metadata");
     *ret_message = call->host->format(
         call, "Invalid SQL query: %.*s%.*s is not SQLite: there, [...] is a name", (int)of.len,
-        of.data, (int)notes_utf8_cut(token->text, 100).len, token->text.data);
+        of.data, (int)utf8_cut(token->text, 100).len, token->text.data);
     *ret_hint = quoted ? call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len, of.data,
                                             (int)key.len, key.data)
                        : call->host->format(call, "Write %.*s ->> N, counted from 0",
@@ -139,11 +139,11 @@ static bool is_dotted_key(struct ng_call *call, const struct notes_token *token,
     if (token->kind != NOTES_TOKEN_STRING || token->text.len < 3) {
         return false;
     }
-    struct ng_str key = notes_str(token->text.data + 1, token->text.len - 2);
+    struct ng_str key = str_make(token->text.data + 1, token->text.len - 2);
     if (key.data[0] == '$' || key.data[0] == '[' || memchr(key.data, '.', key.len) == NULL) {
         return false;
     }
-    key = notes_utf8_cut(key, 100);
+    key = utf8_cut(key, 100);
     *ret_message = call->host->format(
         call, "Invalid SQL query: ->> '%.*s' may mean a key with a dot or a path", (int)key.len,
         key.data);
@@ -191,7 +191,7 @@ static bool is_spelling(const struct spelling *spelling, const struct notes_toke
 static bool is_named(struct ng_str word, const char *message)
 {
     struct ng_str text = ng_str_of(message);
-    return word.len > 0 && notes_find(text, word, 0) != SIZE_MAX;
+    return word.len > 0 && str_find(text, word, 0) != SIZE_MAX;
 }
 
 static struct ng_str table_hint(const char *message)
@@ -207,7 +207,7 @@ static struct ng_str table_hint(const char *message)
                          "(JSON), created, modified, size, word_count; front matter: metadata "
                          "->> 'key'; texts are in single quotes");
     }
-    return notes_str(NULL, 0);
+    return str_make(NULL, 0);
 }
 
 struct ng_str notes_sql_hint(struct ng_call *call, struct ng_str sql, const char *message)

@@ -36,7 +36,7 @@ struct markdown_table {
 struct markdown_cursor {
     sqlite3_vtab_cursor base;
     struct markdown_table *table;
-    struct notes_arena arena;
+    struct arena arena;
     struct row *first, **end;
     struct row *at;
     int64_t number;
@@ -111,7 +111,7 @@ static int markdown_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
         return SQLITE_NOMEM;
     }
     *cursor = (struct markdown_cursor){.table = (struct markdown_table *)(void *)table};
-    notes_arena_init(&cursor->arena, ROWS_BYTES_MAX);
+    arena_init(&cursor->arena, ROWS_BYTES_MAX);
     *ret_cursor = &cursor->base;
     return SQLITE_OK;
 }
@@ -119,7 +119,7 @@ static int markdown_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 static int markdown_close(sqlite3_vtab_cursor *base)
 {
     struct markdown_cursor *cursor = cursor_of(base);
-    notes_arena_done(&cursor->arena);
+    arena_done(&cursor->arena);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -128,7 +128,7 @@ static int markdown_close(sqlite3_vtab_cursor *base)
 
 static struct row *add_row(struct markdown_cursor *cursor)
 {
-    struct row *row = notes_arena_alloc(&cursor->arena, sizeof(*row));
+    struct row *row = arena_zalloc(&cursor->arena, sizeof(*row));
     if (row != NULL) {
         *cursor->end = row;
         cursor->end = &row->next;
@@ -138,7 +138,7 @@ static struct row *add_row(struct markdown_cursor *cursor)
 
 static int set_text(struct markdown_cursor *cursor, struct row *row, int at, struct ng_str text)
 {
-    row->texts[at] = notes_arena_copy(&cursor->arena, text);
+    row->texts[at] = arena_copy(&cursor->arena, text);
     if (row->texts[at].data == NULL) {
         return NG_ETOOLARGE;
     }
@@ -204,19 +204,19 @@ static int markdown_filter(sqlite3_vtab_cursor *base, int index_number, const ch
     struct markdown_cursor *cursor = cursor_of(base);
     (void)index_text;
     (void)count;
-    notes_arena_reset(&cursor->arena);
+    arena_reset(&cursor->arena);
     cursor->first = NULL;
     cursor->end = &cursor->first;
     cursor->at = NULL;
     cursor->number = 1;
-    struct ng_str text = index_number == 1 ? notes_sql_text(values[0]) : notes_str(NULL, 0);
+    struct ng_str text = index_number == 1 ? notes_sql_text(values[0]) : str_make(NULL, 0);
     if (text.data == NULL) {
         return SQLITE_OK; /* no text, no rows */
     }
     if (notes_sql_guard_over(cursor->table->guard)) {
         return SQLITE_INTERRUPT;
     }
-    cursor->content = notes_arena_copy(&cursor->arena, text);
+    cursor->content = arena_copy(&cursor->arena, text);
     struct ng_str clean = cursor->content.data != NULL
                               ? notes_utf8_clean(&cursor->arena, cursor->content)
                               : cursor->content;

@@ -157,10 +157,10 @@ static int vtab_next(sqlite3_vtab_cursor *base)
             cursor->ended = true;
             return rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
         }
-        struct ng_str path = notes_str((const char *)sqlite3_column_text(cursor->notes, 1),
-                                       (size_t)sqlite3_column_bytes(cursor->notes, 1));
+        struct ng_str path = str_make((const char *)sqlite3_column_text(cursor->notes, 1),
+                                      (size_t)sqlite3_column_bytes(cursor->notes, 1));
         if (cursor->glob == NULL ||
-            notes_glob(notes_str(cursor->glob, cursor->glob_len), path)) {
+            notes_glob(str_make(cursor->glob, cursor->glob_len), path)) {
             return SQLITE_OK;
         }
     }
@@ -170,26 +170,25 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
 {
     struct ng_str glob = notes_sql_text(value);
-    struct notes_arena arena;
+    struct arena arena;
     sqlite3_free(cursor->glob);
     cursor->glob = NULL;
-    if (glob.data == NULL || !notes_utf8_valid(glob) || glob.len > 4096 ||
-        notes_glob_is_wide(glob)) {
+    if (glob.data == NULL || !utf8_valid(glob) || glob.len > 4096 || notes_glob_is_wide(glob)) {
         cursor->base.pVtab->zErrMsg =
             sqlite3_mprintf("read_markdown() takes one glob, as in read_markdown('**/*.md')");
         return SQLITE_ERROR;
     }
-    while (notes_begins(glob, "./")) {
-        glob = notes_str(glob.data + 2, glob.len - 2);
+    while (str_begins(glob, "./")) {
+        glob = str_make(glob.data + 2, glob.len - 2);
     }
     if (notes_glob_leaves(glob)) {
         char what[NOTES_SQL_WHAT_MAX];
-        (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s",
-                               (int)notes_utf8_cut(glob, 100).len, glob.data);
+        (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s", (int)utf8_cut(glob, 100).len,
+                               glob.data);
         notes_sql_guard_stop(cursor->guard, NOTES_SQL_TRAVERSAL, what);
         return SQLITE_ERROR;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     struct ng_str form = notes_nfc(&arena, glob);
     char *copy = form.data != NULL ? sqlite3_malloc64(form.len + 1) : NULL;
     if (copy != NULL) {
@@ -198,7 +197,7 @@ static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
         cursor->glob = copy;
         cursor->glob_len = form.len;
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return copy != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
@@ -247,13 +246,13 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 /* A text of the index; values over the limit are cut, so that one huge note fails no query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
-    struct ng_str text = notes_str((const char *)sqlite3_column_text(statement, column),
-                                   (size_t)sqlite3_column_bytes(statement, column));
+    struct ng_str text = str_make((const char *)sqlite3_column_text(statement, column),
+                                  (size_t)sqlite3_column_bytes(statement, column));
     if (text.data == NULL) {
         return; /* NULL */
     }
     if (text.len >= NOTES_SQL_VALUE_MAX) {
-        text = notes_utf8_cut(text, NOTES_SQL_VALUE_MAX - 1);
+        text = utf8_cut(text, NOTES_SQL_VALUE_MAX - 1);
     }
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
@@ -267,7 +266,7 @@ static int give_content(struct vtab_cursor *cursor, sqlite3_context *context, bo
         sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
         return SQLITE_OK;
     }
-    text = notes_utf8_cut(text, most);
+    text = utf8_cut(text, most);
     char *cut = sqlite3_malloc64(text.len + sizeof(CUT_MARK));
     if (cut == NULL) {
         return SQLITE_NOMEM;
@@ -308,7 +307,7 @@ static int give_of_note(struct vtab_cursor *cursor, sqlite3_context *context,
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     struct vtab_cursor *cursor = cursor_of(base);
-    char time[NOTES_TIME_SIZE];
+    char time[RFC3339_SIZE];
     switch (column) {
     case FILE_PATH:
         give_text(context, cursor->notes, 1);
@@ -328,7 +327,8 @@ static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
                             "WHERE note = ?1 ORDER BY rowid)");
     case CREATED:
     case MODIFIED:
-        notes_time_write(sqlite3_column_int64(cursor->notes, column == CREATED ? 4 : 5), time);
+        rfc3339_write(sqlite3_column_int64(cursor->notes, column == CREATED ? 4 : 5),
+                      RFC3339_SECONDS, time);
         sqlite3_result_text(context, time, -1, SQLITE_TRANSIENT);
         break;
     case SIZE:

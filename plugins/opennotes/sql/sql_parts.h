@@ -113,7 +113,7 @@ struct notes_sql_names {
 /* In call memory; NG_EINTERNAL: none. */
 int notes_sql_names(struct ng_call *call, sqlite3_stmt *statement,
                     struct notes_sql_names *names);
-void notes_sql_row(struct notes_buf *buf, sqlite3_stmt *statement,
+void notes_sql_row(struct buf *buf, sqlite3_stmt *statement,
                    const struct notes_sql_names *names);
 /* Bytes of the texts and blobs of the present row. */
 int64_t notes_sql_row_bytes(sqlite3_stmt *statement);

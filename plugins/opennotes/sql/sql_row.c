@@ -15,7 +15,7 @@
 static bool is_taken(const struct notes_sql_names *names, int count, struct ng_str name)
 {
     for (int i = 0; i < count; i++) {
-        if (notes_equal(names->names[i], name)) {
+        if (str_equal(names->names[i], name)) {
             return true;
         }
     }
@@ -58,7 +58,7 @@ int64_t notes_sql_row_bytes(sqlite3_stmt *statement)
     return bytes;
 }
 
-static void write_double(struct notes_buf *buf, double number)
+static void write_double(struct buf *buf, double number)
 {
     char text[NUMBER_SIZE];
     if (isnan(number)) {
@@ -83,22 +83,21 @@ static void write_double(struct notes_buf *buf, double number)
 }
 
 /* As SQLite writes it: X'0AFF'. */
-static void write_blob(struct notes_buf *buf, struct notes_buf *scratch,
-                       const unsigned char *data, int len)
+static void write_blob(struct buf *buf, struct buf *scratch, const unsigned char *data, int len)
 {
     static const char digits[] = "0123456789ABCDEF";
-    notes_buf_clear(scratch);
-    notes_buf_add_c(scratch, "X'");
+    buf_clear(scratch);
+    buf_add_c(scratch, "X'");
     for (int i = 0; i < len; i++) {
-        notes_buf_add_char(scratch, digits[data[i] >> 4]);
-        notes_buf_add_char(scratch, digits[data[i] & 15]);
+        buf_add_char(scratch, digits[data[i] >> 4]);
+        buf_add_char(scratch, digits[data[i] & 15]);
     }
-    notes_buf_add_char(scratch, '\'');
+    buf_add_char(scratch, '\'');
     notes_json_text(buf, notes_buf_str(scratch));
 }
 
-static void write_value(struct notes_buf *buf, struct notes_buf *scratch,
-                        sqlite3_stmt *statement, int column)
+static void write_value(struct buf *buf, struct buf *scratch, sqlite3_stmt *statement,
+                        int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER: {
@@ -117,7 +116,7 @@ static void write_value(struct notes_buf *buf, struct notes_buf *scratch,
         break;
     case SQLITE_TEXT: {
         const char *data = (const char *)sqlite3_column_text(statement, column);
-        notes_json_text(buf, notes_str(data, (size_t)sqlite3_column_bytes(statement, column)));
+        notes_json_text(buf, str_make(data, (size_t)sqlite3_column_bytes(statement, column)));
         break;
     }
     case SQLITE_BLOB: {
@@ -130,16 +129,16 @@ static void write_value(struct notes_buf *buf, struct notes_buf *scratch,
     }
 }
 
-void notes_sql_row(struct notes_buf *buf, sqlite3_stmt *statement,
+void notes_sql_row(struct buf *buf, sqlite3_stmt *statement,
                    const struct notes_sql_names *names)
 {
-    struct notes_buf scratch;
-    notes_buf_init(&scratch, (size_t)NOTES_SQL_VALUE_MAX * 2 + 8);
+    struct buf scratch;
+    buf_init(&scratch, (size_t)NOTES_SQL_VALUE_MAX * 2 + 8);
     notes_json_begin(buf, '{');
     for (int i = 0; i < names->count; i++) {
         notes_json_name(buf, names->names[i]);
         write_value(buf, &scratch, statement, i);
     }
     notes_json_end(buf, '}');
-    notes_buf_done(&scratch);
+    buf_done(&scratch);
 }

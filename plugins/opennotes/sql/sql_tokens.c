@@ -25,7 +25,7 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
                 at++;
             }
         } else if (sql.data[at] == '/' && at + 1 < sql.len && sql.data[at + 1] == '*') {
-            size_t end = notes_find(sql, notes_str("*/", 2), at + 2);
+            size_t end = str_find(sql, str_make("*/", 2), at + 2);
             at = end == SIZE_MAX ? sql.len : end + 2;
         } else {
             break;
@@ -55,7 +55,7 @@ struct notes_token notes_token_next(struct ng_str sql, size_t *at)
     enum notes_token_kind kind = NOTES_TOKEN_MARK;
     if (begin >= sql.len) {
         *at = sql.len;
-        return (struct notes_token){NOTES_TOKEN_END, notes_str(sql.data + sql.len, 0)};
+        return (struct notes_token){NOTES_TOKEN_END, str_make(sql.data + sql.len, 0)};
     }
     char c = sql.data[begin];
     if (c == '\'') {
@@ -76,7 +76,7 @@ struct notes_token notes_token_next(struct ng_str sql, size_t *at)
         end++;
     }
     *at = end;
-    return (struct notes_token){kind, notes_str(sql.data + begin, end - begin)};
+    return (struct notes_token){kind, str_make(sql.data + begin, end - begin)};
 }
 
 bool notes_token_is(const struct notes_token *token, const char *word)
@@ -113,10 +113,10 @@ static struct ng_str name_of(const struct notes_token *token)
     case NOTES_TOKEN_QUOTED:
     case NOTES_TOKEN_BRACKET:
     case NOTES_TOKEN_STRING: /* SQLite takes these for names too */
-        return token->text.len >= 2 ? notes_str(token->text.data + 1, token->text.len - 2)
+        return token->text.len >= 2 ? str_make(token->text.data + 1, token->text.len - 2)
                                     : token->text;
     default:
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
 }
 

@@ -34,7 +34,7 @@ static bool is_listed(struct test *test, const char *space)
         registry_find(test->harness.gateway->registry, ng_str_of("opennotes_list"));
     assert_non_null(tool);
     bool listed = dispatch_allows(caller, tool);
-    assert_null(caller->work.message.data);
+    assert_null(caller->staged.message.data);
     call_unref(caller);
     return listed;
 }

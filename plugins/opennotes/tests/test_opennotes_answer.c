@@ -35,8 +35,8 @@ static size_t size_of(size_t i)
 }
 
 /* One page from `offset`; the JSON as it is before it is replied, and where the next begins. */
-static struct notes_buf page(size_t offset, const struct notes_budget *budget, char fill,
-                             struct notes_answer *answer)
+static struct buf page(size_t offset, const struct notes_budget *budget, char fill,
+                       struct notes_answer *answer)
 {
     struct call *call = harness_new_call(&harness);
     notes_answer_begin(answer, &call->pub, budget, 10, (int64_t)offset);
@@ -46,19 +46,19 @@ static struct notes_buf page(size_t offset, const struct notes_budget *budget, c
     for (size_t i = offset; i < ITEMS && notes_answer_more(answer); i++) {
         char text[8192];
         memset(text, fill, sizeof(text));
-        struct notes_buf *item = notes_answer_item(answer);
+        struct buf *item = notes_answer_item(answer);
         notes_json_begin(item, '{');
         notes_json_name_c(item, "id");
         notes_json_int(item, (int64_t)i);
         notes_json_name_c(item, "text");
-        notes_json_text(item, notes_str(text, size_of(i)));
+        notes_json_text(item, str_make(text, size_of(i)));
         notes_json_end(item, '}');
         (void)notes_answer_add(answer);
     }
     notes_answer_list_end(answer);
-    struct notes_buf json;
-    notes_buf_init(&json, 1 << 20);
-    notes_buf_add(&json, notes_buf_str(&answer->json));
+    struct buf json;
+    buf_init(&json, 1 << 20);
+    buf_add_str(&json, notes_buf_str(&answer->json));
     assert_int_equal(notes_answer_end(answer, ITEMS), NG_OK);
     call_unref(call);
     return json;
@@ -71,26 +71,26 @@ static void visits_all(const struct notes_budget *budget, char fill)
     bool cut = false;
     while (offset < ITEMS) {
         struct notes_answer answer;
-        struct notes_buf json = page(offset, budget, fill, &answer);
+        struct buf json = page(offset, budget, fill, &answer);
         /* Room for the pagination was kept. */
         assert_true(json.len + 200 <= budget->max_bytes * NOTES_ANSWER_PERCENT / 100);
         assert_true(answer.returned >= 1 && answer.returned <= 10);
         size_t lines = 0;
         struct ng_str text = notes_buf_str(&json);
-        for (size_t at = notes_find(text, ng_str_of("\\n"), 0); at != SIZE_MAX;
-             at = notes_find(text, ng_str_of("\\n"), at + 2)) {
+        for (size_t at = str_find(text, ng_str_of("\\n"), 0); at != SIZE_MAX;
+             at = str_find(text, ng_str_of("\\n"), at + 2)) {
             lines++;
         }
         assert_true(lines <= budget->max_lines * NOTES_ANSWER_PERCENT / 100);
-        cut = cut || notes_find(text, ng_str_of("\"truncated\":true"), 0) != SIZE_MAX;
+        cut = cut || str_find(text, ng_str_of("\"truncated\":true"), 0) != SIZE_MAX;
         for (size_t i = offset; i < offset + (size_t)answer.returned; i++) {
             char id[32];
             (void)snprintf(id, sizeof(id), "{\"id\":%zu,", i);
-            assert_true(notes_find(text, ng_str_of(id), 0) != SIZE_MAX);
+            assert_true(str_find(text, ng_str_of(id), 0) != SIZE_MAX);
         }
         offset += (size_t)answer.returned;
         pages++;
-        notes_buf_done(&json);
+        buf_done(&json);
     }
     assert_int_equal(offset, ITEMS);
     assert_true(cut);
@@ -131,7 +131,7 @@ static void odd_items(void **state)
         struct call *call = harness_new_call(&harness);
         notes_answer_begin(&answer, &call->pub, &budget, 5, 0);
         notes_answer_list(&answer, "items");
-        struct notes_buf *item = notes_answer_item(&answer);
+        struct buf *item = notes_answer_item(&answer);
         notes_json_begin(item, '{');
         for (int i = 0; i < 3000; i++) {
             char name[32];
@@ -162,8 +162,8 @@ static void odd_items(void **state)
         assert_true(notes_answer_add(&answer));
         notes_answer_list_end(&answer);
         assert_true(answer.json.len <= 1536);
-        assert_true(notes_find(notes_buf_str(&answer.json), ng_str_of("\"truncated\":true"),
-                               0) != SIZE_MAX);
+        assert_true(str_find(notes_buf_str(&answer.json), ng_str_of("\"truncated\":true"), 0) !=
+                    SIZE_MAX);
         assert_int_equal(notes_answer_end(&answer, 1), NG_OK);
         call_unref(call);
     }

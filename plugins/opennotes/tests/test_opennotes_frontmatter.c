@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_frontmatter.c - front matter: the core types of YAML 1.2, its limits, and keys that
- * are set while all else stays byte for byte. */
+/* test_opennotes_frontmatter.c - front matter: the core types of YAML 1.2, its limits, and keys
+ * that are set while all else stays byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,19 +18,19 @@
 
 static char *parsed(const char *yaml, char *error, size_t size)
 {
-    struct notes_arena arena;
-    struct notes_buf json;
+    struct arena arena;
+    struct buf json;
     const struct notes_value *map = NULL;
     struct ng_str why = {NULL, 0};
-    notes_arena_init(&arena, 0);
-    notes_buf_init(&json, 1 << 24);
+    arena_init(&arena, 0);
+    buf_init(&json, 1 << 24);
     int rc = notes_frontmatter_parse(&arena, ng_str_of(yaml), 2, &map, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     if (rc == NG_OK) {
         notes_value_json(&json, map);
-        notes_buf_add_char(&json, '\0');
+        buf_add_char(&json, '\0');
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return json.data;
 }
 
@@ -117,45 +117,45 @@ static void faults(void **state)
 
 static void limits(void **state)
 {
-    struct notes_buf yaml;
+    struct buf yaml;
     char error[512];
     (void)state;
-    notes_buf_init(&yaml, 1 << 24);
+    buf_init(&yaml, 1 << 24);
     /* Nine aliases of nine aliases of ... */
-    notes_buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
+    buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
     for (char c = 'b'; c <= 'j'; c++) {
-        notes_buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
-                         c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
+        buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
+                   c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
     }
-    notes_buf_add_char(&yaml, '\0');
+    buf_add_char(&yaml, '\0');
     refuses(yaml.data, "too many values");
-    notes_buf_clear(&yaml);
+    buf_clear(&yaml);
     for (int i = 0; i < 200; i++) {
-        notes_buf_add_c(&yaml, i == 0 ? "a: [" : "[");
+        buf_add_c(&yaml, i == 0 ? "a: [" : "[");
     }
-    notes_buf_add_char(&yaml, '\0');
+    buf_add_char(&yaml, '\0');
     refuses(yaml.data, "nested too deeply");
-    notes_buf_clear(&yaml);
-    notes_buf_add_c(&yaml, "a: &a \"");
+    buf_clear(&yaml);
+    buf_add_c(&yaml, "a: &a \"");
     for (int i = 0; i < 100000; i++) {
-        notes_buf_add_char(&yaml, 'x');
+        buf_add_char(&yaml, 'x');
     }
-    notes_buf_add_c(&yaml, "\"\nb: [*a");
+    buf_add_c(&yaml, "\"\nb: [*a");
     for (int i = 0; i < 100; i++) {
-        notes_buf_add_c(&yaml, ", *a");
+        buf_add_c(&yaml, ", *a");
     }
-    notes_buf_add_c(&yaml, "]\n");
-    notes_buf_add_char(&yaml, '\0');
+    buf_add_c(&yaml, "]\n");
+    buf_add_char(&yaml, '\0');
     refuses(yaml.data, "too large");
-    notes_buf_clear(&yaml);
+    buf_clear(&yaml);
     while (yaml.len <= NOTES_FRONTMATTER_BYTES_MAX) {
-        notes_buf_add_c(&yaml, "# comment\n");
+        buf_add_c(&yaml, "# comment\n");
     }
-    notes_buf_add_char(&yaml, '\0');
+    buf_add_char(&yaml, '\0');
     char *json = parsed(yaml.data, error, sizeof(error));
     assert_null(json);
     assert_non_null(strstr(error, "1 MiB"));
-    notes_buf_done(&yaml);
+    buf_done(&yaml);
 }
 
 /* ---- where it is */
@@ -192,16 +192,16 @@ static void places(void **state)
 /* The file with `json`'s members set, which is itself YAML; free it. NULL: refused. */
 static char *set_in(const char *file, const char *set, char *error, size_t size)
 {
-    struct notes_arena arena;
+    struct arena arena;
     const struct notes_value *map = NULL;
     struct ng_str why = {NULL, 0};
     struct ng_str made = {NULL, 0};
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     assert_int_equal(notes_frontmatter_parse(&arena, ng_str_of(set), 1, &map, &why), NG_OK);
     int rc = notes_frontmatter_set(&arena, ng_str_of(file), map, &made, &why);
     (void)snprintf(error, size, "%.*s", (int)why.len, why.data != NULL ? why.data : "");
     char *text = rc == NG_OK ? strndup(made.data, made.len) : NULL;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return text;
 }
 

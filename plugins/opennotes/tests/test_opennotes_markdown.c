@@ -11,7 +11,7 @@
 #include "markdown/markdown_parts.h"
 
 struct dump {
-    struct notes_buf buf;
+    struct buf buf;
     uint64_t count;
     uint64_t stop_at; /* the event that fails; 0: none */
 };
@@ -19,33 +19,33 @@ struct dump {
 static int dump_heading(void *user, const struct notes_heading *heading)
 {
     struct dump *dump = user;
-    notes_buf_printf(&dump->buf, "H %u %u [%.*s] #%.*s\n", heading->line, heading->level,
-                     (int)heading->text.len, heading->text.data, (int)heading->slug.len,
-                     heading->slug.data);
+    buf_printf(&dump->buf, "H %u %u [%.*s] #%.*s\n", heading->line, heading->level,
+               (int)heading->text.len, heading->text.data, (int)heading->slug.len,
+               heading->slug.data);
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
 static int dump_link(void *user, const struct notes_link *link)
 {
     struct dump *dump = user;
-    notes_buf_printf(&dump->buf, "L %u %s [%.*s] %.*s\n", link->line,
-                     notes_link_kind_name(link->kind), (int)link->text.len, link->text.data,
-                     (int)link->target.len, link->target.data);
+    buf_printf(&dump->buf, "L %u %s [%.*s] %.*s\n", link->line,
+               notes_link_kind_name(link->kind), (int)link->text.len, link->text.data,
+               (int)link->target.len, link->target.data);
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
 static int dump_task(void *user, const struct notes_task *task)
 {
     struct dump *dump = user;
-    notes_buf_printf(&dump->buf, "T %u %c [%.*s]\n", task->line, task->done ? 'x' : '-',
-                     (int)task->text.len, task->text.data);
+    buf_printf(&dump->buf, "T %u %c [%.*s]\n", task->line, task->done ? 'x' : '-',
+               (int)task->text.len, task->text.data);
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
 static int dump_tag(void *user, const struct notes_inline_tag *tag)
 {
     struct dump *dump = user;
-    notes_buf_printf(&dump->buf, "# %u %.*s\n", tag->line, (int)tag->name.len, tag->name.data);
+    buf_printf(&dump->buf, "# %u %.*s\n", tag->line, (int)tag->name.len, tag->name.data);
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
@@ -55,27 +55,27 @@ static const struct notes_markdown_events dump_events = {dump_heading, dump_link
 static void expect_bytes(struct ng_str text, const char *wanted)
 {
     struct dump dump = {.count = 0};
-    notes_buf_init(&dump.buf, (size_t)1024 * 1024);
+    buf_init(&dump.buf, (size_t)1024 * 1024);
     assert_int_equal(notes_markdown_parse(text, &dump_events, &dump, NULL), NG_OK);
-    notes_buf_add_char(&dump.buf, '\0');
+    buf_add_char(&dump.buf, '\0');
     assert_string_equal(dump.buf.data, wanted);
-    notes_buf_done(&dump.buf);
+    buf_done(&dump.buf);
 }
 
 /* The text as it is, with CRLF, and with lines before it. */
 static void expect(const char *text, const char *wanted)
 {
     expect_bytes(ng_str_of(text), wanted);
-    struct notes_buf crlf;
-    notes_buf_init(&crlf, (size_t)1024 * 1024);
+    struct buf crlf;
+    buf_init(&crlf, (size_t)1024 * 1024);
     for (const char *c = text; *c != '\0'; c++) {
         if (*c == '\n') {
-            notes_buf_add_char(&crlf, '\r');
+            buf_add_char(&crlf, '\r');
         }
-        notes_buf_add_char(&crlf, *c);
+        buf_add_char(&crlf, *c);
     }
     expect_bytes(notes_buf_str(&crlf), wanted);
-    notes_buf_done(&crlf);
+    buf_done(&crlf);
 }
 
 /* ---- headings ---- */
@@ -279,12 +279,12 @@ static void test_plain(void **state)
         {"[*a](b)* `` ` `` <b>c</b>", "*a* ` c"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        struct notes_buf buf;
-        notes_buf_init(&buf, 1024);
+        struct buf buf;
+        buf_init(&buf, 1024);
         assert_true(notes_markdown_plain(ng_str_of(cases[i][0]), &buf));
-        notes_buf_add_char(&buf, '\0');
+        buf_add_char(&buf, '\0');
         assert_string_equal(buf.data, cases[i][1]);
-        notes_buf_done(&buf);
+        buf_done(&buf);
     }
 }
 
@@ -292,22 +292,22 @@ static void test_limits(void **state)
 {
     (void)state;
     struct notes_markdown_stats stats;
-    struct notes_buf text;
-    notes_buf_init(&text, (size_t)16 * 1024 * 1024);
+    struct buf text;
+    buf_init(&text, (size_t)16 * 1024 * 1024);
     for (size_t i = 0; i <= NOTES_BLOCKS_DEPTH_MAX; i++) {
-        notes_buf_add_c(&text, "> ");
+        buf_add_c(&text, "> ");
     }
-    notes_buf_add_c(&text, "x\n\n# H\n");
+    buf_add_c(&text, "x\n\n# H\n");
     assert_int_equal(notes_markdown_parse(notes_buf_str(&text), NULL, NULL, &stats), NG_OK);
     assert_false(stats.whole);
-    notes_buf_clear(&text);
+    buf_clear(&text);
     for (size_t i = 0; i < 2000000; i++) {
-        notes_buf_add_c(&text, "- a\n");
+        buf_add_c(&text, "- a\n");
     }
     assert_int_equal(notes_markdown_parse(notes_buf_str(&text), NULL, NULL, &stats), NG_OK);
     assert_false(stats.whole);
     assert_int_equal(stats.lines, 2000000);
-    notes_buf_done(&text);
+    buf_done(&text);
     assert_int_equal(notes_markdown_parse(ng_str_of("# a\n> > b\n"), NULL, NULL, &stats),
                      NG_OK);
     assert_true(stats.whole);
@@ -339,10 +339,10 @@ static void test_stops(void **state)
     struct ng_str text = ng_str_of("# a\n[b](c)\n\n- [ ] d\n\n# e\n");
     for (uint64_t stop = 1; stop <= 4; stop++) {
         struct dump dump = {.stop_at = stop};
-        notes_buf_init(&dump.buf, 4096);
+        buf_init(&dump.buf, 4096);
         assert_int_equal(notes_markdown_parse(text, &dump_events, &dump, NULL), NG_ECANCELLED);
         assert_int_equal(dump.count, stop);
-        notes_buf_done(&dump.buf);
+        buf_done(&dump.buf);
     }
 }
 
@@ -366,12 +366,12 @@ static void test_entities(void **state)
         {"&percnt;", "%"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        struct notes_buf buf;
-        notes_buf_init(&buf, 64);
+        struct buf buf;
+        buf_init(&buf, 64);
         notes_entity_add(&buf, ng_str_of(cases[i][0]));
-        notes_buf_add_char(&buf, '\0');
+        buf_add_char(&buf, '\0');
         assert_string_equal(buf.data, cases[i][1]);
-        notes_buf_done(&buf);
+        buf_done(&buf);
     }
 }
 
@@ -410,7 +410,7 @@ static void test_hostile(void **state)
             memcpy(text + k * len, units[i], len);
         }
         struct notes_markdown_stats stats;
-        assert_int_equal(notes_markdown_parse(notes_str(text, count * len), NULL, NULL, &stats),
+        assert_int_equal(notes_markdown_parse(str_make(text, count * len), NULL, NULL, &stats),
                          NG_OK);
         if (strcmp(units[i], "- [a](b)\n") == 0 || strcmp(units[i], "[](a)") == 0) {
             assert_int_equal(stats.links, count);
@@ -419,10 +419,10 @@ static void test_hostile(void **state)
     free(text);
 }
 
-static void add_times(struct notes_buf *text, const char *unit, size_t times)
+static void add_times(struct buf *text, const char *unit, size_t times)
 {
     for (size_t i = 0; i < times; i++) {
-        notes_buf_add_c(text, unit);
+        buf_add_c(text, unit);
     }
 }
 
@@ -443,9 +443,9 @@ static void test_hostile_parts(void **state)
         {{"# ", "~~~ ", "*a_ b* "}, {1, 40000, 40000}},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        struct notes_buf text;
+        struct buf text;
         struct notes_markdown_stats stats;
-        notes_buf_init(&text, (size_t)16 * 1024 * 1024);
+        buf_init(&text, (size_t)16 * 1024 * 1024);
         for (size_t k = 0; k < 3; k++) {
             add_times(&text, cases[i].parts[k], cases[i].times[k]);
         }
@@ -454,7 +454,7 @@ static void test_hostile_parts(void **state)
             add_times(&text, "\n|a", 100000);
         }
         assert_int_equal(notes_markdown_parse(notes_buf_str(&text), NULL, NULL, &stats), NG_OK);
-        notes_buf_done(&text);
+        buf_done(&text);
     }
 }
 
@@ -463,21 +463,21 @@ static void test_long_target(void **state)
 {
     (void)state;
     const size_t long_len = 60000;
-    struct notes_buf text;
-    notes_buf_init(&text, (size_t)8 * 1024 * 1024);
-    notes_buf_add_c(&text, "[a]: /");
+    struct buf text;
+    buf_init(&text, (size_t)8 * 1024 * 1024);
+    buf_add_c(&text, "[a]: /");
     for (size_t i = 0; i < long_len; i++) {
-        notes_buf_add_char(&text, 'u');
+        buf_add_char(&text, 'u');
     }
-    notes_buf_add_c(&text, "\n\n");
+    buf_add_c(&text, "\n\n");
     for (size_t i = 0; i < 100000; i++) {
-        notes_buf_add_c(&text, "[a] ");
+        buf_add_c(&text, "[a] ");
     }
     struct notes_markdown_stats stats;
     assert_int_equal(notes_markdown_parse(notes_buf_str(&text), NULL, NULL, &stats), NG_OK);
     assert_true(stats.links > 100);
     assert_true(stats.links < 100000);
-    notes_buf_done(&text);
+    buf_done(&text);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 
 #include "note/note.h"
 
-static struct notes_arena arena;
+static struct arena arena;
 
 static void equal(struct ng_str text, const char *wanted)
 {
@@ -25,14 +25,14 @@ static void equal(struct ng_str text, const char *wanted)
 static int open_arena(void **state)
 {
     (void)state;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     return setenv("TZ", "Europe/Berlin", 1);
 }
 
 static int close_arena(void **state)
 {
     (void)state;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return 0;
 }
 
@@ -84,10 +84,10 @@ static void tags(void **state)
         bool seen[4] = {false};
         assert_int_equal(note.tag_count, 4);
         for (size_t k = 0; k < 4; k++) {
-            seen[0] = seen[0] || notes_is(note.tags[k], "a");
-            seen[1] = seen[1] || notes_is(note.tags[k], "b/c");
-            seen[2] = seen[2] || notes_is(note.tags[k], "d");
-            seen[3] = seen[3] || notes_is(note.tags[k], "e");
+            seen[0] = seen[0] || str_is(note.tags[k], "a");
+            seen[1] = seen[1] || str_is(note.tags[k], "b/c");
+            seen[2] = seen[2] || str_is(note.tags[k], "d");
+            seen[3] = seen[3] || str_is(note.tags[k], "e");
         }
         assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
     }
@@ -103,11 +103,11 @@ static void tags(void **state)
 static void time_is(const char *text, const char *wanted)
 {
     int64_t ms = 0;
-    char out[NOTES_TIME_SIZE];
+    char out[RFC3339_SIZE];
     if (!notes_time_parse(ng_str_of(text), &ms)) {
         fail_msg("%s is no time", text);
     }
-    notes_time_write(ms, out);
+    rfc3339_write(ms, RFC3339_SECONDS, out);
     assert_string_equal(out, wanted);
 }
 
@@ -117,7 +117,7 @@ static void times(void **state)
         "",           "2026",          "2026-02-29",
         "2026-13-01", "2026-01-01x",   "2026-01-01T25:00",
         "1.5",        "2026-01-01 10", "2026-01-01T10:00+25:00:00"};
-    char out[NOTES_TIME_SIZE];
+    char out[RFC3339_SIZE];
     int64_t ms = 0;
     (void)state;
     tzset();
@@ -133,14 +133,14 @@ static void times(void **state)
     }
     notes_time_write_local(1769610600000, out);
     assert_string_equal(out, "2026-01-28T15:30:00+01:00");
-    notes_time_write(INT64_MAX, out);
+    rfc3339_write(INT64_MAX, RFC3339_SECONDS, out);
     notes_time_write_local(INT64_MIN, out);
     struct notes_note note = note_of("---\nmodified: nonsense\nupdated: 2026-01-02T00:00:00Z\n"
                                      "date: 2026-01-01T00:00:00Z\n---\n");
     assert_true(note.has_modified && note.has_created);
     assert_int_equal(note.modified_ms - note.created_ms, 86400000);
-    assert_true(notes_day_valid(ng_str_of("2026-12-31")));
-    assert_false(notes_day_valid(ng_str_of("2026-12-32")));
+    assert_true(rfc3339_is_day(ng_str_of("2026-12-31")));
+    assert_false(rfc3339_is_day(ng_str_of("2026-12-32")));
 }
 
 static void forms(void **state)
@@ -168,8 +168,8 @@ static void forms(void **state)
     lots[sizeof(lots) - 1] = '\0';
     assert_int_equal(notes_slug(&arena, ng_str_of(lots)).len, NOTES_SLUG_MAX);
     assert_int_equal(notes_words(ng_str_of("one, two - three\n\xe2\x80\x94 (four) _ 5")), 5);
-    assert_int_equal(notes_distance(ng_str_of("kitten"), ng_str_of("sitting"), 3), 3);
-    assert_int_equal(notes_distance(ng_str_of("kitten"), ng_str_of("sitting"), 2), SIZE_MAX);
+    assert_int_equal(edit_distance(ng_str_of("kitten"), ng_str_of("sitting"), 3), 3);
+    assert_int_equal(edit_distance(ng_str_of("kitten"), ng_str_of("sitting"), 2), SIZE_MAX);
 }
 
 static void globs(void **state)
@@ -226,8 +226,8 @@ static void globs(void **state)
     for (size_t i = 0; i + 5 <= sizeof(groups); i += 5) {
         memcpy(groups + i, "{a,b}", 5);
     }
-    assert_true(notes_glob_is_wide(notes_str(groups, sizeof(groups))));
-    assert_false(notes_glob(notes_str(groups, sizeof(groups)), ng_str_of("a")));
+    assert_true(notes_glob_is_wide(str_make(groups, sizeof(groups))));
+    assert_false(notes_glob(str_make(groups, sizeof(groups)), ng_str_of("a")));
     assert_true(notes_glob_is_wide(ng_str_of("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}")));
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         if (notes_glob(ng_str_of(cases[i].pattern), ng_str_of(cases[i].path)) !=
@@ -239,9 +239,9 @@ static void globs(void **state)
 
 static void json(void **state)
 {
-    struct notes_buf buf;
+    struct buf buf;
     (void)state;
-    notes_buf_init(&buf, 100);
+    buf_init(&buf, 100);
     notes_json_begin(&buf, '{');
     notes_json_name_c(&buf, "a\"{");
     notes_json_begin(&buf, '[');
@@ -255,10 +255,10 @@ static void json(void **state)
     equal(notes_buf_str(&buf),
           "{\"a\\\"{\":[-1,\"x[\\n\\u0001\xef\xbf\xbd\",true],\"b\":null}");
     for (int i = 0; i < 100; i++) {
-        notes_buf_add_char(&buf, 'x');
+        buf_add_char(&buf, 'x');
     }
     assert_int_equal(buf.rc, NG_ETOOLARGE);
-    notes_buf_done(&buf);
+    buf_done(&buf);
 }
 
 int main(void)

@@ -102,8 +102,8 @@ static void test_classes(void **state)
     assert_int_equal(notes_fuzzy_edits(NOTES_FUZZY_LETTERS_MAX + 1), 0);
     char longest[NOTES_FUZZY_LETTERS_MAX + 40];
     memset(longest, 'a', sizeof(longest));
-    assert_int_equal(notes_fuzzy_distance(notes_str(longest, sizeof(longest)),
-                                          notes_str(longest, sizeof(longest) - 1), 2),
+    assert_int_equal(notes_fuzzy_distance(str_make(longest, sizeof(longest)),
+                                          str_make(longest, sizeof(longest) - 1), 2),
                      3);
 }
 
@@ -113,10 +113,10 @@ static void test_words(void **state)
     (void)state;
     struct ng_str text = ng_str_of("-a_b  \xc3\xa9t\xc3\xa9; 12x");
     assert_int_equal(notes_fuzzy_split(text, words, 4), 4);
-    assert_true(notes_is(words[0], "a"));
-    assert_true(notes_is(words[1], "b"));
-    assert_true(notes_is(words[2], "\xc3\xa9t\xc3\xa9"));
-    assert_true(notes_is(words[3], "12x"));
+    assert_true(str_is(words[0], "a"));
+    assert_true(str_is(words[1], "b"));
+    assert_true(str_is(words[2], "\xc3\xa9t\xc3\xa9"));
+    assert_true(str_is(words[3], "12x"));
     assert_int_equal(notes_fuzzy_split(text, words, 2), 2);
     assert_int_equal(notes_fuzzy_split(ng_str_of("!?"), words, 4), 0);
     assert_int_equal(notes_fuzzy_split(ng_str_of(""), words, 4), 0);
@@ -129,8 +129,8 @@ static void expect_condition(const char *text, enum notes_field field, enum note
     assert_null(notes_filter_parse(ng_str_of(text), &condition));
     assert_int_equal(condition.field, field);
     assert_int_equal(condition.op, op);
-    assert_true(notes_is(condition.key, key));
-    assert_true(notes_is(condition.value, value));
+    assert_true(str_is(condition.key, key));
+    assert_true(str_is(condition.value, value));
 }
 
 static void test_conditions(void **state)

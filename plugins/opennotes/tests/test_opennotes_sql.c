@@ -142,9 +142,8 @@ static void test_params(void **state)
                            .param_count = NG_COUNT(params)},
         whole);
     assert_int_equal(outcome.rc, NG_OK);
-    assert_true(notes_begins(outcome.text,
-                             "{\"results\":[{\"a\":\"x'; DROP\",\"b\":8,\"c\":1.5,"
-                             "\"d\":null,\"e\":\"x'; DROP\"}]"));
+    assert_true(str_begins(outcome.text, "{\"results\":[{\"a\":\"x'; DROP\",\"b\":8,\"c\":1.5,"
+                                         "\"d\":null,\"e\":\"x'; DROP\"}]"));
     done(&outcome);
     expect_fail(f, "SELECT :other", NOTES_ESQL, ":other has no value");
     expect_fail(f, "SELECT ?", NOTES_ESQL, "? has no value");

@@ -275,19 +275,19 @@ static void test_rows_and_bytes(void **state)
                                  "ORDER BY b LIMIT -1 OFFSET 1)",
                 "more than 16 MiB");
     /* As many large values at once as a row holds. */
-    struct notes_buf sql;
-    notes_buf_init(&sql, 100000);
-    notes_buf_add_c(&sql, "SELECT length(a1) FROM (SELECT ");
+    struct buf sql;
+    buf_init(&sql, 100000);
+    buf_add_c(&sql, "SELECT length(a1) FROM (SELECT ");
     for (int i = 1; i <= 40; i++) {
-        notes_buf_printf(&sql, "%srandomblob(1600000 - %d) a%d", i > 1 ? "," : "", i, i);
+        buf_printf(&sql, "%srandomblob(1600000 - %d) a%d", i > 1 ? "," : "", i, i);
     }
-    notes_buf_add_c(&sql, ") WHERE length(a1) > 0");
+    buf_add_c(&sql, ") WHERE length(a1) > 0");
     for (int i = 2; i <= 40; i++) {
-        notes_buf_printf(&sql, " AND a1 <> a%d", i);
+        buf_printf(&sql, " AND a1 <> a%d", i);
     }
-    notes_buf_add_char(&sql, '\0');
+    buf_add_char(&sql, '\0');
     expect_stop(f, sql.data, "more than 16 MiB");
-    notes_buf_done(&sql);
+    buf_done(&sql);
 }
 
 /* Statements that would run for minutes or for ever: they end, each with QUERY_TIMEOUT. (How
@@ -359,82 +359,81 @@ static void test_cut_content(void **state)
 
 /* Statements that SQLite would copy into each other before it runs them. */
 /* Each table joins the one before it with itself. */
-static void add_joins(struct notes_buf *sql)
+static void add_joins(struct buf *sql)
 {
-    notes_buf_add_c(sql, "WITH a0(x) AS (SELECT 1)");
+    buf_add_c(sql, "WITH a0(x) AS (SELECT 1)");
     for (int i = 1; i <= 40; i++) {
-        notes_buf_printf(sql, ", a%d AS (SELECT p.x FROM a%d p, a%d q)", i, i - 1, i - 1);
+        buf_printf(sql, ", a%d AS (SELECT p.x FROM a%d p, a%d q)", i, i - 1, i - 1);
     }
-    notes_buf_add_c(sql, " SELECT count(*) FROM a40");
+    buf_add_c(sql, " SELECT count(*) FROM a40");
 }
 
 /* The same, below another table, and with every way to write a name. */
-static void add_quoted_joins(struct notes_buf *sql)
+static void add_quoted_joins(struct buf *sql)
 {
-    notes_buf_add_c(sql, "WITH z AS (WITH a0(x) AS (SELECT 1)");
+    buf_add_c(sql, "WITH z AS (WITH a0(x) AS (SELECT 1)");
     for (int i = 1; i <= 40; i++) {
-        notes_buf_printf(sql, ", \"a%d\"(y) AS NOT MATERIALIZED (SELECT 1 FROM [a%d], `a%d`)",
-                         i, i - 1, i - 1);
+        buf_printf(sql, ", \"a%d\"(y) AS NOT MATERIALIZED (SELECT 1 FROM [a%d], `a%d`)", i,
+                   i - 1, i - 1);
     }
-    notes_buf_add_c(sql, " SELECT * FROM a40) SELECT * FROM z");
+    buf_add_c(sql, " SELECT * FROM a40) SELECT * FROM z");
 }
 
 /* A long term that the arguments of a function repeat. */
-static void add_long_terms(struct notes_buf *sql)
+static void add_long_terms(struct buf *sql)
 {
-    notes_buf_add_c(sql, "SELECT 1");
+    buf_add_c(sql, "SELECT 1");
     for (int i = 0; i < 12000; i++) {
-        notes_buf_add_c(sql, i % 100 == 99 ? "+(1)" : "+1");
+        buf_add_c(sql, i % 100 == 99 ? "+(1)" : "+1");
     }
-    notes_buf_add_c(sql, " AS x ORDER BY max(x");
+    buf_add_c(sql, " AS x ORDER BY max(x");
     for (int i = 0; i < 12000; i++) {
-        notes_buf_add_c(sql, ",x");
+        buf_add_c(sql, ",x");
     }
-    notes_buf_add_c(sql, ")");
+    buf_add_c(sql, ")");
 }
 
 static void test_bombs(void **state)
 {
     struct fixture *f = *state;
-    static void (*const bombs[])(struct notes_buf *) = {add_joins, add_quoted_joins,
-                                                        add_long_terms};
-    struct notes_buf sql;
-    notes_buf_init(&sql, 200000);
+    static void (*const bombs[])(struct buf *) = {add_joins, add_quoted_joins, add_long_terms};
+    struct buf sql;
+    buf_init(&sql, 200000);
     for (size_t i = 0; i < NG_COUNT(bombs); i++) {
-        notes_buf_clear(&sql);
+        buf_clear(&sql);
         bombs[i](&sql);
-        notes_buf_add_char(&sql, '\0');
+        buf_add_char(&sql, '\0');
         expect_fail(f, sql.data, NOTES_ESQL, "too complex");
     }
-    notes_buf_done(&sql);
+    buf_done(&sql);
 }
 
 /* What is long alone runs, or is refused, and soon. */
 static void test_long(void **state)
 {
     struct fixture *f = *state;
-    struct notes_buf sql;
-    notes_buf_init(&sql, 200000);
-    notes_buf_add_c(&sql, "WITH a0 AS (SELECT 1 AS x)");
+    struct buf sql;
+    buf_init(&sql, 200000);
+    buf_add_c(&sql, "WITH a0 AS (SELECT 1 AS x)");
     for (int i = 1; i <= 50; i++) {
-        notes_buf_printf(&sql, ", a%d AS (SELECT x + x + x + x AS x FROM a%d WHERE x + x > 0)",
-                         i, i - 1);
+        buf_printf(&sql, ", a%d AS (SELECT x + x + x + x AS x FROM a%d WHERE x + x > 0)", i,
+                   i - 1);
     }
-    notes_buf_add_c(&sql, " SELECT x FROM a50");
-    notes_buf_add_char(&sql, '\0');
+    buf_add_c(&sql, " SELECT x FROM a50");
+    buf_add_char(&sql, '\0');
     struct outcome outcome = run(f, sql.data, whole);
     assert_true(outcome.rc == NG_OK || outcome.rc == NOTES_ESQL);
     done(&outcome);
 
-    notes_buf_clear(&sql);
-    notes_buf_add_c(&sql, "SELECT 1 WHERE 'x' IN ('0'");
+    buf_clear(&sql);
+    buf_add_c(&sql, "SELECT 1 WHERE 'x' IN ('0'");
     for (int i = 0; i < 9000; i++) {
-        notes_buf_printf(&sql, ",'%d'", i);
+        buf_printf(&sql, ",'%d'", i);
     }
-    notes_buf_add_c(&sql, ")");
-    notes_buf_add_char(&sql, '\0');
+    buf_add_c(&sql, ")");
+    buf_add_char(&sql, '\0');
     expect_rows(f, sql.data, "[]");
-    notes_buf_done(&sql);
+    buf_done(&sql);
 }
 
 static void test_deep(void **state)

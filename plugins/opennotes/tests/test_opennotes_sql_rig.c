@@ -60,18 +60,19 @@ struct outcome run_with(struct fixture *fixture, struct notes_sql sql, struct pa
         notes_answer_list_end(&answer);
         assert_int_equal(notes_answer_end(&answer, outcome.total), NG_OK);
         call_complete_result(outcome.call);
-        outcome.text = outcome.call->work.text;
+        outcome.text = outcome.call->staged.text;
         outcome.message = outcome.hint = "";
     } else {
         notes_answer_drop(&answer);
         outcome.message = call->host
-                              ->format(call, "%.*s", (int)outcome.call->work.message.len,
-                                       outcome.call->work.message.data)
+                              ->format(call, "%.*s", (int)outcome.call->staged.message.len,
+                                       outcome.call->staged.message.data)
                               .data;
         outcome.hint =
             call->host
-                ->format(call, "%.*s", (int)outcome.call->work.hint.len,
-                         outcome.call->work.hint.len > 0 ? outcome.call->work.hint.data : "")
+                ->format(call, "%.*s", (int)outcome.call->staged.hint.len,
+                         outcome.call->staged.hint.len > 0 ? outcome.call->staged.hint.data
+                                                           : "")
                 .data;
     }
     return outcome;
@@ -95,10 +96,10 @@ void expect_rows(struct fixture *fixture, const char *sql, const char *rows)
     }
     assert_int_equal(outcome.rc, NG_OK);
     struct ng_str begin = ng_str_of("{\"results\":");
-    size_t end = notes_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
+    size_t end = str_find(outcome.text, ng_str_of(",\"pagination\":"), 0);
     assert_true(end != SIZE_MAX);
-    struct ng_str got = notes_str(outcome.text.data + begin.len, end - begin.len);
-    if (!notes_is(got, rows)) {
+    struct ng_str got = str_make(outcome.text.data + begin.len, end - begin.len);
+    if (!str_is(got, rows)) {
         print_error("%s\n  gave   %.*s\n  wanted %s\n", sql, (int)got.len, got.data, rows);
         fail();
     }

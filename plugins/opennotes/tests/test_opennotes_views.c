@@ -204,7 +204,7 @@ static void own(void **state)
 static void statements(void **state)
 {
     struct fixture *fixture = *state;
-    char day[NOTES_TIME_SIZE];
+    char day[RFC3339_SIZE];
     char wanted[200];
     assert_true(notes_view_time(ng_str_of("today"), (int64_t)time(NULL) * 1000, day));
     (void)snprintf(wanted, sizeof(wanted), "{\"title\":\"a\",\"day\":\"%.4s", day);
@@ -237,7 +237,7 @@ static void faulty(void **state)
 
 static void time_is(const char *name, const char *now, const char *wanted)
 {
-    char out[NOTES_TIME_SIZE];
+    char out[RFC3339_SIZE];
     int64_t ms = 0;
     assert_true(notes_time_parse(ng_str_of(now), &ms));
     if (!notes_view_time(ng_str_of(name), ms, out)) {
@@ -250,7 +250,7 @@ static void times(void **state)
 {
     static const char *const none[] = {
         "", "env:HOME", "todayx", "today+", "today+x", "year+1", "today+99999999999", "now-1"};
-    char out[NOTES_TIME_SIZE];
+    char out[RFC3339_SIZE];
     (void)state;
     time_is("today", "2026-01-31T10:00", "2026-01-31");
     time_is("today+1", "2026-01-31T10:00", "2026-02-01");

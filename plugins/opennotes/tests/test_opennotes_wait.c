@@ -197,7 +197,7 @@ static int ask_once(struct ng_call *pub, void *user)
 static void list_ended(struct call *call, void *user)
 {
     struct tally *tally = user;
-    bool good = call->result.rc == NG_OK;
+    bool good = call->final.rc == NG_OK;
     call_unref(call);
     if (!good) {
         count(tally, &tally->failed);

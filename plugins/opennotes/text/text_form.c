@@ -18,7 +18,7 @@ static bool is_ascii(struct ng_str text)
     return true;
 }
 
-static struct ng_str map(struct notes_arena *arena, struct ng_str text, unsigned options)
+static struct ng_str map(struct arena *arena, struct ng_str text, unsigned options)
 {
     utf8proc_uint8_t *out = NULL;
     utf8proc_ssize_t len =
@@ -27,14 +27,14 @@ static struct ng_str map(struct notes_arena *arena, struct ng_str text, unsigned
     if (len < 0) {
         free(out);
         /* Not valid UTF-8: in no form but its own. */
-        return len == UTF8PROC_ERROR_NOMEM ? notes_str(NULL, 0) : text;
+        return len == UTF8PROC_ERROR_NOMEM ? str_make(NULL, 0) : text;
     }
-    struct ng_str copy = notes_arena_copy(arena, notes_str((const char *)out, (size_t)len));
+    struct ng_str copy = arena_copy(arena, str_make((const char *)out, (size_t)len));
     free(out);
     return copy;
 }
 
-struct ng_str notes_nfc(struct notes_arena *arena, struct ng_str text)
+struct ng_str notes_nfc(struct arena *arena, struct ng_str text)
 {
     if (text.data == NULL || is_ascii(text)) {
         return text;
@@ -42,7 +42,7 @@ struct ng_str notes_nfc(struct notes_arena *arena, struct ng_str text)
     return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 }
 
-struct ng_str notes_fold(struct notes_arena *arena, struct ng_str text)
+struct ng_str notes_fold(struct arena *arena, struct ng_str text)
 {
     if (text.data == NULL) {
         return text;
@@ -50,12 +50,12 @@ struct ng_str notes_fold(struct notes_arena *arena, struct ng_str text)
     if (!is_ascii(text)) {
         return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
     }
-    char *folded = notes_arena_alloc(arena, text.len + 1);
+    char *folded = arena_zalloc(arena, text.len + 1);
     for (size_t i = 0; folded != NULL && i < text.len; i++) {
         char c = text.data[i];
         folded[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     }
-    return notes_str(folded, folded != NULL ? text.len : 0);
+    return str_make(folded, folded != NULL ? text.len : 0);
 }
 
 bool notes_is_word(int32_t character)
@@ -78,24 +78,24 @@ static bool is_white(int32_t c)
     return category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP;
 }
 
-struct ng_str notes_slug(struct notes_arena *arena, struct ng_str title)
+struct ng_str notes_slug(struct arena *arena, struct ng_str title)
 {
     struct ng_str text = notes_nfc(arena, title);
     size_t size = text.len > SIZE_MAX / 4 ? 0 : text.len * 2 + 4;
-    char *slug = text.data == NULL || size == 0 ? NULL : notes_arena_alloc(arena, size);
+    char *slug = text.data == NULL || size == 0 ? NULL : arena_zalloc(arena, size);
     size_t len = 0;
     bool dash = false;
     if (slug == NULL) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     for (size_t at = 0; at < text.len;) {
-        int32_t c = notes_utf8_next(text, &at);
+        int32_t c = notes_next(text, &at);
         if (!notes_is_word(c) || c == '_') {
             dash = len > 0;
             continue;
         }
         char bytes[4];
-        size_t count = notes_utf8_put(utf8proc_tolower(c), bytes);
+        size_t count = utf8_encode((uint32_t)utf8proc_tolower(c), bytes);
         if (len + count + (dash ? 1 : 0) > NOTES_SLUG_MAX) {
             break;
         }
@@ -106,7 +106,7 @@ struct ng_str notes_slug(struct notes_arena *arena, struct ng_str title)
         memcpy(slug + len, bytes, count);
         len += count;
     }
-    return notes_nfc(arena, notes_str(slug, len));
+    return notes_nfc(arena, str_make(slug, len));
 }
 
 /* What words of the index are made of: no '_', which is in names of programs between words. */
@@ -141,26 +141,17 @@ bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
     size_t letters = 0;
     while (*at < text.len) {
         size_t here = *at;
-        if (is_word_part(notes_utf8_next(text, at))) {
+        if (is_word_part(notes_next(text, at))) {
             begin = letters++ == 0 ? here : begin;
         } else if (letters > 0) {
-            *ret_word = notes_str(text.data + begin, here - begin);
+            *ret_word = str_make(text.data + begin, here - begin);
             *ret_letters = letters;
             return true;
         }
     }
-    *ret_word = notes_str(text.data + begin, *at - begin);
+    *ret_word = str_make(text.data + begin, *at - begin);
     *ret_letters = letters;
     return letters > 0;
-}
-
-uint64_t notes_hash(struct ng_str text, uint64_t seed)
-{
-    uint64_t hash = 14695981039346656037U ^ seed; /* FNV-1a */
-    for (size_t i = 0; i < text.len; i++) {
-        hash = (hash ^ (unsigned char)text.data[i]) * 1099511628211U;
-    }
-    return hash;
 }
 
 size_t notes_words(struct ng_str text)
@@ -168,7 +159,7 @@ size_t notes_words(struct ng_str text)
     size_t words = 0;
     bool counted = false;
     for (size_t at = 0; at < text.len;) {
-        int32_t c = notes_utf8_next(text, &at);
+        int32_t c = notes_next(text, &at);
         if (is_white(c)) {
             counted = false;
         } else if (!counted && notes_is_word(c) && c != '_') {
@@ -198,11 +189,11 @@ static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
             *ret_in = in != inverted && c != '/';
             return true;
         }
-        int32_t low = notes_utf8_next(pattern, &at);
+        int32_t low = notes_next(pattern, &at);
         int32_t high = low;
         if (at + 1 < pattern.len && pattern.data[at] == '-' && pattern.data[at + 1] != ']') {
             at++;
-            high = notes_utf8_next(pattern, &at);
+            high = notes_next(pattern, &at);
         }
         in = in || (c >= low && c <= high);
     }
@@ -216,7 +207,7 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     if (*p >= pattern.len || *at >= glob->path.len) {
         return false;
     }
-    int32_t c = notes_utf8_next(glob->path, at);
+    int32_t c = notes_next(glob->path, at);
     bool in = false;
     if (pattern.data[*p] == '?') {
         (*p)++;
@@ -228,7 +219,7 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     if (pattern.data[*p] == '\\' && *p + 1 < pattern.len) {
         (*p)++;
     }
-    return notes_utf8_next(pattern, p) == c;
+    return notes_next(pattern, p) == c;
 }
 
 /*
@@ -266,7 +257,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             continue;
         }
         if (star != SIZE_MAX && star_at < path.len && path.data[star_at] != '/') {
-            (void)notes_utf8_next(path, &star_at);
+            (void)notes_next(path, &star_at);
             at = star_at;
             p = star;
             continue;
@@ -275,7 +266,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             return false;
         }
         do {
-            (void)notes_utf8_next(path, &deep_at);
+            (void)notes_next(path, &deep_at);
         } while (folders && deep_at < path.len && path.data[deep_at - 1] != '/');
         if (folders && deep_at >= path.len) {
             return false;
@@ -336,7 +327,7 @@ static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
 static bool match_one(struct ng_str pattern, struct ng_str path)
 {
     /* What ends in .MD is a note too, and "*.md" means all notes. */
-    if (notes_ends(pattern, "*.md") && path.len > 3 &&
+    if (str_ends(pattern, "*.md") && path.len > 3 &&
         strncasecmp(path.data + path.len - 3, ".md", 3) == 0) {
         pattern.len -= 3;
         path.len -= 3;
@@ -358,14 +349,14 @@ static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
     }
     for (size_t from = group.open + 1; !match && from <= group.close;) {
         size_t end = end_of_way(pattern, from, group.close);
-        struct notes_buf way;
-        notes_buf_init(&way, pattern.len + 1);
-        notes_buf_add(&way, notes_str(pattern.data, group.open));
-        notes_buf_add(&way, notes_str(pattern.data + from, end - from));
-        notes_buf_add(&way,
-                      notes_str(pattern.data + group.close + 1, pattern.len - group.close - 1));
+        struct buf way;
+        buf_init(&way, pattern.len + 1);
+        buf_add_str(&way, str_make(pattern.data, group.open));
+        buf_add_str(&way, str_make(pattern.data + from, end - from));
+        buf_add_str(&way,
+                    str_make(pattern.data + group.close + 1, pattern.len - group.close - 1));
         match = way.rc == NG_OK && match_ways(notes_buf_str(&way), path, ways);
-        notes_buf_done(&way);
+        buf_done(&way);
         from = end + 1;
     }
     return match;
@@ -381,7 +372,7 @@ bool notes_glob_is_wide(struct ng_str pattern)
 {
     size_t ways = 0;
     return pattern.len > NOTES_GLOB_BYTES_MAX ||
-           (!match_ways(pattern, notes_str("", 0), &ways) && ways > NOTES_GLOB_WAYS_MAX);
+           (!match_ways(pattern, str_make("", 0), &ways) && ways > NOTES_GLOB_WAYS_MAX);
 }
 
 bool notes_glob_leaves(struct ng_str pattern)
@@ -393,5 +384,5 @@ bool notes_glob_leaves(struct ng_str pattern)
             return true;
         }
     }
-    return notes_begins(pattern, "/");
+    return str_begins(pattern, "/");
 }

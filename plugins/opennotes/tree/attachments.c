@@ -8,34 +8,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "tree.h"
 
 static int compare(const void *a, const void *b)
 {
-    return notes_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
+    return str_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
 }
 
 static void add_name(struct notes_attachments *files, struct ng_str name)
 {
-    if (files->count == files->room) {
-        size_t room = files->room == 0 ? 256 : files->room * 2;
-        struct ng_str *names = realloc(files->names, room * sizeof(*names));
-        if (names == NULL || room > NOTES_TREE_FILES_MAX) {
-            files->names = names != NULL ? names : files->names;
-            files->rc = NG_EINTERNAL;
-            return;
-        }
-        files->names = names;
-        files->room = room;
-    }
-    struct ng_str clean =
-        notes_utf8_clean(&files->arena, notes_arena_copy(&files->arena, name));
-    struct ng_str fold = clean.data != NULL ? notes_fold(&files->arena, clean) : clean;
-    if (fold.data == NULL) {
+    if (array_reserve((void **)&files->names, &files->room, files->count + 1,
+                      sizeof(*files->names), NOTES_TREE_FILES_MAX) != NG_OK) {
         files->rc = NG_EINTERNAL;
         return;
     }
-    files->names[files->count++] = fold;
+    struct ng_str copy = arena_copy(&files->arena, name);
+    files->names[files->count++] =
+        notes_fold(&files->arena, notes_utf8_clean(&files->arena, copy));
+    if (files->arena.failed) {
+        files->rc = NG_EINTERNAL;
+    }
 }
 
 static void add_folder(void *user, int fd, struct ng_str path)
@@ -67,7 +60,7 @@ static void read_names(struct notes_attachments *files, int root_fd)
         .root_fd = root_fd, .folder = add_folder, .user = files};
     struct notes_tree tree;
     files->read = true;
-    notes_arena_init(&files->arena, 0);
+    arena_init(&files->arena, 0);
     int rc = notes_tree_read(&walk, &tree);
     if (rc == NG_OK) {
         files->rc = tree.cut ? NG_ETOOLARGE : files->rc;
@@ -86,7 +79,7 @@ bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct
     while (begin > 0 && path.data[begin - 1] != '/') {
         begin--;
     }
-    struct ng_str name = notes_str(path.data + begin, path.len - begin);
+    struct ng_str name = str_make(path.data + begin, path.len - begin);
     if (!files->read) {
         read_names(files, root_fd);
     }
@@ -98,7 +91,7 @@ bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct
 void notes_attachments_done(struct notes_attachments *files)
 {
     if (files->read) {
-        notes_arena_done(&files->arena);
+        arena_done(&files->arena);
     }
     free(files->names);
     *files = (struct notes_attachments){.names = NULL};

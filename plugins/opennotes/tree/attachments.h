@@ -7,7 +7,7 @@
 #include "text/text.h"
 
 struct notes_attachments {
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str *names; /* folded, in order */
     size_t count, room;
     bool read;

@@ -217,6 +217,6 @@ int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
         return rc;
     }
     data[len] = '\0';
-    *ret_bytes = notes_str(data, len);
+    *ret_bytes = str_make(data, len);
     return NG_OK;
 }

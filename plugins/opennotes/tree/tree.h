@@ -43,7 +43,7 @@ struct notes_tree_dir {
 
 /* What a walk found, in its own memory. */
 struct notes_tree {
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_tree_file *files; /* in the order of the bytes of their paths */
     size_t file_count, file_cap;
     struct notes_tree_dir *dirs;

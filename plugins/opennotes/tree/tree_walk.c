@@ -8,36 +8,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "tree.h"
 
-#define FIRST_ITEMS 256
-
-static void *more_items(void *items, size_t count, size_t *cap, size_t size)
-{
-    if (count < *cap) {
-        return items;
-    }
-    size_t wanted = *cap > 0 ? *cap * 2 : FIRST_ITEMS;
-    void *grown = realloc(items, wanted * size);
-    if (grown != NULL) {
-        *cap = wanted;
-    }
-    return grown;
-}
-
-static struct ng_str join(struct notes_arena *arena, struct ng_str folder, struct ng_str name)
+static struct ng_str join(struct arena *arena, struct ng_str folder, struct ng_str name)
 {
     size_t len = folder.len + (folder.len > 0) + name.len;
-    char *path = notes_arena_alloc(arena, len + 1);
+    char *path = arena_zalloc(arena, len + 1);
     if (path == NULL) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     if (folder.len > 0) {
         memcpy(path, folder.data, folder.len);
         path[folder.len] = '/';
     }
     memcpy(path + len - name.len, name.data, name.len);
-    return notes_str(path, len);
+    return str_make(path, len);
 }
 
 static int add_dir(struct notes_tree *tree, struct notes_tree_dir dir)
@@ -47,14 +33,12 @@ static int add_dir(struct notes_tree *tree, struct notes_tree_dir dir)
         tree->cut = true;
         return NG_OK;
     }
-    struct notes_tree_dir *dirs =
-        more_items(tree->dirs, tree->dir_count, &tree->dir_cap, sizeof(*dirs));
-    if (dirs == NULL) {
+    if (array_reserve((void **)&tree->dirs, &tree->dir_cap, tree->dir_count + 1,
+                      sizeof(*tree->dirs), NOTES_TREE_DIRS_MAX) != NG_OK) {
         return NG_EINTERNAL;
     }
-    tree->dirs = dirs;
     tree->dirs[tree->dir_count++] = dir;
-    tree->linked_dirs += dir.linked ? 1 : 0;
+    tree->linked_dirs += dir.linked;
     return NG_OK;
 }
 
@@ -64,12 +48,10 @@ static int add_file(struct notes_tree *tree, const struct notes_tree_file *file)
         tree->cut = true;
         return NG_OK;
     }
-    struct notes_tree_file *files =
-        more_items(tree->files, tree->file_count, &tree->file_cap, sizeof(*files));
-    if (files == NULL) {
+    if (array_reserve((void **)&tree->files, &tree->file_cap, tree->file_count + 1,
+                      sizeof(*tree->files), NOTES_TREE_FILES_MAX) != NG_OK) {
         return NG_EINTERNAL;
     }
-    tree->files = files;
     tree->files[tree->file_count++] = *file;
     return NG_OK;
 }
@@ -172,7 +154,7 @@ static int compare_files(const void *a, const void *b)
 {
     const struct notes_tree_file *first = a;
     const struct notes_tree_file *second = b;
-    return notes_compare(first->file, second->file);
+    return str_compare(first->file, second->file);
 }
 
 int notes_tree_read(const struct notes_tree_walk *walk, struct notes_tree *ret_tree)
@@ -180,11 +162,11 @@ int notes_tree_read(const struct notes_tree_walk *walk, struct notes_tree *ret_t
     struct notes_tree *tree = ret_tree;
     struct stat root;
     memset(tree, 0, sizeof(*tree));
-    notes_arena_init(&tree->arena, 0);
+    arena_init(&tree->arena, 0);
     /* A folder that was removed while it was open still opens, and is empty. */
     int rc = fstat(walk->root_fd, &root) == 0 && root.st_nlink > 0 ? NG_OK : NG_ENOTFOUND;
     if (rc == NG_OK) {
-        rc = add_dir(tree, (struct notes_tree_dir){.path = notes_str("", 0)});
+        rc = add_dir(tree, (struct notes_tree_dir){.path = str_make("", 0)});
     }
     for (size_t at = 0; at < tree->dir_count && rc == NG_OK; at++) {
         rc = walk->stop != NULL && walk->stop(walk->user) ? NG_ECANCELLED
@@ -202,7 +184,7 @@ int notes_tree_read(const struct notes_tree_walk *walk, struct notes_tree *ret_t
 
 void notes_tree_done(struct notes_tree *tree)
 {
-    notes_arena_done(&tree->arena);
+    arena_done(&tree->arena);
     free(tree->files);
     free(tree->dirs);
     memset(tree, 0, sizeof(*tree));

@@ -14,10 +14,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "tree.h"
 
 #define EVENTS_SIZE ((size_t)64 * 1024)
-#define FIRST_ITEMS 64
+#define WATCHES_MAX ((size_t)16 * 1024 * 1024)
 #define WATCHED                                                                                \
     (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
      IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
@@ -113,18 +114,11 @@ void notes_watch_folder(struct notes_watch *watch, int fd, struct ng_str path)
         turn_off(watch, errno);
         return;
     }
-    if (watch->fresh_count == watch->fresh_cap) {
-        size_t cap = watch->fresh_cap > 0 ? watch->fresh_cap * 2 : FIRST_ITEMS;
-        struct notes_watched *items = realloc(watch->fresh, cap * sizeof(*items));
-        if (items == NULL) {
-            turn_off(watch, ENOMEM);
-            return;
-        }
-        watch->fresh = items;
-        watch->fresh_cap = cap;
-    }
     char *copy = strndup(path.data, path.len);
-    if (copy == NULL) {
+    if (copy == NULL ||
+        array_reserve((void **)&watch->fresh, &watch->fresh_cap, watch->fresh_count + 1,
+                      sizeof(*watch->fresh), WATCHES_MAX) != NG_OK) {
+        free(copy);
         turn_off(watch, ENOMEM);
         return;
     }
@@ -218,7 +212,7 @@ static enum notes_watch_news one_event(const struct notes_watch *watch, int root
         return may_be_folder(watch, root_fd, path, event->mask) ? NOTES_WATCH_ALL
                                                                 : NOTES_WATCH_NOTHING;
     }
-    return file(user, notes_str(path, (size_t)len)) == 0 ? NOTES_WATCH_FILES : NOTES_WATCH_ALL;
+    return file(user, str_make(path, (size_t)len)) == 0 ? NOTES_WATCH_FILES : NOTES_WATCH_ALL;
 }
 
 enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,

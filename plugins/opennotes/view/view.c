@@ -56,7 +56,7 @@ static int list_views(struct notes_view *view)
 static int run_view(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    struct notes_buf *json = &view->answer->json;
+    struct buf *json = &view->answer->json;
     int rc = notes_view_find(view);
     rc = rc == NG_OK ? notes_view_read_params(view) : rc;
     rc = rc == NG_OK ? notes_index_begin(view->notebook->index, view->call, &view->db) : rc;
@@ -92,7 +92,7 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     struct opennotes *notes = self;
     struct notes_budget budget = {(size_t)notes->max_bytes, (size_t)notes->max_lines};
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_answer answer;
     struct notes_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
     (void)args;
@@ -104,7 +104,7 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     view.notebook = notebook;
     view.name = ng_arg_text(call, "view");
     view.now_ms = call->host->now_ms();
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     write_head(&view);
@@ -114,7 +114,7 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     } else {
         notes_answer_drop(&answer);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(notebook);
     return rc;
 }

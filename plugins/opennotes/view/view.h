@@ -19,7 +19,7 @@ struct notes_view {
     const struct notes_notebook *notebook;
     struct ng_call *call;
     sqlite3 *db;
-    struct notes_arena *arena;
+    struct arena *arena;
     struct notes_answer *answer; /* its list "results" is open */
     struct ng_str name;
     enum notes_view_origin origin;
@@ -51,7 +51,7 @@ bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item);
 /* ---- view_time.c */
 
 /* What a time variable ("today", "this_week-1", "end_of_month") says. False: it is none. */
-bool notes_view_time(struct ng_str name, int64_t now_ms, char out[NOTES_TIME_SIZE]);
+bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE]);
 
 /* ---- view_builtin.c, view_query.c */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "index/link_sql.h"
 #include "text/codes.h"
 #include "tree/attachments.h"
@@ -19,8 +20,8 @@
 
 static int run_today(struct notes_view *view)
 {
-    char day[NOTES_TIME_SIZE];
-    char next[NOTES_TIME_SIZE];
+    char day[RFC3339_SIZE];
+    char next[RFC3339_SIZE];
     int64_t from = 0;
     int64_t to = 0;
     if (!notes_view_time(ng_str_of("today"), view->now_ms, day) ||
@@ -83,14 +84,14 @@ static int compare_cards(const void *a, const void *b)
     if (left->kind == 0 && (left->number < right->number || left->number > right->number)) {
         return left->number < right->number ? -1 : 1;
     }
-    int order = left->kind == 1 ? notes_compare(left->priority, right->priority) : 0;
+    int order = left->kind == 1 ? str_compare(left->priority, right->priority) : 0;
     if (order != 0) {
         return order;
     }
     if (left->modified != right->modified) {
         return left->modified > right->modified ? -1 : 1;
     }
-    return notes_compare(left->path, right->path);
+    return str_compare(left->path, right->path);
 }
 
 /* The column of a status, by its text without regard to case; SIZE_MAX: none. */
@@ -100,7 +101,7 @@ static size_t column_of(struct notes_view *view, struct ng_str status)
     struct ng_str fold = notes_fold(view->arena, notes_trim(status));
     struct ng_str item;
     for (size_t column = 0; notes_view_next(&rest, &item); column++) {
-        if (notes_equal(notes_fold(view->arena, notes_nfc(view->arena, item)), fold)) {
+        if (str_equal(notes_fold(view->arena, notes_nfc(view->arena, item)), fold)) {
             return column;
         }
     }
@@ -111,17 +112,16 @@ static int read_card(struct notes_view *view, sqlite3_stmt *row, struct card *ca
 {
     *card = (struct card){.note = sqlite3_column_int64(row, 0)};
     card->column = column_of(view, notes_column_text(row, 1));
-    card->status = notes_arena_copy(view->arena, notes_column_text(row, 1));
-    card->priority = notes_arena_copy(view->arena, notes_column_text(row, 2));
-    card->path = notes_arena_copy(view->arena, notes_column_text(row, 5));
+    card->status = arena_copy(view->arena, notes_column_text(row, 1));
+    card->priority = arena_copy(view->arena, notes_column_text(row, 2));
+    card->path = arena_copy(view->arena, notes_column_text(row, 5));
     card->kind = sqlite3_column_type(row, 3) != SQLITE_NULL   ? 0
                  : sqlite3_column_type(row, 2) != SQLITE_NULL ? 1
                                                               : 2;
     card->number = sqlite3_column_double(row, 3);
     card->modified = sqlite3_column_int64(row, 4);
-    return card->path.data != NULL && (card->priority.data != NULL || card->kind != 1)
-               ? NG_OK
-               : notes_fail_memory(view->call);
+    return notes_memory(view->call, card->path.data != NULL &&
+                                        (card->priority.data != NULL || card->kind != 1));
 }
 
 static const char kanban_sql[] =
@@ -149,16 +149,12 @@ static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *
             cards[count - 1] = card.column < cards[count - 1].column ? card : cards[count - 1];
             continue;
         }
-        if (count == room) {
-            room = room == 0 ? 256 : room * 2;
-            struct card *more = realloc(cards, room * sizeof(*cards));
-            rc =
-                more != NULL && room <= KANBAN_ROWS_MAX ? NG_OK : notes_fail_memory(view->call);
-            cards = more != NULL ? more : cards;
+        if (array_reserve((void **)&cards, &room, count + 1, sizeof(*cards), KANBAN_ROWS_MAX) !=
+            NG_OK) {
+            rc = notes_fail_memory(view->call);
+            break;
         }
-        if (rc == NG_OK) {
-            cards[count++] = card;
-        }
+        cards[count++] = card;
     }
     (void)sqlite3_finalize(row);
     *ret_cards = cards;
@@ -178,7 +174,7 @@ static int run_kanban(struct notes_view *view)
         struct notes_view_extra extras[] = {
             {.name = "status", .text = cards[i].status},
             {.name = "priority",
-             .text = cards[i].kind == 2 ? notes_str(NULL, 0) : cards[i].priority,
+             .text = cards[i].kind == 2 ? str_make(NULL, 0) : cards[i].priority,
              .json = cards[i].kind == 0},
         };
         rc = notes_view_add(view, cards[i].note, extras, NG_COUNT(extras));
@@ -201,13 +197,13 @@ static int run_kanban(struct notes_view *view)
 static int run_orphans(struct notes_view *view)
 {
     struct ng_str definition = notes_view_param(view, "definition");
-    if (notes_is(definition, "no-incoming")) {
+    if (str_is(definition, "no-incoming")) {
         return run_sql(view, NO_INCOMING ORDER);
     }
-    if (notes_is(definition, "no-links")) {
+    if (str_is(definition, "no-links")) {
         return run_sql(view, NO_INCOMING NO_OUTGOING ORDER);
     }
-    if (notes_is(definition, "isolated")) {
+    if (str_is(definition, "isolated")) {
         return run_sql(view, NO_INCOMING NO_OUTGOING NO_TAGS ORDER);
     }
     return ng_fail(view->call, NOTES_EVIEWPARAMS,
@@ -225,11 +221,11 @@ static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki
                                           ".flac", ".mp4", ".webm", ".mov", ".canvas", ".base"};
     char path[4096];
     for (size_t i = 0; wiki && i < NG_COUNT(endings); i++) {
-        if (notes_ends(key, endings[i])) {
+        if (str_ends(key, endings[i])) {
             return notes_attachments_have(files, root, key); /* they may be anywhere */
         }
     }
-    if (notes_is(key, "..") || notes_begins(key, "../")) {
+    if (str_is(key, "..") || str_begins(key, "../")) {
         return true;
     }
     if (wiki || key.len == 0 || key.len >= sizeof(path) || root < 0 ||
@@ -251,7 +247,7 @@ static void add_broken(struct notes_view *view, sqlite3_stmt *row)
     if (number < view->answer->offset || !notes_answer_more(view->answer)) {
         return;
     }
-    struct notes_buf *item = notes_answer_item(view->answer);
+    struct buf *item = notes_answer_item(view->answer);
     notes_json_begin(item, '{');
     notes_json_name_c(item, "path");
     notes_json_text(item, notes_column_text(row, 0));
@@ -305,7 +301,7 @@ int notes_view_run_builtin(struct notes_view *view)
         {"orphans", run_orphans}, {"broken-links", run_broken_links},
     };
     for (size_t i = 0; i < NG_COUNT(views); i++) {
-        if (notes_is(view->name, views[i].name)) {
+        if (str_is(view->name, views[i].name)) {
             return views[i].run(view);
         }
     }

@@ -47,7 +47,7 @@ static const struct ng_value *member_of(const struct ng_host *host,
 {
     for (const struct ng_value *item = host->json_first(views); item != NULL;
          item = host->json_next(item)) {
-        if (notes_equal(host->json_key(item), name)) {
+        if (str_equal(host->json_key(item), name)) {
             return item;
         }
     }
@@ -57,19 +57,19 @@ static const struct ng_value *member_of(const struct ng_host *host,
 static int fail_unknown(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;
-    struct ng_str nearest = notes_str(NULL, 0);
+    struct ng_str nearest = str_make(NULL, 0);
     size_t best = DISTANCE_MAX + 1;
     for (int origin = NOTES_VIEW_NOTEBOOK; origin >= NOTES_VIEW_BUILTIN; origin--) {
         const struct ng_value *views = NULL;
         (void)views_of(view, (enum notes_view_origin)origin, &views);
         for (const struct ng_value *item = host->json_first(views); item != NULL;
              item = host->json_next(item)) {
-            size_t distance = notes_distance(host->json_key(item), view->name, DISTANCE_MAX);
+            size_t distance = edit_distance(host->json_key(item), view->name, DISTANCE_MAX);
             nearest = distance < best ? host->json_key(item) : nearest;
             best = distance < best ? distance : best;
         }
     }
-    struct ng_str shown = notes_utf8_cut(view->name, 100);
+    struct ng_str shown = utf8_cut(view->name, 100);
     (void)ng_fail(view->call, NOTES_EVIEW, "View not found: %.*s", (int)shown.len, shown.data);
     if (nearest.data != NULL) {
         host->hint(view->call, "Did you mean '%.*s'? Call without `view` to list all views.",
@@ -95,7 +95,7 @@ int notes_view_find(struct notes_view *view)
             return host->json_type(view->definition) == NG_TYPE_OBJECT
                        ? NG_OK
                        : notes_view_fail(view, "its definition is no object",
-                                         notes_str(NULL, 0));
+                                         str_make(NULL, 0));
         }
     }
     return fail_unknown(view);
@@ -103,7 +103,7 @@ int notes_view_find(struct notes_view *view)
 
 /* ---- listing */
 
-static void write_parameters(struct notes_buf *item, const struct ng_host *host,
+static void write_parameters(struct buf *item, const struct ng_host *host,
                              const struct ng_value *parameters)
 {
     static const char *const texts[] = {"default", "description"};
@@ -141,7 +141,7 @@ static void add_definition(struct notes_view *view, struct ng_str name,
     if (number < view->answer->offset || !notes_answer_more(view->answer)) {
         return;
     }
-    struct notes_buf *item = notes_answer_item(view->answer);
+    struct buf *item = notes_answer_item(view->answer);
     struct ng_str description = host->json_text(host->json_get(definition, "description"));
     const struct ng_value *parameters = host->json_get(definition, "parameters");
     notes_json_begin(item, '{');

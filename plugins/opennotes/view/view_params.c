@@ -10,9 +10,9 @@ bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
     while (rest->len > 0) {
         const char *comma = memchr(rest->data, ',', rest->len);
         size_t len = comma != NULL ? (size_t)(comma - rest->data) : rest->len;
-        *ret_item = notes_trim(notes_str(rest->data, len));
+        *ret_item = notes_trim(str_make(rest->data, len));
         len += comma != NULL ? 1 : 0;
-        *rest = notes_str(rest->data + len, rest->len - len);
+        *rest = str_make(rest->data + len, rest->len - len);
         if (ret_item->len > 0) {
             return true;
         }
@@ -23,41 +23,41 @@ bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
 struct ng_str notes_view_param(const struct notes_view *view, const char *name)
 {
     for (size_t i = 0; i < view->count; i++) {
-        if (notes_is(view->names[i], name)) {
+        if (str_is(view->names[i], name)) {
             return view->values[i];
         }
     }
-    return notes_str(NULL, 0);
+    return str_make(NULL, 0);
 }
 
 static int fail_param(struct notes_view *view, struct ng_str name, const char *what)
 {
     struct ng_call *call = view->call;
-    struct notes_buf list;
-    notes_buf_init(&list, 4096);
+    struct buf list;
+    buf_init(&list, 4096);
     for (size_t i = 0; i < view->count; i++) {
-        notes_buf_printf(&list, "%s'%.*s' (%.*s)", i > 0 ? ", " : "", (int)view->names[i].len,
-                         view->names[i].data, (int)view->types[i].len, view->types[i].data);
+        buf_printf(&list, "%s'%.*s' (%.*s)", i > 0 ? ", " : "", (int)view->names[i].len,
+                   view->names[i].data, (int)view->types[i].len, view->types[i].data);
     }
     (void)ng_fail(call, NOTES_EVIEWPARAMS, "The view '%.*s': parameter '%.*s' %s",
-                  (int)view->name.len, view->name.data, (int)notes_utf8_cut(name, 100).len,
-                  name.data, what);
+                  (int)view->name.len, view->name.data, (int)utf8_cut(name, 100).len, name.data,
+                  what);
     if (view->count == 0) {
         call->host->hint(call, "The view has no parameters.");
     } else {
         call->host->hint(call, "The view has the parameters %.*s.", (int)list.len, list.data);
     }
-    notes_buf_done(&list);
+    buf_done(&list);
     return NOTES_EVIEWPARAMS;
 }
 
 static bool is_number(struct ng_str text)
 {
-    struct notes_arena arena;
+    struct arena arena;
     struct ng_str ignored;
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     bool number = notes_scalar_type(&arena, text, &ignored) == NOTES_NUMBER;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return number;
 }
 
@@ -69,16 +69,16 @@ static const char *value_fault(struct ng_str type, struct ng_str value)
     if (value.len > NOTES_VIEW_VALUE_MAX) {
         return "is longer than 1000 bytes.";
     }
-    if (notes_is(type, "date") && !notes_day_valid(value)) {
+    if (str_is(type, "date") && !rfc3339_is_day(value)) {
         return "is a day: write it as YYYY-MM-DD.";
     }
-    if (notes_is(type, "bool") && !notes_is(value, "true") && !notes_is(value, "false")) {
+    if (str_is(type, "bool") && !str_is(value, "true") && !str_is(value, "false")) {
         return "is 'true' or 'false'.";
     }
-    if (notes_is(type, "number") && !is_number(value)) {
+    if (str_is(type, "number") && !is_number(value)) {
         return "is a number.";
     }
-    if (notes_is(type, "list") && !notes_view_next(&rest, &item)) {
+    if (str_is(type, "list") && !notes_view_next(&rest, &item)) {
         return "is an empty list: give its values, separated by commas.";
     }
     return NULL;
@@ -94,7 +94,7 @@ static int declare(struct notes_view *view, const struct ng_value *parameter)
     struct ng_str fallback = host->json_text(host->json_get(parameter, "default"));
     bool known = type.data == NULL;
     for (size_t i = 0; i < NG_COUNT(types); i++) {
-        known = known || notes_is(type, types[i]);
+        known = known || str_is(type, types[i]);
     }
     if (name.len == 0 || !known || view->count == NOTES_VIEW_PARAMS_MAX) {
         return notes_view_fail(
@@ -105,7 +105,7 @@ static int declare(struct notes_view *view, const struct ng_value *parameter)
     }
     view->names[view->count] = name;
     view->types[view->count] = type.data != NULL ? type : ng_str_of("string");
-    view->values[view->count] = notes_str(NULL, 0);
+    view->values[view->count] = str_make(NULL, 0);
     int rc = NG_OK;
     if (fallback.data != NULL) {
         rc = notes_view_expand(view, fallback, false, &view->values[view->count]);
@@ -122,7 +122,7 @@ static int take_given(struct notes_view *view, const struct ng_value *given)
         struct ng_str key = host->json_key(item);
         struct ng_str value = host->json_text(item);
         size_t i = 0;
-        while (i < view->count && !notes_equal(view->names[i], key)) {
+        while (i < view->count && !str_equal(view->names[i], key)) {
             i++;
         }
         if (i == view->count) {

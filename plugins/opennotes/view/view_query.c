@@ -15,7 +15,7 @@
 
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text)
 {
-    struct ng_str shown = notes_utf8_cut(text, 100);
+    struct ng_str shown = utf8_cut(text, 100);
     return ng_fail(view->call, NOTES_ECONFIG,
                    "The view '%.*s' in %s cannot be used: %s%s%.*s%s", (int)view->name.len,
                    view->name.data,
@@ -43,52 +43,52 @@ static bool in_quotes(struct ng_str text)
 
 enum expand_mode { TIMES_ONLY, WITH_PARAMS, IN_SQL };
 
-static int expand_one(struct notes_view *view, struct notes_buf *out, struct ng_str name,
+static int expand_one(struct notes_view *view, struct buf *out, struct ng_str name,
                       enum expand_mode mode, bool quoted)
 {
-    char time[NOTES_TIME_SIZE];
-    if (notes_begins(name, "env:")) {
+    char time[RFC3339_SIZE];
+    if (str_begins(name, "env:")) {
         return notes_view_fail(view, "views may not read the environment", name);
     }
     for (size_t i = 0; mode == WITH_PARAMS && i < view->count; i++) {
-        if (notes_equal(view->names[i], name)) {
-            notes_buf_add(out, view->values[i]);
+        if (str_equal(view->names[i], name)) {
+            buf_add_str(out, view->values[i]);
             return NG_OK;
         }
     }
     if (!notes_view_time(name, view->now_ms, time)) {
         return notes_view_fail(view, "it names a variable that is not known", name);
     }
-    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
-    notes_buf_add_c(out, time);
-    notes_buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    buf_add_c(out, time);
+    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
     return NG_OK;
 }
 
 static int expand(struct notes_view *view, struct ng_str text, enum expand_mode mode,
                   struct ng_str *ret)
 {
-    struct notes_buf out;
+    struct buf out;
     size_t copied = 0;
     int rc = NG_OK;
-    notes_buf_init(&out, SQL_BYTES_MAX);
-    for (size_t at = notes_find(text, ng_str_of("{{"), 0); rc == NG_OK && at != SIZE_MAX;
-         at = notes_find(text, ng_str_of("{{"), copied)) {
-        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
+    buf_init(&out, SQL_BYTES_MAX);
+    for (size_t at = str_find(text, ng_str_of("{{"), 0); rc == NG_OK && at != SIZE_MAX;
+         at = str_find(text, ng_str_of("{{"), copied)) {
+        size_t close = str_find(text, ng_str_of("}}"), at + 2);
         if (close == SIZE_MAX) {
             break;
         }
-        notes_buf_add(&out, notes_str(text.data + copied, at - copied));
-        rc = expand_one(view, &out, notes_trim(notes_str(text.data + at + 2, close - at - 2)),
-                        mode, mode == IN_SQL && in_quotes(notes_str(text.data, at)));
+        buf_add_str(&out, str_make(text.data + copied, at - copied));
+        rc = expand_one(view, &out, notes_trim(str_make(text.data + at + 2, close - at - 2)),
+                        mode, mode == IN_SQL && in_quotes(str_make(text.data, at)));
         copied = close + 2;
     }
-    notes_buf_add(&out, notes_str(text.data + copied, text.len - copied));
+    buf_add_str(&out, str_make(text.data + copied, text.len - copied));
     if (rc == NG_OK) {
-        *ret = notes_arena_copy(view->arena, notes_buf_str(&out));
-        rc = out.rc == NG_OK && ret->data != NULL ? NG_OK : notes_fail_memory(view->call);
+        *ret = arena_copy(view->arena, notes_buf_str(&out));
+        rc = notes_memory(view->call, out.rc == NG_OK && ret->data != NULL);
     }
-    notes_buf_done(&out);
+    buf_done(&out);
     return rc;
 }
 
@@ -103,16 +103,16 @@ int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
 /* A list as a JSON array, for `IN (SELECT value FROM json_each(:name))`. */
 static struct ng_str list_json(struct notes_view *view, struct ng_str list)
 {
-    struct notes_buf json;
+    struct buf json;
     struct ng_str item;
-    notes_buf_init(&json, SQL_BYTES_MAX);
+    buf_init(&json, SQL_BYTES_MAX);
     notes_json_begin(&json, '[');
     while (notes_view_next(&list, &item)) {
         notes_json_text(&json, item);
     }
     notes_json_end(&json, ']');
-    struct ng_str copy = notes_arena_copy(view->arena, notes_buf_str(&json));
-    notes_buf_done(&json);
+    struct ng_str copy = arena_copy(view->arena, notes_buf_str(&json));
+    buf_done(&json);
     return copy;
 }
 
@@ -125,8 +125,8 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
                                   .param_count = view->count};
     for (size_t i = 0; i < view->count; i++) {
         params[i] = (struct notes_sql_param){.name = view->names[i], .text = view->values[i]};
-        params[i].is_number = notes_is(view->types[i], "number");
-        if (notes_is(view->types[i], "list") && params[i].text.data != NULL) {
+        params[i].is_number = str_is(view->types[i], "number");
+        if (str_is(view->types[i], "list") && params[i].text.data != NULL) {
             params[i].text = list_json(view, params[i].text);
         }
     }
@@ -141,7 +141,7 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
 /* One query as it is put together. */
 struct query {
     struct notes_view *view;
-    struct notes_buf sql;
+    struct buf sql;
     struct notes_filter *filters[FILTERS_MAX];
     size_t filter_count;
     struct ng_str keys[KEYS_MAX]; /* of front matter, in the order of their parameters */
@@ -149,12 +149,12 @@ struct query {
     size_t keys_before; /* those that come before the filters' parameters */
 };
 
-static int compile(struct query *query, struct notes_buf *json)
+static int compile(struct query *query, struct buf *json)
 {
     const struct ng_value *filters = NULL;
     struct notes_view *view = query->view;
     if (query->filter_count == FILTERS_MAX) {
-        return notes_view_fail(view, "it has too many filters", notes_str(NULL, 0));
+        return notes_view_fail(view, "it has too many filters", str_make(NULL, 0));
     }
     if (json->rc != NG_OK) {
         return notes_fail_memory(view->call);
@@ -171,14 +171,14 @@ static int compile(struct query *query, struct notes_buf *json)
 /* The parameter of type list that a condition names; view->count: none. */
 static size_t list_param(const struct notes_view *view, struct ng_str condition)
 {
-    for (size_t at = notes_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
-         at = notes_find(condition, ng_str_of("{{"), at + 2)) {
-        size_t close = notes_find(condition, ng_str_of("}}"), at);
+    for (size_t at = str_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
+         at = str_find(condition, ng_str_of("{{"), at + 2)) {
+        size_t close = str_find(condition, ng_str_of("}}"), at);
         struct ng_str name =
-            close == SIZE_MAX ? notes_str("", 0)
-                              : notes_trim(notes_str(condition.data + at + 2, close - at - 2));
+            close == SIZE_MAX ? str_make("", 0)
+                              : notes_trim(str_make(condition.data + at + 2, close - at - 2));
         for (size_t i = 0; i < view->count; i++) {
-            if (notes_equal(view->names[i], name) && notes_is(view->types[i], "list")) {
+            if (str_equal(view->names[i], name) && str_is(view->types[i], "list")) {
                 return i;
             }
         }
@@ -187,8 +187,7 @@ static size_t list_param(const struct notes_view *view, struct ng_str condition)
 }
 
 /* A condition may only have variables in its value, and a value never begins the operator. */
-static int expand_condition(struct notes_view *view, struct ng_str condition,
-                            struct notes_buf *json)
+static int expand_condition(struct notes_view *view, struct ng_str condition, struct buf *json)
 {
     size_t at = 0;
     while (at < condition.len && memchr("=!<>~{", condition.data[at], 6) == NULL) {
@@ -197,29 +196,28 @@ static int expand_condition(struct notes_view *view, struct ng_str condition,
     while (at < condition.len && memchr("=!<>~", condition.data[at], 5) != NULL) {
         at++;
     }
-    struct ng_str value = notes_str(condition.data + at, condition.len - at);
+    struct ng_str value = str_make(condition.data + at, condition.len - at);
     bool early = at == 0 || memchr("=!<>~", condition.data[at - 1], 5) == NULL;
     struct ng_str expanded;
-    if (early && notes_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
+    if (early && str_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
         return notes_view_fail(view, "variables stand behind the operator", condition);
     }
     int rc = notes_view_expand(view, value, true, &expanded);
     if (rc != NG_OK) {
         return rc;
     }
-    struct notes_buf whole;
-    notes_buf_init(&whole, SQL_BYTES_MAX);
-    notes_buf_add(&whole, notes_str(condition.data, at));
-    notes_buf_add_c(&whole, notes_begins(value, "{{") ? " " : "");
-    notes_buf_add(&whole, expanded);
+    struct buf whole;
+    buf_init(&whole, SQL_BYTES_MAX);
+    buf_add_str(&whole, str_make(condition.data, at));
+    buf_add_c(&whole, str_begins(value, "{{") ? " " : "");
+    buf_add_str(&whole, expanded);
     notes_json_text(json, notes_buf_str(&whole));
-    notes_buf_done(&whole);
+    buf_done(&whole);
     return NG_OK;
 }
 
 /* Every element of a list parameter makes a condition of its own. */
-static int add_conditions(struct notes_view *view, struct ng_str condition,
-                          struct notes_buf *json)
+static int add_conditions(struct notes_view *view, struct ng_str condition, struct buf *json)
 {
     size_t i = list_param(view, condition);
     if (i == view->count) {
@@ -240,8 +238,8 @@ static int add_conditions(struct notes_view *view, struct ng_str condition,
 /* An `and` with a list parameter: one of its values. */
 static int add_alternatives(struct query *query, struct ng_str condition)
 {
-    struct notes_buf json;
-    notes_buf_init(&json, SQL_BYTES_MAX);
+    struct buf json;
+    buf_init(&json, SQL_BYTES_MAX);
     notes_json_begin(&json, '{');
     notes_json_name_c(&json, "or");
     notes_json_begin(&json, '[');
@@ -249,12 +247,12 @@ static int add_alternatives(struct query *query, struct ng_str condition)
     notes_json_end(&json, ']');
     notes_json_end(&json, '}');
     rc = rc == NG_OK ? compile(query, &json) : rc;
-    notes_buf_done(&json);
+    buf_done(&json);
     return rc;
 }
 
 static int add_list(struct query *query, const struct ng_value *filters, const char *name,
-                    struct notes_buf *json)
+                    struct buf *json)
 {
     struct notes_view *view = query->view;
     const struct ng_host *host = view->call->host;
@@ -283,16 +281,16 @@ static int add_list(struct query *query, const struct ng_value *filters, const c
 static int add_filters(struct query *query, const struct ng_value *filters)
 {
     static const char *const names[] = {"and", "or", "not"};
-    struct notes_buf json;
+    struct buf json;
     int rc = NG_OK;
-    notes_buf_init(&json, SQL_BYTES_MAX);
+    buf_init(&json, SQL_BYTES_MAX);
     notes_json_begin(&json, '{');
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(names); i++) {
         rc = add_list(query, filters, names[i], &json);
     }
     notes_json_end(&json, '}');
     rc = rc == NG_OK ? compile(query, &json) : rc;
-    notes_buf_done(&json);
+    buf_done(&json);
     return rc;
 }
 
@@ -302,11 +300,11 @@ static int add_key(struct query *query, const char *before, struct ng_str key,
                    const char *behind)
 {
     if (query->key_count == KEYS_MAX) {
-        return notes_view_fail(query->view, "it sorts by too many fields", notes_str(NULL, 0));
+        return notes_view_fail(query->view, "it sorts by too many fields", str_make(NULL, 0));
     }
-    notes_buf_add_c(&query->sql, before);
-    notes_buf_add_c(&query->sql, "? ORDER BY f.rowid LIMIT 1)");
-    notes_buf_add_c(&query->sql, behind);
+    buf_add_c(&query->sql, before);
+    buf_add_c(&query->sql, "? ORDER BY f.rowid LIMIT 1)");
+    buf_add_c(&query->sql, behind);
     query->keys[query->key_count++] = key;
     return NG_OK;
 }
@@ -323,9 +321,9 @@ static int order_by_field(struct query *query, struct ng_str key, const char *di
     int rc = add_key(query, FIELD_TEXT, key, " IS NULL, ");
     rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, " IS NULL, ") : rc;
     rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, direction) : rc;
-    notes_buf_add_c(&query->sql, ", ");
+    buf_add_c(&query->sql, ", ");
     rc = rc == NG_OK ? add_key(query, FIELD_TEXT, key, direction) : rc;
-    notes_buf_add_c(&query->sql, ", ");
+    buf_add_c(&query->sql, ", ");
     return rc;
 }
 
@@ -340,7 +338,7 @@ static const char *column_of(struct ng_str field)
         {"words", "n.words"},
     };
     for (size_t i = 0; i < NG_COUNT(columns); i++) {
-        if (notes_is(field, columns[i][0])) {
+        if (str_is(field, columns[i][0])) {
             return columns[i][1];
         }
     }
@@ -350,18 +348,18 @@ static const char *column_of(struct ng_str field)
 /* "title", "-data.rank": one field of an order. */
 static int order_by(struct query *query, struct ng_str field)
 {
-    bool down = notes_begins(field, "-");
-    struct ng_str name = down ? notes_str(field.data + 1, field.len - 1) : field;
+    bool down = str_begins(field, "-");
+    struct ng_str name = down ? str_make(field.data + 1, field.len - 1) : field;
     const char *direction = down ? " DESC" : " ASC";
     const char *column = column_of(name);
     if (column != NULL) {
-        notes_buf_add_c(&query->sql, column);
-        notes_buf_add_c(&query->sql, direction);
-        notes_buf_add_c(&query->sql, ", ");
+        buf_add_c(&query->sql, column);
+        buf_add_c(&query->sql, direction);
+        buf_add_c(&query->sql, ", ");
         return NG_OK;
     }
-    if (notes_begins(name, "data.") && name.len > 5) {
-        return order_by_field(query, notes_str(name.data + 5, name.len - 5), direction);
+    if (str_begins(name, "data.") && name.len > 5) {
+        return order_by_field(query, str_make(name.data + 5, name.len - 5), direction);
     }
     return notes_view_fail(
         query->view,
@@ -374,7 +372,7 @@ static int order_all(struct query *query, const struct ng_value *sort, struct ng
 {
     const struct ng_host *host = query->view->call->host;
     int rc = NG_OK;
-    notes_buf_add_c(&query->sql, " ORDER BY ");
+    buf_add_c(&query->sql, " ORDER BY ");
     if (group.data != NULL) {
         rc = order_by(query, group);
     }
@@ -385,28 +383,28 @@ static int order_all(struct query *query, const struct ng_value *sort, struct ng
          item = host->json_next(item)) {
         rc = order_by(query, host->json_text(item));
     }
-    notes_buf_add_c(&query->sql, "n.path");
+    buf_add_c(&query->sql, "n.path");
     return rc;
 }
 
 static int select_group(struct query *query, struct ng_str group)
 {
-    notes_buf_add_c(&query->sql, "SELECT n.id");
+    buf_add_c(&query->sql, "SELECT n.id");
     if (group.data == NULL) {
         return NG_OK;
     }
-    notes_buf_add_c(&query->sql, ", ");
+    buf_add_c(&query->sql, ", ");
     const char *column = column_of(group);
     if (column != NULL) {
-        notes_buf_add_c(&query->sql, "json_quote(");
-        notes_buf_add_c(&query->sql, notes_is(group, "title") ? "n.title" : column);
-        notes_buf_add_char(&query->sql, ')');
+        buf_add_c(&query->sql, "json_quote(");
+        buf_add_c(&query->sql, str_is(group, "title") ? "n.title" : column);
+        buf_add_char(&query->sql, ')');
         return NG_OK;
     }
-    if (!notes_begins(group, "data.")) {
+    if (!str_begins(group, "data.")) {
         return notes_view_fail(query->view, "it groups by a field such as data.status", group);
     }
-    return add_key(query, FIELD_JSON, notes_str(group.data + 5, group.len - 5), "");
+    return add_key(query, FIELD_JSON, str_make(group.data + 5, group.len - 5), "");
 }
 
 /* ---- the whole */
@@ -441,28 +439,28 @@ static int build(struct query *query, const struct ng_value *definition)
     int rc = add_filters(query, host->json_get(definition, "filters"));
     rc = rc == NG_OK ? select_group(query, group) : rc;
     query->keys_before = query->key_count;
-    notes_buf_add_c(&query->sql, " FROM notes n WHERE 1");
+    buf_add_c(&query->sql, " FROM notes n WHERE 1");
     for (size_t i = 0; i < query->filter_count; i++) {
-        notes_buf_add_c(&query->sql, " AND (");
-        notes_buf_add(&query->sql, query->filters[i]->sql);
-        notes_buf_add_char(&query->sql, ')');
+        buf_add_c(&query->sql, " AND (");
+        buf_add_str(&query->sql, query->filters[i]->sql);
+        buf_add_char(&query->sql, ')');
     }
     rc = rc == NG_OK ? order_all(query, host->json_get(definition, "sort"), group) : rc;
     if (rc == NG_OK && limit != NULL) {
         if (host->json_integer(limit, &most) != NG_OK || most < 1) {
             return notes_view_fail(query->view, "its limit is a number from 1",
-                                   notes_str(NULL, 0));
+                                   str_make(NULL, 0));
         }
-        notes_buf_printf(&query->sql, " LIMIT %lld", (long long)most);
+        buf_printf(&query->sql, " LIMIT %lld", (long long)most);
     }
-    notes_buf_add_char(&query->sql, '\0');
+    buf_add_char(&query->sql, '\0');
     return rc == NG_OK && query->sql.rc != NG_OK ? notes_fail_memory(query->view->call) : rc;
 }
 
 static int run_filters(struct notes_view *view, const struct ng_value *definition)
 {
     struct query query = {.view = view};
-    notes_buf_init(&query.sql, SQL_BYTES_MAX);
+    buf_init(&query.sql, SQL_BYTES_MAX);
     int rc = build(&query, definition);
     if (rc == NG_OK && notes_filter_functions(view->db) != SQLITE_OK) {
         rc = notes_index_fail(view->notebook->index, view->call, view->db);
@@ -479,7 +477,7 @@ static int run_filters(struct notes_view *view, const struct ng_value *definitio
     if (statement != NULL) {
         rc = notes_view_add_all(view, statement);
     }
-    notes_buf_done(&query.sql);
+    buf_done(&query.sql);
     return rc;
 }
 
@@ -495,5 +493,5 @@ int notes_view_run_query(struct notes_view *view)
         return run_filters(view, query);
     }
     return notes_view_fail(view, "it has neither `query` (an object) nor `sql` (a text)",
-                           notes_str(NULL, 0));
+                           str_make(NULL, 0));
 }

@@ -12,15 +12,15 @@ sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql)
     return statement;
 }
 
-static void write_time(struct notes_buf *item, const char *name, int64_t time_ms)
+static void write_time(struct buf *item, const char *name, int64_t time_ms)
 {
-    char text[NOTES_TIME_SIZE];
-    notes_time_write(time_ms, text);
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
     notes_json_name_c(item, name);
     notes_json_text(item, ng_str_of(text));
 }
 
-static int write_tags(struct notes_view *view, struct notes_buf *item, int64_t note)
+static int write_tags(struct notes_view *view, struct buf *item, int64_t note)
 {
     sqlite3_stmt *tags =
         notes_view_prepare(view, "SELECT tag FROM tags WHERE note=?1 ORDER BY rowid");
@@ -47,7 +47,7 @@ static int write_tags(struct notes_view *view, struct notes_buf *item, int64_t n
 static int write_row(struct notes_view *view, sqlite3_stmt *row, int64_t note,
                      const struct notes_view_extra *extras, size_t count)
 {
-    struct notes_buf *item = notes_answer_item(view->answer);
+    struct buf *item = notes_answer_item(view->answer);
     notes_json_begin(item, '{');
     for (size_t i = 0; i < count; i++) {
         if (extras[i].text.data == NULL) {

@@ -42,12 +42,12 @@ static bool split_step(struct ng_str text, struct ng_str *ret_name, int *ret_ste
     while (at < text.len && text.data[at] != '+' && text.data[at] != '-') {
         at++;
     }
-    *ret_name = notes_trim(notes_str(text.data, at));
+    *ret_name = notes_trim(str_make(text.data, at));
     *ret_step = 0;
     if (at == text.len) {
         return true;
     }
-    struct ng_str digits = notes_trim(notes_str(text.data + at + 1, text.len - at - 1));
+    struct ng_str digits = notes_trim(str_make(text.data + at + 1, text.len - at - 1));
     for (size_t i = 0; i < digits.len; i++) {
         if (digits.data[i] < '0' || digits.data[i] > '9' || step > STEP_MAX) {
             return false;
@@ -88,7 +88,7 @@ static void move(struct tm *tm, enum unit unit, int step)
     }
 }
 
-bool notes_view_time(struct ng_str name, int64_t now_ms, char out[NOTES_TIME_SIZE])
+bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE])
 {
     time_t now = (time_t)(now_ms / 1000);
     struct tm tm;
@@ -97,20 +97,20 @@ bool notes_view_time(struct ng_str name, int64_t now_ms, char out[NOTES_TIME_SIZ
     if (localtime_r(&now, &tm) == NULL || !split_step(notes_trim(name), &base, &step)) {
         return false;
     }
-    if (notes_is(notes_trim(name), "now")) {
+    if (str_is(notes_trim(name), "now")) {
         notes_time_write_local(now_ms, out);
         return true;
     }
-    if (notes_is(notes_trim(name), "quarter")) {
-        (void)snprintf(out, NOTES_TIME_SIZE, "Q%d", tm.tm_mon / 3 + 1);
+    if (str_is(notes_trim(name), "quarter")) {
+        (void)snprintf(out, RFC3339_SIZE, "Q%d", tm.tm_mon / 3 + 1);
         return true;
     }
-    if (notes_is(notes_trim(name), "year")) {
-        (void)snprintf(out, NOTES_TIME_SIZE, "%04d", tm.tm_year + 1900);
+    if (str_is(notes_trim(name), "year")) {
+        (void)snprintf(out, RFC3339_SIZE, "%04d", tm.tm_year + 1900);
         return true;
     }
     for (size_t i = 0; i < NG_COUNT(time_names); i++) {
-        if (!notes_is(base, time_names[i].name)) {
+        if (!str_is(base, time_names[i].name)) {
             continue;
         }
         move(&tm, time_names[i].unit, time_names[i].step + step);

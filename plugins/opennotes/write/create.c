@@ -84,8 +84,8 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     if (rc != NG_OK) {
         return rc;
     }
-    struct notes_buf json;
-    notes_buf_init(&json, REPLY_BYTES_MAX);
+    struct buf json;
+    buf_init(&json, REPLY_BYTES_MAX);
     notes_json_begin(&json, '{');
     notes_json_name_c(&json, "created");
     notes_json_begin(&json, '{');
@@ -99,7 +99,7 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     notes_notebook_write(job->notebook, &json);
     notes_json_end(&json, '}');
     rc = notes_answer_reply(call, &json);
-    notes_buf_done(&json);
+    buf_done(&json);
     return rc;
 }
 
@@ -108,10 +108,10 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
 /* A name for a title that has no letters: the time, and a number that no other has. */
 static struct ng_str name_by_time(struct ng_call *call)
 {
-    char now[NOTES_TIME_SIZE];
+    char now[RFC3339_SIZE];
     uint32_t number = 0;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
-        return notes_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     notes_time_write_local(call->host->now_ms(), now);
     return call->host->format(call, "%.4s%.2s%.2s-%.2s%.2s%.2s-%08x", now, now + 5, now + 8,
@@ -124,17 +124,17 @@ static struct ng_str folder_of(struct ng_str path)
     while (path.len > 0 && path.data[path.len - 1] == '/') {
         path.len--;
     }
-    return notes_is(path, ".") ? notes_str("", 0) : path;
+    return str_is(path, ".") ? str_make("", 0) : path;
 }
 
-static int note_path(struct ng_call *call, struct notes_arena *arena, struct ng_str title,
+static int note_path(struct ng_call *call, struct arena *arena, struct ng_str title,
                      struct ng_str *ret_path)
 {
     struct ng_str given = ng_arg_text(call, "path");
-    if (notes_ends(given, ".md")) {
+    if (str_ends(given, ".md")) {
         return notes_write_path(call, given, ret_path);
     }
-    if (notes_begins(given, "/")) {
+    if (str_begins(given, "/")) {
         return notes_write_path(call, given, ret_path); /* says what is wrong with it */
     }
     struct ng_str slug = notes_slug(arena, title);
@@ -163,7 +163,7 @@ static int note_path(struct ng_call *call, struct notes_arena *arena, struct ng_
         memcpy(path + at, parts[i].data != NULL ? parts[i].data : "", parts[i].len);
         at += parts[i].len;
     }
-    return notes_write_path(call, notes_str(path, len), ret_path);
+    return notes_write_path(call, str_make(path, len), ret_path);
 }
 
 /* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
@@ -237,12 +237,12 @@ static int check_free(const struct notes_notebook *notebook, struct ng_call *cal
 /* ---- */
 
 static int create_note(struct notes_notebook *notebook, struct ng_call *call,
-                       struct notes_arena *arena)
+                       struct arena *arena)
 {
     const struct ng_value *data = ng_arg(call, "data");
     struct ng_str title = notes_trim(ng_arg_text(call, "title"));
     struct create_job *job = ng_alloc(call, sizeof(*job));
-    struct notes_value *fields = notes_arena_alloc(arena, sizeof(*fields));
+    struct notes_value *fields = arena_zalloc(arena, sizeof(*fields));
     if (job == NULL || fields == NULL) {
         return notes_fail_memory(call);
     }
@@ -297,15 +297,15 @@ static int create_note(struct notes_notebook *notebook, struct ng_call *call,
 int notes_create_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     (void)args;
     int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, NOTES_COMPOSE_MAX);
+    arena_init(&arena, NOTES_COMPOSE_MAX);
     rc = create_note(notebook, call, &arena);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(notebook);
     return rc;
 }

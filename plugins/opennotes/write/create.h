@@ -39,8 +39,7 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
 bool notes_template_known(const struct notes_notebook *notebook, struct ng_call *call,
                           struct ng_str name);
 /* Writes the text with its variables filled in; names that are not known stay as they are. */
-void notes_template_fill(struct notes_buf *out, struct ng_str text,
-                         const struct notes_vars *vars);
+void notes_template_fill(struct buf *out, struct ng_str text, const struct notes_vars *vars);
 
 /* ---- create_compose.c */
 
@@ -56,7 +55,7 @@ struct notes_new_note {
 
 /* The bytes of a new note, in call memory, and its title. */
 int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
-                  struct notes_arena *arena, const struct notes_new_note *note,
+                  struct arena *arena, const struct notes_new_note *note,
                   struct ng_str *ret_bytes, struct ng_str *ret_title);
 
 #endif

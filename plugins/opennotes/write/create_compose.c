@@ -11,7 +11,7 @@
 struct layers {
     const struct notes_notebook *notebook;
     struct ng_call *call;
-    struct notes_arena *arena;
+    struct arena *arena;
     const struct notes_new_note *note;
     struct notes_value *groups;
     struct ng_str template_name;
@@ -44,7 +44,7 @@ static int read_groups(struct layers *layers)
     const struct ng_host *host = layers->call->host;
     const struct ng_value *config = layers->notebook->config;
     const struct ng_value *groups = config != NULL ? host->json_get(config, "groups") : NULL;
-    layers->groups = notes_arena_alloc(layers->arena, sizeof(*layers->groups));
+    layers->groups = arena_zalloc(layers->arena, sizeof(*layers->groups));
     if (layers->groups == NULL) {
         return notes_fail_memory(layers->call);
     }
@@ -80,21 +80,21 @@ static int split_frontmatter(struct layers *layers, struct ng_str text,
 {
     struct notes_frontmatter frontmatter;
     notes_frontmatter_find(text, &frontmatter);
-    *ret_body = notes_str(text.data + frontmatter.body, text.len - frontmatter.body);
+    *ret_body = str_make(text.data + frontmatter.body, text.len - frontmatter.body);
     struct ng_str yaml =
-        notes_str(text.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
+        str_make(text.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
     int rc = notes_frontmatter_parse(layers->arena, yaml, 2, ret, ret_error);
     if (rc == NG_OK && frontmatter.there && (*ret)->first == NULL && notes_trim(yaml).len > 0) {
         /* Nothing but comments: headings between two rules, and no front matter. */
-        *ret_body = notes_str(text.data + frontmatter.bom, text.len - frontmatter.bom);
+        *ret_body = str_make(text.data + frontmatter.bom, text.len - frontmatter.bom);
     }
     return rc == NG_EINTERNAL ? notes_fail_memory(layers->call) : rc;
 }
 
 static int read_template(struct layers *layers, const struct notes_vars *vars)
 {
-    struct ng_str text = notes_str("", 0);
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str text = str_make("", 0);
+    struct ng_str error = str_make(NULL, 0);
     struct ng_str name = layers->template_name;
     int rc = NG_OK;
     if (name.data != NULL) {
@@ -103,15 +103,15 @@ static int read_template(struct layers *layers, const struct notes_vars *vars)
     if (rc != NG_OK) {
         return rc;
     }
-    struct notes_buf filled;
-    notes_buf_init(&filled, NOTES_COMPOSE_MAX);
+    struct buf filled;
+    buf_init(&filled, NOTES_COMPOSE_MAX);
     text = notes_utf8_clean(layers->arena, text);
     if (text.data != NULL) {
         notes_template_fill(&filled, text, vars);
-        text = filled.rc == NG_OK ? notes_arena_copy(layers->arena, notes_buf_str(&filled))
-                                  : notes_str(NULL, 0);
+        text = filled.rc == NG_OK ? arena_copy(layers->arena, notes_buf_str(&filled))
+                                  : str_make(NULL, 0);
     }
-    notes_buf_done(&filled);
+    buf_done(&filled);
     if (text.data == NULL) {
         return notes_fail_memory(layers->call);
     }
@@ -127,9 +127,9 @@ static int read_template(struct layers *layers, const struct notes_vars *vars)
 
 static int read_content(struct layers *layers)
 {
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str error = str_make(NULL, 0);
     struct ng_str content = layers->note->content;
-    int rc = split_frontmatter(layers, content.data != NULL ? content : notes_str("", 0),
+    int rc = split_frontmatter(layers, content.data != NULL ? content : str_make("", 0),
                                &layers->content_frontmatter, &layers->content_body, &error);
     if (rc == NG_EINVAL) {
         (void)ng_fail(layers->call, NG_EINVAL,
@@ -151,10 +151,10 @@ static bool has_created(const struct notes_value *map)
            notes_value_get(map, ng_str_of("date")) != NULL;
 }
 
-static bool put_text(struct notes_arena *arena, struct notes_value *map, const char *key,
+static bool put_text(struct arena *arena, struct notes_value *map, const char *key,
                      struct ng_str text)
 {
-    struct notes_value value = {.type = NOTES_STRING, .text = notes_arena_copy(arena, text)};
+    struct notes_value value = {.type = NOTES_STRING, .text = arena_copy(arena, text)};
     return value.text.data != NULL && notes_value_put(arena, map, ng_str_of(key), &value);
 }
 
@@ -162,13 +162,13 @@ static bool put_text(struct notes_arena *arena, struct notes_value *map, const c
 static const struct notes_value *merge_layers(const struct layers *layers,
                                               struct ng_str *ret_title)
 {
-    struct notes_arena *arena = layers->arena;
-    char now[NOTES_TIME_SIZE];
+    struct arena *arena = layers->arena;
+    char now[RFC3339_SIZE];
     struct notes_value *map =
         notes_value_merge(arena, layers->note->data, layers->content_frontmatter);
     map = map != NULL ? notes_value_merge(arena, map, layers->template_frontmatter) : NULL;
     map = map != NULL ? notes_value_merge(arena, map, layers->groups) : NULL;
-    struct notes_value *first = notes_arena_alloc(arena, sizeof(*first));
+    struct notes_value *first = arena_zalloc(arena, sizeof(*first));
     if (map == NULL || first == NULL) {
         return NULL;
     }
@@ -184,28 +184,28 @@ static const struct notes_value *merge_layers(const struct layers *layers,
     return ok ? notes_value_merge(arena, first, map) : NULL;
 }
 
-static void end_line(struct notes_buf *out)
+static void end_line(struct buf *out)
 {
     if (out->len > 0 && out->data[out->len - 1] != '\n') {
-        notes_buf_add_char(out, '\n');
+        buf_add_char(out, '\n');
     }
 }
 
-static void write_note(struct notes_buf *out, const struct layers *layers,
+static void write_note(struct buf *out, const struct layers *layers,
                        const struct notes_value *frontmatter, struct ng_str title)
 {
     struct notes_yaml yaml = {.out = out, .newline = "\n"};
-    notes_buf_add_c(out, "---\n");
+    buf_add_c(out, "---\n");
     notes_yaml_block(&yaml, frontmatter, 0);
-    notes_buf_add_c(out, "---\n");
-    notes_buf_add(out, layers->template_body);
+    buf_add_c(out, "---\n");
+    buf_add_str(out, layers->template_body);
     end_line(out);
-    notes_buf_add(out, layers->content_body);
+    buf_add_str(out, layers->content_body);
     end_line(out);
     if (layers->template_name.data == NULL && layers->note->content.data == NULL) {
-        notes_buf_add_c(out, "# ");
-        notes_buf_add(out, title);
-        notes_buf_add_char(out, '\n');
+        buf_add_c(out, "# ");
+        buf_add_str(out, title);
+        buf_add_char(out, '\n');
     }
 }
 
@@ -213,12 +213,12 @@ static void write_note(struct notes_buf *out, const struct layers *layers,
 static int check_note(struct layers *layers, const struct notes_value *frontmatter,
                       struct ng_str bytes)
 {
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str error = str_make(NULL, 0);
     const struct notes_value *back = NULL;
     struct notes_frontmatter place;
     notes_frontmatter_find(bytes, &place);
     int rc = notes_frontmatter_parse(layers->arena,
-                                     notes_str(bytes.data + place.yaml, place.end - place.yaml),
+                                     str_make(bytes.data + place.yaml, place.end - place.yaml),
                                      2, &back, &error);
     if (rc == NG_EINTERNAL) {
         return notes_fail_memory(layers->call);
@@ -232,7 +232,7 @@ static int check_note(struct layers *layers, const struct notes_value *frontmatt
 }
 
 int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
-                  struct notes_arena *arena, const struct notes_new_note *note,
+                  struct arena *arena, const struct notes_new_note *note,
                   struct ng_str *ret_bytes, struct ng_str *ret_title)
 {
     struct layers layers = {
@@ -258,17 +258,17 @@ int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
     if (frontmatter == NULL) {
         return notes_fail_memory(call);
     }
-    struct notes_buf out;
-    notes_buf_init(&out, NOTES_COMPOSE_MAX);
+    struct buf out;
+    buf_init(&out, NOTES_COMPOSE_MAX);
     write_note(&out, &layers, frontmatter, *ret_title);
     char *bytes = out.rc == NG_OK ? ng_alloc(call, out.len + 1) : NULL;
     if (bytes != NULL) {
         memcpy(bytes, out.data, out.len);
-        *ret_bytes = notes_str(bytes, out.len);
+        *ret_bytes = str_make(bytes, out.len);
         rc = check_note(&layers, frontmatter, *ret_bytes);
     } else {
         rc = notes_fail_memory(call);
     }
-    notes_buf_done(&out);
+    buf_done(&out);
     return rc;
 }

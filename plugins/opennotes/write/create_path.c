@@ -14,7 +14,7 @@
 
 static int fail_path(struct ng_call *call, struct ng_str path, const char *why)
 {
-    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
+    struct ng_str shown = utf8_cut(path, SHOWN_BYTES);
     return ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': %s", (int)shown.len,
                    shown.data != NULL ? shown.data : "", why);
 }
@@ -54,13 +54,13 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     for (size_t at = 0; at < path.len;) {
         const char *slash = memchr(path.data + at, '/', path.len - at);
         size_t len = slash != NULL ? (size_t)(slash - path.data) - at : path.len - at;
-        const char *fault = len == 0 ? NULL : name_fault(notes_str(path.data + at, len));
+        const char *fault = len == 0 ? NULL : name_fault(str_make(path.data + at, len));
         if (fault != NULL) {
             return fail_path(call, path, fault);
         }
         at += len + 1;
     }
-    if (!notes_ends(path, ".md")) {
+    if (!str_ends(path, ".md")) {
         return fail_path(call, path, "notes end in '.md'.");
     }
     return NG_OK;
@@ -68,7 +68,7 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
 
 static int fail_outside(struct ng_call *call, struct ng_str path)
 {
-    struct ng_str shown = notes_utf8_cut(path, SHOWN_BYTES);
+    struct ng_str shown = utf8_cut(path, SHOWN_BYTES);
     (void)ng_fail(call, NG_ETRAVERSAL, "Path traversal blocked: %.*s", (int)shown.len,
                   shown.data);
     call->host->hint(call, "A link on this path leaves the notebook. Use paths relative to "
@@ -79,7 +79,7 @@ static int fail_outside(struct ng_call *call, struct ng_str path)
 /* Is `real` below the folder? */
 static bool is_below(struct ng_str folder, struct ng_str real)
 {
-    bool root = notes_is(folder, "/");
+    bool root = str_is(folder, "/");
     return real.len > folder.len && memcmp(real.data, folder.data, folder.len) == 0 &&
            (root || real.data[folder.len] == '/');
 }
@@ -100,7 +100,7 @@ static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng
         if (file.data[len - 1] != '/') {
             continue;
         }
-        int rc = call->host->file_stat(call, notes_str(absolute.data, base + len - 1), &found);
+        int rc = call->host->file_stat(call, str_make(absolute.data, base + len - 1), &found);
         if (rc != NG_OK || found.type == NG_FILE_DIRECTORY) {
             return rc;
         }
@@ -128,7 +128,7 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
     memcpy(absolute + len, file.data, file.len);
     len += file.len;
     absolute[len] = '\0';
-    *ret_absolute = notes_str(absolute, len);
+    *ret_absolute = str_make(absolute, len);
     int rc = call->host->file_stat(call, *ret_absolute, &found);
     if (rc == NG_EOUTSIDE) {
         return fail_outside(call, file);

@@ -22,14 +22,14 @@ static const struct ng_value *find_template(const struct notes_notebook *noteboo
     const struct ng_value *all =
         notebook->config != NULL ? host->json_get(notebook->config, "templates") : NULL;
     size_t best = DISTANCE_MAX + 1;
-    *ret_nearest = notes_str(NULL, 0);
+    *ret_nearest = str_make(NULL, 0);
     for (const struct ng_value *item = host->json_first(all); item != NULL;
          item = host->json_next(item)) {
         struct ng_str key = host->json_key(item);
-        if (notes_equal(key, name)) {
+        if (str_equal(key, name)) {
             return item;
         }
-        size_t distance = notes_distance(key, name, DISTANCE_MAX);
+        size_t distance = edit_distance(key, name, DISTANCE_MAX);
         if (distance < best) {
             best = distance;
             *ret_nearest = key;
@@ -63,9 +63,9 @@ static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_te
     if (copy != NULL && bytes.len > 0) {
         memcpy(copy, bytes.data, bytes.len);
     }
-    *ret_text = notes_str(copy, copy != NULL ? bytes.len : 0);
+    *ret_text = str_make(copy, copy != NULL ? bytes.len : 0);
     free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
-    return copy != NULL ? NG_OK : notes_fail_memory(call);
+    return notes_memory(call, copy != NULL);
 }
 
 int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,
@@ -83,14 +83,14 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
                        "itself, or the path of a file in the notebook.",
                        (int)name.len, name.data);
     }
-    bool path = notes_ends(text, ".md") && memchr(text.data, '\n', text.len) == NULL &&
-                notes_find(text, ng_str_of("{{"), 0) == SIZE_MAX;
+    bool path = str_ends(text, ".md") && memchr(text.data, '\n', text.len) == NULL &&
+                str_find(text, ng_str_of("{{"), 0) == SIZE_MAX;
     *ret_text = text;
     if (!path) {
         return NG_OK;
     }
     struct ng_str file;
-    struct ng_str bytes = notes_str(NULL, 0);
+    struct ng_str bytes = str_make(NULL, 0);
     int rc = notes_index_path(call, text, &file);
     if (rc == NG_OK) {
         rc = notes_index_read(notebook->index, call, file, &bytes);
@@ -116,7 +116,7 @@ static void set_text(struct notes_value *value, struct ng_str text)
 
 /* What a name stands for. False: nothing. `scratch` holds texts that are made for it. */
 static bool lookup(const struct notes_vars *vars, struct ng_str name,
-                   char scratch[NOTES_TIME_SIZE], struct notes_value *ret_value)
+                   char scratch[RFC3339_SIZE], struct notes_value *ret_value)
 {
     const struct notes_value *field = notes_value_get(vars->data, name);
     if (field != NULL) {
@@ -124,35 +124,35 @@ static bool lookup(const struct notes_vars *vars, struct ng_str name,
         return true;
     }
     notes_time_write_local(vars->now_ms, scratch);
-    if (notes_is(name, "title")) {
+    if (str_is(name, "title")) {
         set_text(ret_value, vars->title);
-    } else if (notes_is(name, "slug")) {
+    } else if (str_is(name, "slug")) {
         set_text(ret_value, vars->slug);
-    } else if (notes_is(name, "date")) {
-        set_text(ret_value, notes_str(scratch, 10));
-    } else if (notes_is(name, "time")) {
-        set_text(ret_value, notes_str(scratch + 11, 5));
-    } else if (notes_is(name, "year")) {
-        set_text(ret_value, notes_str(scratch, 4));
-    } else if (notes_is(name, "month")) {
-        set_text(ret_value, notes_str(scratch + 5, 2));
-    } else if (notes_is(name, "day")) {
-        set_text(ret_value, notes_str(scratch + 8, 2));
+    } else if (str_is(name, "date")) {
+        set_text(ret_value, str_make(scratch, 10));
+    } else if (str_is(name, "time")) {
+        set_text(ret_value, str_make(scratch + 11, 5));
+    } else if (str_is(name, "year")) {
+        set_text(ret_value, str_make(scratch, 4));
+    } else if (str_is(name, "month")) {
+        set_text(ret_value, str_make(scratch + 5, 2));
+    } else if (str_is(name, "day")) {
+        set_text(ret_value, str_make(scratch + 8, 2));
     } else {
         return false;
     }
     return true;
 }
 
-static void write_plain(struct notes_buf *out, const struct notes_value *value)
+static void write_plain(struct buf *out, const struct notes_value *value)
 {
     if (value->type == NOTES_LIST) {
         for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
-            notes_buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
+            buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
             write_plain(out, item);
         }
     } else if (value->type == NOTES_STRING) {
-        notes_buf_add(out, value->text);
+        buf_add_str(out, value->text);
     } else if (value->type != NOTES_NULL) {
         struct notes_yaml yaml = {.out = out, .newline = "\n"};
         notes_yaml_flow(&yaml, value, false);
@@ -181,7 +181,7 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
 }
 
 /* In front matter a value must stay one value, whatever is in it. */
-static void write_frontmatter(struct notes_buf *out, struct spot spot,
+static void write_frontmatter(struct buf *out, struct spot spot,
                               const struct notes_value *value)
 {
     struct notes_yaml yaml = {.out = out, .newline = "\n"};
@@ -195,50 +195,49 @@ static void write_frontmatter(struct notes_buf *out, struct spot spot,
         notes_yaml_flow(&yaml, value, in_flow);
         return;
     }
-    struct notes_buf plain;
-    notes_buf_init(&plain, out->max);
+    struct buf plain;
+    buf_init(&plain, out->max);
     write_plain(&plain, value);
     struct ng_str text = notes_buf_str(&plain);
     if (spot.before == '"' && spot.tight_before) {
         /* As a JSON string, without its quotes. */
-        struct notes_buf quoted;
-        notes_buf_init(&quoted, out->max);
+        struct buf quoted;
+        buf_init(&quoted, out->max);
         notes_json_text(&quoted, text);
         struct ng_str inner = notes_buf_str(&quoted);
-        notes_buf_add(out, notes_str(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
-        notes_buf_done(&quoted);
+        buf_add_str(out, str_make(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
+        buf_done(&quoted);
     } else {
-        notes_buf_add(out, text);
+        buf_add_str(out, text);
     }
-    notes_buf_done(&plain);
+    buf_done(&plain);
 }
 
-void notes_template_fill(struct notes_buf *out, struct ng_str text,
-                         const struct notes_vars *vars)
+void notes_template_fill(struct buf *out, struct ng_str text, const struct notes_vars *vars)
 {
     struct notes_frontmatter frontmatter;
     notes_frontmatter_find(text, &frontmatter);
     size_t copied = 0;
-    for (size_t at = notes_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
-        size_t close = notes_find(text, ng_str_of("}}"), at + 2);
+    for (size_t at = str_find(text, ng_str_of("{{"), 0); at != SIZE_MAX;) {
+        size_t close = str_find(text, ng_str_of("}}"), at + 2);
         if (close == SIZE_MAX) {
             break;
         }
-        char scratch[NOTES_TIME_SIZE];
+        char scratch[RFC3339_SIZE];
         struct notes_value value;
-        struct ng_str name = notes_trim(notes_str(text.data + at + 2, close - at - 2));
+        struct ng_str name = notes_trim(str_make(text.data + at + 2, close - at - 2));
         if (lookup(vars, name, scratch, &value)) {
-            notes_buf_add(out, notes_str(text.data + copied, at - copied));
+            buf_add_str(out, str_make(text.data + copied, at - copied));
             copied = close + 2;
             if (frontmatter.there && at < frontmatter.end) {
                 write_frontmatter(out, look_around(text, at, copied), &value);
             } else {
                 write_plain(out, &value);
             }
-            at = notes_find(text, ng_str_of("{{"), copied);
+            at = str_find(text, ng_str_of("{{"), copied);
         } else {
-            at = notes_find(text, ng_str_of("{{"), at + 2);
+            at = str_find(text, ng_str_of("{{"), at + 2);
         }
     }
-    notes_buf_add(out, notes_str(text.data + copied, text.len - copied));
+    buf_add_str(out, str_make(text.data + copied, text.len - copied));
 }

@@ -52,14 +52,14 @@ struct daily_job {
 static void write_note(struct notes_answer *answer, const struct daily_job *job,
                        const struct notes_note *note, struct ng_str bytes, const char *revision)
 {
-    struct notes_buf *json = &answer->json;
+    struct buf *json = &answer->json;
     notes_json_name_c(json, "note");
     notes_json_begin(json, '{');
     notes_json_name_c(json, "path");
     notes_json_text(json, job->path);
     notes_json_name_c(json, "title");
     notes_json_text(json, notes_note_title(note, job->path));
-    struct notes_buf *frontmatter = notes_answer_item(answer);
+    struct buf *frontmatter = notes_answer_item(answer);
     notes_value_json(frontmatter, note->frontmatter);
     if (frontmatter->rc == NG_EINTERNAL) {
         json->rc = NG_EINTERNAL;
@@ -97,7 +97,7 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
     }
 }
 
-static int reply(struct ng_call *call, const struct daily_job *job, struct notes_arena *arena,
+static int reply(struct ng_call *call, const struct daily_job *job, struct arena *arena,
                  struct ng_str bytes, bool created)
 {
     struct notes_budget budget = {(size_t)job->self->max_bytes, (size_t)job->self->max_lines};
@@ -118,7 +118,7 @@ static int reply(struct ng_call *call, const struct daily_job *job, struct notes
 
 /* ---- */
 
-static int append(struct ng_call *call, struct notes_arena *arena, const struct daily_job *job,
+static int append(struct ng_call *call, struct arena *arena, const struct daily_job *job,
                   struct ng_str *text)
 {
     struct notes_change change = {.level = 0};
@@ -137,20 +137,20 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
                     void *user)
 {
     const struct daily_job *job = user;
-    struct notes_arena arena;
+    struct arena arena;
     bool there = present->type == NG_FILE_REGULAR;
     int rc = notes_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_NONE && !there) {
         rc = ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': it is no regular file.",
                      (int)job->path.len, job->path.data);
     }
-    struct ng_str old = there && present->data.data != NULL ? present->data : notes_str("", 0);
+    struct ng_str old = there && present->data.data != NULL ? present->data : str_make("", 0);
     struct ng_str made = there ? old : job->fresh;
     rc = rc == NG_OK && job->content.len > 0 ? notes_edit_text(call, job->path, old) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     if (job->content.len > 0) {
         rc = append(call, &arena, job, &made);
     }
@@ -159,12 +159,12 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
                    : call->host->draft_text(next, &made, 1);
     }
     rc = rc == NG_OK ? reply(call, job, &arena, made, !there) : rc;
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return rc;
 }
 
 /* Noon of the day, so that no zone's changes of the clock make it another. */
-static int day_of(struct ng_call *call, char day[NOTES_DAY_SIZE], int64_t *ret_ms)
+static int day_of(struct ng_call *call, char day[RFC3339_DAY_SIZE], int64_t *ret_ms)
 {
     struct ng_str given = ng_arg_text(call, "date");
     if (given.data == NULL) {
@@ -172,9 +172,9 @@ static int day_of(struct ng_call *call, char day[NOTES_DAY_SIZE], int64_t *ret_m
         notes_day_write(*ret_ms, day);
         return NG_OK;
     }
-    if (!notes_day_valid(given) || !notes_time_parse(given, ret_ms)) {
+    if (!rfc3339_is_day(given) || !notes_time_parse(given, ret_ms)) {
         return ng_fail(call, NG_EINVAL, "`date` is '%.*s'; write a day as YYYY-MM-DD.",
-                       (int)notes_utf8_cut(given, 40).len, given.data);
+                       (int)utf8_cut(given, 40).len, given.data);
     }
     *ret_ms += NOON_MS;
     memcpy(day, given.data, given.len);
@@ -185,9 +185,9 @@ static int day_of(struct ng_call *call, char day[NOTES_DAY_SIZE], int64_t *ret_m
 static int daily_path(const struct opennotes *self, struct ng_call *call, int64_t day_ms,
                       struct ng_str day, struct ng_str *ret_path)
 {
-    struct notes_buf path;
+    struct buf path;
     struct notes_vars vars = {.title = day, .slug = day, .now_ms = day_ms};
-    notes_buf_init(&path, PATH_BYTES_MAX);
+    buf_init(&path, PATH_BYTES_MAX);
     notes_template_fill(&path, ng_str_of(self->daily_path), &vars);
     struct ng_str made = notes_buf_str(&path);
     int rc =
@@ -196,7 +196,7 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
         /* It may be a part of what was given. */
         *ret_path = call->host->format(call, "%.*s", (int)ret_path->len, ret_path->data);
     }
-    notes_buf_done(&path);
+    buf_done(&path);
     return rc;
 }
 
@@ -218,11 +218,11 @@ static int daily_file(const struct notes_notebook *notebook, struct ng_call *cal
 }
 
 static int daily_note(const struct opennotes *self, struct notes_notebook *notebook,
-                      struct ng_call *call, struct notes_arena *arena)
+                      struct ng_call *call, struct arena *arena)
 {
     struct daily_job *job = ng_alloc(call, sizeof(*job));
-    struct notes_value *none = notes_arena_alloc(arena, sizeof(*none));
-    char day[NOTES_DAY_SIZE];
+    struct notes_value *none = arena_zalloc(arena, sizeof(*none));
+    char day[RFC3339_DAY_SIZE];
     int64_t day_ms = 0;
     struct ng_str file;
     struct ng_str absolute;
@@ -242,7 +242,7 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
     struct notes_new_note note = {
         .path = job->path,
         .title = ng_str_of(day),
-        .template_name = has ? ng_str_of(TEMPLATE) : notes_str(NULL, 0),
+        .template_name = has ? ng_str_of(TEMPLATE) : str_make(NULL, 0),
         .data = none,
         .now_ms = call->host->now_ms(),
         .day_ms = day_ms,
@@ -268,15 +268,15 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
 int notes_daily_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct notes_notebook *notebook = NULL;
-    struct notes_arena arena;
+    struct arena arena;
     (void)args;
     int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, NOTES_COMPOSE_MAX);
+    arena_init(&arena, NOTES_COMPOSE_MAX);
     rc = daily_note(self, notebook, call, &arena);
-    notes_arena_done(&arena);
+    arena_done(&arena);
     notes_notebook_done(notebook);
     return rc;
 }

@@ -72,14 +72,13 @@ int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str 
         return NG_OK;
     }
     return call->host->draft_splice(next, head, old.len - head - tail,
-                                    notes_str(made.data + head, made.len - head - tail));
+                                    str_make(made.data + head, made.len - head - tail));
 }
 
-static int set_fields(struct ng_call *call, struct notes_arena *arena,
-                      const struct edit_job *job, struct ng_str bytes,
-                      struct notes_change *change)
+static int set_fields(struct ng_call *call, struct arena *arena, const struct edit_job *job,
+                      struct ng_str bytes, struct notes_change *change)
 {
-    struct ng_str error = notes_str(NULL, 0);
+    struct ng_str error = str_make(NULL, 0);
     struct notes_frontmatter frontmatter;
     const struct notes_value *set = notes_value_from(arena, call, job->data);
     if (set == NULL) {
@@ -95,7 +94,7 @@ static int set_fields(struct ng_call *call, struct notes_arena *arena,
     return rc;
 }
 
-static int make(struct ng_call *call, struct notes_arena *arena, const struct edit_job *job,
+static int make(struct ng_call *call, struct arena *arena, const struct edit_job *job,
                 struct ng_str bytes, struct notes_change *change)
 {
     switch (job->operation) {
@@ -135,19 +134,19 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
                    void *user)
 {
     const struct edit_job *job = user;
-    struct notes_arena arena;
+    struct arena arena;
     struct notes_change change = {.level = 0};
     int rc = notes_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_REGULAR) {
         rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
                      job->path.data);
     }
-    struct ng_str bytes = present->data.data != NULL ? present->data : notes_str("", 0);
+    struct ng_str bytes = present->data.data != NULL ? present->data : str_make("", 0);
     rc = rc == NG_OK ? notes_edit_text(call, job->path, bytes) : rc;
     if (rc != NG_OK) {
         return rc;
     }
-    notes_arena_init(&arena, 0);
+    arena_init(&arena, 0);
     rc = make(call, &arena, job, bytes, &change);
     if (rc == NG_EINTERNAL) {
         rc = notes_fail_memory(call);
@@ -164,7 +163,7 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
     if (rc == NG_OK) {
         rc = reply(call, job->path, change.made);
     }
-    notes_arena_done(&arena);
+    arena_done(&arena);
     return rc;
 }
 
@@ -174,7 +173,7 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     static const char *const names[] = {"append", "prepend", "replace_section", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
-        job->operation = notes_is(operation, names[i]) ? (enum operation)i : job->operation;
+        job->operation = str_is(operation, names[i]) ? (enum operation)i : job->operation;
     }
     const char *name = names[job->operation];
     bool is_set = job->operation == SET;

@@ -14,15 +14,15 @@ struct notes_change {
     unsigned level; /* of the heading whose section it is; 0: it is none */
 };
 
-int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+int notes_text_append(struct arena *arena, struct ng_str bytes, struct ng_str content,
                       struct notes_change *change);
 /* Behind the front matter. */
-int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str content,
                        struct notes_change *change);
 /* What follows the heading up to the next of its level or a higher one. The heading by its text
  * or its anchor. Fails with a sentence: SECTION_NOT_FOUND, INVALID_PARAMS where several are
  * meant, TOOL_FAILED where its end is not certain. */
-int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct ng_str bytes,
+int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str bytes,
                        struct ng_str section, struct ng_str content,
                        struct notes_change *change);
 
@@ -33,7 +33,7 @@ int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct n
 int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes);
 /* Is all but the place the old, byte for byte, and are the headings outside of it the same
  * ones? Does a replaced section hold no line that looks like a heading which would end it? */
-int notes_edit_check(struct ng_call *call, struct notes_arena *arena, struct ng_str path,
+int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
                      const struct notes_change *change);
 
 /* Puts what was made into the draft as one splice: what changed between the two. In call

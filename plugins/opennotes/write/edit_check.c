@@ -13,11 +13,11 @@
 int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes)
 {
     const char *fault = NULL;
-    if (notes_begins(bytes, "\xff\xfe") || notes_begins(bytes, "\xfe\xff")) {
+    if (str_begins(bytes, "\xff\xfe") || str_begins(bytes, "\xfe\xff")) {
         fault = "it is UTF-16 text, not UTF-8";
     } else if (bytes.len > 0 && memchr(bytes.data, '\0', bytes.len) != NULL) {
         fault = "it holds NUL bytes, so it is binary or not UTF-8 text";
-    } else if (!notes_utf8_valid(bytes)) {
+    } else if (!utf8_valid(bytes)) {
         fault = "it holds bytes that are not UTF-8 text";
     }
     return fault == NULL ? NG_OK
@@ -37,8 +37,8 @@ static int fail_heading(struct ng_call *call, struct ng_str path,
                          "content) would be a heading no longer, or another one."
                        : "The note %.*s is unchanged: this content would make '%.*s' (line %u "
                          "of its content) a heading.",
-                  (int)path.len, path.data, (int)notes_utf8_cut(item->text, 200).len,
-                  item->text.data, (unsigned)item->line);
+                  (int)path.len, path.data, (int)utf8_cut(item->text, 200).len, item->text.data,
+                  (unsigned)item->line);
     call->host->hint(call,
                      "End what `content` opens (``` or ~~~, <!--, HTML), and put an empty "
                      "line before a line of '=' or '-'.");
@@ -48,7 +48,7 @@ static int fail_heading(struct ng_call *call, struct ng_str path,
 static bool is_same(const struct notes_outline_heading *a,
                     const struct notes_outline_heading *b)
 {
-    return a->level == b->level && a->nested == b->nested && notes_equal(a->text, b->text) &&
+    return a->level == b->level && a->nested == b->nested && str_equal(a->text, b->text) &&
            a->last_line - a->line == b->last_line - b->line;
 }
 
@@ -56,7 +56,7 @@ static size_t body_of(struct ng_str bytes, struct ng_str *ret_body)
 {
     struct notes_frontmatter frontmatter;
     notes_frontmatter_find(bytes, &frontmatter);
-    *ret_body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    *ret_body = str_make(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
     return frontmatter.body;
 }
 
@@ -123,7 +123,7 @@ static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
     size_t at = count_of(line, 0, ' ');
     char c = at < line.len && at <= INDENT_MAX ? line.data[at] : '\0';
     size_t len = c == '`' || c == '~' ? count_of(line, at, c) : 0;
-    struct ng_str rest = notes_str(line.data + at + len, line.len - at - len);
+    struct ng_str rest = str_make(line.data + at + len, line.len - at - len);
     if (*fence == '\0' && len >= FENCE_MIN &&
         (c == '~' || rest.len == 0 || memchr(rest.data, '`', rest.len) == NULL)) {
         *fence = c;
@@ -147,7 +147,7 @@ static size_t find_hidden(const struct notes_change *change,
     for (size_t at = change->at; at < change->to;) {
         const char *lf = memchr(change->old.data + at, '\n', change->to - at);
         size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->to;
-        struct ng_str line = notes_str(change->old.data + at, end - at);
+        struct ng_str line = str_make(change->old.data + at, end - at);
         size_t level = level_of(line);
         while (item < outline->count && body + outline->items[item].at < at) {
             item++;
@@ -171,7 +171,7 @@ static int fail_hidden(struct ng_call *call, struct ng_str path,
 {
     const char *lf = memchr(change->old.data + at, '\n', change->old.len - at);
     size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->old.len;
-    struct ng_str line = notes_utf8_cut(notes_str(change->old.data + at, end - at), 200);
+    struct ng_str line = utf8_cut(str_make(change->old.data + at, end - at), 200);
     (void)ng_fail(call, NG_EFAILED,
                   "The note %.*s is unchanged: its line '%.*s' looks like the heading of the "
                   "next section, but stands in HTML or in code that is not ended, so that it "
@@ -194,7 +194,7 @@ static bool keeps_bytes(const struct notes_change *change)
                   tail) == 0;
 }
 
-int notes_edit_check(struct ng_call *call, struct notes_arena *arena, struct ng_str path,
+int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
                      const struct notes_change *change)
 {
     struct notes_outline old;

@@ -15,52 +15,52 @@ static bool uses_crlf(struct ng_str bytes)
 }
 
 /* Adds a text with the file's line ends and one at its end. */
-static void add_lines(struct notes_buf *out, struct ng_str text, bool crlf)
+static void add_lines(struct buf *out, struct ng_str text, bool crlf)
 {
     for (size_t at = 0; at < text.len;) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
         size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
         size_t len = stop - at;
         len -= len > 0 && end != NULL && text.data[stop - 1] == '\r' ? 1 : 0;
-        notes_buf_add(out, notes_str(text.data + at, len));
-        notes_buf_add_c(out, crlf ? "\r\n" : "\n");
+        buf_add_str(out, str_make(text.data + at, len));
+        buf_add_c(out, crlf ? "\r\n" : "\n");
         at = stop + 1;
     }
 }
 
 /* `content` as lines of its own at `at`, in place of what is up to `to`. */
-static int put_lines(struct notes_arena *arena, struct ng_str bytes, size_t at, size_t to,
+static int put_lines(struct arena *arena, struct ng_str bytes, size_t at, size_t to,
                      struct ng_str content, struct notes_change *change)
 {
-    struct notes_buf out;
+    struct buf out;
     bool crlf = uses_crlf(bytes);
-    notes_buf_init(&out, NOTES_COMPOSE_MAX);
-    notes_buf_add(&out, notes_str(bytes.data, at));
+    buf_init(&out, NOTES_COMPOSE_MAX);
+    buf_add_str(&out, str_make(bytes.data, at));
     if (at > 0 && bytes.data[at - 1] != '\n' && content.len > 0 &&
-        !(at == 3 && notes_begins(bytes, "\xef\xbb\xbf"))) {
-        notes_buf_add_c(&out, crlf ? "\r\n" : "\n");
+        !(at == 3 && str_begins(bytes, "\xef\xbb\xbf"))) {
+        buf_add_c(&out, crlf ? "\r\n" : "\n");
     }
     add_lines(&out, content, crlf);
-    notes_buf_add(&out, notes_str(bytes.data + to, bytes.len - to));
+    buf_add_str(&out, str_make(bytes.data + to, bytes.len - to));
     int rc = out.rc;
     if (rc == NG_OK) {
         change->old = bytes;
         change->at = at;
         change->to = to;
-        change->made = notes_arena_copy(arena, notes_buf_str(&out));
+        change->made = arena_copy(arena, notes_buf_str(&out));
         rc = change->made.data != NULL ? NG_OK : NG_EINTERNAL;
     }
-    notes_buf_done(&out);
+    buf_done(&out);
     return rc;
 }
 
-int notes_text_append(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+int notes_text_append(struct arena *arena, struct ng_str bytes, struct ng_str content,
                       struct notes_change *change)
 {
     return put_lines(arena, bytes, bytes.len, bytes.len, content, change);
 }
 
-int notes_text_prepend(struct notes_arena *arena, struct ng_str bytes, struct ng_str content,
+int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str content,
                        struct notes_change *change)
 {
     struct notes_frontmatter frontmatter;
@@ -130,7 +130,7 @@ static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
 {
     while (at < end) {
         size_t next = next_line(bytes, at);
-        if (notes_trim(notes_str(bytes.data + at, next - at)).len > 0) {
+        if (notes_trim(str_make(bytes.data + at, next - at)).len > 0) {
             break;
         }
         at = next;
@@ -144,13 +144,13 @@ static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
     size_t last = from;
     for (size_t at = from; at < end;) {
         size_t next = next_line(bytes, at);
-        last = notes_trim(notes_str(bytes.data + at, next - at)).len > 0 ? next : last;
+        last = notes_trim(str_make(bytes.data + at, next - at)).len > 0 ? next : last;
         at = next;
     }
     return last;
 }
 
-int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct ng_str bytes,
+int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str bytes,
                        struct ng_str section, struct ng_str content,
                        struct notes_change *change)
 {
@@ -158,7 +158,7 @@ int notes_text_section(struct ng_call *call, struct notes_arena *arena, struct n
     struct notes_frontmatter frontmatter;
     size_t found = 0;
     notes_frontmatter_find(bytes, &frontmatter);
-    struct ng_str body = notes_str(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
+    struct ng_str body = str_make(bytes.data + frontmatter.body, bytes.len - frontmatter.body);
     if (notes_outline_read(arena, body, &outline) != NG_OK) {
         return notes_fail_memory(call);
     }

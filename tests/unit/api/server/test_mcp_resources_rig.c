@@ -42,7 +42,7 @@ static void *finish_later(void *user)
 
 static void *release_later(void *user)
 {
-    call_release(user);
+    call_complete(user);
     return NULL;
 }
 
@@ -61,7 +61,7 @@ static int pend(struct ng_call *call)
         return NG_PENDING;
     }
     (void)atomic_fetch_sub(&later, 1);
-    call_hold(call_of(call));
+    call_pend(call_of(call));
     (void)call_fail(call_of(call), NG_ENOTFOUND, "what it asks for is gone");
     struct ng_deferred *deferred = call->host->defer(call);
     start(finish_later, deferred, atomic_load(&later_ends) != NG_OK);

@@ -478,7 +478,7 @@ static void test_lives(void **state)
     assert_int_equal(text.len, CLUSTER_ID_LEN);
     assert_false(str_equal(text, cluster_id(first)));
     (void)snprintf(id, sizeof(id), "%.*s", (int)text.len, text.data);
-    WAIT_FOR(cluster_in_touch(first));
+    WAIT_FOR(cluster_has_lease(first));
     assert_true(cluster_is_alive(first, ng_str_of(id)));
     assert_true(cluster_is_alive(first, cluster_id(first)));
     /* One that starts again is who it was. */
@@ -514,7 +514,7 @@ static void test_peers(void **state)
     (void)state;
     hub_reset();
     bench_open_one(&first);
-    WAIT_FOR(cluster_in_touch(first.gateway->cluster));
+    WAIT_FOR(cluster_has_lease(first.gateway->cluster));
     assert_int_equal(peers_of(&first, "", &has), 0);
     bench_open_one(&second);
     struct call *call = harness_new_call(&second);

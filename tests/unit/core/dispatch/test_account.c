@@ -205,7 +205,7 @@ static void call_expect(struct call *call, const char *code)
         }
         pthread_mutex_unlock(&wait.lock);
     }
-    assert_string_equal(call->result.code, code);
+    assert_string_equal(call->final.code, code);
     call_unref(call);
 }
 

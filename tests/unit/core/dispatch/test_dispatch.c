@@ -8,7 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/keys/keys.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 
 static void run_as(struct harness *harness, enum ng_role role, enum ng_mode mode,
                    const char *tool, const char *args, const char *code)
@@ -230,9 +230,9 @@ static void test_repeats(void **state)
         job_expect(&other, "ok");
     }
     assert_int_equal(probe_read(&probe.runs), 5);
-    char key[IDEM_KEY_MAX + 2];
+    char key[IDEMPOTENCY_KEY_MAX + 2];
     memset(key, 'k', sizeof(key));
-    key[IDEM_KEY_MAX + 1] = '\0';
+    key[IDEMPOTENCY_KEY_MAX + 1] = '\0';
     keyed(&harness, &other, "d_write", "{\"text\":\"v\"}", key);
     job_expect(&other, "INVALID_INPUT");
     harness_close(&harness);
@@ -242,7 +242,7 @@ static void test_repeats(void **state)
 static void job_drop(struct call *call, void *user)
 {
     (void)user;
-    probe_add(&probe.steps, call->result.rc == NG_OK ? 1 : 0);
+    probe_add(&probe.steps, call->final.rc == NG_OK ? 1 : 0);
     call_unref(call);
 }
 

@@ -85,7 +85,7 @@ static void test_key_tools(void **state)
     call_ref(call);
     job_start(&job);
     job_expect(&job, "FORBIDDEN");
-    assert_non_null(strstr(call->result.message.data, "`d_echo`, `d_write`"));
+    assert_non_null(strstr(call->final.message.data, "`d_echo`, `d_write`"));
     const struct registry *registry = harness.gateway->registry;
     assert_true(dispatch_allows(call, registry_find(registry, ng_str_of("d_echo"))));
     assert_false(dispatch_allows(call, registry_find(registry, ng_str_of("d_both"))));
@@ -99,8 +99,8 @@ static void test_key_tools(void **state)
     call_ref(call);
     job_start(&job);
     job_expect(&job, "UNKNOWN_TOOL");
-    assert_true(call->result.hint.data == NULL ||
-                strstr(call->result.hint.data, "d_both") == NULL);
+    assert_true(call->final.hint.data == NULL ||
+                strstr(call->final.hint.data, "d_both") == NULL);
     call_unref(call);
     call = job_new(&harness, &job, "a", "d_both", "{}");
     assert_true(dispatch_sees_plugin(call, plugins[1]));
@@ -168,13 +168,13 @@ static void test_key_rate(void **state)
     call_ref(call);
     job_start(&job);
     job_expect(&job, "RATE_LIMITED");
-    assert_true(call->result.retry_after_s > 0);
-    assert_int_equal(call->result.status, 429);
+    assert_true(call->final.retry_after_s > 0);
+    assert_int_equal(call->final.status, 429);
     call_unref(call);
     /* A transport's own work counts as a call. */
     call = job_new_keyed(&harness, &job, &key, "");
     assert_int_equal(dispatch_step(call, count_step, &steps), NG_OK);
-    assert_string_equal(call->result.code, "RATE_LIMITED");
+    assert_string_equal(call->final.code, "RATE_LIMITED");
     assert_int_equal(atomic_load(&steps), 0);
     call_unref(call);
     harness_close(&harness);

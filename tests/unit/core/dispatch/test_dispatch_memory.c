@@ -25,8 +25,8 @@ static int oom(struct harness *harness, const char *tool, const char *args, cons
     job_start(&job);
     int rc = job_wait(&job)->rc;
     alloc_fail_after(-1);
-    assert_non_null(job.call->result.code);
-    assert_true(rc == NG_OK || job.call->result.message.data != NULL);
+    assert_non_null(job.call->final.code);
+    assert_true(rc == NG_OK || job.call->final.message.data != NULL);
     assert_int_not_equal(rc, NG_EBUSY); /* nobody else is there to be waited for */
     call_unref(job.call);
     return rc;

@@ -510,7 +510,7 @@ const struct result *job_wait(struct job *job)
         }
         pthread_mutex_unlock(&probe.lock);
     }
-    return &job->call->result;
+    return &job->call->final;
 }
 
 void job_expect(struct job *job, const char *code)

@@ -143,7 +143,7 @@ static char *edit_once(struct harness *harness, const char *key, const char *lin
         }
         (void)pthread_mutex_unlock(&ended.lock);
     }
-    struct ng_str text = call->result.rc == NG_OK ? call->result.text : call->result.message;
+    struct ng_str text = call->final.rc == NG_OK ? call->final.text : call->final.message;
     char *copy = strndup(text.data, text.len);
     call_unref(call);
     return copy;

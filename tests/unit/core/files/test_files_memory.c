@@ -67,7 +67,7 @@ static void test_bytes_count_by_agent(void **state)
     struct call *other = call_of_agent(harness, "bob");
     assert_int_equal(read_as(harness, first, "f"), NG_OK);
     assert_int_equal(read_as(harness, second, "f"), NG_EBUSY);
-    assert_non_null(strstr(second->work.message.data, "limits.buffered"));
+    assert_non_null(strstr(second->staged.message.data, "limits.buffered"));
     assert_int_equal(read_as(harness, second, "small"), NG_OK);
     assert_int_equal(read_as(harness, other, "f"), NG_OK);
     /* What never can be is no matter of waiting. */

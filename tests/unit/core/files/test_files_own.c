@@ -71,10 +71,11 @@ static void refused(struct harness *harness, const struct files_own *own, const 
     struct call *call = harness_new_call(harness);
     struct ng_str text = ng_str_of(root);
     int rc = files_set_roots(harness->gateway->files, call, &text, 1, own);
-    if (rc != NG_EINVAL || strstr(call->work.message.data, how) == NULL ||
-        strstr(call->work.message.data, root) == NULL ||
-        strstr(call->work.message.data, other) == NULL) {
-        fail_msg("%s: %d %.*s", root, rc, (int)call->work.message.len, call->work.message.data);
+    if (rc != NG_EINVAL || strstr(call->staged.message.data, how) == NULL ||
+        strstr(call->staged.message.data, root) == NULL ||
+        strstr(call->staged.message.data, other) == NULL) {
+        fail_msg("%s: %d %.*s", root, rc, (int)call->staged.message.len,
+                 call->staged.message.data);
     }
     call_unref(call);
 }
@@ -84,7 +85,7 @@ static void taken(struct harness *harness, const struct files_own *own, const ch
     struct call *call = harness_new_call(harness);
     struct ng_str text = ng_str_of(root);
     if (files_set_roots(harness->gateway->files, call, &text, 1, own) != NG_OK) {
-        fail_msg("%s: %.*s", root, (int)call->work.message.len, call->work.message.data);
+        fail_msg("%s: %.*s", root, (int)call->staged.message.len, call->staged.message.data);
     }
     call_unref(call);
 }
@@ -148,7 +149,7 @@ static void test_folder_that_is_refused(void **state)
     call->may_block = true;
     assert_int_equal(files_add_folder(harness->gateway->files, call, ng_str_of(harness->dir)),
                      NG_EINVAL);
-    assert_non_null(strstr(call->work.message.data, " is the data directory "));
+    assert_non_null(strstr(call->staged.message.data, " is the data directory "));
     (void)in_data(harness, path, "other");
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(files_add_folder(harness->gateway->files, call, ng_str_of(path)),
@@ -484,7 +485,7 @@ static void test_replaced_by_what_is_closed(void **state)
     (void)in_data(harness, path, "current/notegate.db");
     assert_int_equal(files_stat(harness->gateway->files, call, ng_str_of(path), &file),
                      NG_EINVAL);
-    assert_non_null(strstr(call->work.message.data, " is the data directory "));
+    assert_non_null(strstr(call->staged.message.data, " is the data directory "));
     call_unref(call);
 }
 

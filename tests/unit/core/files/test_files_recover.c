@@ -9,7 +9,7 @@
 
 #include "core/base/str.h"
 #include "core/files/files_state.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 
 /* Leaves what a killed save leaves: the intent of this call, committed. */
 static void leave_intent_of(struct harness *harness, struct call *call, enum file_change kind,
@@ -320,7 +320,7 @@ static void test_recovers_at_the_next_edit(void **state)
 static void answer_it(struct harness *harness, struct call *call)
 {
     struct ng_answer answer;
-    assert_int_equal(idem_answer(call, &answer), NG_OK);
+    assert_int_equal(idempotency_answer(call, &answer), NG_OK);
     assert_int_equal(store_write_answered_wait(harness->gateway->store, call, NULL, 0, &answer),
                      NG_OK);
 }
@@ -335,7 +335,7 @@ static void test_recovers_what_was_answered(void **state)
     put(harness, "f", "after\n");
     leave_intent_of(harness, call, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
     answer_it(harness, call);
-    idem_end(call);
+    idempotency_end(call);
     call_unref(call);
     edit_works(harness, APPEND, "f");
     has(harness, "f", "after\nx\n");
@@ -357,7 +357,7 @@ static void test_recovers_a_removal_before_a_move_to_its_place(void **state)
     struct ng_str name = in_root(harness, path, "f");
     struct call *call = keyed_call(harness);
     leave_intent_of(harness, call, FILE_CHANGE_DELETE, "f", "old", NULL, op);
-    idem_end(call);
+    idempotency_end(call);
     call_unref(call);
     struct call *repeat = keyed_call(harness);
     put(harness, "g", "another");
@@ -366,7 +366,7 @@ static void test_recovers_a_removal_before_a_move_to_its_place(void **state)
     assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
-    idem_end(repeat);
+    idempotency_end(repeat);
     call_unref(repeat);
     has(harness, "f", "another");
     assert_int_equal(count_intents(harness), 0);
@@ -388,7 +388,7 @@ static void test_recoverd_by_another_meanwhile(void **state)
     assert_int_equal(files_replay_recover(harness->gateway->files, repeat, &name, 1, &answered),
                      NG_OK);
     assert_true(answered);
-    idem_end(repeat);
+    idempotency_end(repeat);
     call_unref(repeat);
 }
 

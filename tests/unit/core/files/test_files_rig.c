@@ -13,7 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/files/files_state.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 
 const char *const sets[] = {"plugins=file_editor", NULL};
 
@@ -151,7 +151,7 @@ struct call *keyed_call(struct harness *harness)
     assert_int_equal(
         json_parse(&call->arena, ng_str_of("{}"), JSON_DEPTH_DEFAULT, &call->pub.args, &error),
         NG_OK);
-    assert_int_equal(idem_begin(call), IDEM_RUN);
+    assert_int_equal(idempotency_begin(call), IDEMPOTENCY_RUN);
     return call;
 }
 

@@ -12,7 +12,7 @@
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
 #include "core/files/files_state.h"
-#include "core/store/idem.h"
+#include "core/store/idempotency.h"
 #include "hub.h"
 
 struct pair {
@@ -46,7 +46,7 @@ static int teardown_pair(void **state)
 
 static void end_keyed_call(struct call *call)
 {
-    idem_end(call);
+    idempotency_end(call);
     call_unref(call);
 }
 

@@ -306,8 +306,8 @@ static void expect_spec(struct harness *harness, const char *json, const char *s
     assert_int_equal(json_parse(&call->arena, ng_str_of(json), 8, &body, &error), NG_OK);
     int rc = keys_read_spec(call, body, &spec);
     assert_int_equal(rc, says == NULL ? NG_OK : NG_EINVAL);
-    if (says != NULL && strstr(call->work.message.data, says) == NULL) {
-        fail_msg("%s: %s", json, call->work.message.data);
+    if (says != NULL && strstr(call->staged.message.data, says) == NULL) {
+        fail_msg("%s: %s", json, call->staged.message.data);
     }
     call_unref(call);
 }

@@ -101,7 +101,7 @@ static void test_conflicts(void **state)
         write_start(&bench, &write);
         if (revision != 1) {
             assert_int_equal(write.runs, 0);
-            assert_true(str_is(write.call->result.details, "{\"currentRevision\":1}"));
+            assert_true(str_is(write.call->final.details, "{\"currentRevision\":1}"));
         }
         write_end(&write, revision == 1 ? NG_OK : NG_ECONFLICT);
     }
@@ -302,7 +302,7 @@ static void test_again(void **state)
         call_ref(second.call);
         assert_int_equal(write_end(&second, NG_OK), 1);
         assert_int_equal(second.runs, 2);
-        assert_true(str_is(second.call->result.text, json ? "{}" : "reply"));
+        assert_true(str_is(second.call->final.text, json ? "{}" : "reply"));
         call_unref(second.call);
         expect(&bench, json ? "j" : "t", 1, "kept");
     }

@@ -97,7 +97,7 @@ static void *crowd_try(void *user)
             pthread_cond_wait(&held.moved, &held.lock);
         }
         pthread_mutex_unlock(&held.lock);
-        *stored += write.call->result.rc == NG_OK;
+        *stored += write.call->final.rc == NG_OK;
         call_unref(write.call);
     }
     return NULL;

@@ -140,12 +140,12 @@ void write_start(struct bench *bench, struct write *write)
     call->done = write_done;
     call->done_user = write;
     call_ref(call);
-    call_hold(call);
+    call_pend(call);
     write->rc = store_change(bench->store, call, write->changes, write->count);
     if (write->rc < 0) {
-        call->work.rc = write->rc;
+        call->staged.rc = write->rc;
     }
-    call_release(call);
+    call_complete(call);
 }
 
 uint64_t write_end(struct write *write, int rc)
@@ -155,8 +155,8 @@ uint64_t write_end(struct write *write, int rc)
         pthread_cond_wait(&held.moved, &held.lock);
     }
     pthread_mutex_unlock(&held.lock);
-    assert_int_equal(write->call->result.rc, rc);
-    uint64_t revision = rc == NG_OK ? write->call->result.revision_number : 0;
+    assert_int_equal(write->call->final.rc, rc);
+    uint64_t revision = rc == NG_OK ? write->call->final.revision_number : 0;
     call_unref(write->call);
     return revision;
 }

@@ -236,7 +236,7 @@ static const struct result *repeat_end(struct repeat *repeat)
         pthread_cond_wait(&repeat->wake, &repeat->lock);
     }
     pthread_mutex_unlock(&repeat->lock);
-    return &repeat->call->result;
+    return &repeat->call->final;
 }
 
 static void repeat_free(struct repeat *repeat)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* staleness.c - how long something has been seen unchanged, by this gateway's own clock:
+ * gateways do not agree on the time of day, and a clock may jump while one of them works. */
+#include "db.h"
+
+void staleness_open(struct staleness *staleness)
+{
+    memset(staleness, 0, sizeof(*staleness));
+    (void)pthread_mutex_init(&staleness->lock, NULL);
+}
+
+void staleness_close(struct staleness *staleness)
+{
+    (void)pthread_mutex_destroy(&staleness->lock);
+}
+
+/* Its place, else that of what was not looked at for longest. */
+static struct batch_age *place_of(struct staleness *staleness, const char *id)
+{
+    struct batch_age *oldest = &staleness->items[0];
+    for (size_t i = 0; i < STALENESS_MAX; i++) {
+        struct batch_age *item = &staleness->items[i];
+        if (strcmp(item->id, id) == 0) {
+            return item;
+        }
+        oldest = item->seen_ms < oldest->seen_ms ? item : oldest;
+    }
+    return oldest;
+}
+
+bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms)
+{
+    char text[BATCH_ID_MAX];
+    if (id.len == 0 || id.len >= sizeof(text)) {
+        return true; /* nobody's: no batch is called so */
+    }
+    memcpy(text, id.data, id.len);
+    text[id.len] = '\0';
+    int64_t now = monotonic_ms();
+    (void)pthread_mutex_lock(&staleness->lock);
+    struct batch_age *item = place_of(staleness, text);
+    if (strcmp(item->id, text) != 0) {
+        memcpy(item->id, text, id.len + 1);
+        item->since_ms = now;
+    }
+    item->seen_ms = now;
+    bool older = now - item->since_ms >= ms;
+    (void)pthread_mutex_unlock(&staleness->lock);
+    return older;
+}

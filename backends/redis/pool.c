@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* pool.c - the pool of connections to one Redis. */
+#include "pool.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline.h"
+
+/* After a failure the next attempt waits, doubled up to the last. */
+#define POOL_RETRY_FIRST_MS 20
+#define POOL_RETRY_LAST_MS 1000
+#define POOL_NS_PER_MS 1000000
+/* Somebody who waits for a free connection looks this often whether the call is cancelled. */
+#define POOL_STEP_NS 50000000
+#define POOL_READ_SIZE 16384
+/* A long reply may take long as a whole, as long as it moves: its limit begins anew with each
+ * piece. */
+#define POOL_PIECE ((size_t)256 * 1024)
+/* So much of an error that Redis tells is passed on. */
+#define POOL_REPLY_MAX 200
+
+/* ---- errors ---- */
+
+static int pool_describe(const struct redis_pool *pool, enum socket_result end,
+                         const char *error, char text[POOL_TEXT_SIZE])
+{
+    switch (end) {
+    case SOCKET_OK:
+        return NG_OK;
+    case SOCKET_CALL_EXPIRED:
+        (void)snprintf(text, POOL_TEXT_SIZE,
+                       "the call's time was up before Redis at %s answered", pool->address);
+        return NG_ETIMEOUT;
+    case SOCKET_CANCELLED:
+        (void)snprintf(text, POOL_TEXT_SIZE, "the call was cancelled");
+        return NG_ECANCELLED;
+    case SOCKET_TIMED_OUT:
+        (void)snprintf(text, POOL_TEXT_SIZE,
+                       "Redis at %s did not answer within redis.timeout (%lld ms)",
+                       pool->address, (long long)pool->timeout_ms);
+        return NG_EUNAVAILABLE;
+    case SOCKET_CLOSED:
+    case SOCKET_REFUSED:
+        break;
+    }
+    (void)snprintf(text, POOL_TEXT_SIZE, "Redis at %s: %s", pool->address, error);
+    return NG_EUNAVAILABLE;
+}
+
+int pool_fail(const struct redis_pool *pool, struct ng_call *call, enum socket_result end,
+              const char *error)
+{
+    char text[POOL_TEXT_SIZE];
+    int rc = pool_describe(pool, end, error, text);
+    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", text);
+}
+
+struct error_reply {
+    const char *code;
+    int rc;
+    const char *advice;
+};
+
+static const struct error_reply error_replies[] = {
+    {"NOAUTH", NG_EUNAVAILABLE, "give user and password in redis.uri"},
+    {"WRONGPASS", NG_EUNAVAILABLE, "check user and password in redis.uri"},
+    {"NOPERM", NG_EUNAVAILABLE, "the user in redis.uri lacks a right; ACL SETUSER grants it"},
+    {"LOADING", NG_EUNAVAILABLE, "it is still reading its data; it is tried again"},
+    {"READONLY", NG_EUNAVAILABLE, "redis.uri must name the primary and not a replica"},
+    {"MASTERDOWN", NG_EUNAVAILABLE, "redis.uri must name the primary and not a replica"},
+    {"MISCONF", NG_EUNAVAILABLE, "it cannot save its data; look at its log and disk"},
+    {"BUSY", NG_EUNAVAILABLE, "a script runs there too long; it is tried again"},
+    {"OOM", NG_EFULL, "its maxmemory is reached; give it more"},
+    {"WRONGTYPE", NG_EUNAVAILABLE,
+     "another program uses a key of the journal; rename it, or set redis.prefix"},
+    {"MOVED", NG_EUNAVAILABLE, "a Redis Cluster is not supported; name a single server"},
+    {"CROSSSLOT", NG_EUNAVAILABLE, "a Redis Cluster is not supported; name a single server"},
+    {"TOOLARGE", NG_ETOOLARGE, "take checkpoints of smaller spaces"},
+};
+
+static int pool_describe_reply(const struct redis_pool *pool, const redisReply *reply,
+                               char text[POOL_TEXT_SIZE])
+{
+    const char *advice = NULL;
+    int rc = NG_EUNAVAILABLE;
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR) {
+        (void)snprintf(text, POOL_TEXT_SIZE, "Redis at %s gave an answer of another kind",
+                       pool->address);
+        return rc;
+    }
+    for (size_t i = 0; advice == NULL && i < NG_COUNT(error_replies); i++) {
+        if (redis_error_is(reply, error_replies[i].code)) {
+            advice = error_replies[i].advice;
+            rc = error_replies[i].rc;
+        }
+    }
+    (void)snprintf(text, POOL_TEXT_SIZE, "Redis at %s refuses: %.*s%s%s", pool->address,
+                   POOL_REPLY_MAX, reply->str, advice == NULL ? "" : " - ",
+                   advice == NULL ? "" : advice);
+    return rc;
+}
+
+int pool_fail_reply(const struct redis_pool *pool, struct ng_call *call,
+                    const redisReply *reply)
+{
+    char text[POOL_TEXT_SIZE];
+    int rc = pool_describe_reply(pool, reply, text);
+    return ng_fail(call, rc, "%s", text);
+}
+
+/* ---- one connection ---- */
+
+enum socket_result pool_read(struct pool_conn *conn, const struct socket_limit *limit,
+                             redisReply **ret)
+{
+    char data[POOL_READ_SIZE];
+    void *reply = NULL;
+    struct socket_limit own = *limit;
+    int64_t span = limit->deadline_ns - socket_now_ns();
+    size_t moved = 0;
+    for (;;) {
+        if (redisReaderGetReply(conn->reader.redis, &reply) != REDIS_OK) {
+            (void)snprintf(conn->sock.error, sizeof(conn->sock.error),
+                           "what it sends is not Redis's protocol (%s)",
+                           conn->reader.redis->errstr);
+            return SOCKET_CLOSED;
+        }
+        if (reply != NULL) {
+            *ret = reply;
+            return SOCKET_OK;
+        }
+        size_t len = 0;
+        enum socket_result end = socket_read(&conn->sock, data, sizeof(data), &len, &own);
+        if (end != SOCKET_OK) {
+            return end;
+        }
+        moved += len;
+        if (moved >= POOL_PIECE && span > 0) {
+            own.deadline_ns = socket_now_ns() + span;
+            moved = 0;
+        }
+        if (redisReaderFeed(conn->reader.redis, data, len) != REDIS_OK) {
+            (void)snprintf(conn->sock.error, sizeof(conn->sock.error), "%s",
+                           conn->reader.redis->errstr);
+            return SOCKET_CLOSED;
+        }
+    }
+}
+
+static void conn_free(struct pool_conn *conn)
+{
+    socket_close(&conn->sock);
+    reader_close(&conn->reader);
+    free(conn);
+}
+
+/* Sends one command and reads its answer. */
+static enum socket_result conn_command(struct pool_conn *conn, const struct socket_limit *limit,
+                                       int argc, const char **argv, redisReply **ret)
+{
+    char *command = NULL;
+    int len = redisFormatCommandArgv(&command, argc, argv, NULL);
+    if (len < 0) {
+        (void)snprintf(conn->sock.error, sizeof(conn->sock.error), "out of memory");
+        return SOCKET_CLOSED;
+    }
+    enum socket_result end = socket_write(&conn->sock, command, (size_t)len, limit);
+    redisFreeCommand(command);
+    return end == SOCKET_OK ? pool_read(conn, limit, ret) : end;
+}
+
+static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
+                      const struct socket_limit *limit, char why[POOL_TEXT_SIZE])
+{
+    redisReply *reply = NULL;
+    if (pool->greeting == NULL) {
+        return NG_OK;
+    }
+    enum socket_result end =
+        socket_write(&conn->sock, pool->greeting, pool->greeting_len, limit);
+    if (end == SOCKET_OK) {
+        end = pool_read(conn, limit, &reply);
+    }
+    if (end == SOCKET_OK) {
+        freeReplyObject(reply);
+    }
+    return pool_describe(pool, end, conn->sock.error, why);
+}
+
+/* AUTH, SELECT, and a PING so that a server which takes none of them is found here. */
+static int conn_sign_in(struct redis_pool *pool, struct pool_conn *conn,
+                        const struct socket_limit *limit, char why[POOL_TEXT_SIZE])
+{
+    const struct redis_uri *uri = &pool->uri;
+    char database[16];
+    (void)snprintf(database, sizeof(database), "%d", uri->database);
+    const char *auth[] = {"AUTH", uri->user == NULL ? uri->password : uri->user, uri->password};
+    const char *select[] = {"SELECT", database};
+    const char *ping[] = {"PING"};
+    struct {
+        bool wanted;
+        int argc;
+        const char **argv;
+    } steps[] = {
+        {uri->password != NULL, uri->user == NULL ? 2 : 3, auth},
+        {uri->database != 0, 2, select},
+        {true, 1, ping},
+    };
+    for (size_t i = 0; i < NG_COUNT(steps); i++) {
+        redisReply *reply = NULL;
+        if (!steps[i].wanted) {
+            continue;
+        }
+        enum socket_result end =
+            conn_command(conn, limit, steps[i].argc, steps[i].argv, &reply);
+        int rc = NG_OK;
+        if (end != SOCKET_OK) {
+            rc = pool_describe(pool, end, conn->sock.error, why);
+        } else if (reply->type == REDIS_REPLY_ERROR) {
+            rc = pool_describe_reply(pool, reply, why);
+        }
+        if (end == SOCKET_OK) {
+            freeReplyObject(reply);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return conn_greet(pool, conn, limit, why);
+}
+
+static int conn_open(struct redis_pool *pool, const struct socket_limit *limit,
+                     struct pool_conn **ret, char why[POOL_TEXT_SIZE])
+{
+    struct pool_conn *conn = calloc(1, sizeof(*conn));
+    (void)snprintf(why, POOL_TEXT_SIZE, "out of memory for a connection to Redis");
+    if (conn == NULL) {
+        return NG_EINTERNAL;
+    }
+    enum socket_result end = socket_open(&conn->sock, &pool->uri, pool->tls, limit);
+    int rc = NG_OK;
+    if (end != SOCKET_OK) {
+        rc = pool_describe(pool, end, conn->sock.error, why);
+    } else if (!reader_open(&conn->reader)) {
+        rc = NG_EINTERNAL;
+    } else {
+        rc = conn_sign_in(pool, conn, limit, why);
+    }
+    if (rc != NG_OK) {
+        conn_free(conn);
+        return rc;
+    }
+    *ret = conn;
+    return NG_OK;
+}
+
+/* ---- the pool ---- */
+
+struct socket_limit pool_limit(const struct redis_pool *pool, struct ng_call *call)
+{
+    struct socket_limit limit = {call, socket_now_ns() + pool->timeout_ms * POOL_NS_PER_MS};
+    return limit;
+}
+
+/* With the lock held: one that is idle, or leave to open one (*ret NULL). */
+static int pool_wait(struct redis_pool *pool, struct ng_call *call, bool fresh,
+                     const struct socket_limit *limit, struct pool_conn **ret)
+{
+    *ret = NULL;
+    for (;;) {
+        while (pool->idle != NULL) {
+            struct pool_conn *conn = pool->idle;
+            pool->idle = conn->next;
+            if (!fresh && socket_is_idle(&conn->sock)) {
+                conn->reused = true;
+                *ret = conn;
+                return NG_OK;
+            }
+            conn_free(conn);
+            pool->open--;
+        }
+        int64_t now = socket_now_ns();
+        if (pool->open < pool->max) {
+            if (now < pool->retry_at_ns) {
+                return ng_fail(call, NG_EUNAVAILABLE, "%s", pool->retry_error);
+            }
+            pool->open++;
+            return NG_OK;
+        }
+        if (now >= limit->deadline_ns) {
+            return ng_fail(call, NG_EBUSY,
+                           "all %zu connections to Redis at %s are in use; raise "
+                           "redis.connections",
+                           pool->max, pool->address);
+        }
+        if (call->host->cancelled(call)) {
+            return ng_fail(call, NG_ECANCELLED, "the call was cancelled");
+        }
+        int64_t until = now + POOL_STEP_NS;
+        struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+        (void)pthread_cond_timedwait(&pool->returned, &pool->lock, &at);
+    }
+}
+
+static void pool_note_failure(struct redis_pool *pool, int rc, const char *why)
+{
+    if (rc != NG_EUNAVAILABLE) {
+        return; /* the call's own end says nothing about the server */
+    }
+    pool->retry_wait_ms =
+        pool->retry_wait_ms == 0 ? POOL_RETRY_FIRST_MS : pool->retry_wait_ms * 2;
+    if (pool->retry_wait_ms > POOL_RETRY_LAST_MS) {
+        pool->retry_wait_ms = POOL_RETRY_LAST_MS;
+    }
+    pool->retry_at_ns = socket_now_ns() + pool->retry_wait_ms * POOL_NS_PER_MS;
+    (void)snprintf(pool->retry_error, sizeof(pool->retry_error), "%s", why);
+}
+
+int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
+                 const struct socket_limit *limit, struct pool_conn **ret)
+{
+    struct pool_conn *conn = NULL;
+    char why[POOL_TEXT_SIZE] = "";
+    pthread_mutex_lock(&pool->lock);
+    int rc = pool_wait(pool, call, fresh, limit, &conn);
+    pthread_mutex_unlock(&pool->lock);
+    if (rc != NG_OK || conn != NULL) {
+        *ret = conn;
+        return rc;
+    }
+    rc = conn_open(pool, limit, ret, why);
+    pthread_mutex_lock(&pool->lock);
+    if (rc == NG_OK) {
+        pool->retry_wait_ms = 0;
+        pool->retry_at_ns = 0;
+    } else {
+        pool->open--;
+        pool_note_failure(pool, rc, why);
+        pthread_cond_signal(&pool->returned);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", why);
+}
+
+void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep)
+{
+    if (!keep) {
+        conn_free(conn);
+        conn = NULL;
+    }
+    pthread_mutex_lock(&pool->lock);
+    if (conn != NULL) {
+        conn->next = pool->idle;
+        pool->idle = conn;
+    } else {
+        pool->open--;
+    }
+    pthread_cond_signal(&pool->returned);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- opening and closing ---- */
+
+static int pool_open_tls(struct redis_pool *pool, struct ng_call *call, struct ng_str ca)
+{
+    if (!pool->uri.tls) {
+        return NG_OK;
+    }
+    pool->tls = SSL_CTX_new(TLS_client_method());
+    if (pool->tls == NULL || SSL_CTX_set_min_proto_version(pool->tls, TLS1_2_VERSION) != 1) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory for TLS");
+    }
+    struct ng_str file = call->host->format(call, "%.*s", (int)ca.len, ca.data);
+    int loaded = ca.len == 0 ? SSL_CTX_set_default_verify_paths(pool->tls)
+                             : SSL_CTX_load_verify_locations(pool->tls, file.data, NULL);
+    ERR_clear_error();
+    return loaded == 1 ? NG_OK
+                       : ng_fail(call, NG_EINVAL,
+                                 "redis.tls_ca is '%.*s', which is no file of certificates "
+                                 "(PEM) that can be read",
+                                 (int)ca.len, ca.data);
+}
+
+static int pool_init(struct redis_pool *pool)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0) {
+        return NG_EINTERNAL;
+    }
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->returned, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return NG_OK;
+}
+
+int pool_open(struct ng_call *call, const struct pool_options *options, struct redis_pool **ret)
+{
+    char error[REDIS_URI_ERROR_SIZE];
+    struct redis_pool *pool = calloc(1, sizeof(*pool));
+    if (pool == NULL || pool_init(pool) != NG_OK) {
+        free(pool);
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    pool->timeout_ms = options->timeout_ms;
+    pool->max = options->connections;
+    int rc = redis_uri_parse(options->uri, &pool->uri, error);
+    if (rc != NG_OK) {
+        rc = ng_fail(call, rc, "redis.uri cannot be used: %s", error);
+    } else {
+        bool local = pool->uri.path != NULL;
+        (void)snprintf(pool->address, sizeof(pool->address), "%s%s%s",
+                       local ? pool->uri.path : pool->uri.host, local ? "" : ":",
+                       local ? "" : pool->uri.port);
+        rc = pool_open_tls(pool, call, options->ca);
+    }
+    if (rc != NG_OK) {
+        pool_close(pool);
+        return rc;
+    }
+    *ret = pool;
+    return NG_OK;
+}
+
+int pool_set_greeting(struct redis_pool *pool, struct ng_call *call, const char *command,
+                      size_t len)
+{
+    pool->greeting = malloc(len);
+    if (pool->greeting == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    memcpy(pool->greeting, command, len);
+    pool->greeting_len = len;
+    return NG_OK;
+}
+
+void pool_close(struct redis_pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    while (pool->idle != NULL) {
+        struct pool_conn *conn = pool->idle;
+        pool->idle = conn->next;
+        conn_free(conn);
+    }
+    SSL_CTX_free(pool->tls);
+    free(pool->greeting);
+    redis_uri_free(&pool->uri);
+    pthread_cond_destroy(&pool->returned);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * diff.c - the lines in which two texts differ, by the linear-space algorithm of Myers ("An
+ * O(ND) Difference Algorithm and Its Variations", 1986): find the middle of a shortest way,
+ * then the same in both halves.
+ *
+ * The time of that grows with lines times differences, so it has a budget: when that is used
+ * up, what is left to compare counts as replaced. The result is still a true diff, only longer.
+ */
+#include "diff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps that one comparison may take: about a second of a slow machine. */
+#define DIFF_STEPS_MAX ((int64_t)100 * 1000 * 1000)
+/* Lines that are compared at all, of both texts, where their ends differ. */
+#define DIFF_LINES_MAX ((size_t)1 << 20)
+/* Equal lines around a change in a unified diff. */
+#define DIFF_CONTEXT 3
+
+/* One line of both texts, in a table of those that are equal. */
+struct diff_line {
+    const char *data;
+    size_t len;
+    uint32_t number; /* 0: free */
+};
+
+struct diff_work {
+    struct diff *diff;
+    const uint32_t *a, *b; /* the lines as numbers: equal lines, equal numbers */
+    int64_t *forward, *backward;
+    int64_t middle; /* index of diagonal 0 in the two */
+    int64_t steps;
+};
+
+/* ---- lines ---- */
+
+static size_t count_lines(struct ng_str text)
+{
+    size_t count = 0;
+    size_t at = 0;
+    while (at < text.len) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+        count++;
+    }
+    return count;
+}
+
+static size_t *line_starts(struct ng_str text, size_t count)
+{
+    size_t *starts = malloc((count + 1) * sizeof(*starts));
+    size_t at = 0;
+    for (size_t i = 0; starts != NULL && i < count; i++) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        starts[i] = at;
+        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+    }
+    if (starts != NULL) {
+        starts[count] = text.len;
+    }
+    return starts;
+}
+
+static struct ng_str line_of(struct ng_str text, const size_t *starts, size_t index)
+{
+    struct ng_str line = {text.data + starts[index], starts[index + 1] - starts[index]};
+    return line;
+}
+
+static bool same_line(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static uint64_t hash_line(struct ng_str line)
+{
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < line.len; i++) {
+        hash = (hash ^ (unsigned char)line.data[i]) * 1099511628211U;
+    }
+    return hash ^ (hash >> 29);
+}
+
+/* Numbers of the lines `from` to `to`: equal ones have one number. */
+static void number_lines(struct ng_str text, const size_t *starts, size_t from, size_t to,
+                         struct diff_line *table, size_t mask, uint32_t *last, uint32_t *ret)
+{
+    for (size_t i = from; i < to; i++) {
+        struct ng_str line = line_of(text, starts, i);
+        size_t slot = (size_t)hash_line(line) & mask;
+        while (table[slot].number != 0) {
+            struct ng_str there = {table[slot].data, table[slot].len};
+            if (same_line(there, line)) {
+                break;
+            }
+            slot = (slot + 1) & mask;
+        }
+        if (table[slot].number == 0) {
+            table[slot] = (struct diff_line){line.data, line.len, ++*last};
+        }
+        ret[i - from] = table[slot].number;
+    }
+}
+
+/* ---- the algorithm ---- */
+
+static void mark(unsigned char *flags, size_t from, size_t to)
+{
+    memset(flags + from, 1, to - from);
+}
+
+/* A stretch of both texts, by line numbers from where they were cut. */
+struct stretch {
+    int64_t a, a_end, b, b_end;
+};
+
+/* One round of ways from the beginning. True: they meet those from the end at (*x, *y). */
+static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_t d,
+                         int64_t *ret_x, int64_t *ret_y)
+{
+    int64_t n = s->a_end - s->a;
+    int64_t m = s->b_end - s->b;
+    int64_t delta = n - m;
+    int64_t *v = work->forward + work->middle;
+    const int64_t *back = work->backward + work->middle;
+    for (int64_t k = -d; k <= d; k += 2) {
+        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t y = x - k;
+        int64_t from = x;
+        while (x < n && y < m && work->a[s->a + x] == work->b[s->b + y]) {
+            x++;
+            y++;
+        }
+        work->steps += x - from + 1;
+        v[k] = x;
+        int64_t across = delta - k;
+        if ((delta & 1) != 0 && across >= -(d - 1) && across <= d - 1 &&
+            x + back[across] >= n && x <= n && y <= m) {
+            *ret_x = x;
+            *ret_y = y;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same from the end, where x and y count backwards. */
+static bool walk_backward(struct diff_work *work, const struct stretch *s, int64_t d,
+                          int64_t *ret_x, int64_t *ret_y)
+{
+    int64_t n = s->a_end - s->a;
+    int64_t m = s->b_end - s->b;
+    int64_t delta = n - m;
+    int64_t *v = work->backward + work->middle;
+    const int64_t *front = work->forward + work->middle;
+    for (int64_t k = -d; k <= d; k += 2) {
+        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t y = x - k;
+        int64_t from = x;
+        while (x < n && y < m && work->a[s->a_end - 1 - x] == work->b[s->b_end - 1 - y]) {
+            x++;
+            y++;
+        }
+        work->steps += x - from + 1;
+        v[k] = x;
+        int64_t across = delta - k;
+        if ((delta & 1) == 0 && across >= -d && across <= d && x + front[across] >= n &&
+            x <= n && y <= m) {
+            *ret_x = n - x;
+            *ret_y = m - y;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A point on a shortest way through the stretch. False: the budget is used up. */
+static bool find_middle(struct diff_work *work, const struct stretch *s, int64_t *ret_x,
+                        int64_t *ret_y)
+{
+    int64_t most = (s->a_end - s->a + s->b_end - s->b + 1) / 2;
+    work->forward[work->middle + 1] = 0;
+    work->backward[work->middle + 1] = 0;
+    for (int64_t d = 0; d <= most && work->steps < DIFF_STEPS_MAX; d++) {
+        if (walk_forward(work, s, d, ret_x, ret_y) || walk_backward(work, s, d, ret_x, ret_y)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void trim_stretch(const struct diff_work *work, struct stretch *s)
+{
+    while (s->a < s->a_end && s->b < s->b_end && work->a[s->a] == work->b[s->b]) {
+        s->a++;
+        s->b++;
+    }
+    while (s->a < s->a_end && s->b < s->b_end &&
+           work->a[s->a_end - 1] == work->b[s->b_end - 1]) {
+        s->a_end--;
+        s->b_end--;
+    }
+}
+
+/* Marks what differs; `base` is how many lines were cut off at the beginning. The halves are
+ * half as different each, so this goes as deep as the logarithm of that. */
+static void compare(struct diff_work *work, struct stretch s, size_t base)
+{
+    int64_t x = 0;
+    int64_t y = 0;
+    trim_stretch(work, &s);
+    bool both = s.a < s.a_end && s.b < s.b_end;
+    bool halved = both && find_middle(work, &s, &x, &y);
+    /* A middle at a corner would be the same stretch again. */
+    if (halved && (x + y == 0 || (s.a + x == s.a_end && s.b + y == s.b_end))) {
+        halved = false;
+    }
+    if (!halved) {
+        mark(work->diff->gone, base + (size_t)s.a, base + (size_t)s.a_end);
+        mark(work->diff->come, base + (size_t)s.b, base + (size_t)s.b_end);
+        return;
+    }
+    struct stretch first = {s.a, s.a + x, s.b, s.b + y};
+    struct stretch second = {s.a + x, s.a_end, s.b + y, s.b_end};
+    compare(work, first, base);
+    compare(work, second, base);
+}
+
+/* ---- putting it together ---- */
+
+static size_t table_size(size_t lines)
+{
+    size_t size = 16;
+    while (size < lines * 2) {
+        size *= 2;
+    }
+    return size;
+}
+
+/* Compares `old` lines from `base` on with as many of `new`. */
+static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
+{
+    size_t size = table_size(old + new);
+    size_t ways = 2 * (old + new) + 4;
+    struct diff_line *table = calloc(size, sizeof(*table));
+    uint32_t *numbers = malloc((old + new + 1) * sizeof(*numbers));
+    int64_t *room = malloc(2 * ways * sizeof(*room));
+    int rc = table == NULL || numbers == NULL || room == NULL ? NG_EINTERNAL : NG_OK;
+    if (rc == NG_OK) {
+        uint32_t last = 0;
+        struct stretch all = {0, (int64_t)old, 0, (int64_t) new};
+        struct diff_work work = {
+            .diff = diff,
+            .a = numbers,
+            .b = numbers + old,
+            .forward = room,
+            .backward = room + ways,
+            .middle = (int64_t)(old + new) + 1,
+        };
+        memset(room, 0, 2 * ways * sizeof(*room));
+        number_lines(diff->old, diff->old_at, base, base + old, table, size - 1, &last,
+                     numbers);
+        number_lines(diff->new, diff->new_at, base, base + new, table, size - 1, &last,
+                     numbers + old);
+        compare(&work, all, base);
+    }
+    free(room);
+    free(numbers);
+    free(table);
+    return rc;
+}
+
+static uint64_t count_marks(const unsigned char *flags, size_t count)
+{
+    uint64_t marks = 0;
+    for (size_t i = 0; i < count; i++) {
+        marks += flags[i];
+    }
+    return marks;
+}
+
+int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret)
+{
+    *ret = (struct diff){.old = old, .new = new};
+    ret->old_count = count_lines(old);
+    ret->new_count = count_lines(new);
+    ret->old_at = line_starts(old, ret->old_count);
+    ret->new_at = line_starts(new, ret->new_count);
+    ret->gone = calloc(ret->old_count + 1, 1);
+    ret->come = calloc(ret->new_count + 1, 1);
+    if (ret->old_at == NULL || ret->new_at == NULL || ret->gone == NULL || ret->come == NULL) {
+        return NG_EINTERNAL;
+    }
+    size_t least = ret->old_count < ret->new_count ? ret->old_count : ret->new_count;
+    size_t head = 0;
+    size_t tail = 0;
+    while (head < least &&
+           same_line(line_of(old, ret->old_at, head), line_of(new, ret->new_at, head))) {
+        head++;
+    }
+    while (tail < least - head &&
+           same_line(line_of(old, ret->old_at, ret->old_count - 1 - tail),
+                     line_of(new, ret->new_at, ret->new_count - 1 - tail))) {
+        tail++;
+    }
+    size_t a = ret->old_count - head - tail;
+    size_t b = ret->new_count - head - tail;
+    int rc = NG_OK;
+    if (a > 0 && b > 0 && a + b <= DIFF_LINES_MAX) {
+        rc = diff_middle(ret, head, a, b);
+    } else {
+        mark(ret->gone, head, head + a);
+        mark(ret->come, head, head + b);
+    }
+    ret->removed = count_marks(ret->gone, ret->old_count);
+    ret->added = count_marks(ret->come, ret->new_count);
+    return rc;
+}
+
+void diff_done(struct diff *diff)
+{
+    free(diff->old_at);
+    free(diff->new_at);
+    free(diff->gone);
+    free(diff->come);
+    *diff = (struct diff){0};
+}
+
+/* ---- the unified diff, as patch(1) reads it ---- */
+
+struct unified {
+    const struct diff *diff;
+    diff_piece_fn *piece;
+    void *user;
+    int stop;
+};
+
+/* A run of lines with less than two contexts of equal ones between its changes. */
+struct hunk {
+    size_t old, old_end, new, new_end;
+};
+
+static void put(struct unified *out, struct ng_str piece)
+{
+    if (out->stop == 0 && piece.len > 0) {
+        out->stop = out->piece(out->user, piece);
+    }
+}
+
+static void put_line(struct unified *out, const char *mark, struct ng_str text,
+                     const size_t *starts, size_t index)
+{
+    struct ng_str line = {text.data + starts[index], starts[index + 1] - starts[index]};
+    put(out, ng_str_of(mark));
+    put(out, line);
+    if (line.data[line.len - 1] != '\n') {
+        put(out, ng_str_of("\n\\ No newline at end of file\n"));
+    }
+}
+
+/* "12,3": a range of no lines names the line before it. */
+static void put_range(struct unified *out, const char *before, size_t from, size_t to)
+{
+    char text[80];
+    size_t count = to - from;
+    size_t first = count == 0 ? from : from + 1;
+    int len = count == 1 ? snprintf(text, sizeof(text), "%s%zu", before, first)
+                         : snprintf(text, sizeof(text), "%s%zu,%zu", before, first, count);
+    struct ng_str piece = {text, len < 0 ? 0 : (size_t)len};
+    put(out, piece);
+}
+
+static void put_hunk(struct unified *out, const struct hunk *hunk)
+{
+    const struct diff *diff = out->diff;
+    size_t i = hunk->old;
+    size_t j = hunk->new;
+    put_range(out, "@@ -", hunk->old, hunk->old_end);
+    put_range(out, " +", hunk->new, hunk->new_end);
+    put(out, ng_str_of(" @@\n"));
+    while (out->stop == 0 && (i < hunk->old_end || j < hunk->new_end)) {
+        if (i < hunk->old_end && diff->gone[i] != 0) {
+            put_line(out, "-", diff->old, diff->old_at, i++);
+        } else if (j < hunk->new_end && diff->come[j] != 0) {
+            put_line(out, "+", diff->new, diff->new_at, j++);
+        } else {
+            put_line(out, " ", diff->old, diff->old_at, i++);
+            j++;
+        }
+    }
+}
+
+/* The next hunk behind (*i, *j); both go to its end. */
+static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk *ret)
+{
+    while (*i < diff->old_count && diff->gone[*i] == 0 && diff->come[*j] == 0) {
+        ++*i;
+        ++*j;
+    }
+    if (*i == diff->old_count && *j == diff->new_count) {
+        return false;
+    }
+    size_t before = *i < DIFF_CONTEXT ? *i : DIFF_CONTEXT;
+    size_t equal = 0;
+    ret->old = *i - before;
+    ret->new = *j - before;
+    while (equal <= (size_t)2 * DIFF_CONTEXT &&
+           (*i < diff->old_count || *j < diff->new_count)) {
+        if (*i < diff->old_count && diff->gone[*i] != 0) {
+            ++*i;
+            equal = 0;
+        } else if (*j < diff->new_count && diff->come[*j] != 0) {
+            ++*j;
+            equal = 0;
+        } else {
+            ++*i;
+            ++*j;
+            equal++;
+        }
+    }
+    size_t back = equal > DIFF_CONTEXT ? equal - DIFF_CONTEXT : 0;
+    *i -= back;
+    *j -= back;
+    ret->old_end = *i;
+    ret->new_end = *j;
+    return true;
+}
+
+int diff_unified(const struct diff *diff, struct ng_str old_name, struct ng_str new_name,
+                 diff_piece_fn *piece, void *user)
+{
+    struct unified out = {diff, piece, user, 0};
+    struct hunk hunk;
+    size_t i = 0;
+    size_t j = 0;
+    if (diff->removed + diff->added == 0) {
+        return 0;
+    }
+    put(&out, ng_str_of("--- "));
+    put(&out, old_name);
+    put(&out, ng_str_of("\n+++ "));
+    put(&out, new_name);
+    put(&out, ng_str_of("\n"));
+    while (out.stop == 0 && next_hunk(diff, &i, &j, &hunk)) {
+        put_hunk(&out, &hunk);
+    }
+    return out.stop;
+}

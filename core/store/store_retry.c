@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store_retry.c - shared stores: changes that another gateway was faster than are made again on
+ * what it wrote, on threads of the store's own, one after the other in the order they came.
+ */
+#include <stdio.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
+#include "idempotency.h"
+#include "store_txn.h"
+
+/* Tries of one change, and time for one whose call has no deadline. */
+#define STORE_ROUNDS_MAX 512
+#define STORE_RETRY_MS 60000
+/* The wait before a try: random, below 2^tries ms and below this. */
+#define STORE_BACK_OFF_MAX_MS 32
+/* Commits of one document that follow one another without a gap hold other gateways off: after
+ * this many commits' time, and this time at least, one gap is left. */
+#define STORE_CHAIN_COMMITS 16
+#define STORE_CHAIN_MIN_NS ((int64_t)20 * 1000000)
+
+/* ---- the list of what is due ---- */
+
+/* With retry's lock. */
+static void retry_insert(struct store_retry *retry, struct store_txn *txn)
+{
+    struct store_txn **at = &retry->first;
+    while (*at != NULL && (*at)->due_ns <= txn->due_ns) {
+        at = &(*at)->next;
+    }
+    txn->next = *at;
+    *at = txn;
+    pthread_cond_signal(&retry->wake);
+}
+
+static void retry_submit(struct store_txn *txn, int64_t delay_ns)
+{
+    struct store_retry *retry = &txn->store->retry;
+    pthread_mutex_lock(&retry->lock);
+    txn->due_ns = clock_monotonic_ns() + delay_ns;
+    if (txn->busy) {
+        txn->wake_pending = true;
+    } else {
+        retry_insert(retry, txn);
+    }
+    pthread_mutex_unlock(&retry->lock);
+}
+
+void store_retry_release(struct store_txn *txn)
+{
+    struct store_retry *retry = &txn->store->retry;
+    if (!txn->store->shared) {
+        return;
+    }
+    pthread_mutex_lock(&retry->lock);
+    txn->busy = false;
+    if (txn->wake_pending) {
+        txn->wake_pending = false;
+        retry_insert(retry, txn);
+    }
+    pthread_mutex_unlock(&retry->lock);
+}
+
+/* Who loses waits a little, others not as long: two that lose to each other get apart. */
+static int64_t retry_delay(const struct store_txn *txn)
+{
+    if (txn->rounds <= 1) {
+        return 0;
+    }
+    int64_t most = txn->rounds > 5 ? STORE_BACK_OFF_MAX_MS : (int64_t)1 << txn->rounds;
+    uint64_t mixed = (uint64_t)clock_monotonic_ns() ^ (uint64_t)(uintptr_t)txn;
+    mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+    return (int64_t)(mixed >> 33) % (most * 1000000);
+}
+
+/* ---- the wait queues of the cached documents ---- */
+
+static bool cached_doc_blocks(const struct cached_doc *cached)
+{
+    return cached->poisoned != 0 || (cached->yielding && cached->queued > 0);
+}
+
+void store_retry_wake(struct store *store, struct cached_doc *cached)
+{
+    struct store_txn *txn = cached->waiters_first;
+    (void)store;
+    if (txn == NULL || cached->owner != NULL || cached_doc_blocks(cached)) {
+        return;
+    }
+    cached->waiters_first = txn->next;
+    if (cached->waiters_first == NULL) {
+        cached->waiters_last = NULL;
+    }
+    cached->owner = txn;
+    txn->owns = cached;
+    txn->was_queued = true;
+    retry_submit(txn, retry_delay(txn));
+}
+
+static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
+{
+    txn->next = NULL;
+    *(cached->waiters_first == NULL ? &cached->waiters_first : &cached->waiters_last->next) =
+        txn;
+    cached->waiters_last = txn;
+}
+
+void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
+{
+    int64_t most = took_ns * STORE_CHAIN_COMMITS;
+    most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
+    if (cached->poisoned != 0) {
+        cached->stale = true;
+    }
+    if (cached->queued > 0) {
+        cached->yielding = cached->yielding || clock_monotonic_ns() - cached->chain_ns > most;
+    } else if (cached->yielding) {
+        cached->yielding = false;
+        cached->stale = true; /* to read it again is the gap */
+    }
+}
+
+int store_retry_admit(struct store_txn *txn)
+{
+    int rc = NG_OK;
+    pthread_mutex_lock(&txn->store->table.lock);
+    for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
+        struct cached_doc *cached = txn->docs[i].cached;
+        bool queue = cached->waiters_first != NULL || cached->owner != NULL;
+        if (cached_doc_blocks(cached) || (queue && !txn->was_queued)) {
+            txn->wait_for = cached;
+            rc = NG_PENDING;
+        }
+    }
+    pthread_mutex_unlock(&txn->store->table.lock);
+    return rc;
+}
+
+/* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
+static void retry_disown(struct store_txn *txn)
+{
+    struct cached_doc *cached = txn->owns;
+    if (cached != NULL) {
+        txn->owns = NULL;
+        cached->owner = NULL;
+        store_retry_wake(txn->store, cached);
+    }
+}
+
+void store_retry_wait(struct store_txn *txn)
+{
+    struct store *store = txn->store;
+    atomic_fetch_add(&store->in_flight, 1);
+    atomic_fetch_add(&txn->refs, 1);
+    pthread_mutex_lock(&store->table.lock);
+    struct cached_doc *cached = txn->wait_for;
+    txn->wait_for = NULL;
+    retry_disown(txn);
+    cached_doc_enqueue(cached, txn);
+    /* `busy` is for commits: whoever has it from here on has it alone. */
+    pthread_mutex_lock(&store->retry.lock);
+    txn->busy = false;
+    pthread_mutex_unlock(&store->retry.lock);
+    store_retry_wake(store, cached);
+    pthread_mutex_unlock(&store->table.lock);
+}
+
+/* ---- failed commits ---- */
+
+bool store_retry_failed(struct store_txn *txn, int rc)
+{
+    /* Who waits with an answer of another call's does not take it for this one's. */
+    bool own = txn->own_answer || !txn->waited;
+    txn->adopt = rc == NG_EKEYREUSED && own && txn->batch.answer != NULL &&
+                 txn->call->idempotency != NULL;
+    if (rc != NG_ECONFLICT && !txn->adopt) {
+        return false;
+    }
+    txn->rounds++;
+    atomic_fetch_add(&txn->store->reruns, rc == NG_ECONFLICT ? 1 : 0);
+    return true;
+}
+
+void store_retry_enlist(struct store_txn *txn)
+{
+    /* The reference of the commit becomes that of the list. */
+    atomic_fetch_add(&txn->store->in_flight, 1);
+    size_t failed = txn->batch.failed_put < txn->count ? txn->batch.failed_put : 0;
+    if (txn->adopt || txn->count == 0) {
+        retry_submit(txn, 0);
+    } else {
+        txn->was_queued = false;
+        cached_doc_enqueue(txn->docs[failed].cached, txn);
+    }
+}
+
+/* ---- the memory of the call: its run, and what is made again after it, take turns ---- */
+
+void store_run_begins(struct store *store, struct call *call)
+{
+    if (store == NULL || !store->shared) {
+        return;
+    }
+    pthread_mutex_lock(&store->retry.lock);
+    while (call->memory_busy) {
+        pthread_cond_wait(&store->retry.released, &store->retry.lock);
+    }
+    call->memory_busy = true;
+    pthread_mutex_unlock(&store->retry.lock);
+}
+
+void store_run_ends(struct store *store, struct call *call)
+{
+    if (store == NULL || !store->shared) {
+        return;
+    }
+    pthread_mutex_lock(&store->retry.lock);
+    call->memory_busy = false;
+    struct store_txn *txn = call->memory_waiters;
+    if (txn != NULL) {
+        call->memory_waiters = txn->next;
+        retry_insert(&store->retry, txn);
+    }
+    pthread_cond_broadcast(&store->retry.released);
+    pthread_mutex_unlock(&store->retry.lock);
+}
+
+/* False: it waits in the call's list. */
+static bool retry_claim_memory(struct store_txn *txn)
+{
+    struct store_retry *retry = &txn->store->retry;
+    struct call *call = txn->call;
+    bool taken = true;
+    if (txn->waited) {
+        return true; /* inside of the run, which does nothing but wait for it */
+    }
+    pthread_mutex_lock(&retry->lock);
+    if (call->memory_busy) {
+        struct store_txn **at = &call->memory_waiters;
+        while (*at != NULL) {
+            at = &(*at)->next;
+        }
+        txn->next = NULL;
+        *at = txn;
+        taken = false;
+    } else {
+        call->memory_busy = true;
+    }
+    pthread_mutex_unlock(&retry->lock);
+    return taken;
+}
+
+static void retry_locked(void *user)
+{
+    struct store_txn *txn = user;
+    txn->has_mutex = true;
+    retry_submit(txn, 0);
+}
+
+/* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
+static bool retry_lock(struct store_txn *txn)
+{
+    struct async_mutex *mutex = txn->waited ? NULL : dispatch_mutex(txn->call);
+    if (mutex == NULL || txn->has_mutex) {
+        return true;
+    }
+    txn->mutex_waiter.enter = retry_locked;
+    txn->mutex_waiter.user = txn;
+    if (!async_mutex_lock(mutex, &txn->mutex_waiter)) {
+        return false;
+    }
+    txn->has_mutex = true;
+    return true;
+}
+
+/* ---- running again ---- */
+
+static int retry_check(struct store_txn *txn)
+{
+    struct call *call = txn->call;
+    struct store_retry *retry = &txn->store->retry;
+    int64_t now = clock_monotonic_ns();
+    bool own = txn->done == NULL; /* else what follows it must not be left half done */
+    txn->began_ns = txn->began_ns == 0 ? now : txn->began_ns;
+    pthread_mutex_lock(&retry->lock);
+    bool stopping = retry->stopping;
+    pthread_mutex_unlock(&retry->lock);
+    if (stopping) {
+        return call_fail(call, NG_EUNAVAILABLE,
+                         "the gateway is stopping; the change was not made");
+    }
+    if (own && atomic_load(&call->cancelled) && !atomic_load(&call->cancel_masked)) {
+        return call_fail(call, NG_ECANCELLED, "the caller left before the change was made");
+    }
+    if (own && call->deadline_ns != 0 && now >= call->deadline_ns) {
+        return call_fail(call, NG_ETIMEOUT,
+                         "other gateways kept changing this document until the call's time "
+                         "was up; the change was not made");
+    }
+    if (txn->rounds > STORE_ROUNDS_MAX ||
+        now - txn->began_ns > (int64_t)STORE_RETRY_MS * 1000000) {
+        return call_fail(call, NG_EBUSY,
+                         "other gateways kept changing this document, %u tries were in vain; "
+                         "try again in a moment",
+                         txn->rounds);
+    }
+    return NG_OK;
+}
+
+static int retry_attempt(struct store_txn *txn, bool *ret_settled)
+{
+    struct call *call = txn->call;
+    int rc = retry_check(txn);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    call->may_block = true;
+    if (txn->adopt) {
+        rc = idempotency_adopt(call);
+        txn->adopt = false;
+        if (rc != NG_ENOTFOUND) {
+            *ret_settled = rc == NG_OK;
+            return rc;
+        }
+    }
+    txn_take_back(txn);
+    return txn_attempt(txn, ret_settled);
+}
+
+/* Its sentence, while the call's memory is its own. */
+static void retry_tell(struct store_txn *txn, int rc)
+{
+    struct call *call = txn->call;
+    char sentence[sizeof(call->failed_text)];
+    if (txn->done == NULL && rc != NG_OK) {
+        struct ng_str text = utf8_cut(call->staged.message, sizeof(sentence) - 1);
+        (void)snprintf(sentence, sizeof(sentence), "%.*s", (int)text.len,
+                       text.data == NULL ? "" : text.data);
+        call_fail_later(call, rc, sentence);
+    }
+}
+
+static void retry_finish(struct store_txn *txn, int rc)
+{
+    if (txn->done != NULL) {
+        txn->done(txn->user, rc);
+    } else {
+        call_complete(txn->call);
+    }
+}
+
+static void retry_leave(struct store_txn *txn)
+{
+    if (txn->has_mutex) {
+        txn->has_mutex = false;
+        async_mutex_unlock(dispatch_mutex(txn->call));
+    }
+    if (!txn->waited) {
+        store_run_ends(txn->store, txn->call);
+    }
+}
+
+static void retry_run(struct store_txn *txn)
+{
+    struct store *store = txn->store;
+    struct call *call = txn->call;
+    bool settled = false;
+    if (!retry_lock(txn) || !retry_claim_memory(txn)) {
+        return;
+    }
+    call_ref(call);
+    txn->busy = true;
+    int rc = retry_attempt(txn, &settled);
+    txn_unlock(txn);
+    bool ends = settled || (rc != NG_OK && rc != NG_PENDING);
+    if (ends) {
+        retry_tell(txn, rc);
+    }
+    retry_leave(txn);
+    if (rc == NG_PENDING) {
+        store_retry_wait(txn);
+    } else {
+        pthread_mutex_lock(&store->table.lock);
+        retry_disown(txn);
+        pthread_mutex_unlock(&store->table.lock);
+        store_retry_release(txn);
+    }
+    if (ends) {
+        retry_finish(txn, rc);
+    }
+    txn_unref(txn);
+    call_unref(call);
+    store_batch_ended(store);
+}
+
+/* With the lock held: sleeps until something is due. NULL: the store is closed. */
+static struct store_txn *retry_next(struct store_retry *retry)
+{
+    for (;;) {
+        struct store_txn *txn = retry->first;
+        if (txn == NULL && retry->ending) {
+            return NULL;
+        }
+        int64_t now = clock_monotonic_ns();
+        if (txn == NULL) {
+            pthread_cond_wait(&retry->wake, &retry->lock);
+        } else if (txn->due_ns <= now || retry->stopping) {
+            retry->first = txn->next;
+            return txn;
+        } else {
+            struct timespec at = {(time_t)(txn->due_ns / 1000000000),
+                                  (long)(txn->due_ns % 1000000000)};
+            (void)pthread_cond_timedwait(&retry->wake, &retry->lock, &at);
+        }
+    }
+}
+
+static void *retry_thread(void *user)
+{
+    struct store_retry *retry = user;
+    struct store_txn *txn = NULL;
+    pthread_mutex_lock(&retry->lock);
+    while ((txn = retry_next(retry)) != NULL) {
+        retry->running++;
+        pthread_mutex_unlock(&retry->lock);
+        retry_run(txn);
+        pthread_mutex_lock(&retry->lock);
+        retry->running--;
+        pthread_cond_broadcast(&retry->released);
+    }
+    pthread_mutex_unlock(&retry->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+int store_retry_start(struct store *store)
+{
+    struct store_retry *retry = &store->retry;
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&retry->lock, NULL);
+    pthread_cond_init(&retry->wake, &monotonic);
+    pthread_cond_init(&retry->released, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    for (size_t i = 0; i < STORE_RETRY_THREADS && store->shared; i++) {
+        if (pthread_create(&retry->threads[i], NULL, retry_thread, retry) != 0) {
+            return NG_EINTERNAL;
+        }
+        retry->thread_count++;
+    }
+    return NG_OK;
+}
+
+void store_retry_stop(struct store *store)
+{
+    struct store_retry *retry = &store->retry;
+    pthread_mutex_lock(&retry->lock);
+    retry->stopping = true;
+    pthread_cond_broadcast(&retry->wake);
+    while (retry->running > 0) {
+        pthread_cond_wait(&retry->released, &retry->lock);
+    }
+    pthread_mutex_unlock(&retry->lock);
+}
+
+void store_retry_done(struct store *store)
+{
+    struct store_retry *retry = &store->retry;
+    pthread_mutex_lock(&retry->lock);
+    retry->ending = true;
+    pthread_cond_broadcast(&retry->wake);
+    pthread_mutex_unlock(&retry->lock);
+    for (size_t i = 0; i < retry->thread_count; i++) {
+        (void)pthread_join(retry->threads[i], NULL);
+    }
+    retry->thread_count = 0;
+    pthread_cond_destroy(&retry->released);
+    pthread_cond_destroy(&retry->wake);
+    pthread_mutex_destroy(&retry->lock);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* store_txn.c - a change as a whole: its locks, its batch in the backend's queue, and
+ * what its end makes of the documents in memory. */
+#include "store_txn.h"
+
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/audit.h"
+#include "disk.h"
+
+/* ---- locks ---- */
+
+static int txn_doc_order(const void *left, const void *right)
+{
+    const struct txn_doc *const *a = left;
+    const struct txn_doc *const *b = right;
+    return ((*a)->cached > (*b)->cached) - ((*a)->cached < (*b)->cached);
+}
+
+void txn_unlock(struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->count; i++) {
+        if (txn->docs[i].locked) {
+            pthread_mutex_unlock(&txn->docs[i].cached->lock);
+            txn->docs[i].locked = false;
+        }
+    }
+}
+
+/* All cached documents in one order for everybody, so that two changes of several documents
+ * cannot block each other. */
+int txn_lock(struct store_txn *txn)
+{
+    struct txn_doc *order[NG_CHANGES_MAX];
+    for (size_t i = 0; i < txn->count; i++) {
+        order[i] = &txn->docs[i];
+    }
+    qsort(order, txn->count, sizeof(struct txn_doc *), txn_doc_order);
+    for (size_t i = 0; i < txn->count; i++) {
+        if (i > 0 && order[i]->cached == order[i - 1]->cached) {
+            return call_fail(txn->call, NG_EINTERNAL,
+                             "one change names the same document twice");
+        }
+        if (!txn->call->may_block) {
+            if (pthread_mutex_trylock(&order[i]->cached->lock) != 0) {
+                return NG_EWOULDBLOCK;
+            }
+        } else {
+            pthread_mutex_lock(&order[i]->cached->lock);
+        }
+        order[i]->locked = true;
+        order[i]->cached->read_now = false;
+    }
+    return NG_OK;
+}
+
+void txn_unref(struct store_txn *txn)
+{
+    if (atomic_fetch_sub_explicit(&txn->refs, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    for (size_t i = 0; i < txn->count; i++) {
+        txn_doc_reset(&txn->docs[i]);
+        if (txn->docs[i].cached != NULL) {
+            table_leave(&txn->store->table, txn->docs[i].cached);
+        }
+    }
+    arena_done(&txn->arena);
+    free(txn);
+}
+
+int txn_run(struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->count; i++) {
+        txn_doc_reset(&txn->docs[i]);
+    }
+    for (size_t i = 0; i < txn->count; i++) {
+        int rc = txn_doc_run(txn, &txn->docs[i]);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    if (txn->count > 0) {
+        const struct txn_doc *first = &txn->docs[0];
+        const struct version *now = first->next != NULL ? first->next : first->base;
+        if (txn->done == NULL && txn->call->staged.revision_kind == REVISION_NONE) {
+            txn->call->staged.revision_kind = REVISION_NUMBER;
+            txn->call->staged.revision_number = now->doc.deleted ? 0 : now->doc.revision;
+            txn->gave_revision = true;
+        }
+    }
+    return NG_OK;
+}
+
+/* ---- queueing and the end ---- */
+
+/* The next versions become the newest ones, unless what they were made of has failed meanwhile.
+ */
+static bool txn_publish(struct store_txn *txn)
+{
+    struct store_table *table = &txn->store->table;
+    bool good = true;
+    pthread_mutex_lock(&table->lock);
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct txn_doc *doc = &txn->docs[i];
+        good =
+            good && doc->cached->poisoned == 0 && version_same(doc->cached->newest, doc->base);
+    }
+    for (size_t i = 0; i < txn->count && good; i++) {
+        struct txn_doc *doc = &txn->docs[i];
+        if (doc->cached->queued++ == 0 && txn->store->shared) {
+            doc->cached->chain_ns = clock_monotonic_ns();
+        }
+        if (doc->next != NULL) {
+            version_unref(doc->cached->newest);
+            doc->cached->newest = version_ref(doc->next);
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+    return good;
+}
+
+/* took_ns: of the commit that ended. */
+static void cached_doc_drained(struct store *store, struct cached_doc *cached, int64_t took_ns)
+{
+    if (store->shared) {
+        store_retry_ended(cached, took_ns);
+    }
+    if (cached->queued > 0) {
+        return;
+    }
+    cached->poisoned = 0;
+    version_unref(cached->newest);
+    cached->newest = cached->committed == NULL ? NULL : version_ref(cached->committed);
+    if (store->shared) {
+        store_retry_wake(store, cached);
+    }
+}
+
+static void txn_retract(struct store_txn *txn)
+{
+    struct store_table *table = &txn->store->table;
+    pthread_mutex_lock(&table->lock);
+    for (size_t i = 0; i < txn->count; i++) {
+        struct txn_doc *doc = &txn->docs[i];
+        doc->cached->queued--;
+        if (doc->next != NULL) {
+            version_unref(doc->cached->newest);
+            doc->cached->newest = version_ref(doc->base);
+        }
+        cached_doc_drained(txn->store, doc->cached, 0);
+    }
+    pthread_mutex_unlock(&table->lock);
+}
+
+static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc, uint64_t seq)
+{
+    struct cached_doc *cached = doc->cached;
+    bool creates = doc->base->doc.revision == 0 || doc->base->doc.deleted;
+    /* What it was made of was committed before it, in this order. */
+    uint64_t created_seq =
+        creates || cached->committed == NULL ? seq : cached->committed->doc.created_seq;
+    struct version *form = version_commit(doc->next, seq, created_seq);
+    table_set_committed(&txn->store->table, cached, form);
+    cached->seen_ns = clock_monotonic_ns();
+    if (cached->newest == doc->next) {
+        version_unref(cached->newest);
+        cached->newest = version_ref(form);
+    }
+}
+
+/* Returns the code of the first failure where the batch only failed because it was built on
+ * that one, else rc. retry: it waits for its next turn from here on. */
+static int txn_settle(struct store_txn *txn, int rc, bool retry)
+{
+    struct store *store = txn->store;
+    int64_t took_ns = clock_monotonic_ns() - txn->queued_ns;
+    struct cached_doc *cached_docs[NG_CHANGES_MAX];
+    size_t count = txn->count;
+    int first = rc;
+    pthread_mutex_lock(&store->table.lock);
+    for (size_t i = 0; i < count; i++) {
+        struct txn_doc *doc = &txn->docs[i];
+        struct cached_doc *cached = doc->cached;
+        cached_docs[i] = cached;
+        cached->queued--;
+        if (rc == NG_OK && doc->next != NULL) {
+            txn_doc_committed(txn, doc, txn->puts[i].seq);
+        } else if (rc != NG_OK && cached->poisoned == 0) {
+            cached->poisoned = rc;
+            if (rc == NG_ECONFLICT && doc->change->is_new) {
+                table_set_committed(&store->table, cached, NULL); /* it was only assumed */
+            }
+        } else if (rc == NG_ECONFLICT) {
+            first = store_poisoned_code(cached->poisoned);
+        }
+    }
+    if (retry) {
+        store_retry_enlist(txn); /* another thread may have it now */
+    }
+    for (size_t i = 0; i < count; i++) {
+        cached_doc_drained(store, cached_docs[i], took_ns);
+    }
+    pthread_mutex_unlock(&store->table.lock);
+    return first;
+}
+
+static void txn_tell(struct store_txn *txn)
+{
+    struct store *store = txn->store;
+    struct ng_event events[NG_CHANGES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct ng_put *put = &txn->puts[i];
+        if (put->quiet || txn->docs[i].next == NULL) {
+            continue;
+        }
+        struct ng_event *event = &events[count++];
+        memset(event, 0, sizeof(*event));
+        event->size = sizeof(*event);
+        event->seq = put->seq;
+        event->time_ms = put->time_ms;
+        event->key = put->key;
+        event->revision = put->revision;
+        event->agent = put->agent;
+        event->tool = put->tool;
+        event->action = put->action;
+        event->data = put->event_data;
+    }
+    for (size_t i = 0; i < txn->count; i++) {
+        store_saw_seq(store, txn->puts[i].seq);
+    }
+    pthread_mutex_lock(&store->watch_lock);
+    for (size_t i = 0; i < store->watcher_count && count > 0; i++) {
+        store->watchers[i].watch(store->watchers[i].user, events, count);
+    }
+    pthread_mutex_unlock(&store->watch_lock);
+}
+
+void store_batch_ended(struct store *store)
+{
+    if (atomic_fetch_sub(&store->in_flight, 1) == 1) {
+        pthread_mutex_lock(&store->idle_lock);
+        pthread_cond_broadcast(&store->idle);
+        pthread_mutex_unlock(&store->idle_lock);
+    }
+}
+
+/* On the committing thread: the batch is on disk, or has failed. */
+static void txn_done(void *user, struct ng_batch *batch, int rc)
+{
+    struct store_txn *txn = user;
+    struct store *store = txn->store;
+    struct call *call = txn->call;
+    store_done_fn *done = txn->done;
+    void *done_user = txn->user;
+    if (call->gateway != NULL && call->gateway->metrics != NULL) {
+        metrics_commit(call->gateway->metrics, rc == NG_OK,
+                       clock_monotonic_ns() - txn->queued_ns);
+        disk_committed(call->gateway->disk, rc, batch->error);
+    }
+    bool retry = false;
+    int first = rc;
+    if (store->shared) {
+        /* Not while a change that is made of this one is on its way to the backend. */
+        pthread_mutex_lock(&store->order);
+        retry = store_retry_failed(txn, rc);
+        first = txn_settle(txn, rc, retry);
+        pthread_mutex_unlock(&store->order);
+    } else {
+        first = txn_settle(txn, rc, false);
+    }
+    if (retry) {
+        store_batch_ended(store);
+        return;
+    }
+    const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
+    if (first != rc) {
+        rc = first;
+        sentence = "a change that this one was made on could not be stored; try again";
+    }
+    if (rc == NG_OK) {
+        txn_tell(txn);
+    } else if (done != NULL) {
+        /* Nothing else uses the call until done() lets it go on. */
+        call_fail(call, rc, "%s", sentence);
+    } else {
+        call_fail_later(call, rc, sentence);
+    }
+    txn_unref(txn);
+    if (done != NULL) {
+        done(done_user, rc);
+    } else {
+        call_complete(call);
+    }
+    store_batch_ended(store); /* last: what done() queues must not find the backend closed */
+}
+
+/* For the audit log. Before the commit is queued: once it ends, another thread may go on with
+ * the call. */
+static void txn_note(struct store_txn *txn)
+{
+    struct arena *arena = &txn->call->arena;
+    bool failed = arena->failed;
+    bool oom = arena->oom;
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct txn_doc *doc = &txn->docs[i];
+        const struct ng_collection *collection =
+            store_collection(txn->store, doc->change->key.collection);
+        if (doc->next != NULL && collection != NULL &&
+            (collection->flags & NG_COLLECTION_QUIET) == 0) {
+            audit_note(txn->call, doc->change->key.collection, doc->change->key.id,
+                       doc->next->doc.revision);
+        }
+    }
+    arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
+    arena->oom = oom;
+}
+
+static int txn_commit(struct store_txn *txn)
+{
+    struct call *call = txn->call;
+    txn->queued_ns = clock_monotonic_ns();
+    atomic_fetch_add(&txn->store->in_flight, 1);
+    atomic_fetch_add(&txn->refs, 1);
+    (void)atomic_fetch_add_explicit(&txn->store->round_trips, 1, memory_order_relaxed);
+    int rc = txn->store->backend->commit(txn->store->db, &txn->batch, txn_done, txn);
+    if (rc != NG_OK) {
+        atomic_fetch_sub(&txn->refs, 1);
+        store_batch_ended(txn->store);
+        txn_retract(txn);
+        return call_fail(call, rc, "%s",
+                         txn->batch.error[0] != '\0'
+                             ? txn->batch.error
+                             : "too many changes wait to be written; try again in a moment");
+    }
+    return NG_OK;
+}
+
+int txn_queue(struct store_txn *txn, bool *ret_retry)
+{
+    struct store *store = txn->store;
+    int rc = NG_OK;
+    if (store->shared) {
+        pthread_mutex_lock(&store->order);
+    }
+    *ret_retry = !txn_publish(txn);
+    if (!*ret_retry) {
+        txn_note(txn);
+        rc = txn_commit(txn);
+    }
+    if (store->shared) {
+        pthread_mutex_unlock(&store->order);
+    }
+    return rc;
+}
+
+int txn_batch(struct store_txn *txn, const struct ng_answer *answer)
+{
+    txn->puts = arena_zalloc(&txn->arena, (txn->count + 1) * sizeof(*txn->puts));
+    txn->put_list = arena_zalloc(&txn->arena, (txn->count + 1) * sizeof(*txn->put_list));
+    if (txn->puts == NULL || txn->put_list == NULL) {
+        return txn_no_memory(txn->call);
+    }
+    for (size_t i = 0; i < txn->count; i++) {
+        if (txn_doc_put(txn, &txn->docs[i], &txn->puts[i]) != NG_OK) {
+            return txn_no_memory(txn->call);
+        }
+        txn->put_list[i] = &txn->puts[i];
+    }
+    txn->batch.size = sizeof(txn->batch);
+    txn->batch.puts = txn->put_list;
+    txn->batch.put_count = txn->count;
+    txn->batch.error[0] = '\0';
+    txn->batch.failed_put = 0;
+    txn->batch.answer = NULL;
+    if (answer != NULL) {
+        txn->answer = *answer;
+        txn->batch.answer = &txn->answer;
+    }
+    return NG_OK;
+}
+
+/* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
+ * for. */
+bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer)
+{
+    bool settled = answer == NULL;
+    pthread_mutex_lock(&txn->store->table.lock);
+    for (size_t i = 0; i < txn->count; i++) {
+        settled = settled && txn->docs[i].next == NULL && txn->docs[i].cached->queued == 0;
+    }
+    pthread_mutex_unlock(&txn->store->table.lock);
+    return settled;
+}
+
+struct store_txn *txn_new(struct store *store, struct call *call,
+                          const struct ng_change *changes, size_t count)
+{
+    struct store_txn *txn = alloc_zeroed(1, sizeof(*txn));
+    if (txn == NULL) {
+        return NULL;
+    }
+    txn->store = store;
+    txn->call = call;
+    txn->busy = true;
+    atomic_init(&txn->refs, 1);
+    arena_init(&txn->arena, 0);
+    txn->arena.first = 1024;
+    txn->docs = arena_zalloc(&txn->arena, (count + 1) * sizeof(*txn->docs));
+    struct ng_change *copies = arena_zalloc(&txn->arena, (count + 1) * sizeof(*copies));
+    if (txn->docs == NULL || copies == NULL) {
+        txn_unref(txn);
+        return NULL;
+    }
+    txn->count = count;
+    for (size_t i = 0; i < count; i++) {
+        txn->docs[i].change = &copies[i];
+        copies[i] = changes[i];
+        txn->docs[i].cached = table_use(&store->table, &changes[i].key);
+        if (txn->docs[i].cached == NULL) {
+            txn_unref(txn);
+            return NULL;
+        }
+        copies[i].key = cached_doc_key(txn->docs[i].cached); /* outlives the caller's */
+    }
+    return txn;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* store_txn.h - a write from its functions to the end of its commit. Included by store*.c
+ * only. */
+#ifndef NOTEGATE_CORE_STORE_TXN_H
+#define NOTEGATE_CORE_STORE_TXN_H
+
+#include "store_types.h"
+
+/* A change function is run again where the state it saw failed to reach the disk meanwhile, or
+ * where it was older than what another gateway wrote. */
+#define STORE_ATTEMPTS_MAX 8
+
+/* One document of a transaction. */
+struct txn_doc {
+    const struct ng_change *change;
+    struct cached_doc *cached;
+    struct version *base; /* what the function saw; a reference */
+    struct version *next; /* what it made; a reference, NULL: no change */
+    struct ng_draft draft;
+    bool locked;
+};
+
+/* The answer of a call as it was before the functions ran: what they replied can be taken back.
+ */
+struct reply_snapshot {
+    struct result staged;
+    struct ng_writer writer;
+    size_t reply_len;
+    bool reply_open;
+};
+
+/* What tells whether a reply was made between two looks at the call. */
+struct reply_mark {
+    const char *text;
+    const struct part *last_part;
+    size_t reply_len;
+    bool reply_open;
+};
+
+/* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
+ * stores) a thread of store_retry.c. */
+struct store_txn {
+    struct store *store;
+    struct call *call;
+    struct ng_batch batch;
+    struct ng_answer answer;
+    struct arena arena; /* changes, puts, fields, docs */
+    struct txn_doc *docs;
+    struct ng_put *puts;
+    struct ng_put **put_list; /* of them, for the batch */
+    size_t count;
+    atomic_int refs; /* who runs it, who commits it, and the list it waits in */
+    int64_t queued_ns;
+    store_done_fn *done;
+    void *user;
+    bool own_answer; /* of store_change: the call's answer is kept with it */
+    bool stores;     /* the call's answer is in its batch */
+    bool waited;     /* a thread waits for its end in the call's own run */
+
+    /* Shared stores only: running again. */
+    const struct ng_answer *given; /* the answer to keep, or NULL */
+    struct reply_snapshot before;  /* the call's answer, without what the functions replied */
+    struct reply_mark first, last; /* before and after they ran last */
+    bool gave_revision;
+    unsigned rounds; /* commits that another gateway was faster than */
+    int64_t began_ns;
+    int64_t due_ns;
+    struct store_txn *next; /* in a document's wait queue, that of the threads, or the call's */
+    struct cached_doc *owns;     /* it owns the right to queue on this document next */
+    struct cached_doc *wait_for; /* out of an attempt: it has to wait for this document */
+    bool was_queued;             /* it had its turn in a wait queue: it waits in no other */
+    bool adopt;                  /* its idempotency key was used elsewhere: take that answer */
+    bool busy;                   /* whoever ran it last still uses it: with retry's lock */
+    bool wake_pending;           /* and it is to be run again already */
+    bool has_mutex;              /* holds the mutex of its call's plugin */
+    struct async_mutex_waiter mutex_waiter;
+};
+
+/* ---- txn_doc.c ---- */
+
+int txn_no_memory(struct call *call);
+/* Takes back what the last run made. */
+void txn_doc_reset(struct txn_doc *doc);
+/* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
+ * made of has failed: txn->wait_for. */
+int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
+/* What the backend gets of it. */
+int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put);
+/* What a change says that came behind a failed one. */
+int store_poisoned_code(int poisoned);
+
+/* ---- store_txn.c ---- */
+
+struct store_txn *txn_new(struct store *store, struct call *call,
+                          const struct ng_change *changes, size_t count);
+void txn_unref(struct store_txn *txn);
+int txn_lock(struct store_txn *txn);
+void txn_unlock(struct store_txn *txn);
+/* Runs all functions. */
+int txn_run(struct store_txn *txn);
+/* Makes the batch of what they made. */
+int txn_batch(struct store_txn *txn, const struct ng_answer *answer);
+/* Queues it; what the functions made is the newest state then. *ret_retry: it is not, the
+ * state they saw has failed meanwhile. */
+int txn_queue(struct store_txn *txn, bool *ret_retry);
+void store_batch_ended(struct store *store);
+/* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
+ * for. */
+bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer);
+
+/* ---- store_change.c ---- */
+
+/* Takes back what the functions replied when they ran last. */
+void txn_take_back(struct store_txn *txn);
+void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call);
+void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call);
+/* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
+ * NG_PENDING: it has to wait for txn->wait_for, after txn_unlock(). */
+int txn_attempt(struct store_txn *txn, bool *ret_settled);
+
+/* ---- store_retry.c: what other gateways' changes make necessary ---- */
+
+int store_retry_start(struct store *store);
+/* Nothing of this process runs a function from here on: what would run again fails. */
+void store_retry_stop(struct store *store);
+void store_retry_done(struct store *store);
+/* May the functions run now? NG_PENDING: txn->wait_for. With the locks of the cached documents.
+ */
+int store_retry_admit(struct store_txn *txn);
+/* It waits until its document lets it go; its owner must not use it any more. */
+void store_retry_wait(struct store_txn *txn);
+/* The owner uses it no more. */
+void store_retry_release(struct store_txn *txn);
+/* The commit of `txn` has failed with rc. True: that is not its end, it is run again. */
+bool store_retry_failed(struct store_txn *txn, int rc);
+/* With the table's lock: such a one waits for its turn from here on. */
+void store_retry_enlist(struct store_txn *txn);
+/* With the table's lock: who waits for this document goes on, if nothing is in the way. */
+void store_retry_wake(struct store *store, struct cached_doc *cached);
+/* With the table's lock: changes of this document have ended, the last with this latency. */
+void store_retry_ended(struct cached_doc *cached, int64_t took_ns);
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_restore.c - putting a checkpoint back: the tool, and the job that goes through it
+ * in steps, each in a call of its own, so that the memory of a large space does not add up. */
+#include "checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "entry/entry.h"
+
+/* Entries in one step: with the record of the restore they are one commit. Some less than a
+ * change may touch, as each is a lock that is held, and tools that watch locks count them. */
+#define CHECKPOINT_STEP_ENTRIES (NG_CHANGES_MAX - 16)
+/* Bytes of text in one step. */
+#define CHECKPOINT_STEP_BYTES ((uint64_t)16 * 1024 * 1024)
+/* How often a restore that has begun goes on when there was no memory for a step. */
+#define CHECKPOINT_TRIES 16
+
+struct checkpoint_job {
+    struct agent_notebook *self;
+    struct ng_call *caller; /* whom to answer; touched by one step at a time */
+    struct ng_deferred *deferred;
+    struct checkpoint_intent intent;
+    struct checkpoint_plan plan;
+    size_t next;    /* step of the plan */
+    unsigned tries; /* again, for want of memory */
+    bool live;
+    bool aside;     /* the present is kept as it lies, by the step that puts the journal back */
+    bool unchanged; /* that step failed for good */
+    char names[];   /* of the intent */
+};
+
+/* ---- life ---- */
+
+static void checkpoint_job_free(struct checkpoint_job *job)
+{
+    if (job->live) {
+        checkpoint_live_remove(job->self->checkpoint, job->intent.token);
+    }
+    checkpoint_plan_free(&job->plan);
+    free(job);
+}
+
+static int checkpoint_job_answer(const struct checkpoint_job *job)
+{
+    struct ng_call *call = job->caller;
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->reply_json(call);
+    if (writer == NULL) {
+        return memory_no_room(call);
+    }
+    host->json_object(writer);
+    memory_put(call, writer, "status", ng_str_of("restored"));
+    memory_put(call, writer, "checkpoint_id", job->intent.checkpoint);
+    memory_put(call, writer, "previous_checkpoint_id", job->intent.previous);
+    host->json_name(writer, "notebooks_restored");
+    host->json_bool(writer, job->intent.notebooks);
+    checkpoint_plan_write(call, writer, &job->plan,
+                          job->intent.notebooks ? CHECKPOINT_BACK : CHECKPOINT_KEPT);
+    host->json_end(writer);
+    return NG_OK;
+}
+
+/* What another try may mend. Anything else would keep the gateway from ever being ready. */
+static bool checkpoint_may_mend(int rc)
+{
+    return rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT || rc == NG_EBUSY ||
+           rc == NG_ECANCELLED || rc == NG_EFULL;
+}
+
+/* The sentence of a restore that did not come to its end. */
+static int checkpoint_job_fail(const struct checkpoint_job *job, int rc)
+{
+    const struct checkpoint_intent *intent = &job->intent;
+    bool may_mend = checkpoint_may_mend(rc);
+    if (job->unchanged) {
+        return ng_fail(job->caller, rc,
+                       "the restore of checkpoint %.*s failed, and nothing was changed; the "
+                       "gateway's log says why",
+                       (int)intent->checkpoint.len, intent->checkpoint.data);
+    }
+    return ng_fail(
+        job->caller, rc,
+        "the restore of checkpoint %.*s was interrupted; %s. What was there before it "
+        "is checkpoint %.*s",
+        (int)intent->checkpoint.len, intent->checkpoint.data,
+        may_mend ? "it is finished as soon as the storage allows"
+                 : "the gateway's log says why, and it is not tried again",
+        (int)intent->previous.len, intent->previous.data);
+}
+
+/* The end, good or bad. A restore that failed for a while is finished by whoever finds its
+ * record. */
+static int checkpoint_job_end(struct checkpoint_job *job, int rc)
+{
+    struct ng_call *caller = job->caller;
+    struct ng_deferred *deferred = job->deferred;
+    if (caller != NULL) {
+        rc = rc == NG_OK ? checkpoint_job_answer(job) : checkpoint_job_fail(job, rc);
+    }
+    checkpoint_job_free(job);
+    if (caller != NULL) {
+        caller->host->finish(deferred, rc);
+    }
+    return rc;
+}
+
+static int checkpoint_job_step(struct ng_call *call, void *user);
+
+/* The next step in a call of its own. */
+static int checkpoint_job_go_on(struct checkpoint_job *job, struct ng_call *call)
+{
+    int rc = call->host->background(call, checkpoint_job_step, job);
+    return rc == NG_OK ? NG_OK : checkpoint_job_end(job, rc);
+}
+
+static struct ng_str checkpoint_keep(char **at, struct ng_str text)
+{
+    struct ng_str kept = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.data, text.len);
+    }
+    *at += text.len;
+    return kept;
+}
+
+int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
+                         const struct checkpoint_intent *intent, bool answer)
+{
+    size_t bytes = intent->space.len + intent->checkpoint.len + intent->previous.len +
+                   intent->owner.len + intent->token.len + intent->once.len;
+    struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
+    if (job == NULL) {
+        return memory_no_room(call);
+    }
+    char *at = job->names;
+    job->self = self;
+    job->intent = *intent;
+    job->intent.space = checkpoint_keep(&at, intent->space);
+    job->intent.checkpoint = checkpoint_keep(&at, intent->checkpoint);
+    job->intent.previous = checkpoint_keep(&at, intent->previous);
+    job->intent.owner = checkpoint_keep(&at, intent->owner);
+    job->intent.token = checkpoint_keep(&at, intent->token);
+    job->intent.once = checkpoint_keep(&at, intent->once);
+    int rc = checkpoint_live_add(self->checkpoint, call, job->intent.token);
+    job->live = rc == NG_OK;
+    if (rc == NG_OK && answer) {
+        job->caller = call;
+        job->deferred = call->host->defer(call);
+        rc = job->deferred == NULL ? memory_no_room(call) : NG_OK;
+    }
+    if (rc != NG_OK) {
+        checkpoint_job_free(job);
+        return rc;
+    }
+    rc = checkpoint_job_go_on(job, call); /* where it fails, it has ended the job */
+    return answer ? NG_PENDING : rc;
+}
+
+/* ---- the journal ---- */
+
+/* Both checkpoints, and from them the plan. */
+static int checkpoint_job_load(struct checkpoint_job *job, struct ng_call *call,
+                               struct checkpoint_view *then, struct checkpoint_view *now)
+{
+    const struct checkpoint_intent *intent = &job->intent;
+    struct ng_str json = {NULL, 0};
+    checkpoint_plan_free(&job->plan);
+    int rc = checkpoint_get(call, intent->space, intent->checkpoint, &json);
+    rc = rc != NG_OK ? rc : checkpoint_read(call, json, then);
+    rc = rc != NG_OK ? rc : checkpoint_get(call, intent->space, intent->previous, &json);
+    rc = rc != NG_OK ? rc : checkpoint_read(call, json, now);
+    rc = rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    if (rc != NG_OK) {
+        checkpoint_plan_free(&job->plan);
+    }
+    return rc;
+}
+
+static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call,
+                                enum checkpoint_phase phase)
+{
+    job->intent.phase = phase;
+    struct ng_change change = checkpoint_intent_change(call, &job->intent);
+    return change.user == NULL ? memory_no_room(call)
+                               : call->host->change_wait(call, &change, 1);
+}
+
+/* The checkpoint of the present says that it is kept, which did not come to be. */
+static void checkpoint_job_forget(const struct checkpoint_job *job, struct ng_call *call)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    if (NG_HAS(functions, checkpoint_delete) && functions->checkpoint_delete != NULL) {
+        (void)functions->checkpoint_delete(handle, call, job->intent.space,
+                                           job->intent.previous);
+    }
+}
+
+/* The record goes. With it, where a key names the call, it is written that it was done: a
+ * repeat must not restore once more, over what was remembered since. */
+static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *call, int rc)
+{
+    bool did = rc == NG_OK && job->intent.phase != CHECKPOINT_BEGUN;
+    size_t count = 1;
+    job->unchanged = rc != NG_OK && job->aside && job->intent.phase == CHECKPOINT_JOURNAL;
+    if (job->unchanged) {
+        checkpoint_job_forget(job, call);
+    }
+    job->intent.phase = CHECKPOINT_FINISHED;
+    struct ng_change changes[2] = {checkpoint_intent_change(call, &job->intent)};
+    if (did && job->intent.once.len > 0) {
+        changes[count++] = checkpoint_done_change(call, &job->intent);
+    }
+    return changes[0].user == NULL || changes[count - 1].user == NULL
+               ? memory_no_room(call)
+               : call->host->change_wait(call, changes, count);
+}
+
+static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *call)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    struct checkpoint_view then;
+    struct checkpoint_view now;
+    int rc = checkpoint_job_load(job, call, &then, &now);
+    /* The record must still be this run's: another gateway may have thought it dead. */
+    rc = rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
+    job->aside = rc == NG_OK && now.aside;
+    if (job->aside) {
+        rc = functions->restore_aside(handle, call, job->intent.space, job->intent.previous,
+                                      then.text);
+    } else if (rc == NG_OK) {
+        rc = functions->restore_over(handle, call, job->intent.space, then.text, now.text);
+    }
+    return rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_ENTRIES);
+}
+
+/* ---- the entries ---- */
+
+/* One entry of a step: changed only where it is as it was when the restore began, so that a
+ * step may be tried again, and nobody's later change is covered. */
+struct checkpoint_back {
+    struct checkpoint_step *step;
+    struct ng_change change;
+    enum checkpoint_outcome outcome;
+    uint64_t made;
+};
+
+static int checkpoint_back_change(struct ng_call *call, const struct ng_doc *present,
+                                  struct ng_draft *next, void *user)
+{
+    struct checkpoint_back *back = user;
+    bool there = present->revision > 0 && !present->deleted;
+    if ((there ? present->revision : 0) != back->step->present) {
+        back->outcome = CHECKPOINT_BUSY;
+        return NG_OK;
+    }
+    back->outcome = CHECKPOINT_RESTORED;
+    back->made = present->revision + 1;
+    return back->change.fn(call, present, next, back->change.user);
+}
+
+/* Prepares one entry; *ret_bytes: of its text. A version that is not kept is no failure. */
+static int checkpoint_back_prepare(struct checkpoint_job *job, struct ng_call *call,
+                                   struct checkpoint_back *back, uint64_t *ret_bytes)
+{
+    const struct checkpoint_entry *entry = &back->step->entry;
+    const struct ng_doc *doc = NULL;
+    struct ng_key key = {ng_str_of(entry_collections[entry->collection]), job->intent.space,
+                         entry->id};
+    int rc = call->host->get(call, &key, entry->version, &doc);
+    rc = rc != NG_OK ? rc
+                     : entry_restore_prepare(job->self, call, &key, entry->version, false,
+                                             &back->change);
+    if (rc == NG_ENOTFOUND || rc == AGENT_NOTEBOOK_ENTRY_NOT_FOUND ||
+        rc == AGENT_NOTEBOOK_VERSION_NOT_FOUND) {
+        back->step->outcome = CHECKPOINT_GONE;
+        return NG_ENOTFOUND;
+    }
+    *ret_bytes += rc == NG_OK ? doc->text_size : 0;
+    return rc;
+}
+
+/* As many entries as one commit takes, and the record with them. */
+static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *call)
+{
+    struct checkpoint_back *backs = ng_alloc(call, CHECKPOINT_STEP_ENTRIES * sizeof(*backs));
+    struct ng_change *changes = ng_alloc(call, NG_CHANGES_MAX * sizeof(*changes));
+    uint64_t bytes = 0;
+    size_t count = 0;
+    int rc = backs == NULL || changes == NULL ? memory_no_room(call) : NG_OK;
+    while (rc == NG_OK && job->next < job->plan.count && count < CHECKPOINT_STEP_ENTRIES &&
+           bytes < CHECKPOINT_STEP_BYTES) {
+        struct checkpoint_step *step = &job->plan.steps[job->next++];
+        if (step->fate == CHECKPOINT_MADE) {
+            continue;
+        }
+        struct checkpoint_back *back = &backs[count];
+        memset(back, 0, sizeof(*back));
+        back->step = step;
+        rc = checkpoint_back_prepare(job, call, back, &bytes);
+        if (rc == NG_OK) {
+            changes[count] = back->change;
+            changes[count].fn = checkpoint_back_change;
+            changes[count++].user = back;
+        }
+        rc = rc == NG_ENOTFOUND ? NG_OK : rc;
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    changes[count] = checkpoint_intent_change(call, &job->intent);
+    rc = changes[count].user == NULL ? memory_no_room(call)
+                                     : call->host->change_wait(call, changes, count + 1);
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
+        backs[i].step->outcome = backs[i].outcome;
+        backs[i].step->made = backs[i].outcome == CHECKPOINT_RESTORED ? backs[i].made : 0;
+    }
+    return rc;
+}
+
+/* ---- the steps ---- */
+
+static void checkpoint_job_tell(const struct checkpoint_job *job)
+{
+    if (job->caller != NULL) {
+        job->caller->host->progress(job->caller, (double)job->next, (double)job->plan.count,
+                                    ng_str_of("notebook entries"));
+    }
+}
+
+static int checkpoint_job_step(struct ng_call *call, void *user)
+{
+    struct checkpoint_job *job = user;
+    struct checkpoint_view then;
+    struct checkpoint_view now;
+    size_t first = job->next;
+    int rc = NG_OK;
+    switch (job->intent.phase) {
+    case CHECKPOINT_JOURNAL:
+        rc = checkpoint_job_journal(job, call);
+        break;
+    case CHECKPOINT_ENTRIES:
+        if (job->plan.steps == NULL) { /* one that was cut off */
+            rc = checkpoint_job_load(job, call, &then, &now);
+        }
+        rc = rc != NG_OK ? rc : checkpoint_job_entries(job, call);
+        job->next = rc == NG_OK ? job->next : first;
+        checkpoint_job_tell(job);
+        break;
+    default: /* nothing was changed yet: it never began */
+        job->next = job->plan.count;
+        break;
+    }
+    if (rc == NG_EINTERNAL && job->tries++ < CHECKPOINT_TRIES) {
+        return checkpoint_job_go_on(job, call); /* in a call that has memory, perhaps */
+    }
+    bool done = !job->intent.notebooks || job->next >= job->plan.count;
+    if (rc == NG_OK && !done) {
+        return checkpoint_job_go_on(job, call);
+    }
+    if (rc == NG_OK || !checkpoint_may_mend(rc)) {
+        int finished = checkpoint_job_finish(job, call, rc);
+        rc = rc != NG_OK ? rc : finished;
+    }
+    return checkpoint_job_end(job, rc);
+}
+
+/* ---- the tool ---- */
+
+/* The present is kept before anything changes; until then a cancellation ends it. What is too
+ * large for a checkpoint is kept as it lies, by the step that puts the journal back; so is what
+ * one takes the place of that was kept so. */
+static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_intent *intent,
+                                   bool aside)
+{
+    struct ng_str json = {NULL, 0};
+    struct ng_str label =
+        call->host->format(call, "before the restore of %.*s", (int)intent->checkpoint.len,
+                           intent->checkpoint.data);
+    int rc = aside ? NG_ETOOLARGE
+                   : checkpoint_take(call, intent->space, label, &intent->previous, &json);
+    if ((rc == NG_ETOOLARGE || rc == NG_ETIMEOUT) && !call->host->cancelled(call)) {
+        rc = checkpoint_take_aside(call, intent->space, label, &intent->previous);
+    }
+    if (rc == NG_OK && call->host->cancelled(call)) {
+        rc = ng_fail(call, NG_ECANCELLED, "cancelled; nothing was changed");
+    }
+    if (rc == NG_OK) {
+        intent->phase = CHECKPOINT_JOURNAL;
+        rc = checkpoint_intent_begin(call, intent);
+    }
+    return rc;
+}
+
+/* The record goes; the failure that led here stays the answer. */
+static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_intent *intent)
+{
+    intent->phase = CHECKPOINT_FINISHED;
+    if (checkpoint_intent_begin(call, intent) != NG_OK) {
+        call->host->log(call, NG_LOG_WARNING,
+                        "the record of a restore that did not begin could not be removed; it "
+                        "is when its lease has run out");
+    }
+}
+
+/* The answer of a restore that was done before. */
+static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *call,
+                                   const struct checkpoint_intent *done)
+{
+    struct checkpoint_view then;
+    struct checkpoint_view now;
+    struct checkpoint_job job = {.self = self, .caller = call, .intent = *done};
+    int rc = checkpoint_job_load(&job, call, &then, &now);
+    rc = rc != NG_OK ? rc : checkpoint_job_answer(&job);
+    checkpoint_plan_free(&job.plan);
+    return rc;
+}
+
+/* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
+ * same call has, and its answer is this one's. */
+static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
+                                    struct checkpoint_intent *intent, bool aside,
+                                    bool *ret_done)
+{
+    struct checkpoint_intent before = *intent;
+    int rc = checkpoint_done_find(call, &before, ret_done);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return *ret_done ? checkpoint_restore_told(self, call, &before)
+                     : checkpoint_restore_keep(call, intent, aside);
+}
+
+int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct agent_notebook *notebook = self;
+    const struct ng_host *host = call->host;
+    struct checkpoint_view view;
+    struct ng_str json = {NULL, 0};
+    struct checkpoint_intent intent = {
+        .space = call->caller->space,
+        .checkpoint = ng_arg_text(call, "checkpoint_id"),
+        .owner = checkpoint_owner(notebook->checkpoint),
+        .token = memory_uuid(call),
+        .once = host->idempotency_token(call),
+        .phase = CHECKPOINT_BEGUN,
+        .notebooks = host->json_type(ng_arg(call, "notebooks")) == NG_TYPE_TRUE,
+    };
+    bool done = false;
+    (void)args;
+    int rc = intent.token.data == NULL
+                 ? NG_EINTERNAL
+                 : checkpoint_get(call, intent.space, intent.checkpoint, &json);
+    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &view);
+    rc = rc != NG_OK ? rc : checkpoint_live_add(notebook->checkpoint, call, intent.token);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_intent_begin(call, &intent);
+    if (rc == NG_EBUSY) { /* by one that died, perhaps */
+        (void)checkpoint_recover_soon(notebook, call);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_restore_begun(notebook, call, &intent, view.aside, &done);
+        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (done || (rc != NG_OK && rc != NG_PENDING)) {
+            checkpoint_restore_drop(call, &intent);
+        }
+    }
+    checkpoint_live_remove(notebook->checkpoint, intent.token);
+    return rc;
+}

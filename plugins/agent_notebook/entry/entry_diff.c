@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_diff.c - notebook_diff: two versions of an entry compared, as a unified diff. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/diff.h"
+#include "entry.h"
+#include "entry_tools.h"
+
+/* Bytes of the diff in one answer, where the caller names none. */
+#define DIFF_BYTES_DEFAULT ((int64_t)256 * 1024)
+
+/* The text of the diff: how large it becomes, then where it goes. */
+struct diff_text {
+    char *data; /* NULL: only measure */
+    size_t len;
+};
+
+static int diff_piece(void *user, struct ng_str piece)
+{
+    struct diff_text *text = user;
+    if (text->data != NULL) {
+        memcpy(text->data + text->len, piece.data, piece.len);
+    }
+    text->len += piece.len;
+    return 0;
+}
+
+static int diff_get(struct ng_call *call, const struct ng_key *key, uint64_t version,
+                    const struct ng_doc **ret)
+{
+    int rc = call->host->get(call, key, version, ret);
+    if (rc == NG_ENOTFOUND || (rc == NG_OK && !entry_exists(*ret))) {
+        return entry_no_version(call, key, version);
+    }
+    return rc;
+}
+
+/* Which versions: `to` is the newest there was unless it is given. */
+static int diff_versions(struct ng_call *call, const struct ng_key *key, uint64_t *ret_from,
+                         uint64_t *ret_to)
+{
+    const struct ng_doc *newest = NULL;
+    int rc = call->host->get(call, key, 0, &newest);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (newest->revision == 0) {
+        return entry_not_found(call, key, newest);
+    }
+    uint64_t last = newest->revision - (newest->deleted ? 1 : 0);
+    *ret_from = (uint64_t)ng_arg_int(call, "from", 1);
+    *ret_to = (uint64_t)ng_arg_int(call, "to", (int64_t)last);
+    return NG_OK;
+}
+
+static bool diff_member_differs(struct ng_call *call, const struct ng_value *a,
+                                const struct ng_value *b)
+{
+    const struct ng_host *host = call->host;
+    struct ng_writer *left = host->json_writer(call);
+    struct ng_writer *right = host->json_writer(call);
+    if (left == NULL || right == NULL || (a == NULL) != (b == NULL)) {
+        return (a == NULL) != (b == NULL);
+    }
+    if (a == NULL) {
+        return false;
+    }
+    host->json_copy(left, a);
+    host->json_copy(right, b);
+    return !entry_same(host->json_result(left), host->json_result(right));
+}
+
+/* The names of what differs beside the text. */
+static void diff_put_changed(struct ng_call *call, struct ng_writer *writer,
+                             const struct ng_value *a, const struct ng_value *b,
+                             unsigned collection)
+{
+    static const struct entry_own all[] = {
+        {"title", false}, {"summary", false}, {"tags", true}, {"status", true}};
+    const struct ng_host *host = call->host;
+    host->json_name(writer, "changed");
+    host->json_array(writer);
+    for (size_t i = 0; i < NG_COUNT(all) + ENTRY_OWN_MAX; i++) {
+        const struct entry_own *own =
+            i < NG_COUNT(all) ? &all[i] : &entry_own[collection][i - NG_COUNT(all)];
+        const char *group = own->in_metadata ? "metadata" : own->name;
+        const char *name = own->in_metadata ? own->name : NULL;
+        if (own->name != NULL && diff_member_differs(call, entry_member(call, a, group, name),
+                                                     entry_member(call, b, group, name))) {
+            host->json_string(writer, ng_str_of(own->name));
+        }
+    }
+    host->json_end(writer);
+}
+
+static int diff_text(struct ng_call *call, const struct diff *diff, const struct ng_key *key,
+                     const uint64_t versions[2], struct ng_str *ret)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str names[2];
+    struct diff_text text = {NULL, 0};
+    for (int i = 0; i < 2; i++) {
+        names[i] =
+            host->format(call, "%.*s/%.*s@%llu", (int)key->collection.len, key->collection.data,
+                         (int)key->id.len, key->id.data, (unsigned long long)versions[i]);
+    }
+    (void)diff_unified(diff, names[0], names[1], diff_piece, &text);
+    text.data = ng_alloc(call, text.len + 1);
+    if (text.data == NULL) {
+        return entry_no_memory(call);
+    }
+    text.len = 0;
+    (void)diff_unified(diff, names[0], names[1], diff_piece, &text);
+    ret->data = text.data;
+    ret->len = text.len;
+    return NG_OK;
+}
+
+/* Before which character the byte `at` lies, so that none is cut in two. */
+static size_t diff_character(struct ng_str text, size_t at)
+{
+    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+        at--;
+    }
+    return at;
+}
+
+/* From *ret_from on what one answer takes of the diff: whole lines, if one fits; at least a
+ * character, so that who reads on gets to the end. */
+static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t *ret_from)
+{
+    uint64_t offset = (uint64_t)ng_arg_int(call, "offset", 0);
+    size_t most = (size_t)ng_arg_int(call, "max_bytes", DIFF_BYTES_DEFAULT);
+    size_t from = diff_character(whole, offset < whole.len ? (size_t)offset : whole.len);
+    size_t to = whole.len - from > most ? diff_character(whole, from + most) : whole.len;
+    size_t line = to;
+    while (to < whole.len && line > from && whole.data[line - 1] != '\n') {
+        line--;
+    }
+    to = line > from ? line : to;
+    if (to <= from && from < whole.len) { /* less than a character was asked for */
+        to = from + 1;
+        while (to < whole.len && diff_character(whole, to) != to) {
+            to++;
+        }
+    }
+    *ret_from = from;
+    struct ng_str part = {whole.data + from, to - from};
+    return part;
+}
+
+static int diff_reply(struct ng_call *call, const struct ng_key *key,
+                      const struct ng_doc *const docs[2], const struct diff *diff)
+{
+    const struct ng_host *host = call->host;
+    const uint64_t versions[2] = {docs[0]->revision, docs[1]->revision};
+    const struct ng_value *bodies[2];
+    struct ng_str text = {NULL, 0};
+    int rc = entry_body(call, docs[0], &bodies[0]);
+    rc = rc != NG_OK ? rc : entry_body(call, docs[1], &bodies[1]);
+    rc = rc != NG_OK ? rc : diff_text(call, diff, key, versions, &text);
+    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (writer == NULL) {
+        return rc != NG_OK ? rc : entry_no_memory(call);
+    }
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", key->id);
+    entry_put(call, writer, "collection", key->collection);
+    entry_put_int(call, writer, "from", versions[0]);
+    entry_put_int(call, writer, "to", versions[1]);
+    size_t at = 0;
+    struct ng_str part = diff_part(call, text, &at);
+    entry_put(call, writer, "diff", part);
+    host->json_name(writer, "truncated");
+    host->json_bool(writer, at + part.len < text.len);
+    if (at + part.len < text.len) {
+        entry_put_int(call, writer, "next_offset", at + part.len);
+    }
+    entry_put_int(call, writer, "lines_added", diff->added);
+    entry_put_int(call, writer, "lines_removed", diff->removed);
+    diff_put_changed(call, writer, bodies[0], bodies[1], entry_collection(key->collection));
+    host->json_end(writer);
+    return NG_OK;
+}
+
+int entry_diff_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct ng_key key;
+    uint64_t from = 0;
+    uint64_t to = 0;
+    const struct ng_doc *docs[2] = {NULL, NULL};
+    struct diff diff = {0};
+    (void)self;
+    (void)args;
+    int rc = entry_key(call, &key);
+    rc = rc != NG_OK ? rc : diff_versions(call, &key, &from, &to);
+    rc = rc != NG_OK ? rc : diff_get(call, &key, from, &docs[0]);
+    rc = rc != NG_OK ? rc : diff_get(call, &key, to, &docs[1]);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = diff_lines(docs[0]->text, docs[1]->text, &diff);
+    rc = rc != NG_OK ? entry_no_memory(call) : diff_reply(call, &key, docs, &diff);
+    diff_done(&diff);
+    return rc;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_history.c - notebook_history: the versions of an entry, also of a deleted one. */
+#include "entry.h"
+#include "entry_tools.h"
+
+#define HISTORY_LIMIT_DEFAULT 20
+
+/* What a version did. */
+struct history_said {
+    uint64_t version;
+    struct ng_str did;
+};
+
+struct history_list {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    struct history_said *said; /* the last hundred, as the document's own history has them */
+    size_t said_count;         /* those that may still come */
+    uint64_t skip, limit;      /* of the rows that come */
+};
+
+/* What the document's own history says of a version. Rows come from the newest down, so what is
+ * newer than this one is done with. */
+static struct ng_str history_did(struct history_list *list, uint64_t version)
+{
+    struct ng_str none = {NULL, 0};
+    while (list->said_count > 0 && list->said[list->said_count - 1].version > version) {
+        list->said_count--;
+    }
+    if (list->said_count == 0 || list->said[list->said_count - 1].version != version) {
+        return none;
+    }
+    return list->said[list->said_count - 1].did;
+}
+
+static int history_row(void *user, const struct ng_doc *row)
+{
+    struct history_list *list = user;
+    struct ng_call *call = list->call;
+    if (list->skip > 0) {
+        list->skip--;
+        return 0;
+    }
+    if (list->limit == 0) {
+        return 1;
+    }
+    list->limit--;
+    struct ng_str did = history_did(list, row->revision);
+    call->host->json_object(list->writer);
+    entry_put_int(call, list->writer, "version", row->revision);
+    entry_put(call, list->writer, "timestamp", entry_time(call, row->updated_ms));
+    entry_put(call, list->writer, "action", row->action);
+    entry_put(call, list->writer, "summary",
+              did.data != NULL ? did : ng_str_of(row->deleted ? "Deleted" : ""));
+    entry_put(call, list->writer, "changed_by",
+              call->host->format(call, "agent:%.*s", (int)row->author.len, row->author.data));
+    call->host->json_end(list->writer);
+    return 0;
+}
+
+/* The history that a document names, oldest first. */
+static int history_said(struct history_list *list, const struct ng_value *light)
+{
+    const struct ng_host *host = list->call->host;
+    size_t count = host->json_count(light);
+    list->said = ng_alloc(list->call, (count + 1) * sizeof(*list->said));
+    if (list->said == NULL) {
+        return entry_no_memory(list->call);
+    }
+    for (const struct ng_value *item = host->json_first(light); item != NULL;
+         item = host->json_next(item)) {
+        int64_t number = 0;
+        (void)host->json_integer(host->json_get(item, "version"), &number);
+        list->said[list->said_count].version = number > 0 ? (uint64_t)number : 0;
+        list->said[list->said_count++].did = host->json_text(host->json_get(item, "summary"));
+    }
+    return NG_OK;
+}
+
+/* From the newest state that was not deleted. */
+static int history_light(struct history_list *list, const struct ng_key *key,
+                         const struct ng_doc *newest)
+{
+    struct ng_call *call = list->call;
+    const struct ng_value *body = NULL;
+    int rc = NG_OK;
+    if (newest->deleted) {
+        rc = newest->revision < 2 ? NG_ENOTFOUND
+                                  : call->host->get(call, key, newest->revision - 1, &newest);
+    }
+    rc = rc != NG_OK ? rc : entry_body(call, newest, &body);
+    if (rc != NG_OK) {
+        return rc == NG_ENOTFOUND ? NG_OK : rc;
+    }
+    return history_said(list, call->host->json_get(body, "history"));
+}
+
+/* The versions from the newest, those before `offset` left out. Where none is missing among
+ * these, which is so until old ones are thinned out, the first that is wanted has a number that
+ * is known: they need not be walked over. */
+static int history_page(struct history_list *list, const struct ng_key *key, uint64_t newest,
+                        uint64_t offset)
+{
+    const struct ng_host *host = list->call->host;
+    struct ng_range range = {.size = sizeof(range), .limit = UINT32_MAX};
+    int rc = NG_OK;
+    list->skip = offset;
+    if (offset > 0 && offset < newest) {
+        struct ng_range before = {.size = sizeof(before), .from = newest - offset + 1};
+        uint64_t count = 0;
+        rc = host->history_count(list->call, key, &before, &count);
+        if (rc == NG_OK && count == offset) {
+            range.to = newest - offset;
+            list->skip = 0;
+        }
+    }
+    if (list->limit < UINT32_MAX - list->skip) {
+        range.limit = (uint32_t)(list->skip + list->limit);
+    }
+    return rc == NG_OK && list->limit > 0
+               ? host->history(list->call, key, &range, history_row, list)
+               : rc;
+}
+
+static int history_answer(struct history_list *list, const struct ng_key *key,
+                          const struct ng_doc *newest, uint64_t offset)
+{
+    struct ng_call *call = list->call;
+    const struct ng_host *host = call->host;
+    struct ng_range all = {.size = sizeof(all)};
+    uint64_t total = 0;
+    uint64_t limit = list->limit;
+    int rc = host->history_count(call, key, &all, &total);
+    list->writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc != NG_OK || list->writer == NULL) {
+        return rc != NG_OK ? rc : entry_no_memory(call);
+    }
+    host->json_object(list->writer);
+    entry_put(call, list->writer, "notebook_id", key->id);
+    entry_put(call, list->writer, "collection", key->collection);
+    entry_put_int(call, list->writer, "current_version", newest->revision);
+    host->json_name(list->writer, "deleted");
+    host->json_bool(list->writer, newest->deleted);
+    host->json_name(list->writer, "history");
+    host->json_array(list->writer);
+    rc = offset < total ? history_page(list, key, newest->revision, offset) : NG_OK;
+    host->json_end(list->writer);
+    entry_put_int(call, list->writer, "total", total);
+    entry_put_int(call, list->writer, "offset", offset);
+    host->json_name(list->writer, "has_more");
+    host->json_bool(list->writer, total > offset && total - offset > limit);
+    host->json_end(list->writer);
+    return rc;
+}
+
+int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct ng_host *host = call->host;
+    struct ng_key key;
+    const struct ng_doc *newest = NULL;
+    struct history_list list = {
+        .call = call,
+        .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LIMIT_DEFAULT),
+    };
+    (void)self;
+    (void)args;
+    int rc = entry_key(call, &key);
+    rc = rc != NG_OK ? rc : host->get(call, &key, 0, &newest);
+    if (rc == NG_OK && newest->revision == 0) {
+        rc = entry_not_found(call, &key, newest);
+    }
+    rc = rc != NG_OK ? rc : history_light(&list, &key, newest);
+    return rc != NG_OK
+               ? rc
+               : history_answer(&list, &key, newest, (uint64_t)ng_arg_int(call, "offset", 0));
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * entry_list.c - notebook_search and notebook_list: summaries from one collection or all three,
+ * as one list, by rank or newest first.
+ *
+ * First each collection tells which entries come at most into question (id, time, rank), then
+ * those on the page are shown. Short pages keep what the first look saw of an entry; far pages
+ * of all collections would keep too much, and read those on the page once more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "entry.h"
+#include "entry_tools.h"
+
+#define LIST_LIMIT_DEFAULT 10
+/* Where all collections are merged, as many entries of each are looked at. */
+#define LIST_MERGED_MAX 10000
+/* Up to so many entries of each collection are kept as the first look saw them. */
+#define LIST_KEPT_MAX 100
+/* Filters of one query. */
+#define LIST_TERMS_MAX 4
+#define LIST_AGENT_PREFIX "agent:"
+/* Characters of an excerpt, and its bytes. */
+#define LIST_EXCERPT_CHARS 180
+#define LIST_EXCERPT_BYTES 200
+
+/* One entry that may come onto the page. Call memory. */
+struct list_hit {
+    struct ng_str id;
+    unsigned collection;
+    int64_t updated_ms;
+    uint64_t seq;
+    double score;
+    struct ng_str json;          /* as the first look saw it, if it is kept */
+    struct ng_str excerpt;       /* of a search */
+    const struct ng_value *body; /* once it is read */
+};
+
+struct list {
+    struct ng_call *call;
+    bool by_rank;
+    struct ng_str text;
+    struct ng_term terms[LIST_TERMS_MAX];
+    size_t term_count;
+    uint64_t offset, limit; /* of the page */
+    unsigned collection;    /* of the present query */
+    struct list_hit *hits;
+    size_t count, cap;
+    bool keeps; /* the JSON of each hit */
+    uint64_t total;
+    const char *engine;
+    int rc;
+};
+
+/* ---- filters ---- */
+
+static void list_term_eq(struct list *list, const char *field, struct ng_str value)
+{
+    list->terms[list->term_count++] = (struct ng_term){
+        .field = ng_str_of(field),
+        .op = NG_TERM_EQ,
+        .value = value,
+    };
+}
+
+/* `percy` and `agent:percy` are the same agent. */
+static void list_term_agent(struct list *list, struct ng_str agent)
+{
+    size_t prefix = sizeof(LIST_AGENT_PREFIX) - 1;
+    if (agent.len < prefix || memcmp(agent.data, LIST_AGENT_PREFIX, prefix) != 0) {
+        agent = list->call->host->format(list->call, LIST_AGENT_PREFIX "%.*s", (int)agent.len,
+                                         agent.data);
+    }
+    list_term_eq(list, "metadata.created_by", agent);
+}
+
+static int list_term_tags(struct list *list)
+{
+    const struct ng_host *host = list->call->host;
+    const struct ng_value *tags = ng_arg(list->call, "tags");
+    size_t count = host->json_count(tags);
+    struct ng_str *values = ng_alloc(list->call, (count + 1) * sizeof(*values));
+    if (values == NULL) {
+        return entry_no_memory(list->call);
+    }
+    size_t used = 0;
+    for (const struct ng_value *tag = host->json_first(tags); tag != NULL && used < count;
+         tag = host->json_next(tag)) {
+        values[used++] = host->json_text(tag);
+    }
+    if (used > 0) {
+        list->terms[list->term_count++] = (struct ng_term){
+            .field = ng_str_of("metadata.tags"),
+            .op = NG_TERM_IN,
+            .values = values,
+            .value_count = used,
+        };
+    }
+    return NG_OK;
+}
+
+static int list_filters(struct list *list)
+{
+    struct ng_call *call = list->call;
+    struct ng_str since = ng_arg_text(call, "updated_since");
+    int64_t ms = 0;
+    if (ng_has_arg(call, "status")) {
+        list_term_eq(list, "metadata.status", ng_arg_text(call, "status"));
+    }
+    if (ng_has_arg(call, "created_by")) {
+        list_term_agent(list, ng_arg_text(call, "created_by"));
+    }
+    if (since.data != NULL) {
+        if (!entry_time_parse(since, &ms)) {
+            return entry_invalid(call, "/updated_since",
+                                 ng_str_of("a date or time as 2026-02-16 or "
+                                           "2026-02-16T10:30:00Z"),
+                                 entry_quoted(since));
+        }
+        list->terms[list->term_count++] = (struct ng_term){
+            .field = ng_str_of("updated"), .op = NG_TERM_GE, .number = (double)ms};
+    }
+    return list_term_tags(list);
+}
+
+/* ---- which entries ---- */
+
+static bool list_copy(struct list *list, struct ng_str from, struct ng_str *ret)
+{
+    char *data = ng_alloc(list->call, from.len + 1);
+    if (data == NULL) {
+        return false;
+    }
+    if (from.len > 0) {
+        memcpy(data, from.data, from.len);
+    }
+    ret->data = data;
+    ret->len = from.len;
+    return true;
+}
+
+/* At most LIST_EXCERPT_BYTES of it, cut on a character. */
+static struct ng_str list_excerpt(struct ng_str snippet)
+{
+    if (snippet.len > LIST_EXCERPT_BYTES) {
+        snippet.len = LIST_EXCERPT_BYTES;
+        while (snippet.len > 0 && ((unsigned char)snippet.data[snippet.len] & 0xC0) == 0x80) {
+            snippet.len--;
+        }
+    }
+    return snippet;
+}
+
+static int list_row(void *user, const struct ng_doc *row)
+{
+    struct list *list = user;
+    if (list->count == list->cap) {
+        return 1; /* cannot be: the queries have limits */
+    }
+    struct list_hit *hit = &list->hits[list->count];
+    *hit = (struct list_hit){
+        .collection = list->collection,
+        .updated_ms = row->updated_ms,
+        .seq = row->seq,
+        .score = row->score,
+    };
+    if (!list_copy(list, row->key.id, &hit->id) ||
+        (list->keeps && !list_copy(list, row->json, &hit->json)) ||
+        (row->snippet.len > 0 && !list_copy(list, list_excerpt(row->snippet), &hit->excerpt))) {
+        list->rc = entry_no_memory(list->call);
+        return 1;
+    }
+    list->count++;
+    return 0;
+}
+
+/* The best of one collection: as many as may come onto the page or before it. */
+static int list_query(struct list *list, unsigned collection, uint64_t offset, uint64_t limit)
+{
+    const struct ng_host *host = list->call->host;
+    const char *engine = "filter";
+    uint64_t total = 0;
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(entry_collections[collection]),
+        .space = list->call->caller->space,
+        .terms = list->terms,
+        .term_count = list->term_count,
+        .offset = offset,
+        .limit = (uint32_t)limit,
+        .want_total = true,
+    };
+    struct ng_search search = {.size = sizeof(search),
+                               .query = &query,
+                               .text = list->text,
+                               .snippet_chars = LIST_EXCERPT_CHARS};
+    list->collection = collection;
+    list->keeps = limit <= LIST_KEPT_MAX;
+    if (!list->by_rank) {
+        query.sort = ng_str_of("updated");
+        query.descending = true;
+    }
+    int rc = list->by_rank ? host->search(list->call, &search, list_row, list, &total, &engine)
+                           : host->query(list->call, &query, list_row, list, &total);
+    list->total += total;
+    /* Of several that differ, the one that is not a text search says what to expect. */
+    if (list->engine == NULL || strcmp(engine, "filter") == 0 || strcmp(engine, "scan") == 0) {
+        list->engine = engine;
+    }
+    return rc != NG_OK ? rc : list->rc;
+}
+
+static int list_order_newest(const void *left, const void *right)
+{
+    const struct list_hit *a = left;
+    const struct list_hit *b = right;
+    if (a->updated_ms != b->updated_ms) {
+        return a->updated_ms < b->updated_ms ? 1 : -1;
+    }
+    return a->seq == b->seq ? 0 : a->seq < b->seq ? 1 : -1;
+}
+
+static int list_order_rank(const void *left, const void *right)
+{
+    const struct list_hit *a = left;
+    const struct list_hit *b = right;
+    if (a->score < b->score || a->score > b->score) {
+        return a->score < b->score ? 1 : -1;
+    }
+    return list_order_newest(left, right);
+}
+
+static int list_room(struct list *list, uint64_t hits)
+{
+    list->cap = (size_t)hits;
+    list->hits = ng_alloc(list->call, (list->cap + 1) * sizeof(*list->hits));
+    return list->hits == NULL ? entry_no_memory(list->call) : NG_OK;
+}
+
+/* Fills hits with the page. */
+static int list_find(struct list *list)
+{
+    struct ng_str name = ng_arg_text(list->call, "collection");
+    if (name.data != NULL) {
+        int rc = list_room(list, list->limit);
+        return rc != NG_OK
+                   ? rc
+                   : list_query(list, entry_collection(name), list->offset, list->limit);
+    }
+    uint64_t each = list->offset + list->limit;
+    if (list->offset > LIST_MERGED_MAX) {
+        return entry_invalid(
+            list->call, "/offset",
+            list->call->host->format(
+                list->call, "at most %d, or a `collection` to look in alone", LIST_MERGED_MAX),
+            list->call->host->format(list->call, "%llu", (unsigned long long)list->offset));
+    }
+    int rc = list_room(list, each * ENTRY_COLLECTIONS);
+    for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK; i++) {
+        rc = list_query(list, i, 0, each);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (list->count > 1) {
+        qsort(list->hits, list->count, sizeof(*list->hits),
+              list->by_rank ? list_order_rank : list_order_newest);
+    }
+    size_t skip = list->offset < list->count ? (size_t)list->offset : list->count;
+    list->hits += skip;
+    list->count -= skip;
+    list->count = list->count < list->limit ? list->count : (size_t)list->limit;
+    return NG_OK;
+}
+
+/* ---- what is shown of them ---- */
+
+static int list_body_row(void *user, const struct ng_doc *row)
+{
+    struct list *list = user;
+    struct ng_str json;
+    for (size_t i = 0; i < list->count; i++) {
+        struct list_hit *hit = &list->hits[i];
+        if (hit->collection != list->collection || !entry_same(hit->id, row->key.id)) {
+            continue;
+        }
+        /* The row is lent for this call of ours only. */
+        list->rc = list_copy(list, row->json, &json)
+                       ? list->call->host->json_parse(list->call, json, &hit->body)
+                       : entry_no_memory(list->call);
+        break;
+    }
+    return list->rc == NG_OK ? 0 : 1;
+}
+
+/* Of those on the page: what was kept, as a tree. */
+static int list_parse(struct list *list)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < list->count && rc == NG_OK; i++) {
+        struct list_hit *hit = &list->hits[i];
+        if (hit->json.data != NULL) {
+            rc = list->call->host->json_parse(list->call, hit->json, &hit->body);
+        }
+    }
+    return rc;
+}
+
+/* Reads what was not kept. */
+static int list_bodies(struct list *list, unsigned collection)
+{
+    struct ng_str ids[NG_IN_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < list->count && count < NG_COUNT(ids); i++) {
+        if (list->hits[i].collection == collection && list->hits[i].body == NULL) {
+            ids[count++] = list->hits[i].id;
+        }
+    }
+    if (count == 0) {
+        return NG_OK;
+    }
+    struct ng_term term = {
+        .field = ng_str_of("id"), .op = NG_TERM_IN, .values = ids, .value_count = count};
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(entry_collections[collection]),
+        .space = list->call->caller->space,
+        .terms = &term,
+        .term_count = 1,
+        .limit = (uint32_t)count,
+    };
+    list->collection = collection;
+    int rc = list->call->host->query(list->call, &query, list_body_row, list, NULL);
+    return rc != NG_OK ? rc : list->rc;
+}
+
+static void list_copy_member(struct ng_call *call, struct ng_writer *writer,
+                             const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value = call->host->json_get(object, name);
+    if (value != NULL) {
+        call->host->json_name(writer, name);
+        call->host->json_copy(writer, value);
+    }
+}
+
+/* Summaries only: never content, code or sections. */
+static void list_put_hit(struct list *list, struct ng_writer *writer,
+                         const struct list_hit *hit)
+{
+    static const char *const shown[] = {"tags",       "updated_at", "status",
+                                        "created_by", "word_count", "version"};
+    struct ng_call *call = list->call;
+    const struct ng_host *host = call->host;
+    const struct ng_value *metadata = host->json_get(hit->body, "metadata");
+    host->json_object(writer);
+    entry_put(call, writer, "_id", hit->id);
+    entry_put(call, writer, "notebook_id", hit->id);
+    entry_put(call, writer, "_collection", ng_str_of(entry_collections[hit->collection]));
+    entry_put(call, writer, "collection", ng_str_of(entry_collections[hit->collection]));
+    list_copy_member(call, writer, hit->body, "title");
+    list_copy_member(call, writer, hit->body, "summary");
+    if (hit->excerpt.len > 0) {
+        entry_put(call, writer, "excerpt", hit->excerpt);
+    }
+    host->json_name(writer, "metadata");
+    host->json_object(writer);
+    for (size_t i = 0; i < NG_COUNT(shown); i++) {
+        list_copy_member(call, writer, metadata, shown[i]);
+    }
+    host->json_end(writer);
+    if (list->by_rank) {
+        host->json_name(writer, "score");
+        host->json_number(writer, hit->score);
+    }
+    host->json_end(writer);
+}
+
+static int list_reply(struct list *list)
+{
+    struct ng_call *call = list->call;
+    const struct ng_host *host = call->host;
+    struct ng_writer *writer = host->reply_json(call);
+    if (writer == NULL) {
+        return entry_no_memory(call);
+    }
+    host->json_object(writer);
+    host->json_name(writer, "results");
+    host->json_array(writer);
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->hits[i].body != NULL) { /* else it was deleted meanwhile */
+            list_put_hit(list, writer, &list->hits[i]);
+        }
+    }
+    host->json_end(writer);
+    entry_put_int(call, writer, "total", list->total);
+    entry_put_int(call, writer, "offset", list->offset);
+    host->json_name(writer, "has_more");
+    host->json_bool(writer,
+                    list->total > list->offset && list->total - list->offset > list->limit);
+    entry_put(call, writer, "engine", ng_str_of(list->engine));
+    host->json_end(writer);
+    return NG_OK;
+}
+
+static int list_run(struct ng_call *call, struct ng_str text)
+{
+    bool blank = true;
+    for (size_t i = 0; i < text.len && blank; i++) {
+        blank = memchr(" \t\r\n", text.data[i], 4) != NULL;
+    }
+    struct list list = {
+        .call = call,
+        .by_rank = !blank,
+        .text = text,
+        .offset = (uint64_t)ng_arg_int(call, "offset", 0),
+        .limit = (uint64_t)ng_arg_int(call, "limit", LIST_LIMIT_DEFAULT),
+    };
+    int rc = list_filters(&list);
+    rc = rc != NG_OK ? rc : list_find(&list);
+    rc = rc != NG_OK ? rc : list_parse(&list);
+    for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK; i++) {
+        rc = list_bodies(&list, i);
+    }
+    return rc != NG_OK ? rc : list_reply(&list);
+}
+
+int entry_search_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    return list_run(call, ng_arg_text(call, "query"));
+}
+
+int entry_list_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct ng_str none = {NULL, 0};
+    (void)self;
+    (void)args;
+    return list_run(call, none);
+}

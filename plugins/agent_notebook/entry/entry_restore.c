@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry.
+ */
+#include "entry.h"
+#include "entry_opened.h"
+#include "entry_tools.h"
+
+struct entry_restore {
+    const struct agent_notebook *self;
+    struct ng_key key;
+    uint64_t version;
+    const struct ng_doc *source;    /* that version */
+    const struct ng_value *body;    /* of it */
+    const struct ng_value *history; /* where the entry is deleted: the last one it had */
+    bool with_reply;
+};
+
+static int restore_reply(struct ng_call *call, const struct entry_draft *draft)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    if (writer == NULL) {
+        return entry_no_memory(call);
+    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put(call, writer, "collection", draft->key.collection);
+    entry_put(call, writer, "status", ng_str_of("restored"));
+    entry_put_int(call, writer, "version", draft->version);
+    entry_put_int(call, writer, "restored_from", draft->restored_from);
+    call->host->json_end(writer);
+    return NG_OK;
+}
+
+static int restore_change(struct ng_call *call, const struct ng_doc *present,
+                          struct ng_draft *next, void *user)
+{
+    const struct entry_restore *restore = user;
+    struct entry_draft draft = {
+        .self = restore->self,
+        .collection = entry_collection(restore->key.collection),
+        .key = restore->key,
+        .version = present->revision + 1,
+        .text = restore->source->text,
+        .bytes = restore->source->text.len,
+        .restored_from = restore->version,
+        .change_by = entry_agent(call),
+    };
+    entry_draft_load(call, &draft, restore->body);
+    draft.history = entry_exists(present) ? call->host->json_get(present->body, "history")
+                                          : restore->history;
+    draft.did = call->host->format(call, "restored from version %llu",
+                                   (unsigned long long)restore->version);
+    int rc = call->host->draft_text(next, &draft.text, 1);
+    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
+    return rc != NG_OK || !restore->with_reply ? rc : restore_reply(call, &draft);
+}
+
+/* The version, and, where the entry is deleted, the history it had. */
+static int restore_load(struct ng_call *call, struct entry_restore *restore)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_doc *newest = NULL;
+    const struct ng_doc *last = NULL;
+    const struct ng_value *body = NULL;
+    int rc = host->get(call, &restore->key, 0, &newest);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (newest->revision == 0) {
+        return entry_not_found(call, &restore->key, newest);
+    }
+    rc = host->get(call, &restore->key, restore->version, &restore->source);
+    if (rc == NG_ENOTFOUND || (rc == NG_OK && !entry_exists(restore->source))) {
+        return entry_no_version(call, &restore->key, restore->version);
+    }
+    rc = rc != NG_OK ? rc : entry_body(call, restore->source, &restore->body);
+    if (rc != NG_OK || !newest->deleted || newest->revision < 2) {
+        return rc;
+    }
+    restore->history = host->json_get(restore->body, "history");
+    rc = host->get(call, &restore->key, newest->revision - 1, &last);
+    if (rc == NG_OK && entry_exists(last)) {
+        rc = entry_body(call, last, &body);
+        restore->history = rc != NG_OK ? NULL : host->json_get(body, "history");
+    }
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
+int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *call,
+                          const struct ng_key *key, uint64_t version, bool with_reply,
+                          struct ng_change *ret_change)
+{
+    struct entry_restore *restore = ng_alloc(call, sizeof(*restore));
+    if (restore == NULL) {
+        return entry_no_memory(call);
+    }
+    *restore = (struct entry_restore){
+        .self = self, .key = *key, .version = version, .with_reply = with_reply};
+    int rc = restore_load(call, restore);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    *ret_change = (struct ng_change){
+        .size = sizeof(*ret_change),
+        .key = *key,
+        .fn = restore_change,
+        .user = restore,
+        .action = "updated", /* also where it comes back after a deletion */
+    };
+    return NG_OK;
+}
+
+int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct agent_notebook *notebook = self;
+    struct ng_key key;
+    struct ng_change change;
+    (void)args;
+    int rc = entry_key(call, &key);
+    rc = rc != NG_OK
+             ? rc
+             : entry_restore_prepare(notebook, call, &key,
+                                     (uint64_t)ng_arg_int(call, "version", 0), true, &change);
+    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &key);
+    return rc != NG_OK ? rc : ng_change_one(call, &change);
+}

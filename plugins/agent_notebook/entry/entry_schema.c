@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_schema.c - the schemas of the notebook_* tools: what they take and what they answer.
+ * Names and texts of the first six tools are those that agents know already. */
+#include "entry_tools.h"
+#include "notebook.h"
+
+#define OBJECT "{\"type\":\"object\",\"additionalProperties\":false,"
+#define COLLECTION_OF(text)                                                                    \
+    "\"collection\":{\"type\":\"string\",\"enum\":[\"pages\",\"code_snippets\","               \
+    "\"research_notes\"],\"description\":\"" text "\"}"
+#define STATUS_OF(text)                                                                        \
+    "\"status\":{\"type\":\"string\",\"enum\":[\"draft\",\"in_progress\",\"complete\","        \
+    "\"archived\"],\"description\":\"" text "\"}"
+#define TEXT_OF(name, text) "\"" name "\":{\"type\":\"string\",\"description\":\"" text "\"}"
+#define COUNT_OF(name, least, most, text)                                                      \
+    "\"" name "\":{\"type\":\"integer\",\"minimum\":" least ",\"maximum\":" most               \
+    ",\"description\":\"" text "\"}"
+#define ID                                                                                     \
+    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry\"}"
+#define WHERE COLLECTION_OF("Which collection it is in")
+#define TAGS_OF(text)                                                                          \
+    "\"tags\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":\"string\","            \
+    "\"minLength\":1,\"maxLength\":200},\"description\":\"" text "\"}"
+#define TEXTS_OF(name, text)                                                                   \
+    "\"" name "\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"string\"},"       \
+    "\"description\":\"" text "\"}"
+#define VERSION "\"minimum\":1,\"maximum\":9007199254740992"
+
+/* The members that each collection has of its own. */
+#define OWN                                                                                    \
+    "\"sections\":{\"type\":\"array\",\"maxItems\":1000,\"items\":{\"type\":\"object\","       \
+    "\"required\":[\"heading\"],\"additionalProperties\":false,\"properties\":{"               \
+    "\"heading\":{\"type\":\"string\",\"description\":\"Its plain text\"},"                    \
+    "\"content\":{\"type\":\"string\",\"description\":\"What is below "                        \
+    "it\"}}},\"description\":\"pages: the sections by hand; "                                  \
+    "without them they are the headings of the content\"},"                                    \
+    "\"language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"code_snippets: "    \
+    "programming language\"},"                                                                 \
+    "\"description\":{\"type\":\"string\",\"maxLength\":10000,\"description\":"                \
+    "\"code_snippets: what the code does\"},"                                                  \
+    "\"related_page\":{\"type\":\"string\",\"maxLength\":200,\"description\":"                 \
+    "\"code_snippets: ID of a page it belongs to\"},"                                          \
+    "\"source_url\":{\"type\":\"string\",\"maxLength\":8000,\"description\":"                  \
+    "\"research_notes: where it came from\"}," TEXTS_OF(                                       \
+        "key_findings",                                                                        \
+        "research_notes: the findings as points") ","                                          \
+                                                  "\"confidence\":{\"type\":\"number\","       \
+                                                  "\"minimum\":0,\"maximum\":1,"               \
+                                                  "\"description\":\"research_notes: how "     \
+                                                  "sure it is, 0 to 1\"}," TEXTS_OF(           \
+                                                      "related_pages",                         \
+                                                      "research_notes: IDs of pages it "       \
+                                                      "belongs to")
+
+#define SUMMARY                                                                                \
+    "\"summary\":{\"type\":\"string\",\"maxLength\":2000,\"description\":\"Brief summary "     \
+    "(auto-generated if not provided; a given one stays, an empty one asks for a generated "   \
+    "one)\"}"
+
+#define RESULT "{\"type\":\"object\",\"required\":["
+#define STRING(name) "\"" name "\":{\"type\":\"string\"}"
+#define TIME(name) "\"" name "\":{\"type\":\"string\",\"format\":\"date-time\"}"
+#define METADATA                                                                               \
+    "\"metadata\":{\"type\":\"object\",\"properties\":{" TIME("created_at") "," TIME(          \
+        "updated_at") "}}"
+#define INTEGER(name) "\"" name "\":{\"type\":\"integer\"}"
+#define BOOLEAN(name) "\"" name "\":{\"type\":\"boolean\"}"
+
+const char entry_create_params[] = OBJECT
+    "\"required\":[\"collection\",\"title\",\"content\"],\"properties\":"
+    "{" COLLECTION_OF("Type of notebook entry") "," TEXT_OF(
+        "title",
+        "Title of "
+        "the "
+        "entry") "," TEXT_OF("content",
+                             "Full content (markdown for pages, code for snippets, notes "
+                             "for research)") "," TAGS_OF("Tags for categorization (no "
+                                                          "commas)") "," SUMMARY
+                                                                     "," STATUS_OF(
+                                                                         "draft unless "
+                                                                         "given") "," OWN "}}";
+
+const char entry_create_result[] =
+    RESULT "\"notebook_id\",\"title\",\"collection\",\"status\",\"version\"],\"properties\":"
+           "{" STRING("notebook_id") "," STRING("title") "," STRING("collection") "," STRING(
+               "status") "," INTEGER("version") "}}";
+
+const char entry_read_params[] = OBJECT
+    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{"
+    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry to "
+    "read\"}," COLLECTION_OF(
+        "Which collection to look in") ","
+                                       "\"version\":{\"type\":\"integer\"," VERSION
+                                       ",\"description\":\"An earlier version\"}," TEXT_OF(
+                                           "section",
+                                           "Only what is under this heading (its plain text), "
+                                           "sub-headings "
+                                           "included") "," COUNT_OF("start_line", "1",
+                                                                    "9007199254740992",
+                                                                    "First line to return; "
+                                                                    "lines count from 1, in "
+                                                                    "the section if one is "
+                                                                    "named") "," COUNT_OF("max_"
+                                                                                          "line"
+                                                                                          "s",
+                                                                                          "1",
+                                                                                          "9007"
+                                                                                          "1992"
+                                                                                          "5474"
+                                                                                          "099"
+                                                                                          "2",
+                                                                                          "Most"
+                                                                                          " lin"
+                                                                                          "es "
+                                                                                          "to "
+                                                                                          "retu"
+                                                                                          "rn") "}}";
+
+const char entry_read_result[] = RESULT
+    "\"notebook_id\",\"collection\",\"title\",\"content\",\"metadata\"],\"properties\":"
+    "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING(
+        "content") "," STRING("code") "," STRING("summary") "," METADATA
+                                                            ",\"history\":{\"type\":\"array\"},"
+                                                            "\"sections\":{\"type\":\"array\"}"
+                                                            "," STRING(
+                                                                "section") ","
+                                                                           "\"lines\":{"
+                                                                           "\"type\":"
+                                                                           "\"object\","
+                                                                           "\"properties\":"
+                                                                           "{" INTEGER("start") "," INTEGER(
+                                                                               "count") "," INTEGER("total") "}}}}";
+
+const char entry_update_params[] = OBJECT
+    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "," TEXT_OF(
+        "content",
+        "New content (replaces existing; with `section` only what is under that "
+        "heading)") "," TEXT_OF("append",
+                                "Text to put at the end of the content, as it is. Safe beside "
+                                "other "
+                                "agents: none is lost") ","
+                                                        "\"edits\":{\"type\":\"array\","
+                                                        "\"minItems\":1,\"maxItems\":100,"
+                                                        "\"items\":{\"type\":"
+                                                        "\"object\",\"required\":[\"old_str\","
+                                                        "\"new_str\"],\"additionalProperties\":"
+                                                        "false,"
+                                                        "\"properties\":{\"old_str\":{\"type\":"
+                                                        "\"string\",\"minLength\":1,"
+                                                        "\"description\":"
+                                                        "\"Text that is there\"},\"new_"
+                                                        "str\":{\"type\":\"string\","
+                                                        "\"description\":"
+                                                        "\"What it "
+                                                        "becomes\"}}},\"description\":"
+                                                        "\"Replacements, one after the other. "
+                                                        "Each old_str must be "
+                                                        "there exactly once; all are made or "
+                                                        "none\"}," TEXT_OF(
+                                                            "section",
+                                                            "With `content`: the heading (its "
+                                                            "plain text) whose text is "
+                                                            "replaced, "
+                                                            "sub-headings included; the "
+                                                            "heading itself stays. Several "
+                                                            "with "
+                                                            "that text are refused") "," TEXT_OF("titl"
+                                                                                                 "e",
+                                                                                                 "New "
+                                                                                                 "titl"
+                                                                                                 "e") "," TAGS_OF("New tags (replace the present ones; no commas)") "," SUMMARY
+                                                                                                                                                                    "," STATUS_OF(
+                                                                                                                                                                        "New status") ","
+                                                                                                                                                                                      "\"expected_version\":{\"type\":\"integer\"," VERSION
+                                                                                                                                                                                      ",\"description\":\"Update only if "
+                                                                                                                                                                                      "the entry is at this version, else fail with CONFLICT\"}," OWN
+                                                                                                                                                                                      "}}";
+
+const char entry_update_result[] = RESULT
+    "\"notebook_id\",\"status\",\"version\"],\"properties\":{" STRING("notebook_id") "," STRING(
+        "collection") "," STRING("status") "," INTEGER("version") "}}";
+
+#define FILTERS                                                                                \
+    COUNT_OF("offset", "0", "9007199254740992", "Entries to skip")                             \
+    ","                                                                                        \
+    "\"created_by\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":80,\"description\":"    \
+    "\"Only entries that this agent made (percy or agent:percy)\"}," STATUS_OF(                \
+        "Only entries of this status") "," TEXT_OF("updated_since",                            \
+                                                   "Only entries changed since this date or "  \
+                                                   "time (2026-02-16 or "                      \
+                                                   "2026-02-16T10:30:00Z)")
+#define LIMIT                                                                                  \
+    "\"limit\":{\"type\":\"integer\",\"default\":10,\"minimum\":1,\"maximum\":100,"            \
+    "\"description\":\"Most entries to return, of all collections together\"}"
+
+const char entry_search_params[] = OBJECT "\"required\":[\"query\"],\"properties\":{" TEXT_OF(
+    "query",
+    "Text search query: any of the words, entries with more of them first; \\\"a phrase\\\"; a "
+    "trailing * "
+    "matches beginnings. May be empty") "," COLLECTION_OF("Limit search to specific collection "
+                                                          "(optional)") "," TAGS_OF("Only "
+                                                                                    "entries "
+                                                                                    "that have "
+                                                                                    "one of "
+                                                                                    "these "
+                                                                                    "tags") "," LIMIT
+                                                                                            "," FILTERS
+                                                                                            "}"
+                                                                                            "}";
+
+const char entry_list_params[] =
+    OBJECT "\"properties\":{" COLLECTION_OF("Only this collection") "," LIMIT "," TAGS_OF(
+        "Only entries that have one of these tags") "," FILTERS "}}";
+
+const char entry_list_result[] = RESULT
+    "\"results\",\"total\",\"offset\",\"has_more\",\"engine\"],\"properties\":{\"results\":{"
+    "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"_id\",\"notebook_id\","
+    "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
+    "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
+        "collectio"
+        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") "," METADATA ","
+                                                                             "\"score\":{"
+                                                                             "\"type\":"
+                                                                             "\"number\"}}}}"
+                                                                             "," INTEGER(
+                                                                                 "tota"
+                                                                                 "l") "," INTEGER("offse"
+                                                                                                  "t") "," BOOLEAN("has_more") "," STRING("engin"
+                                                                                                                                          "e") "}"
+                                                                                                                                               "}";
+
+const char entry_delete_params[] =
+    OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";
+
+const char entry_delete_result[] = RESULT "\"notebook_id\",\"status\"],\"properties\":{" STRING(
+    "notebook_id") "," STRING("collection") "," STRING("status") "}}";
+
+const char entry_history_params[] =
+    OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE ","
+           "\"limit\":{\"type\":\"integer\",\"default\":20,\"minimum\":1,\"maximum\":1000,"
+           "\"description\":\"Most versions to return, newest first\"}," COUNT_OF(
+               "offset", "0", "9007199254740992", "Versions to skip") "}}";
+
+const char entry_history_result[] = RESULT
+    "\"notebook_id\",\"collection\",\"current_version\",\"deleted\",\"history\",\"total\","
+    "\"offset\",\"has_more\"],\"properties\":{" STRING("notebook_id") "," STRING("collection") "," INTEGER("current_version") "," BOOLEAN(
+        "deleted") ",\"history\":{\"type\":\"array\","
+                   "\"items\":{\"type\":\"object\",\"required\":[\"version\",\"timestamp\","
+                   "\"action\","
+                   "\"summary\",\"changed_by\"],\"properties\":{" INTEGER("version") "," TIME("timestamp") "," STRING("action") "," STRING(
+                       "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "}}";
+
+const char entry_diff_params[] = OBJECT
+    "\"required\":[\"notebook_id\",\"collection\",\"from\"],\"properties\":{" ID "," WHERE ","
+    "\"from\":{\"type\":\"integer\"," VERSION ",\"description\":\"The older version\"},"
+    "\"to\":{\"type\":\"integer\"," VERSION ",\"description\":\"The newer version; without it "
+    "the newest\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"Bytes of "
+    "the diff that are passed over: next_offset of the answer before, with the same `to`\"},"
+    "\"max_bytes\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":16777216,\"default\":"
+    "262144,\"description\":\"Most bytes of the diff in this answer, whole lines of it\"}}}";
+
+const char entry_diff_result[] =
+    RESULT "\"notebook_id\",\"collection\",\"from\",\"to\",\"diff\",\"truncated\","
+           "\"lines_added\",\"lines_removed\",\"changed\"],\"properties\":{"
+           "\"notebook_id\":{\"type\":\"string\"},\"collection\":{\"type\":\"string\"},"
+           "\"from\":{\"type\":\"integer\"},\"to\":{\"type\":\"integer\"},"
+           "\"diff\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\","
+           "\"description\":\"There is more of it: go on at next_offset\"},"
+           "\"next_offset\":{\"type\":\"integer\"},\"lines_added\":{\"type\":\"integer\"},"
+           "\"lines_removed\":{\"type\":\"integer\"},"
+           "\"changed\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
+
+const char entry_restore_params[] = OBJECT
+    "\"required\":[\"notebook_id\",\"collection\",\"version\"],\"properties\":{" ID "," WHERE
+    ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"The version to bring "
+    "back\"}}}";
+
+const char entry_restore_result[] =
+    RESULT "\"notebook_id\",\"collection\",\"status\",\"version\",\"restored_from\"],"
+           "\"properties\":{" STRING("notebook_id") "," STRING("collection") "," STRING(
+               "status") "," INTEGER("version") "," INTEGER("restored_from") "}}";

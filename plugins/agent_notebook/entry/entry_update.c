@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_update.c - notebook_update: a function from the present entry to the next, so that
+ * updates of many agents at once make one line of versions and lose nothing. */
+#include "entry.h"
+#include "entry_edit.h"
+#include "entry_opened.h"
+#include "entry_tools.h"
+
+/* Things that one update can change, as its history names them. */
+#define UPDATE_PARTS_MAX 8
+
+struct entry_update {
+    const struct agent_notebook *self;
+    struct ng_key key;
+    unsigned collection;
+    enum entry_edit_kind kind;
+};
+
+static int update_conflict(struct ng_call *call, const struct ng_doc *present)
+{
+    const struct ng_host *host = call->host;
+    int64_t expected = ng_arg_int(call, "expected_version", 0);
+    (void)ng_fail(call, NG_ECONFLICT, "version %lld was expected, the entry is at version %llu",
+                  (long long)expected, (unsigned long long)present->revision);
+    host->hint(call, "Read it again and repeat the change on what is there now.");
+    struct ng_writer *writer = host->details(call);
+    if (writer != NULL) {
+        host->json_object(writer);
+        entry_put(call, writer, "notebook_id", present->key.id);
+        entry_put_int(call, writer, "expected_version", (uint64_t)expected);
+        entry_put_int(call, writer, "current_version", present->revision);
+        host->json_end(writer);
+    }
+    return NG_ECONFLICT;
+}
+
+/* "content updated; title changed to 'X'; status → complete" */
+static struct ng_str update_did(struct ng_call *call, const struct entry_draft *draft)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str did = draft->did;
+    struct ng_str parts[UPDATE_PARTS_MAX];
+    size_t count = 0;
+    if (ng_has_arg(call, "title")) {
+        struct ng_str title = entry_quoted(draft->title);
+        parts[count++] =
+            host->format(call, "title changed to '%.*s'", (int)title.len, title.data);
+    }
+    if (ng_has_arg(call, "tags")) {
+        parts[count++] = ng_str_of("tags updated");
+    }
+    if (ng_has_arg(call, "summary")) {
+        parts[count++] = ng_str_of("summary updated");
+    }
+    if (ng_has_arg(call, "status")) {
+        parts[count++] = host->format(call, "status \xe2\x86\x92 %.*s", (int)draft->status.len,
+                                      draft->status.data);
+    }
+    for (size_t i = 0; i < ENTRY_OWN_MAX; i++) {
+        const char *name = entry_own[draft->collection][i].name;
+        if (name != NULL && ng_has_arg(call, name)) {
+            parts[count++] = host->format(call, "%s updated", name);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        did = did.len == 0 ? parts[i]
+                           : host->format(call, "%.*s; %.*s", (int)did.len, did.data,
+                                          (int)parts[i].len, parts[i].data);
+    }
+    return did.len == 0 ? ng_str_of("Updated") : did;
+}
+
+static int update_reply(struct ng_call *call, const struct entry_draft *draft)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    if (writer == NULL) {
+        return entry_no_memory(call);
+    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put(call, writer, "collection", draft->key.collection);
+    entry_put(call, writer, "status", ng_str_of("updated"));
+    entry_put_int(call, writer, "version", draft->version);
+    call->host->json_end(writer);
+    return NG_OK;
+}
+
+/* Every update makes a version, also one that sets nothing: the tool promises so. */
+static int update_change(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
+{
+    const struct entry_update *update = user;
+    if (!entry_exists(present)) {
+        return entry_not_found(call, &update->key, present);
+    }
+    if (ng_has_arg(call, "expected_version") &&
+        ng_arg_int(call, "expected_version", 0) != (int64_t)present->revision) {
+        return update_conflict(call, present);
+    }
+    if (present->text.len > ENTRY_INLINE_BYTES && !call->host->may_block(call)) {
+        return NG_EWOULDBLOCK;
+    }
+    struct entry_draft draft = {
+        .self = update->self,
+        .collection = update->collection,
+        .key = update->key,
+        .version = present->revision + 1,
+        .change_by = entry_agent(call),
+    };
+    entry_draft_load(call, &draft, present->body);
+    entry_draft_args(call, &draft);
+    bool same_headings = draft.same_headings;
+    int rc = entry_edit(call, update->kind, present->text, &draft, next);
+    draft.same_headings = draft.same_headings && same_headings;
+    draft.did = update_did(call, &draft);
+    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
+    return rc != NG_OK ? rc : update_reply(call, &draft);
+}
+
+int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    const struct agent_notebook *notebook = self;
+    struct entry_update *update = ng_alloc(call, sizeof(*update));
+    (void)args;
+    if (update == NULL) {
+        return entry_no_memory(call);
+    }
+    *update = (struct entry_update){.self = notebook};
+    int rc = entry_key(call, &update->key);
+    update->collection = entry_collection(update->key.collection);
+    rc = rc != NG_OK ? rc : entry_check_args(notebook, call, update->collection);
+    rc = rc != NG_OK ? rc : entry_edit_kind(call, &update->kind);
+    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &update->key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = update->key,
+        .fn = update_change,
+        .user = update,
+    };
+    return ng_change_one(call, &change);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_log.c - memory_log: a memory is an event of its agent's document, which the outbox
+ * brings to the journal: so it is accepted while the journal is away. */
+#include "entry/entry.h"
+#include "memory.h"
+#include "memory_tools.h"
+
+#include <string.h>
+
+#define MEMORY_SCORE 0.5
+
+struct memory_logging {
+    struct ng_str id, event;
+    int64_t now_ms;
+};
+
+/* The event as journal entries are made of it. */
+static int memory_log_event(struct ng_call *call, struct memory_logging *logging)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *score = ng_arg(call, "score");
+    const struct ng_value *tags = ng_arg(call, "tags");
+    struct ng_str source = ng_arg_text(call, "source");
+    struct ng_writer *writer = host->json_writer(call);
+    if (writer == NULL) {
+        return memory_no_room(call);
+    }
+    host->json_object(writer);
+    memory_put(call, writer, "kind", ng_str_of("memory"));
+    memory_put(call, writer, "event_id", logging->id);
+    memory_put(call, writer, "content", ng_arg_text(call, "content"));
+    memory_put(call, writer, "source", source.data == NULL ? ng_str_of("thought") : source);
+    host->json_name(writer, "score");
+    host->json_number(writer, score == NULL ? MEMORY_SCORE : host->json_double(score));
+    if (tags != NULL) {
+        host->json_name(writer, "tags");
+        host->json_copy(writer, tags);
+    }
+    host->json_end(writer);
+    logging->event = host->json_result(writer);
+    return logging->event.data == NULL ? memory_no_room(call) : NG_OK;
+}
+
+static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
+                             struct ng_draft *next, void *user)
+{
+    const struct ng_host *host = call->host;
+    const struct memory_logging *logging = user;
+    uint64_t logged = present->deleted ? 0 : memory_int(call, present->body, "memories");
+    struct ng_writer *reply = host->reply_json(call);
+    struct ng_str json =
+        host->format(call, "{\"memories\":%llu,\"last\":\"%.*s\"}",
+                     (unsigned long long)logged + 1, (int)logging->id.len, logging->id.data);
+    if (reply == NULL || json.data == NULL) {
+        return memory_no_room(call);
+    }
+    host->json_object(reply);
+    memory_put(call, reply, "memory_id", logging->id);
+    memory_put(call, reply, "status", ng_str_of("logged"));
+    memory_put(call, reply, "timestamp", memory_time(call, logging->now_ms));
+    host->json_end(reply);
+    host->draft_event(next, logging->event);
+    return host->draft_json(next, json);
+}
+
+#define MEMORY_TAG_EXPECTED "tags without a comma (it parts tags; give two tags)"
+
+static int memory_log_check(struct ng_call *call)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str content = ng_arg_text(call, "content");
+    if (content.len > MEMORY_CONTENT_MAX) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "`content` has %zu bytes, a memory holds at most %zu; keep the text as "
+                       "a notebook entry and log what it is about",
+                       content.len, MEMORY_CONTENT_MAX);
+    }
+    for (const struct ng_value *tag = host->json_first(ng_arg(call, "tags")); tag != NULL;
+         tag = host->json_next(tag)) {
+        struct ng_str text = host->json_text(tag);
+        if (memchr(text.data, ',', text.len) != NULL) {
+            return entry_invalid(call, "/tags", ng_str_of(MEMORY_TAG_EXPECTED), text);
+        }
+    }
+    return NG_OK;
+}
+
+int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct memory_logging *logging = ng_alloc(call, sizeof(*logging));
+    int rc = memory_log_check(call);
+    (void)self;
+    (void)args;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (logging == NULL) {
+        return memory_no_room(call);
+    }
+    logging->now_ms = call->host->now_ms();
+    logging->id = memory_id(call);
+    rc = logging->id.data == NULL ? NG_EINTERNAL : memory_log_event(call, logging);
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = {ng_str_of(MEMORY_COLLECTION), call->caller->space, call->caller->agent},
+        .fn = memory_log_change,
+        .user = logging,
+        .action = "logged",
+    };
+    return rc != NG_OK ? rc : ng_change_one(call, &change);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_recall.c - memory_recall and memory_timeline: what the journal knows, by words or by
+ * day. */
+#include "entry/entry.h"
+#include "memory.h"
+#include "memory_tools.h"
+
+#define MEMORY_RECALL_ROWS 10
+#define MEMORY_TIMELINE_ROWS 50
+
+struct memory_rows {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    uint64_t count;
+};
+
+static int memory_row(void *user, const struct ng_entry *entry)
+{
+    struct memory_rows *rows = user;
+    memory_write_entry(rows->call, rows->writer, entry);
+    rows->count++;
+    return 0;
+}
+
+/* The answer up to its rows. */
+static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
+{
+    rows->call = call;
+    rows->writer = call->host->reply_json(call);
+    if (rows->writer == NULL) {
+        return memory_no_room(call);
+    }
+    call->host->json_object(rows->writer);
+    call->host->json_name(rows->writer, name);
+    call->host->json_array(rows->writer);
+    return NG_OK;
+}
+
+static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
+{
+    rows->call->host->json_end(rows->writer);
+    memory_put_int(rows->call, rows->writer, "count", rows->count);
+    if (backlog > 0) {
+        memory_put_int(rows->call, rows->writer, "backlog", backlog);
+    }
+}
+
+int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    void *handle = NULL;
+    const struct ng_journal *journal = memory_journal(call, &handle);
+    struct memory_rows rows = {0};
+    const char *engine = "scan";
+    uint64_t backlog = 0;
+    struct ng_str since = ng_arg_text(call, "since");
+    struct ng_recall recall = {
+        .size = sizeof(recall),
+        .space = call->caller->space,
+        .text = ng_arg_text(call, "query"),
+        .source = ng_arg_text(call, "source"),
+        .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_RECALL_ROWS),
+        .min_score = call->host->json_double(ng_arg(call, "min_score")),
+    };
+    (void)self;
+    (void)args;
+    if (since.data != NULL && !memory_time_read(since, &recall.since_ms)) {
+        return entry_invalid(call, "/since",
+                             ng_str_of("a day as YYYY-MM-DD or a time as 2026-02-16T10:30:00Z"),
+                             since);
+    }
+    int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
+    rc = rc != NG_OK ? rc : memory_flush(call, &backlog);
+    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "results");
+    rc = rc != NG_OK ? rc : journal->recall(handle, call, &recall, memory_row, &rows, &engine);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    memory_rows_end(&rows, backlog);
+    memory_put(call, rows.writer, "engine", ng_str_of(engine));
+    call->host->json_end(rows.writer);
+    return NG_OK;
+}
+
+/* YYYY-MM-DD */
+#define MEMORY_DAY_LEN 10
+
+int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    void *handle = NULL;
+    const struct ng_journal *journal = memory_journal(call, &handle);
+    struct memory_rows rows = {0};
+    uint64_t backlog = 0;
+    struct ng_timeline timeline = {
+        .size = sizeof(timeline),
+        .space = call->caller->space,
+        .date = ng_arg_text(call, "date"),
+        .agent = memory_agent_name(ng_arg_text(call, "agent")),
+        .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
+        .offset = (uint64_t)ng_arg_int(call, "offset", 0),
+    };
+    int64_t day_ms = 0;
+    (void)self;
+    (void)args;
+    if (timeline.date.data != NULL &&
+        (timeline.date.len != MEMORY_DAY_LEN || !memory_time_read(timeline.date, &day_ms))) {
+        return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
+    }
+    /* The one that "today" is: it may end meanwhile. */
+    timeline.date = timeline.date.data != NULL ? timeline.date
+                                               : call->host->day(call, call->host->now_ms());
+    int rc = memory_flush(call, &backlog);
+    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "events");
+    rc = rc != NG_OK ? rc : journal->timeline(handle, call, &timeline, memory_row, &rows);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    memory_rows_end(&rows, backlog);
+    memory_put(call, rows.writer, "date", timeline.date);
+    call->host->json_end(rows.writer);
+    return NG_OK;
+}
