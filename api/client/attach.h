@@ -6,8 +6,8 @@
 #ifndef NOTEGATE_API_ATTACH_H
 #define NOTEGATE_API_ATTACH_H
 
-#include "api/command/command.h"
 #include "client.h"
+#include "command_line.h"
 
 /* Bytes of an answer that a command keeps in memory. */
 #define ATTACH_ANSWER_MAX ((size_t)256 * 1024 * 1024)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/client/attach.h"
-#include "command_answer.h"
+#include "api/print/print_answer.h"
 #include "command_args.h"
 #include "command_wait.h"
 #include "commands.h"
@@ -139,7 +139,7 @@ static int call_here(struct call_job *job)
         call->final.code = error_name(NULL, call->staged.rc);
         call->final.status = error_status(NULL, call->staged.rc);
     }
-    rc = command_answer_print_call(call, job->line->json);
+    rc = print_call_answer(call, job->line->json);
     call_unref(call);
     return rc;
 }
@@ -186,7 +186,7 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         buf_add_c(&job->args, CALL_NO_ARGS);
         rc = COMMAND_OK;
     } else if (answer.status != 200) {
-        rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
+        rc = print_answer(answer.status, buf_str(&answer.body), job->line->json);
     } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
                NG_OK) {
         command_error("the gateway's definition of the tool is not JSON");
@@ -220,7 +220,7 @@ static int call_there(struct call_job *job)
     }
     int rc = COMMAND_FAILED;
     if (attach_request(&job->attach, &request, &answer) == NG_OK) {
-        rc = command_answer_print(answer.status, buf_str(&answer.body), job->line->json);
+        rc = print_answer(answer.status, buf_str(&answer.body), job->line->json);
     }
     attach_answer_done(&answer);
     return rc;

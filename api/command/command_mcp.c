@@ -9,6 +9,7 @@
 
 #include "api/client/attach.h"
 #include "api/client/mcp_relay.h"
+#include "api/serve/mcp_methods.h"
 #include "api/tasks/mcp_tasks.h"
 #include "api/transport/mcp_stdio.h"
 #include "commands.h"
@@ -90,7 +91,8 @@ int command_mcp(struct command_line *line)
         rc = COMMAND_FAILED;
     }
     if (rc == COMMAND_OK && attach.gateway != NULL) {
-        struct mcp_stdio stdio = {attach.gateway, STDIN_FILENO, out_fd, stop_fd, &caller};
+        struct mcp_stdio stdio = {attach.gateway, mcp_methods_all(), STDIN_FILENO,
+                                  out_fd,         stop_fd,           &caller};
         rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");

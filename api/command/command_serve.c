@@ -18,6 +18,7 @@
 #include "api/client/attach.h"
 #include "api/http/http_transport.h"
 #include "api/ops/reload.h"
+#include "api/serve/routes.h"
 #include "command_user.h"
 #include "commands.h"
 #include "core/base/clock.h"
@@ -340,7 +341,7 @@ static int serve_start(struct serve *serve, struct config **config, int64_t wait
     reload_fit_files(serve->gateway);
     rc = reload_new(serve->gateway, &serve->input, &serve->reload);
     if (rc == NG_OK) {
-        rc = http_server_start(serve->gateway, &serve->server, error);
+        rc = http_server_start(serve->gateway, routes_all(), &serve->server, error);
     }
     if (rc == NG_OK) {
         reload_attach(serve->reload, serve->server);

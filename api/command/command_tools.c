@@ -5,7 +5,7 @@
 
 #include "api/client/attach.h"
 #include "api/definitions/tool_formats.h"
-#include "command_tool_text.h"
+#include "api/print/print_tools.h"
 #include "commands.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
@@ -136,11 +136,11 @@ static int tools_print_text(struct tools *tools)
     if (rc != NG_OK) {
         command_error("the definitions of the tools are not JSON");
     } else if (tools->name != NULL) {
-        command_tool_one(value);
+        print_tool(value);
     } else {
         rc = tools_describe(tools);
         if (rc == NG_OK) {
-            command_tool_list(value, tools->gateway->registry);
+            print_tool_list(value, tools->gateway->registry);
         }
     }
     arena_done(&arena);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "api/client/command_line.h"
 #include "core/base/str.h"
 
 #define USER_PASSWD_MAX 16384

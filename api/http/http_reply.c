@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "api/serve/routes.h"
 #include "core/base/str.h"
+#include "http_route.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
 
@@ -37,14 +37,15 @@ void http_reply_clear(struct http_request *request)
     reply->body = body;
 }
 
-/* {"error":true,"code","message","hint"?} or what MCP has for it. By the path: what is refused
- * for its headers, its Host or its Origin has no route. */
+/* {"error":true,"code","message","hint"?}, or the service's own form. Decided by the path: a
+ * request that is refused for its headers, its Host or its Origin has no route. */
 static void print_error(struct http_request *request, int rc, const char *hint,
                         const char *message)
 {
     struct buf *body = &request->reply.body;
-    if (str_is(request->target.path, MCP_PATH)) {
-        (void)mcp_http_print_refusal(rc, ng_str_of(message), ng_str_of(hint), body);
+    const struct http_routes *routes = request->server->routes;
+    if (http_route_is_service(routes, request->target.path)) {
+        (void)routes->service->refuse(rc, ng_str_of(message), ng_str_of(hint), body);
         return;
     }
     (void)buf_printf(body,
@@ -82,7 +83,7 @@ int http_reply_error(struct http_request *request, int rc, const char *hint, con
     request->reply.close = close;
     request->reply.allow = allow;
     if (rc == NG_EMETHOD && allow == NULL) {
-        request->reply.allow = routes_allow(request->target.path);
+        request->reply.allow = http_route_allow(request->server->routes, request->target.path);
     }
     return rc;
 }

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #include "api/listen/http_names.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
 #include "http_reply.h"
+#include "http_route.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
 
@@ -357,7 +357,7 @@ void http_request_headers(struct http_request *request, const char *method)
               "OPTIONS");
     }
     if (request->fault.rc == NG_OK) {
-        routes_find(request);
+        http_route_find(request);
         if (check_names(request) == NG_OK && !is_foreign_probe(request)) {
             (void)check_caller(request);
         }
@@ -483,13 +483,9 @@ void http_request_end(struct http_request *request)
         call_unref(request->call);
         request->call = NULL;
     }
-    if (request->mcp_used) {
-        buf_done(&request->mcp.body);
-        http_stream_drop(request->mcp.stream);
-        if (request->mcp.call != NULL) {
-            call_unref(request->mcp.call);
-        }
-        request->mcp_used = false;
+    if (request->service_state != NULL) {
+        request->server->routes->service->release(request->service_state);
+        request->service_state = NULL;
     }
     if (request->built.data != NULL) {
         buf_done(&request->built);

@@ -14,7 +14,6 @@
 #include "api/auth/auth.h"
 #include "api/auth/auth_peer.h"
 #include "api/listen/http_check.h"
-#include "api/transport/mcp_http.h"
 #include "http_access.h"
 #include "http_body.h"
 #include "http_monitor.h"
@@ -93,8 +92,7 @@ struct http_request {
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */
-    struct mcp_http_response mcp;
-    bool mcp_used;
+    void *service_state;  /* of a route with ROUTE_SERVICE, until the request ends; or NULL */
     struct http_access access;
     struct buf built; /* a large answer, made by the thread that finished the call */
     atomic_int stage; /* enum http_stage */

@@ -2,6 +2,7 @@
 /* http_server.c - the two daemons: how a request runs through libmicrohttpd, start and stop. */
 #include "http_server.h"
 
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,11 @@
 #include "api/listen/http_listen.h"
 #include "api/listen/http_names.h"
 #include "api/listen/http_tls.h"
-#include "api/serve/routes.h"
-#include "api/tasks/mcp_tasks.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "http_reply.h"
 #include "http_request.h"
+#include "http_route.h"
 #include "http_stream_transport.h"
 
 /* Header lines, and what libmicrohttpd keeps of a request, per connection. */
@@ -43,11 +43,36 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
     return info == NULL ? NULL : info->socket_context;
 }
 
-struct http_tls *http_tls_of_session(void *mhd_connection)
+/* The certificate of the server that a session belongs to. */
+static struct http_tls *tls_of_session(void *mhd_connection)
 {
     struct http_connection *connection =
         mhd_connection == NULL ? NULL : connection_of(mhd_connection);
     return connection == NULL ? NULL : connection->server->tls;
+}
+
+static int on_certificate(gnutls_session_t session, const gnutls_datum_t *request,
+                          int request_count, const gnutls_pk_algorithm_t *algorithms,
+                          int algorithm_count, gnutls_pcert_st **ret_chain, unsigned *ret_len,
+                          gnutls_privkey_t *ret_key)
+{
+    (void)request;
+    (void)request_count;
+    (void)algorithms;
+    (void)algorithm_count;
+    struct http_tls *tls = tls_of_session(gnutls_session_get_ptr(session));
+    return tls == NULL ? -1 : http_tls_retrieve(tls, ret_chain, ret_len, ret_key);
+}
+
+/* As libmicrohttpd takes it: a function as an object pointer, which POSIX has and C leaves
+ * open.
+ */
+static void *certificate_callback(void)
+{
+    gnutls_certificate_retrieve_function2 *function = on_certificate;
+    void *untyped = NULL;
+    memcpy(&untyped, &function, sizeof(untyped));
+    return untyped;
 }
 
 /* ---- what libmicrohttpd calls ---- */
@@ -183,10 +208,8 @@ static void suspend(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     struct http_wait wait = {.call = request->call};
-    if (request->mcp_used) {
-        wait.call = request->mcp.call;
-        wait.left = request->mcp.left;
-        wait.user = request->mcp.left_user;
+    if (request->service_state != NULL) {
+        connection->server->routes->service->wait(request, &wait);
     }
     http_monitor_suspend(&connection->server->monitor, connection, &wait);
     http_connection_phase(connection, HTTP_PHASE_WORKING);
@@ -288,7 +311,7 @@ static struct MHD_Daemon *start_tcp(struct http_server *server, bool ipv6)
     static char priorities[] = HTTP_TLS_PRIORITIES; /* an option's pointer is not const */
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
-        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_callback()},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, certificate_callback()},
         {MHD_OPTION_END, 0, NULL},
     };
     static const struct MHD_OptionItem plain = {MHD_OPTION_END, 0, NULL};
@@ -412,16 +435,13 @@ static int start_parts(struct http_server *server, struct buf *error)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = mcp_http_new(server->gateway, &server->mcp);
-    if (rc == NG_OK) {
-        rc = http_monitor_start(&server->monitor);
-    }
+    rc = http_monitor_start(&server->monitor);
     if (rc != NG_OK) {
         (void)buf_add_c(error, "cannot start the HTTP server: out of memory or threads");
         return rc;
     }
     server->watching = true;
-    rc = mcp_tasks_open(server->gateway, error);
+    rc = server->routes->service->open(server->gateway, &server->service, error);
     if (rc != NG_OK) {
         return rc;
     }
@@ -432,7 +452,8 @@ static int start_parts(struct http_server *server, struct buf *error)
     return rc;
 }
 
-int http_server_start(struct gateway *gateway, struct http_server **ret, struct buf *error)
+int http_server_start(struct gateway *gateway, const struct http_routes *routes,
+                      struct http_server **ret, struct buf *error)
 {
     struct http_server *server = alloc_zeroed(1, sizeof(*server));
     if (server == NULL) {
@@ -440,6 +461,7 @@ int http_server_start(struct gateway *gateway, struct http_server **ret, struct 
         return NG_EINTERNAL;
     }
     server->gateway = gateway;
+    server->routes = routes;
     server->tcp_fd = -1;
     server->local_fd = -1;
     auth_started_begin(&server->started);
@@ -543,15 +565,16 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     if (server->local != NULL) {
         http_listen_end(server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
     }
-    if (server->watching) {
-        mcp_tasks_stop(server->gateway, false);
+    const struct http_service *service = server->routes->service;
+    if (server->service != NULL) {
+        service->stop(server->gateway, server->service, HTTP_STOP_WAITING);
         if (server->tcp != NULL) {
             (void)gateway_drain(server->gateway, wait_ms);
         }
-        mcp_tasks_stop(server->gateway, true);
+        service->stop(server->gateway, server->service, HTTP_STOP_RUNNING);
         atomic_store(&server->gateway->cancelling, true);
         http_monitor_cancel_all(&server->monitor);
-        mcp_http_cancel_all(server->mcp);
+        service->stop(server->gateway, server->service, HTTP_STOP_ALL);
         (void)wait_idle(server, STOP_CANCEL_MS);
         /* Stopping a daemon that has suspended connections aborts the process. */
         atomic_store(&server->stopping, true);
@@ -565,7 +588,7 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     if (server->watching) {
         http_monitor_stop(&server->monitor);
     }
-    mcp_http_free(server->mcp);
+    service->close(server->service);
     auth_free(server->auth);
     http_tls_free(server->tls);
     http_server_free_names(server);

@@ -7,7 +7,6 @@
 #include "api/auth/auth.h"
 #include "api/auth/auth_started.h"
 #include "api/listen/http_check.h"
-#include "api/transport/mcp_http.h"
 #include "http_monitor.h"
 #include "http_transport.h"
 
@@ -15,6 +14,7 @@ struct MHD_Daemon;
 struct http_request;
 struct http_tls;
 struct http_names_kept;
+struct http_routes;
 struct reload;
 
 /* Longest "ADDR:PORT". */
@@ -25,7 +25,8 @@ struct http_server {
     struct auth *auth;
     struct auth_started_past started;
     struct auth_started_recent recent_peers; /* of the thread that serves TCP */
-    struct mcp_http *mcp;
+    const struct http_routes *routes;
+    void *service;                            /* of the routes */
     struct http_tls *tls;                     /* of the TCP listener; NULL: plain */
     _Atomic(const struct http_names *) names; /* whom it answers to; a reload changes it */
     struct http_names_kept *names_kept;

@@ -6,18 +6,20 @@
 
 #include "core/call/gateway.h"
 
+struct http_routes;
 struct http_server;
 struct reload;
 struct reload_report;
 
 /*
- * Listens on `listen` of the configuration (TCP) and on NOTEGATE_SOCKET_NAME in the data
- * directory. NG_OK: both answer by the time it returns; http_server_stop() runs once, later.
- * Else nothing is left behind and `error` has a sentence: a public address while no key exists,
- * an address in use, one that is not of the form ADDR:PORT, a
- * certificate or key that cannot be used.
+ * routes: lent until http_server_stop(). Listens on `listen` of the configuration (TCP) and on
+ * NOTEGATE_SOCKET_NAME in the data directory. NG_OK: both answer by the time it returns;
+ * http_server_stop() runs once, later. Else nothing is left behind and `error` has a sentence:
+ * a public address while no key exists, an address in use, one that is not of the form
+ * ADDR:PORT, a certificate or key that cannot be used.
  */
-int http_server_start(struct gateway *gateway, struct http_server **ret, struct buf *error);
+int http_server_start(struct gateway *gateway, const struct http_routes *routes,
+                      struct http_server **ret, struct buf *error);
 /*
  * Could it start with this configuration? Says what it would listen on, or (not NG_OK) what is
  * wrong. An address that another process has at the moment is no mistake: it is told.

@@ -365,31 +365,12 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
 
 /* ---- handshakes ---- */
 
-/* Of each handshake, on the event loop. */
-static int retrieve(gnutls_session_t session, const gnutls_datum_t *request, int request_count,
-                    const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
-                    gnutls_pcert_st **ret_chain, unsigned *ret_len, gnutls_privkey_t *ret_key)
+int http_tls_retrieve(struct http_tls *tls, struct gnutls_pcert_st **ret_chain,
+                      unsigned *ret_len, struct gnutls_privkey_st **ret_key)
 {
-    (void)request;
-    (void)request_count;
-    (void)algorithms;
-    (void)algorithm_count;
-    struct http_tls *tls = http_tls_of_session(gnutls_session_get_ptr(session));
-    if (tls == NULL) {
-        return -1;
-    }
     struct http_tls_pair *pair = atomic_load_explicit(&tls->pair, memory_order_acquire);
     *ret_chain = pair->chain;
     *ret_len = pair->chain_len;
     *ret_key = pair->key;
     return 0;
-}
-
-void *http_tls_callback(void)
-{
-    gnutls_certificate_retrieve_function2 *function = retrieve;
-    void *untyped = NULL;
-    /* A function as an object pointer: POSIX has it so, C leaves the cast open. */
-    memcpy(&untyped, &function, sizeof(untyped));
-    return untyped;
 }

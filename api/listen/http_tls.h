@@ -13,6 +13,9 @@
 
 #include "core/config/config.h"
 
+struct gnutls_pcert_st;
+struct gnutls_privkey_st;
+
 /* Largest file of a certificate chain or key; certificates in a chain. */
 #define HTTP_TLS_FILE_MAX ((size_t)256 * 1024)
 #define HTTP_TLS_CHAIN_MAX 16
@@ -41,12 +44,8 @@ int http_tls_reload(struct http_tls *tls, const struct config *config, bool *ret
  * `ret` says until when the certificate is valid. */
 void http_tls_describe(const struct http_tls *tls, const struct config *config, struct buf *ret,
                        struct buf *warnings);
-/* The function that a handshake asks for a pair, as libmicrohttpd wants it. It finds `tls` by
- * http_tls_of_session(). */
-void *http_tls_callback(void);
-
-/* http_server.c: the pair of the server whose connection this is (libmicrohttpd keeps its
- * connection in the session), or NULL. */
-struct http_tls *http_tls_of_session(void *mhd_connection);
+/* For the callback of each handshake, on the event loop: the pair, lent. Returns 0. */
+int http_tls_retrieve(struct http_tls *tls, struct gnutls_pcert_st **ret_chain,
+                      unsigned *ret_len, struct gnutls_privkey_st **ret_key);
 
 #endif

@@ -13,14 +13,12 @@
 #include "api/listen/http_names.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/config_log.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
 
-/* Longest sentence of a report; memory of one. */
-#define RELOAD_ERROR_MAX ((size_t)64 * 1024)
-#define RELOAD_MEMORY_MAX ((size_t)1024 * 1024)
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define RELOAD_SPARE_FILES 256
 
@@ -78,61 +76,6 @@ static enum reload_kind reload_kind_of(const char *key)
     return RELOAD_RESTART;
 }
 
-/* ---- the report ---- */
-
-void reload_report_init(struct reload_report *report)
-{
-    memset(report, 0, sizeof(*report));
-    arena_init(&report->arena, RELOAD_MEMORY_MAX);
-    buf_init(&report->error, RELOAD_ERROR_MAX);
-    report->last = &report->first;
-}
-
-void reload_report_done(struct reload_report *report)
-{
-    buf_done(&report->error);
-    arena_done(&report->arena);
-}
-
-void reload_tell(struct reload_report *report, const char *key, bool holds, const char *format,
-                 ...)
-{
-    struct buf text;
-    va_list args;
-    buf_init(&text, RELOAD_ERROR_MAX);
-    va_start(args, format);
-    (void)buf_vprintf(&text, format, args);
-    va_end(args);
-    /* Also what a log.level just raised would hide: a change that does not hold. */
-    log_write(holds ? NG_LOG_INFO : NG_LOG_WARNING, "serve", "reload: %s: %s", key,
-              buf_cstr(&text));
-    struct reload_change *change = arena_zalloc(&report->arena, sizeof(*change));
-    if (change != NULL && report->count < RELOAD_CHANGES_MAX) {
-        change->key = arena_copy(&report->arena, ng_str_of(key));
-        change->text = arena_copy(&report->arena, buf_str(&text));
-        change->holds = holds;
-        *report->last = change;
-        report->last = &change->next;
-        report->count++;
-    }
-    buf_done(&text);
-}
-
-int reload_print(const struct reload_report *report, struct buf *out)
-{
-    bool restart = false;
-    (void)buf_add_c(out, "{\"changes\":[");
-    for (const struct reload_change *at = report->first; at != NULL; at = at->next) {
-        (void)buf_add_c(out, at == report->first ? "{\"key\":" : ",{\"key\":");
-        (void)buf_add_json(out, at->key);
-        (void)buf_printf(out, ",\"holds\":%s,\"message\":", at->holds ? "true" : "false");
-        (void)buf_add_json(out, at->text);
-        (void)buf_add_char(out, '}');
-        restart = restart || !at->holds;
-    }
-    return buf_printf(out, "],\"restart_needed\":%s}", restart ? "true" : "false");
-}
-
 /* ---- comparing ---- */
 
 static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
@@ -172,31 +115,6 @@ static bool reload_equal(const struct config *a, const struct config *b, const c
         break;
     }
     return config_int(a, key) == config_int(b, key);
-}
-
-void reload_log(const struct config *config)
-{
-    static const struct {
-        const char *name;
-        enum ng_level level;
-    } levels[] = {
-        {"error", NG_LOG_ERROR},
-        {"warning", NG_LOG_WARNING},
-        {"info", NG_LOG_INFO},
-        {"debug", NG_LOG_DEBUG},
-    };
-    struct ng_str level = config_text(config, "log.level");
-    for (size_t i = 0; i < NG_COUNT(levels); i++) {
-        if (str_is(level, levels[i].name)) {
-            log_set_level(levels[i].level);
-        }
-    }
-    struct ng_str format = config_text(config, "log.format");
-    if (str_is(format, "json") || str_is(format, "text")) {
-        log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
-    }
-    log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
-    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
 }
 
 /* No roots: the default, which is taken at the start only. */
@@ -458,7 +376,7 @@ static void reload_take(struct reload *reload, struct config *config,
         http_server_reload(reload->server, config, report);
     }
     reload_keep(reload, config, added->count > 0);
-    reload_log(config);
+    config_apply_log(config);
 }
 
 /* ---- who asked ---- */

@@ -10,37 +10,13 @@
 #define NOTEGATE_API_RELOAD_H
 
 #include "core/call/gateway.h"
+#include "core/config/reload_report.h"
 
-/* Changes that one report names; further ones hold or wait all the same. */
-#define RELOAD_CHANGES_MAX 256
 /* Requests that wait for one reload. */
 #define RELOAD_WAITERS_MAX 64
 
 struct reload;
 struct http_server;
-
-/* One thing that is not as it was. Memory of the report. */
-struct reload_change {
-    struct ng_str key, text;
-    bool holds; /* else: it needs a restart, or it failed */
-    struct reload_change *next;
-};
-
-struct reload_report {
-    int rc;           /* NG_OK; else nothing has changed, and `error` says why */
-    struct buf error; /* one sentence or several lines */
-    struct reload_change *first, **last;
-    size_t count;
-    struct arena arena;
-};
-
-void reload_report_init(struct reload_report *report);
-void reload_report_done(struct reload_report *report);
-/* Adds a change: key, does it hold, a sentence. */
-void reload_tell(struct reload_report *report, const char *key, bool holds, const char *format,
-                 ...) __attribute__((format(printf, 4, 5)));
-/* {"changes":[{"key","holds","message"}],"restart_needed":false} */
-int reload_print(const struct reload_report *report, struct buf *out);
 
 /* Called in the thread that will run the reloads. input: lent for good. */
 int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret);
@@ -62,8 +38,6 @@ void reload_end(struct reload *reload);
 /* shutdown_timeout as it holds now. */
 int64_t reload_shutdown_ms(const struct reload *reload);
 
-/* Sets the log's level, format and switches from the configuration. */
-void reload_log(const struct config *config);
 /* Raises the limit of open files as far as it goes; fewer connections where that is not enough
  * (a warning says so). */
 void reload_fit_files(struct gateway *gateway);

@@ -43,6 +43,7 @@ enum mcp_log_level {
 #define MCP_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
 #define MCP_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
+#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 #define MCP_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
 
 /* The headers that mirror the message; absent = {NULL, 0}. */

@@ -2,7 +2,7 @@
 /* docs_page.c - /docs: the tools as forms to try. Three static files, nothing from elsewhere;
  * its data comes from /v1/tools, as any other caller's. */
 #include "api/http/http_reply.h"
-#include "api/serve/routes.h"
+#include "rest.h"
 
 #define STATUS_OK 200
 

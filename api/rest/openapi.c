@@ -6,13 +6,13 @@
 #include "api/definitions/tool_formats.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
 #include "openapi_fixed.h"
 #include "openapi_operations.h"
 #include "openapi_schema.h"
+#include "rest.h"
 
 static const char other_members[] =
     ",'content':{'type':'array','description':'Parts that are not text.','items':{"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "api/serve/routes.h"
 #include "openapi_fixed.h"
+#include "rest.h"
 
 enum operation_flags {
     FOR_ADMINS = 1, /* shown to administrators only */
@@ -97,7 +97,7 @@ static const struct operation table[] = {
         .flags = FOR_AGENTS,
     },
     {
-        .path = MCP_PATH,
+        .path = "/mcp",
         .method = "post",
         .id = "mcp",
         .tag = "mcp",
@@ -115,7 +115,7 @@ static const struct operation table[] = {
         .flags = FOR_AGENTS | IS_RPC,
     },
     {
-        .path = MCP_PATH,
+        .path = "/mcp",
         .method = "get",
         .id = "followMcpSession",
         .tag = "mcp",
@@ -130,7 +130,7 @@ static const struct operation table[] = {
         .flags = IS_RPC,
     },
     {
-        .path = MCP_PATH,
+        .path = "/mcp",
         .method = "delete",
         .id = "endMcpSession",
         .tag = "mcp",

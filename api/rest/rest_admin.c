@@ -9,10 +9,10 @@
 #include "api/http/http_stream_transport.h"
 #include "api/ops/reload.h"
 #include "api/ops/verify.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
+#include "rest.h"
 #include "rest_backup.h"
 
 #define STATUS_OK 200

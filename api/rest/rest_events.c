@@ -6,11 +6,11 @@
 
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
+#include "rest.h"
 
 #define STATUS_OK 200
 /* Collections and tools that one stream may name. */

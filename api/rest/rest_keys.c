@@ -3,10 +3,10 @@
 #include "api/auth/key_ops.h"
 #include "api/http/http_access.h"
 #include "api/http/http_reply.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
+#include "rest.h"
 
 #define STATUS_OK 200
 #define STATUS_CREATED 201

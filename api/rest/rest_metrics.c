@@ -6,7 +6,7 @@
 
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
-#include "api/serve/routes.h"
+#include "api/transport/mcp_http.h"
 #include "core/base/clock.h"
 #include "core/base/log_queue.h"
 #include "core/base/str.h"
@@ -15,6 +15,7 @@
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
 #include "core/store/disk.h"
+#include "rest.h"
 
 #define STATUS_OK 200
 #define METRICS_TEXT_MAX ((size_t)4 * 1024 * 1024)
@@ -190,7 +191,7 @@ int rest_ops_metrics(struct http_request *request)
     (void)metrics_print(gateway->metrics, admin ? NULL : &reader, &out);
     print_counts(gateway, &out);
     print_number(&out, "notegate_mcp_sessions", "Open MCP sessions over HTTP.",
-                 (double)mcp_http_sessions(request->server->mcp));
+                 (double)mcp_http_sessions(request->server->service));
     print_deferrals(gateway, &out, false);
     print_deferrals(gateway, &out, true);
     metrics_print_process(&out);

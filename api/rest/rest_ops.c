@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_ops.c - for those who run the gateway: health and readiness. */
 #include "api/http/http_reply.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
@@ -10,6 +9,7 @@
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
 #include "core/store/disk.h"
+#include "rest.h"
 
 #define STATUS_OK 200
 #define STATUS_UNAVAILABLE 503

@@ -5,9 +5,9 @@
 #include "api/base/content.h"
 #include "api/definitions/tool_formats.h"
 #include "api/http/http_reply.h"
-#include "api/serve/routes.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "rest.h"
 
 /* Answers above this are escaped on the thread that finished the call, not on the event loop.
  */

@@ -3,7 +3,6 @@
  * and the log level. */
 #include <stdio.h>
 
-#include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
@@ -112,7 +111,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
                "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
                "\"},\"instructions\":\"%s\"",
                mcp_version_text(version),
-               version >= MCP_2025_11_25 && mcp_tasks_of(job->gateway) != NULL
+               version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway)
                    ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
                      "\"call\":{}}}}"
                    : "",
@@ -124,6 +123,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
 
 int mcp_discover(struct mcp_exchange *exchange)
 {
+    struct mcp_job *job = exchange->job;
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
     buf_add_c(out, "\"supportedVersions\":");
@@ -132,9 +132,9 @@ int mcp_discover(struct mcp_exchange *exchange)
                ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
-               mcp_tasks_of(exchange->job->gateway) == NULL
-                   ? ""
-                   : ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}",
+               job->methods->tasks->are_offered(job->gateway)
+                   ? ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"
+                   : "",
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);

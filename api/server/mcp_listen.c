@@ -2,7 +2,6 @@
 /* mcp_listen.c - subscriptions/listen: a request that stays open and tells of what it asked
  * for, acknowledged first, every message with the subscription's id. */
 #include "api/http/http_stream.h"
-#include "api/tasks/mcp_listen_tasks.h"
 #include "core/base/str.h"
 #include "mcp_notifier.h"
 
@@ -55,12 +54,17 @@ static void let_go(struct listening *listening)
     mcp_notifier_unref(notifier);
 }
 
+static void end_tasks(struct listening *listening)
+{
+    listening->exchange->job->methods->tasks->listen_end(listening->tasks);
+}
+
 /* The client left or cancelled, or the gateway stops, which alone is worth an answer. */
 static void listen_over(struct mcp_exchange *exchange)
 {
     struct listening *listening = exchange->wait_user;
     mcp_notifier_close(listening->notifier);
-    mcp_listen_tasks_end(listening->tasks);
+    end_tasks(listening);
     if (atomic_load(&exchange->job->gateway->stopping)) {
         struct buf *out = mcp_answer_open(exchange);
         mcp_result_begin(exchange, out);
@@ -189,7 +193,8 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
         }
     }
     if (!add_resources(listening, &writer, asked) ||
-        !mcp_listen_tasks_begin(exchange, asked, listening->meta, &writer, &listening->tasks)) {
+        !exchange->job->methods->tasks->listen_begin(exchange, asked, listening->meta, &writer,
+                                                     &listening->tasks)) {
         return false;
     }
     json_end(&writer);
@@ -223,10 +228,10 @@ static void begin(struct mcp_exchange *exchange, struct listening *listening)
     struct mcp_job *job = exchange->job;
     if (mcp_notifier_open(notifier, buf_str(&listening->ack)) == NG_OK &&
         (job->transport->streams == NULL || job->transport->streams(job))) {
-        mcp_listen_tasks_acknowledged(listening->tasks);
+        job->methods->tasks->listen_acknowledged(listening->tasks);
     } else if (mcp_wait_over(exchange)) {
         mcp_notifier_close(notifier);
-        mcp_listen_tasks_end(listening->tasks);
+        end_tasks(listening);
         (void)refuse(exchange, 503, 503, "the changes cannot be read just now; try again");
         let_go(listening);
         mcp_exchange_finish(exchange);
@@ -265,7 +270,7 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     }
     if (!read_lists(exchange, asked, &lists) || !prepare(listening, asked, lists) ||
         !take_place(listening)) {
-        mcp_listen_tasks_end(listening->tasks);
+        end_tasks(listening);
         let_go(listening);
         return NG_OK;
     }

@@ -7,44 +7,9 @@
 #include <stdio.h>
 
 #include "api/listen/http_check.h"
-#include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
 #include "mcp_resources.h"
-
-/* Asked for most often first. */
-static const struct mcp_method mcp_methods[] = {
-    {"tools/call", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
-     mcp_tools_call},
-    {"tools/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
-     mcp_tools_list},
-    {"resources/read", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
-     mcp_resources_read},
-    {"resources/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
-     mcp_resources_list},
-    {"resources/templates/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
-     mcp_templates_list},
-    {"prompts/get", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
-     mcp_prompts_get},
-    {"prompts/list", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
-     mcp_prompts_list},
-    {"completion/complete", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_CALL,
-     mcp_complete},
-    {"resources/subscribe", MCP_VERSIONS_HANDSHAKE, MCP_COST_COUNTS, mcp_resources_subscribe},
-    {"resources/unsubscribe", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_resources_unsubscribe},
-    {"subscriptions/listen", MCP_VERSIONS_STATELESS, MCP_COST_COUNTS, mcp_subscriptions_listen},
-    {"server/discover", MCP_VERSIONS_STATELESS, MCP_COST_FREE, mcp_discover},
-    {"initialize", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_initialize},
-    {"ping", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_ping},
-    {"logging/setLevel", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_set_level},
-    {"tasks/get", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
-     mcp_tasks_get},
-    {"tasks/update", MCP_VERSIONS_STATELESS, MCP_COST_FREE, mcp_tasks_update},
-    {"tasks/cancel", MCP_VERSIONS_HANDSHAKE | MCP_VERSIONS_STATELESS, MCP_COST_FREE,
-     mcp_tasks_cancel},
-    {"tasks/result", MCP_VERSIONS_HANDSHAKE, MCP_COST_FREE, mcp_tasks_result},
-    {"tasks/list", MCP_VERSIONS_HANDSHAKE, MCP_COST_COUNTS, mcp_tasks_list},
-};
 
 static const struct ng_str no_text = {NULL, 0};
 
@@ -165,11 +130,12 @@ static void answer_refusal(struct mcp_exchange *exchange)
 
 /* ---- messages ---- */
 
-static const struct mcp_method *find_method(struct ng_str name)
+static const struct mcp_method *find_method(const struct mcp_methods *methods,
+                                            struct ng_str name)
 {
-    for (size_t i = 0; i < NG_COUNT(mcp_methods); i++) {
-        if (str_is(name, mcp_methods[i].name)) {
-            return &mcp_methods[i];
+    for (size_t i = 0; i < methods->count; i++) {
+        if (str_is(name, methods->items[i].name)) {
+            return &methods->items[i];
         }
     }
     return NULL;
@@ -202,7 +168,7 @@ static int run_request(struct mcp_exchange *exchange)
     }
     bool stateless = mcp_is_stateless(exchange->terms.version);
     unsigned version = stateless ? MCP_VERSIONS_STATELESS : MCP_VERSIONS_HANDSHAKE;
-    const struct mcp_method *method = find_method(message->method);
+    const struct mcp_method *method = find_method(exchange->job->methods, message->method);
     if (method == NULL || (method->versions & version) == 0) {
         struct ng_str sentence = arena_printf(
             &exchange->job->call->arena, "this gateway has no method \"%.*s\" in MCP %s",

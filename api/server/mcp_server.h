@@ -17,6 +17,7 @@ struct mcp_client_requests;
 struct mcp_job;
 struct mcp_exchange;
 struct mcp_run;
+struct mcp_methods;
 
 /* What a transport can do beyond answering; members may be NULL. */
 struct mcp_transport {
@@ -73,6 +74,7 @@ struct mcp_job {
     struct gateway *gateway;
     struct mcp_client_requests *client_requests; /* or NULL: nobody is asked anything */
     const struct mcp_transport *transport;
+    const struct mcp_methods *methods;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
     struct call *call; /* owns the parsed text; its caller is set; the transport's reference */
     struct mcp_session *session;       /* or NULL; lent until the answer */
@@ -152,6 +154,31 @@ struct mcp_method {
     int (*handle)(struct mcp_exchange *exchange);
 };
 
+struct mcp_listen_tasks;
+
+/* How tasks take part in requests of the server. All members are there. */
+struct mcp_task_hooks {
+    /* Can calls of this gateway become tasks? */
+    bool (*are_offered)(struct gateway *gateway);
+    /* tools/call of a tool, arguments checked. True: it became a task, or was answered; *ret_rc
+     * is what the handler returns. */
+    bool (*take)(struct mcp_exchange *exchange, struct ng_str tool,
+                 const struct ng_value *arguments, int *ret_rc);
+    /* The part of subscriptions/listen that is about tasks: mcp_listen_tasks.h. */
+    bool (*listen_begin)(struct mcp_exchange *exchange, const struct ng_value *asked,
+                         struct ng_str meta, struct ng_writer *acknowledgement,
+                         struct mcp_listen_tasks **ret);
+    void (*listen_acknowledged)(struct mcp_listen_tasks *listen);
+    void (*listen_end)(struct mcp_listen_tasks *listen);
+};
+
+/* The methods that jobs are run with. */
+struct mcp_methods {
+    const struct mcp_method *items;
+    size_t count;
+    const struct mcp_task_hooks *tasks;
+};
+
 /*
  * A request that runs a plugin's code (mcp_run.c): tools/call, prompts/get, resources/read ...
  */
@@ -213,6 +240,9 @@ int mcp_set_level(struct mcp_exchange *exchange);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
+/* The answer to tools/call for what a call came to, and its result object alone. */
+void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call);
+void mcp_tools_print_result(struct buf *out, const struct call *call);
 /* mcp_resource_list.c, mcp_resources.c */
 int mcp_resources_list(struct mcp_exchange *exchange);
 int mcp_templates_list(struct mcp_exchange *exchange);

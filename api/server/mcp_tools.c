@@ -5,7 +5,6 @@
 
 #include "api/base/content.h"
 #include "api/definitions/tool_formats.h"
-#include "api/tasks/mcp_tasks.h"
 #include "core/base/str.h"
 #include "mcp_client_request.h"
 
@@ -285,8 +284,8 @@ int mcp_tools_call(struct mcp_exchange *exchange)
         return NG_OK;
     }
     int rc = NG_OK;
-    if (mcp_tasks_take(exchange, name->text, arguments == NULL ? &no_arguments : arguments,
-                       &rc)) {
+    if (job->methods->tasks->take(exchange, name->text,
+                                  arguments == NULL ? &no_arguments : arguments, &rc)) {
         return rc;
     }
     return mcp_run(exchange, &run);

@@ -13,7 +13,6 @@
 
 #include "api/server/mcp_server.h"
 
-#define MCP_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 #define MCP_TASKS_RELATED "io.modelcontextprotocol/related-task"
 #define MCP_TASKS_COLLECTION "mcp_tasks"
 /* Tasks kept, of all callers and of one; those of one that run at the same time. */
@@ -249,10 +248,5 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
  * and questions. With "stateless" and "whole" they are the params of notifications/tasks. */
 void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_stateless,
                     bool whole);
-
-/* mcp_tools.c: the answer to tools/call for what a call came to, and its result object alone.
- */
-void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call);
-void mcp_tools_print_result(struct buf *out, const struct call *call);
 
 #endif

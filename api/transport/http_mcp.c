@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* http_mcp.c - /mcp: hands a request to MCP and its answer back. */
+#include "http_mcp.h"
+
 #include <microhttpd.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
-#include "api/serve/routes.h"
+#include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
 
 static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
@@ -80,10 +83,14 @@ int mcp_route(struct http_request *request)
         .on_loop = true,
         .transport = request,
     };
-    memset(&request->mcp, 0, sizeof(request->mcp));
-    buf_init(&request->mcp.body, request->reply.body.max);
-    request->mcp_used = true;
-    int rc = mcp_http_handle(request->server->mcp, &asked, &request->mcp, mcp_done, request);
+    struct mcp_http_response *response = alloc_zeroed(1, sizeof(*response));
+    if (response == NULL) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return NG_OK;
+    }
+    buf_init(&response->body, request->reply.body.max);
+    request->service_state = response;
+    int rc = mcp_http_handle(request->server->service, &asked, response, mcp_done, request);
     if (rc != NG_PENDING) {
         mcp_route_finish(request);
     }
@@ -92,7 +99,7 @@ int mcp_route(struct http_request *request)
 
 void mcp_route_finish(struct http_request *request)
 {
-    struct mcp_http_response *answer = &request->mcp;
+    struct mcp_http_response *answer = request->service_state;
     struct http_reply *reply = &request->reply;
     if (answer->kind == MCP_HTTP_STREAM) {
         reply->stream = answer->stream;
@@ -110,6 +117,23 @@ void mcp_route_finish(struct http_request *request)
         reply->body = answer->body;
         buf_init(&answer->body, reply->body.max);
     }
-    /* The session id stays in request->mcp until the answer is queued; the rest goes at the
-     * request's end. */
+    /* The session id stays in the response until the answer is queued; mcp_route_release()
+     * frees the rest. */
+}
+
+void mcp_route_wait(struct http_request *request, struct http_wait *ret)
+{
+    const struct mcp_http_response *response = request->service_state;
+    ret->call = response->call;
+    ret->left = response->left;
+    ret->user = response->left_user;
+}
+
+void mcp_route_release(void *service_state)
+{
+    struct mcp_http_response *response = service_state;
+    buf_done(&response->body);
+    http_stream_drop(response->stream);
+    call_unref(response->call);
+    free(response);
 }

@@ -23,13 +23,15 @@ static void sweep(void *user)
     mcp_sessions_sweep(mcp->sessions);
 }
 
-int mcp_http_new(struct gateway *gateway, struct mcp_http **ret)
+int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
+                 struct mcp_http **ret)
 {
     struct mcp_http *mcp = alloc_zeroed(1, sizeof(*mcp));
     if (mcp == NULL) {
         return NG_EINTERNAL;
     }
     mcp->gateway = gateway;
+    mcp->methods = methods;
     (void)pthread_mutex_init(&mcp->lock, NULL);
     (void)pthread_cond_init(&mcp->idle, NULL);
     int rc =

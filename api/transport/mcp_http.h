@@ -14,6 +14,7 @@
 #include "api/http/http_stream.h"
 
 struct mcp_http;
+struct mcp_methods;
 
 enum mcp_http_method { MCP_HTTP_POST = 1, MCP_HTTP_GET, MCP_HTTP_DELETE };
 
@@ -89,7 +90,8 @@ typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
 
 /* One per gateway; made when the HTTP transport starts, freed when it has stopped (no request
  * is under way any more; waits for calls whose client went away and may come back). */
-int mcp_http_new(struct gateway *gateway, struct mcp_http **ret);
+int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
+                 struct mcp_http **ret);
 void mcp_http_free(struct mcp_http *mcp);
 /* Open sessions. */
 size_t mcp_http_sessions(struct mcp_http *mcp);

@@ -397,6 +397,7 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
     job->gateway = mcp->gateway;
     job->client_requests = mcp->client_requests;
     job->transport = &http_transport;
+    job->methods = mcp->methods;
     job->caller = request->caller;
     job->headers = &http->headers;
     job->text = request->body;

@@ -10,6 +10,7 @@
 
 struct mcp_http {
     struct gateway *gateway;
+    const struct mcp_methods *methods;
     bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_client_requests *client_requests;

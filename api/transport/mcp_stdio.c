@@ -294,6 +294,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     job->job.gateway = state->config->gateway;
     job->job.client_requests = state->client_requests;
     job->job.transport = &stdio_transport;
+    job->job.methods = state->config->methods;
     job->job.caller = state->config->caller;
     job->job.call = call;
     job->job.session = state->session;

@@ -9,8 +9,11 @@
 /* Requests under way at once; further ones are answered with 503. */
 #define MCP_STDIO_IN_FLIGHT_MAX 1024
 
+struct mcp_methods;
+
 struct mcp_stdio {
     struct gateway *gateway;
+    const struct mcp_methods *methods;
     int in_fd, out_fd;
     int stop_fd;                      /* readable: end as at the end of input; -1: none */
     const struct auth_caller *caller; /* of every call */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - the file service: its life and its roots. What a root is and who sees it is decided
- * here. */
+/* files.c - opening and closing the file service; its roots and the callers that see them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -110,7 +109,7 @@ static int files_open_roots(struct files *files, struct call *call, const struct
         rc = files_open_root(call, holes, ng_str_of(files->folders[i].text),
                              files->folders[i].owner, item);
         if (rc == NG_ENOTFOUND) {
-            /* It was there once: its files are out of reach until it is again. */
+            /* The folder was removed: its files are unreachable until it exists again. */
             files_root_done(item);
             memset(item, 0, sizeof(*item));
             roots->count--;
@@ -126,7 +125,7 @@ static int files_open_roots(struct files *files, struct call *call, const struct
     return NG_OK;
 }
 
-/* A folder beside the roots that are there. */
+/* The present roots and one more folder. */
 static int files_with_folder(struct files *files, struct call *call, struct ng_str folder,
                              const struct file_roots *old, struct file_roots **ret)
 {
@@ -156,8 +155,8 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     return files_open_roots(files, call, texts, count, old->holes, ret);
 }
 
-/* With the database away later: files_recover_rest(). */
-static int files_recover_if_there(struct files *files, struct call *call)
+/* Recovers now, or leaves it to files_recover_rest() if the database is away. */
+static int files_recover_or_defer(struct files *files, struct call *call)
 {
     int rc = files_recover_all(files, call);
     if (store_is_shared(files->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
@@ -189,7 +188,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     files_roots_unref(old);
     if (rc == NG_OK) {
         files_roots_publish(files, NULL, fresh);
-        rc = files_recover_if_there(files, call);
+        rc = files_recover_or_defer(files, call);
     }
     return rc;
 }
@@ -217,7 +216,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     }
     files_holes_unref(holes);
     if (rc == NG_OK) {
-        rc = files_recover_if_there(files, call);
+        rc = files_recover_or_defer(files, call);
     }
     if (rc != NG_OK) {
         files_close(files);
@@ -322,8 +321,9 @@ void files_each_gone(struct files *files, void (*each)(void *user, const char *p
     for (size_t i = 0; i < roots->count; i++) {
         struct stat now;
         const char *path = roots->items[i].path;
-        if (stat(path, &now) != 0 ? errno == ENOENT || errno == ENOTDIR
-                                  : !S_ISDIR(now.st_mode)) {
+        bool exists = stat(path, &now) == 0;
+        bool missing = !exists && (errno == ENOENT || errno == ENOTDIR);
+        if (missing || (exists && !S_ISDIR(now.st_mode))) {
             each(user, path);
         }
     }

@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* files.h - the file service: what struct ng_host offers under file_*, see notegate/files.h. */
+/* files.h - the file service behind ng_host.file_*, see notegate/files.h. */
 #ifndef NOTEGATE_CORE_FILES_H
 #define NOTEGATE_CORE_FILES_H
 
 #include "core/call/call.h"
 #include "notegate/files.h"
 
-/* The collection whose events are changes of files. */
-#define FILES_EVENTS "files"
+#define FILES_EVENTS "files" /* the collection of file change events */
 
 struct files;
 struct store;
 
-/* What belongs to the gateway itself: no root may be, hold or lie in it, and no path leads to
- * it. Absent members: there is none. Lent for the call. */
+/* Files of the gateway itself. No root may be, contain or lie in one of them, and no path
+ * resolves to one. Members may be absent. Borrowed for the call. */
 struct files_own {
-    const char *data_dir; /* but its folder `files`, and one that has a plugin's name for that
-                             plugin */
+    /* Except its folder `files`; for a plugin also except the folder with the plugin's name. */
+    const char *data_dir;
     struct ng_str config_file;
     struct ng_str tls_key;
 };
 
-/* Opens the roots, which must be there, removes temporary files that a kill left,
- * settles every open intent. roots: "PATH" or "SPACE:/PATH". */
+/* Opens the roots (they must exist), removes temporary files of a crash and recovers every
+ * open intent. roots: "PATH" or "SPACE:/PATH". */
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
                const struct files_own *own, struct files **ret);
-/* Settles what could not be settled at the start, as the database was away. On workers. */
+/* Recovers the intents that files_open() could not, because the database was away. On workers.
+ */
 int files_recover_rest(struct files *files, struct call *call);
-/* May this be a root? NG_ENOTFOUND: it is not there yet. */
+/* Checks a root before it is configured. NG_ENOTFOUND: it does not exist yet. */
 int files_try_root(struct call *call, struct ng_str root, const struct files_own *own);
 void files_close(struct files *files); /* NULL is a no-op */
-/* A reload: the new roots hold from the next call on. */
+/* Replaces the roots at a reload; takes effect with the next call. */
 int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,
                     size_t count, const struct files_own *own);
-/* A folder that file calls of the plugin this call belongs to may use as a root, see
- * ng_host.file_folder; a reload keeps it. Unfinished saves in it are settled first. */
+/* Adds a root that only calls of the present plugin use, see ng_host.file_folder. Recovers
+ * unfinished saves in it first. A reload keeps it. */
 int files_add_folder(struct files *files, struct call *call, struct ng_str folder);
-/* Roots: real path and space; for commands and the reload report. */
+/* The roots that the caller sees, for commands and the reload report. */
 size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots);
 
 int files_stat(struct files *files, struct call *call, struct ng_str path,
@@ -52,10 +52,10 @@ int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer);
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
 
-/* One root's folder for each file system that roots are on, but that of `data_dir`. */
+/* One root for each file system that holds roots, except the one of `data_dir`. */
 void files_each_disk(struct files *files, const char *data_dir,
                      void (*each)(void *user, const char *path), void *user);
-/* The roots and plugins' folders, as configured, that are no folders any more. */
+/* The configured roots and plugins' folders that are no longer folders. */
 void files_each_gone(struct files *files, void (*each)(void *user, const char *path),
                      void *user);
 

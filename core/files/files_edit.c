@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* files_edit.c - the edit of one file: the tool's function makes the next content from the
- * present one, and is asked again where another program saved meanwhile. */
+/* files_edit.c - edits one file: the tool's function makes the next content from the present
+ * one, and is called again if another program saved the file meanwhile. */
 #include <errno.h>
 #include <time.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
 #include "files_state.h"
@@ -14,8 +15,8 @@ static int edit_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->edit.path;
-    int code = op->edit.exists_code != 0 ? op->edit.exists_code : NG_ECONFLICT;
-    return call_fail(op->call, code,
+    int code = op->edit.exists_code;
+    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`create`.",
                      (int)path.len, path.data);
@@ -24,58 +25,72 @@ static int fail_exists(struct file_op *op)
 static int edit_save(struct file_op *op)
 {
     enum file_saved saved = FILE_SAVED;
-    int rc = op->record.kind == FILE_CHANGE_DELETE ? files_remove(op, &op->place, &saved)
-                                                   : files_save(op, &op->place, &saved);
+    int rc;
+    if (op->record.kind == FILE_CHANGE_DELETE) {
+        rc = files_remove(op, &op->place, &saved);
+    } else {
+        rc = files_save(op, &op->place, &saved);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, edit_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, edit_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
-/* What the change is, from what the tool's function left in the draft. */
+/* Fills the record from the draft of the tool's function. */
 static int edit_plan(struct file_op *op, const struct draft_view *view)
 {
     struct call *call = op->call;
     struct file_record *record = &op->record;
-    bool there = op->present.type == NG_FILE_REGULAR;
-    int rc = NG_OK;
+    memset(&record->undo, 0, sizeof(record->undo));
+    record->kind = FILE_CHANGE_EDIT;
+    record->undo.kind = NG_UNDO_EDIT;
+    record->undo.inserted = ng_str_of("");
+    record->after[0] = '\0';
+    if (op->present.type != NG_FILE_REGULAR) {
+        record->kind = FILE_CHANGE_CREATE;
+        record->undo.kind = NG_UNDO_CREATE;
+    }
     if (view->deleted) {
         record->kind = FILE_CHANGE_DELETE;
-        record->after[0] = '\0';
     } else {
-        record->kind = there ? FILE_CHANGE_EDIT : FILE_CHANGE_CREATE;
         op->next = view->text;
-        rc = call_count_bytes(call, op->next.len);
+        int rc = call_count_bytes(call, op->next.len);
         if (rc != NG_OK) {
             return rc;
         }
         files_hash(op->next, record->after);
         if (record->after[0] == '\0') {
-            rc = call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+            return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
         }
     }
-    memset(&record->undo, 0, sizeof(record->undo));
-    record->undo.kind = there ? NG_UNDO_EDIT : NG_UNDO_CREATE;
-    record->undo.inserted = ng_str_of("");
-    if (rc == NG_OK && record->kind == FILE_CHANGE_EDIT && record->undoable) {
-        rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+    if (record->kind == FILE_CHANGE_EDIT && record->undoable) {
+        int rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+        if (rc != NG_OK) {
+            return rc;
+        }
         if (record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {
-            record->undoable = false; /* what is left in the history no longer fits the file */
+            record->undoable = false; /* and older undo steps no longer apply to the file */
             record->undo.inserted = ng_str_of("");
         }
     }
     record->undo.op = record->op;
     memcpy(record->undo.before, record->before, sizeof(record->before));
     memcpy(record->undo.after, record->after, sizeof(record->after));
-    return rc;
+    return NG_OK;
 }
 
 static int edit_run(struct file_op *op)
 {
     struct call *call = op->call;
     struct draft_view view = {0};
-    struct ng_str data = op->present.data.data != NULL ? op->present.data : ng_str_of("");
+    struct ng_str data = op->present.data;
+    if (data.data == NULL) {
+        data = ng_str_of("");
+    }
     struct ng_draft *draft = store_draft_new(call, ng_str_of("{}"), data);
     if (draft == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
@@ -114,9 +129,10 @@ static int edit_run(struct file_op *op)
             return files_op_intent(op, edit_save);
         }
     }
-    return op->record.before[0] == '\0'
-               ? NG_OK
-               : call->pub.host->revision_text(&call->pub, ng_str_of(op->record.before));
+    if (op->record.before[0] == '\0') {
+        return NG_OK;
+    }
+    return call->pub.host->revision_text(&call->pub, ng_str_of(op->record.before));
 }
 
 static int edit_locked(struct file_op *op)
@@ -152,14 +168,18 @@ static int edit_locked(struct file_op *op)
             return files_op_again(op, edit_locked);
         }
         if (rc == NG_ENOTFOUND && !op->place.exists) {
-            return files_op_again(op, edit_locked); /* removed a moment ago */
+            return files_op_again(op, edit_locked); /* removed since it was resolved */
         }
     }
     op->present.space = record->space;
-    if (rc == NG_OK) {
-        rc = files_op_expect(op, op->edit.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? edit_run(op) : rc;
+    rc = files_op_expect(op, op->edit.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return edit_run(op);
 }
 
 static int edit_begin(struct file_op *op)
@@ -185,10 +205,13 @@ int files_edit(struct files *files, struct call *call, const struct ng_file_edit
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = edit->size < sizeof(op->edit) ? edit->size : sizeof(op->edit);
+    size_t size = size_min(edit->size, sizeof(op->edit));
     memcpy(&op->edit, edit, size);
     op->edit.path = arena_copy(&call->arena, edit->path);
     op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_EDIT);
-    return rc == NG_OK ? files_op_start(op, edit_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, edit_begin);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_error.c - what the file service says when something fails: which file, why, and the way
- * out. */
+/* files_error.c - error messages of the file service: the file, the cause, and a way out. */
 #include <errno.h>
 
 #include "core/base/str.h"
@@ -12,7 +11,7 @@ struct os_text {
     const char *text;
 };
 
-/* The first is the fallback. */
+/* The first row is the fallback. */
 static const struct os_text os_texts[] = {
     {0, NG_EINTERNAL, "the system reports an error; look at the disk and try again"},
     {ENOENT, NG_ENOTFOUND, "it does not exist; please provide a valid path"},
@@ -49,10 +48,13 @@ int files_fail_os(struct call *call, int error, const char *what, struct ng_str 
             break;
         }
     }
-    const char *name = found->error == 0 ? strerrorname_np(error) : NULL;
-    return call_fail(call, found->code, "Cannot %s %.*s: %s%s%s%s.", what, (int)path.len,
-                     path.data, found->text, name == NULL ? "" : " (", name == NULL ? "" : name,
-                     name == NULL ? "" : ")");
+    const char *name = strerrorname_np(error);
+    if (found->error != 0 || name == NULL) {
+        return call_fail(call, found->code, "Cannot %s %.*s: %s.", what, (int)path.len,
+                         path.data, found->text);
+    }
+    return call_fail(call, found->code, "Cannot %s %.*s: %s (%s).", what, (int)path.len,
+                     path.data, found->text, name);
 }
 
 int files_fail_missing(struct call *call, struct ng_str path)

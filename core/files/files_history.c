@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* files_history.c - what undo needs: for each of a file's last changes the splice that takes it
- * back, kept in one document per file (members as JSON, removed text beside it). */
+/* files_history.c - undo history: for each recent change of a file the splice that reverts it,
+ * in one document per file (members as JSON, removed text beside it). */
+#include "core/base/hex.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "files_state.h"
@@ -10,36 +12,20 @@ static int fail_memory(struct call *call)
     return call_fail(call, NG_EINTERNAL, "Out of memory while keeping the undo history.");
 }
 
-static bool is_middle(char byte)
-{
-    return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
 static struct ng_str to_hex(struct arena *arena, struct ng_str data)
 {
-    static const char digits[] = "0123456789abcdef";
-    char *hex = data.len > SIZE_MAX / 2 - 1 ? NULL : arena_alloc(arena, data.len * 2 + 1);
+    char *hex = arena_alloc(arena, data.len * 2 + 1); /* a file is far below SIZE_MAX / 2 */
     if (hex == NULL) {
         return str_make(NULL, 0);
     }
-    for (size_t i = 0; i < data.len; i++) {
-        unsigned char byte = (unsigned char)data.data[i];
-        hex[2 * i] = digits[byte >> 4];
-        hex[2 * i + 1] = digits[byte & 15];
-    }
-    hex[2 * data.len] = '\0';
+    hex_write(data.data, data.len, hex);
     return str_make(hex, data.len * 2);
-}
-
-static int hex_value(char digit)
-{
-    return digit >= '0' && digit <= '9' ? digit - '0' : digit - 'a' + 10;
 }
 
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret)
 {
-    size_t least = before.len < after.len ? before.len : after.len;
+    size_t least = size_min(before.len, after.len);
     size_t head = 0;
     while (head < least && before.data[head] == after.data[head]) {
         head++;
@@ -49,11 +35,11 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
            before.data[before.len - 1 - tail] == after.data[after.len - 1 - tail]) {
         tail++;
     }
-    /* Cut between characters, so that the text kept is UTF-8 where the file is. */
-    while (head > 0 && head < before.len && is_middle(before.data[head])) {
+    /* Cut between characters: the kept text of a UTF-8 file is UTF-8. */
+    while (head > 0 && head < before.len && !utf8_is_start(before.data[head])) {
         head--;
     }
-    while (tail > 0 && is_middle(before.data[before.len - tail])) {
+    while (tail > 0 && !utf8_is_start(before.data[before.len - tail])) {
         tail--;
     }
     ret->at = head;
@@ -70,7 +56,10 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
                      struct ng_str *ret)
 {
-    size_t insert = undo->hex ? undo->inserted.len / 2 : undo->inserted.len;
+    size_t insert = undo->inserted.len;
+    if (undo->hex) {
+        insert /= 2;
+    }
     if (undo->at > now.len || undo->removed > now.len - undo->at ||
         insert > CALL_MEMORY_MAX - 1) {
         return call_fail(call, NG_EINTERNAL, "The undo history does not fit the file.");
@@ -85,10 +74,10 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
     if (at > 0) {
         memcpy(data, now.data, at);
     }
-    for (size_t i = 0; i < insert; i++) {
-        data[at + i] = undo->hex ? (char)(hex_value(undo->inserted.data[2 * i]) * 16 +
-                                          hex_value(undo->inserted.data[2 * i + 1]))
-                                 : undo->inserted.data[i];
+    if (!undo->hex) {
+        memcpy(data + at, undo->inserted.data, insert);
+    } else if (!hex_read(str_make(undo->inserted.data, insert * 2), data + at)) {
+        return call_fail(call, NG_EINTERNAL, "The undo history of a file is damaged.");
     }
     if (now.len - at - removed > 0) {
         memcpy(data + at + insert, now.data + at + removed, now.len - at - removed);
@@ -125,7 +114,7 @@ static bool copy_hash(const struct ng_value *value, char hash[FILES_HASH_SIZE])
     return true;
 }
 
-/* Takes its text from the beginning of *text. */
+/* Consumes its text from the beginning of *text. */
 int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct file_undo *ret)
 {
     int64_t kind = 0;
@@ -152,7 +141,9 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     ret->at = (uint64_t)at;
     ret->removed = (uint64_t)removed;
     ret->hex = hex != NULL && hex->type == NG_TYPE_TRUE;
-    ret->former = former != NULL ? former->text : str_make(NULL, 0);
+    if (former != NULL) {
+        ret->former = former->text;
+    }
     ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
     if (bytes > 0) {
         *text = str_make(text->data + bytes, text->len - (size_t)bytes);
@@ -166,10 +157,9 @@ int files_history_read(struct call *call, const struct ng_doc *doc, struct file_
     if (doc == NULL || doc->revision == 0 || doc->deleted) {
         return NG_OK;
     }
-    /* A copy: what the entries point to must outlive the change function. */
+    /* A copy: the entries outlive the change function. */
     struct ng_str json = arena_copy(&call->arena, doc->json);
-    struct ng_str text =
-        arena_copy(&call->arena, doc->text.data != NULL ? doc->text : ng_str_of(""));
+    struct ng_str text = arena_copy(&call->arena, files_or_empty(doc->text));
     const struct ng_value *root = NULL;
     struct json_error error;
     if (json.data == NULL || text.data == NULL) {
@@ -180,8 +170,11 @@ int files_history_read(struct call *call, const struct ng_doc *doc, struct file_
                          error.message);
     }
     const struct ng_value *steps = json_get(root, "steps");
-    for (const struct ng_value *step = steps != NULL ? steps->first : NULL;
-         step != NULL && ret->count < NG_FILE_UNDO_MAX; step = step->next) {
+    const struct ng_value *step = NULL;
+    if (steps != NULL) {
+        step = steps->first;
+    }
+    for (; step != NULL && ret->count < NG_FILE_UNDO_MAX; step = step->next) {
         if (files_undo_parse(step, &text, &ret->items[ret->count]) != NG_OK) {
             return call_fail(call, NG_EINTERNAL, "The undo history of a file is damaged.");
         }
@@ -209,15 +202,23 @@ int files_history_write(struct call *call, const struct file_history *history,
         pieces[i] = history->items[i].inserted;
     }
     (void)buf_add_c(&json, "]}");
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    int rc = json.rc;
+    if (rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    } else {
+        rc = fail_memory(call);
+    }
     buf_done(&json);
-    return rc == NG_OK ? store_draft_text(next, pieces, history->count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, pieces, history->count);
 }
 
 void files_history_push(struct file_history *history, const struct file_undo *undo)
 {
     size_t bytes = undo->inserted.len;
-    size_t keep = 0; /* of those that are there, counted from the newest */
+    size_t keep = 0; /* newest steps that stay */
     while (keep < history->count && keep < NG_FILE_UNDO_MAX - 1) {
         size_t more = history->items[history->count - 1 - keep].inserted.len;
         if (more > FILES_UNDO_BYTES_MAX || bytes > FILES_UNDO_BYTES_MAX - more) {
@@ -232,6 +233,6 @@ void files_history_push(struct file_history *history, const struct file_undo *un
     if (undo->inserted.len <= FILES_UNDO_BYTES_MAX) {
         history->items[history->count++] = *undo;
     } else {
-        history->count = 0; /* nothing before it can be reached any more */
+        history->count = 0; /* without this step the older ones do not apply */
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* files_holes.c - what belongs to the gateway itself: its data directory, its configuration
- * file and its TLS key. No root may hold them, and no way below a root leads to them: they are
- * told by device and inode, so that links, hard links and bind mounts do not help. */
+/* files_holes.c - keeps files of the gateway itself out of the roots: its data directory,
+ * configuration file and TLS key. They are compared by device and inode, so that symbolic
+ * links, hard links and bind mounts do not bypass the check. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,9 @@
 #include "core/module/registry.h"
 #include "files_state.h"
 
-#define HOLES_OPEN_FOLDER                                                                      \
-    "files"            /* of the data directory: the root where none is configured             \
-                        */
-#define HOLES_DEPTH 16 /* folders in the data directory that are looked into */
+/* Folder of the data directory that is the default root. */
+#define HOLES_OPEN_FOLDER "files"
+#define HOLES_DEPTH 16 /* levels of the data directory that are searched */
 
 struct identity {
     dev_t dev;
@@ -34,22 +33,26 @@ static bool is_same(struct identity a, struct identity b)
     return a.dev == b.dev && a.ino == b.ino;
 }
 
-/* ---- what they are */
+/* ---- the protected files */
 
-/* The file's absolute path, also of one that is not there (yet): its folder's real path and its
- * name. NULL: no memory, or no such folder. */
+/* The absolute path of a file that may not exist yet: the real path of its folder and its name.
+ * NULL: out of memory, or no such folder. */
 static char *absolute_file(struct ng_str path)
 {
     char *whole = files_copy(path);
     char *name = files_copy(path);
-    char *folder = whole != NULL && name != NULL ? realpath(dirname(whole), NULL) : NULL;
+    char *folder = NULL;
+    if (whole != NULL && name != NULL) {
+        folder = realpath(dirname(whole), NULL);
+    }
     char *ret = NULL;
     if (folder != NULL) {
         const char *leaf = basename(name);
         size_t size = strlen(folder) + strlen(leaf) + 2;
         ret = alloc_bytes(size);
         if (ret != NULL) {
-            (void)snprintf(ret, size, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, leaf);
+            const char *separator = strcmp(folder, "/") == 0 ? "" : "/";
+            (void)snprintf(ret, size, "%s%s%s", folder, separator, leaf);
         }
     }
     free(folder);
@@ -91,14 +94,19 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
     holes->files[1].what = "TLS key";
     const struct ng_str files[FILES_HOLES_FILES] = {own->config_file, own->tls_key};
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
-        holes->files[i].path = files[i].len > 0 ? absolute_file(files[i]) : NULL;
+        if (files[i].len > 0) {
+            holes->files[i].path = absolute_file(files[i]);
+        }
     }
     if (own->data_dir != NULL) {
         struct stat st;
         holes->data_dir = files_copy(ng_str_of(own->data_dir));
         holes->fd = open(own->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (holes->data_dir == NULL || holes->fd < 0 || fstat(holes->fd, &st) != 0) {
-            int error = holes->data_dir == NULL ? ENOMEM : errno;
+            int error = ENOMEM;
+            if (holes->data_dir != NULL) {
+                error = errno;
+            }
             files_holes_unref(holes);
             return files_fail_os(call, error, "open the data directory",
                                  ng_str_of(own->data_dir));
@@ -110,22 +118,25 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
     return NG_OK;
 }
 
-/* ---- is it one of them? */
+/* ---- comparing files with them */
 
-/* Folders of the data directory that are not the gateway's alone: roots may be in there. */
+/* Folders of the data directory that may contain roots. */
 static bool is_open_folder(const char *name, const struct plugin *plugin)
 {
     return strcmp(name, HOLES_OPEN_FOLDER) == 0 ||
            (plugin != NULL && strcmp(name, plugin->desc.name) == 0);
 }
 
-/* Looks for a file or folder in the folder `parent`, which is closed. Where that is not
- * possible just now: true. What this user may not look into is no secret of this gateway. */
+/* Searches a protected folder for a file or folder. True also if the search fails for lack of
+ * descriptors or memory. Folders that this user cannot read hold no secrets of this gateway. */
 static bool tree_has(int parent, const char *folder, struct identity wanted,
                      const struct plugin *plugin, unsigned depth)
 {
     int fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = NULL;
+    if (fd >= 0) {
+        dir = fdopendir(fd);
+    }
     if (dir == NULL) {
         bool busy = fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
         if (fd >= 0) {
@@ -151,8 +162,8 @@ static bool tree_has(int parent, const char *folder, struct identity wanted,
     return found;
 }
 
-/* Can it have another name somewhere else? A hard link, or the top of a mount. */
-static bool may_be_elsewhere(int dir, const char *name, const struct stat *st)
+/* True if it may have a second name: a hard link, or the root of a mount. */
+static bool may_have_alias(int dir, const char *name, const struct stat *st)
 {
     struct statx found;
     if (S_ISREG(st->st_mode) && st->st_nlink > 1) {
@@ -161,7 +172,7 @@ static bool may_be_elsewhere(int dir, const char *name, const struct stat *st)
     if (statx(dir, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, 0, &found) !=
             0 ||
         (found.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0) {
-        return true; /* a kernel that does not tell */
+        return true; /* this kernel does not report mount roots */
     }
     return (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
@@ -175,11 +186,11 @@ bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, 
         is_same(wanted, (struct identity){holes->dev, holes->ino})) {
         return true;
     }
-    if (S_ISLNK(st->st_mode) || !may_be_elsewhere(dir, name, st)) {
+    if (S_ISLNK(st->st_mode) || !may_have_alias(dir, name, st)) {
         return false;
     }
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
-        /* As it is now: keys are renewed while the gateway runs. */
+        /* stat() at each check: TLS keys are renewed while the gateway runs. */
         if (holes->files[i].path != NULL && stat(holes->files[i].path, &own) == 0 &&
             is_same(wanted, identity_of(&own))) {
             return true;
@@ -197,9 +208,9 @@ int files_fail_hole(struct call *call, struct ng_str path)
                      (int)path.len, path.data);
 }
 
-/* ---- is it a root? */
+/* ---- checking a root */
 
-/* The folder above; `fd` is closed. -1: there is none, or it cannot be looked at. */
+/* Opens the parent folder and closes `fd`. -1: there is none, or it cannot be opened. */
 static int go_up(int fd, struct stat *st)
 {
     struct identity below = identity_of(st);
@@ -212,7 +223,7 @@ static int go_up(int fd, struct stat *st)
     return up;
 }
 
-/* Is the folder at `path` the wanted one, or is it below it? */
+/* True if the folder at `path` is the wanted one or lies below it. */
 static bool is_below(int at, const char *path, struct identity wanted)
 {
     struct stat st;
@@ -233,7 +244,7 @@ static bool is_below(int at, const char *path, struct identity wanted)
     return found;
 }
 
-/* Is the identity that of one of the data directory's open folders? */
+/* True if it is one of the open folders of the data directory. */
 static bool is_open_identity(const struct file_holes *holes, const struct plugin *plugin,
                              struct identity wanted)
 {
@@ -248,7 +259,7 @@ static bool is_open_identity(const struct file_holes *holes, const struct plugin
     return false;
 }
 
-/* Up from the root to the first folder that says: in an open one, or in a closed one. */
+/* Walks up from the root to the first open or protected folder. */
 static bool lies_in_hole(const struct file_holes *holes, const struct file_root *root)
 {
     struct stat st;
@@ -280,7 +291,7 @@ static int refuse(struct call *call, const struct file_root *root, const char *h
                      what);
 }
 
-/* Its folder as it is named, and that of the file itself, where a link leads. */
+/* Checks the folder of the path and, for a link, the folder of its target. */
 static bool holds_file(const struct file_root *root, const char *path)
 {
     struct identity wanted = {root->dev, root->ino};
@@ -288,7 +299,10 @@ static bool holds_file(const struct file_root *root, const char *path)
     const char *paths[] = {path, real};
     bool holds = false;
     for (size_t i = 0; i < NG_COUNT(paths) && !holds; i++) {
-        char *copy = paths[i] != NULL ? files_copy(ng_str_of(paths[i])) : NULL;
+        char *copy = NULL;
+        if (paths[i] != NULL) {
+            copy = files_copy(ng_str_of(paths[i]));
+        }
         holds = copy != NULL && is_below(AT_FDCWD, dirname(copy), wanted);
         free(copy);
     }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* files_intent.c - what is written before and after a file changes: the intent, and event,
- * history and the intent's removal as one step. Every function here may run twice for one
- * change (another gateway, a settlement): the second time changes nothing. */
-#include <errno.h>
-#include <sys/random.h>
-
+/* files_intent.c - documents around a change of a file: the write intent before it; event,
+ * history and removal of the intent after it, in one transaction. Every function here is
+ * idempotent: another gateway or recovery may run it a second time for one change. */
+#include "core/base/random.h"
 #include "core/base/str.h"
 #include "core/store/idempotency.h"
 #include "files_state.h"
@@ -16,20 +14,17 @@ static int fail_memory(struct call *call)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind)
 {
-    unsigned char bytes[8];
+    char op[17];
     memset(record, 0, sizeof(*record));
     record->kind = kind;
     record->undoable = true;
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (!random_hex(8, op)) {
         return call_fail(call, NG_EINTERNAL, "The system gives no random numbers.");
     }
-    unsigned long long number = 0;
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        number = number << 8 | bytes[i];
-    }
-    record->op = arena_printf(&call->arena, "%016llx", number);
+    record->op = arena_copy(&call->arena, ng_str_of(op));
     record->intents = files_intent_space(call);
-    return record->op.data != NULL && record->intents.data != NULL ? NG_OK : fail_memory(call);
+    bool complete = record->op.data != NULL && record->intents.data != NULL;
+    return complete ? NG_OK : fail_memory(call);
 }
 
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
@@ -56,14 +51,17 @@ int files_intent_add_idempotency(struct call *call, const struct file_record *re
                                  struct buf *out)
 {
     struct ng_answer answer;
-    if (call->idempotency == NULL || call->after_rc < 0) { /* a failure is no answer to keep */
+    if (call->idempotency == NULL ||
+        call->after_rc < 0) { /* failures are not stored as answers */
         return NG_OK;
     }
     int rc = NG_OK;
     if (record->after[0] != '\0') {
         rc = call->pub.host->revision_text(&call->pub, ng_str_of(record->after));
     }
-    rc = rc == NG_OK ? idempotency_answer(call, &answer) : rc;
+    if (rc == NG_OK) {
+        rc = idempotency_answer(call, &answer);
+    }
     if (rc != NG_OK || answer.reply.len > FILES_REPLY_MAX) {
         return rc;
     }
@@ -92,24 +90,27 @@ static int print_record(struct call *call, const struct file_record *record, str
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
     int rc = files_intent_add_idempotency(call, record, out);
-    return rc == NG_OK ? buf_add_char(out, '}') : rc;
+    return rc != NG_OK ? rc : buf_add_char(out, '}');
 }
 
 static struct ng_str member_text(const struct ng_value *root, const char *name)
 {
     const struct ng_value *value = json_get(root, name);
-    return value != NULL && value->type == NG_TYPE_STRING ? value->text : str_make(NULL, 0);
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
-/* What does not fit is nothing that was written here. */
+/* A text that does not fit was not written by this program; it becomes "". */
 static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
     struct ng_str text = member_text(root, name);
-    size_t len = text.len < size ? text.len : 0;
-    if (len > 0) {
-        memcpy(ret, text.data, len);
+    ret[0] = '\0';
+    if (text.len > 0 && text.len < size) {
+        memcpy(ret, text.data, text.len);
+        ret[text.len] = '\0';
     }
-    ret[len] = '\0';
 }
 
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
@@ -119,7 +120,7 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     struct json_error error;
     int64_t kind = 0;
     memset(ret, 0, sizeof(*ret));
-    struct ng_str rest = text.data != NULL ? text : ng_str_of("");
+    struct ng_str rest = files_or_empty(text);
     if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK ||
         json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
         kind > FILE_CHANGE_UNDO_MOVE ||
@@ -134,12 +135,12 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->space = member_text(root, "space");
     ret->to = member_text(root, "to");
     ret->to_space = member_text(root, "to_space");
-    /* These are used as C texts. */
+    /* Copies, because these are used as C strings. */
     ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
     ret->action = arena_copy(&call->arena, member_text(root, "action"));
     const struct ng_value *happened = json_get(root, "happened");
     ret->happened = happened != NULL && happened->type == NG_TYPE_TRUE;
-    /* What was built on it is undone first, and is higher up in the history already. */
+    /* A later change has pushed its undo step already; this older one must not go above it. */
     ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
     ret->answer.scope = member_text(root, "scope");
@@ -156,7 +157,7 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 
 /* ---- the intent */
 
-/* NG_ECONFLICT: a save that could not be completed comes first. */
+/* NG_ECONFLICT: an unfinished save must be recovered first. */
 static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
                        struct file_record *record)
 {
@@ -164,8 +165,7 @@ static int check_stale(struct call *call, const struct ng_doc *present, struct n
         return NG_OK;
     }
     record->stale = arena_copy(&call->arena, present->json);
-    record->stale_text =
-        arena_copy(&call->arena, present->text.data != NULL ? present->text : ng_str_of(""));
+    record->stale_text = arena_copy(&call->arena, files_or_empty(present->text));
     return call_fail(call, NG_ECONFLICT, "An unfinished save of %.*s is in the way.",
                      (int)real.len, real.data);
 }
@@ -182,7 +182,10 @@ static int intent_write(struct call *call, const struct ng_doc *present, struct 
     rc = print_record(call, record, &json);
     rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
     buf_done(&json);
-    return rc == NG_OK ? store_draft_text(next, &record->undo.inserted, 1) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &record->undo.inserted, 1);
 }
 
 static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -191,8 +194,10 @@ static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct 
     return intent_write(call_of(call), present, next, user);
 }
 
-/* A move leaves its intent under the old path. A removal of an older file under the new one
- * would no longer be known to have happened once this file is there. */
+/* The intent of a move is stored under its source path. An unfinished removal at the
+ * destination must be recovered first: afterwards the moved file would look as if it had not
+ * been removed.
+ */
 static int target_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                      void *user)
 {
@@ -209,7 +214,7 @@ static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     return record->peek(call_of(call), record, present, record->peek_user);
 }
 
-/* Another gateway's intent, whose save this change is built on. */
+/* Marks the intent of another gateway whose save this change builds on. */
 static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
 {
@@ -221,11 +226,17 @@ static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng
         there.happened || strcmp(there.after, built_on->after) != 0) {
         return NG_OK;
     }
-    struct ng_str text = present->text.data != NULL ? present->text : ng_str_of("");
+    struct ng_str text = files_or_empty(present->text);
     struct ng_str json = arena_printf(&self->arena, "%.*s,\"happened\":true}",
                                       (int)present->json.len - 1, present->json.data);
-    int rc = json.data == NULL ? fail_memory(self) : store_draft_json(next, json);
-    return rc == NG_OK ? store_draft_text(next, &text, 1) : rc;
+    if (json.data == NULL) {
+        return fail_memory(self);
+    }
+    int rc = store_draft_json(next, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &text, 1);
 }
 
 static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -288,8 +299,7 @@ static bool record_removes(const struct file_record *record)
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
 
-/* The file is gone. Where nobody recorded it before there is nothing to delete, but the event
- * is due. */
+/* The file was removed. Without an earlier record of it a new document carries the event. */
 static int draft_gone(struct call *call, const struct file_record *record,
                       const struct ng_doc *present, struct ng_draft *next)
 {
@@ -299,30 +309,35 @@ static int draft_gone(struct call *call, const struct file_record *record,
     }
     struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
                                        (int)record->op.len, record->op.data);
-    return empty.data == NULL ? fail_memory(call) : store_draft_json(next, empty);
+    if (empty.data == NULL) {
+        return fail_memory(call);
+    }
+    return store_draft_json(next, empty);
 }
 
-/* Who sees one end of a move between spaces need not see the other. */
+/* False for a move between spaces: an event must not reveal a path of the other space. */
 static bool within_space(const struct file_record *record)
 {
     return str_equal(record->space, record->to_space);
 }
 
-/* The file is at `record->after` now (or under its new path). */
+/* The event at the path that has the new content. */
 static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                     void *user)
 {
     const struct file_record *record = user;
     struct call *self = call_of(call);
     if (record->sealed != NULL) {
-        self->staged = *record->sealed; /* the store may have taken it back */
+        self->staged = *record->sealed; /* a retry by the store has reset it */
     }
     if (same_op(self, present, record->op)) {
         return NG_OK;
     }
+    if (record_removes(record) && record->happened) {
+        return NG_OK; /* the event of a later file at this path exists already */
+    }
     if (record_removes(record)) {
-        return record->happened ? NG_OK /* what was made since is told of already */
-                                : draft_gone(self, record, present, next);
+        return draft_gone(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);
@@ -344,9 +359,9 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     return rc;
 }
 
-/* The file is no longer under its old path. */
-static int left_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                   void *user)
+/* The event at the source path of a move. */
+static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
 {
     const struct file_record *record = user;
     struct call *self = call_of(call);
@@ -371,7 +386,7 @@ static bool on_top(const struct file_history *history, struct ng_str op)
     return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
 }
 
-/* Takes the step off that this undo took back. */
+/* Removes the step that this undo has reverted. */
 static void pop(struct file_history *history, const struct file_record *record)
 {
     if (on_top(history, record->undo.op)) {
@@ -400,7 +415,7 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         if (on_top(&history, record->op)) {
             return NG_OK;
         }
-        history.count = 0; /* of an older file of this name */
+        history.count = 0; /* it belonged to an older file of this name */
         files_history_push(&history, &record->undo);
         break;
     case FILE_CHANGE_UNDO_EDIT:
@@ -413,12 +428,13 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         history.count = 0;
         break;
     }
-    return history.count == 0 && before == 0
-               ? NG_OK
-               : files_history_write(call_of(call), &history, next);
+    if (history.count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call_of(call), &history, next);
 }
 
-/* The history leaves with the file ... */
+/* Takes the history from the source path of a move. */
 static int history_from_fn(struct ng_call *call, const struct ng_doc *present,
                            struct ng_draft *next, void *user)
 {
@@ -430,7 +446,7 @@ static int history_from_fn(struct ng_call *call, const struct ng_doc *present,
     return rc;
 }
 
-/* ... and comes along. Runs after history_from_fn. */
+/* Stores it under the destination. Runs after history_from_fn. */
 static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {
@@ -447,9 +463,10 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     } else {
         pop(&history, record);
     }
-    return history.count == 0 && before == 0
-               ? NG_OK
-               : files_history_write(call_of(call), &history, next);
+    if (history.count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call_of(call), &history, next);
 }
 
 static const char *event_action(const struct file_record *record)
@@ -457,23 +474,36 @@ static const char *event_action(const struct file_record *record)
     if (record->action.len > 0) {
         return record->action.data;
     }
-    return record_moves(record)                 ? "moved"
-           : record_removes(record)             ? "deleted"
-           : record->kind == FILE_CHANGE_CREATE ? "created"
-                                                : "updated";
+    if (record_moves(record)) {
+        return "moved";
+    }
+    if (record_removes(record)) {
+        return "deleted";
+    }
+    if (record->kind == FILE_CHANGE_CREATE) {
+        return "created";
+    }
+    return "updated";
 }
 
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes)
 {
-    const char *events = record->collection.len > 0 ? record->collection.data : FILES_EVENTS;
+    const char *events = FILES_EVENTS;
+    if (record->collection.len > 0) {
+        events = record->collection.data;
+    }
     bool moves = record_moves(record);
-    struct ng_str space = moves ? record->to_space : record->space;
-    struct ng_str now = moves ? record->to : record->real;
+    struct ng_str space = record->space;
+    struct ng_str now = record->real;
+    if (moves) {
+        space = record->to_space;
+        now = record->to;
+    }
     size_t count = 0;
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
-    if (moves && !record->replaced) { /* else what is known there is of that other file */
-        set_change(&changes[count], events, record->space, record->real, left_fn, record);
+    if (moves && !record->replaced) { /* else the source path belongs to another file by now */
+        set_change(&changes[count], events, record->space, record->real, moved_away_fn, record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    history_from_fn, record);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_list.c - what is in a folder, level by level, with two descriptors at a time. Links are
- * shown, never entered. */
+/* files_list.c - lists a folder level by level, with two descriptors at a time. Links are
+ * listed but never followed into. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
-/* A folder still to be read. */
+/* A folder that waits to be read. */
 struct folder {
     struct ng_str name; /* below the listed folder; "" = itself */
-    uint32_t depth;     /* levels left, its own entries included */
+    uint32_t depth;     /* remaining levels, including its own entries */
     struct folder *next;
 };
 
@@ -30,8 +31,8 @@ struct listing {
     bool sorted, stopped;
 };
 
-/* The first names of a folder: a heap, the last of them on top, so that a page of a large
- * folder costs its names and nothing else. */
+/* The first `max` names of a folder: a heap with the last of them on top. A page of a large
+ * folder needs memory for its own names only. */
 struct names {
     char (*items)[NAME_MAX + 1];
     size_t count, max;
@@ -47,7 +48,7 @@ static bool is_temp(struct ng_str name)
             memcmp(name.data + name.len - ending, FILES_TEMP_COMPLETE, ending) == 0);
 }
 
-/* What a link points to, as this caller may know it. */
+/* The type of the link's target, if the caller has access to it. */
 static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
 {
     struct call *call = listing->call;
@@ -60,11 +61,11 @@ static enum ng_file_type link_type(struct listing *listing, struct ng_str name)
         type = files_place_type(&place);
         files_place_done(&place);
     }
-    call->staged = before; /* where it leads is no failure of this call */
+    call->staged = before; /* a link that cannot be resolved is no failure of the listing */
     return type;
 }
 
-/* Is the folder a root that this caller may not see? */
+/* True if the folder is a root without access for this caller. */
 static bool is_closed(const struct listing *listing, struct ng_str name)
 {
     const struct file_roots *roots = listing->place->roots;
@@ -101,12 +102,11 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
     struct stat st;
     if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         files_is_hole(listing->place->roots->holes, call_plugin(call), dir, leaf, &st)) {
-        return NG_OK; /* gone meanwhile, or nothing that is shown */
+        return NG_OK; /* removed meanwhile, or hidden */
     }
-    struct ng_str name = folder->name.len > 0
-                             ? arena_printf(&call->arena, "%.*s/%s", (int)folder->name.len,
-                                            folder->name.data, leaf)
-                             : arena_copy(&call->arena, ng_str_of(leaf));
+    const char *separator = folder->name.len > 0 ? "/" : "";
+    struct ng_str name = arena_printf(&call->arena, "%.*s%s%s", (int)folder->name.len,
+                                      folder->name.data, separator, leaf);
     if (name.data == NULL || listing->count >= listing->max) {
         return call_fail(call, NG_ETOOLARGE,
                          "The folder %.*s holds more than %u entries. List a folder in it.",
@@ -124,13 +124,20 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
         .bytes = (uint64_t)st.st_size,
         .modified_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
     };
-    entry.type = entry.link            ? link_type(listing, name)
-                 : folder_entry        ? NG_FILE_DIRECTORY
-                 : S_ISREG(st.st_mode) ? NG_FILE_REGULAR
-                                       : NG_FILE_OTHER;
+    if (entry.link) {
+        entry.type = link_type(listing, name);
+    } else if (folder_entry) {
+        entry.type = NG_FILE_DIRECTORY;
+    } else if (S_ISREG(st.st_mode)) {
+        entry.type = NG_FILE_REGULAR;
+    } else {
+        entry.type = NG_FILE_OTHER;
+    }
     listing->stopped = listing->entry(listing->user, &entry) != 0;
-    return folder_entry && folder->depth > 1 ? add_folder(listing, name, folder->depth - 1)
-                                             : NG_OK;
+    if (folder_entry && folder->depth > 1) {
+        return add_folder(listing, name, folder->depth - 1);
+    }
+    return NG_OK;
 }
 
 static bool is_skipped(const struct listing *listing, const char *leaf)
@@ -148,7 +155,7 @@ static int list_stream(struct listing *listing, const struct folder *folder, DIR
             continue;
         }
         rc = list_entry(listing, folder, dirfd(stream), found->d_name);
-        if (rc == NG_OK && files_cancelled(listing->call)) {
+        if (rc == NG_OK) {
             rc = files_check_cancelled(listing->call);
         }
     }
@@ -216,7 +223,10 @@ static void names_add(struct names *names, const char *leaf)
 static bool is_before(const char *leaf, struct ng_str from)
 {
     size_t len = strlen(leaf);
-    int order = from.len == 0 ? 1 : memcmp(leaf, from.data, len < from.len ? len : from.len);
+    if (from.len == 0) {
+        return false;
+    }
+    int order = memcmp(leaf, from.data, size_min(len, from.len));
     return order < 0 || (order == 0 && len < from.len);
 }
 
@@ -230,7 +240,7 @@ static int list_names(struct listing *listing, const struct folder *folder, DIR 
             !is_before(found->d_name, listing->list->from)) {
             names_add(names, found->d_name);
         }
-        rc = files_cancelled(listing->call) ? files_check_cancelled(listing->call) : NG_OK;
+        rc = files_check_cancelled(listing->call);
     }
     qsort(names->items, names->count, sizeof(*names->items), compare_names);
     for (size_t i = 0; i < names->count && rc == NG_OK && !listing->stopped; i++) {
@@ -262,15 +272,20 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
     struct call *call = listing->call;
     int fd = files_open_beneath(top, folder->name.len > 0 ? folder->name.data : ".",
                                 O_RDONLY | O_DIRECTORY);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *stream = NULL;
+    if (fd >= 0) {
+        stream = fdopendir(fd);
+    }
     if (stream == NULL) {
         int error = errno;
         if (fd >= 0) {
             (void)close(fd);
         }
-        /* Folders inside that cannot be read are left out. */
-        return folder->name.len > 0 ? NG_OK
-                                    : files_fail_os(call, error, "list", listing->list->path);
+        /* Unreadable folders inside are skipped. */
+        if (folder->name.len > 0) {
+            return NG_OK;
+        }
+        return files_fail_os(call, error, "list", listing->list->path);
     }
     int rc = listing->sorted ? list_sorted(listing, folder, stream)
                              : list_stream(listing, folder, stream);
@@ -286,7 +301,10 @@ static int list_all(struct listing *listing)
         return files_fail_os(listing->call, errno, "list", listing->list->path);
     }
     listing->last = &listing->first;
-    uint32_t depth = listing->list->depth > 0 && !listing->sorted ? listing->list->depth : 1;
+    uint32_t depth = 1;
+    if (listing->list->depth > 0 && !listing->sorted) {
+        depth = listing->list->depth;
+    }
     int rc = add_folder(listing, ng_str_of(""), depth);
     for (const struct folder *folder = listing->first;
          rc == NG_OK && folder != NULL && !listing->stopped; folder = folder->next) {
@@ -316,10 +334,11 @@ int files_list(struct files *files, struct call *call, const struct ng_file_list
             .entry = entry,
             .user = user,
             .sorted = list->size >= sizeof(*list) && list->sorted,
-            .max = list->max_entries > 0 && list->max_entries < NG_FILE_ENTRIES_MAX
-                       ? list->max_entries
-                       : NG_FILE_ENTRIES_MAX,
+            .max = NG_FILE_ENTRIES_MAX,
         };
+        if (list->max_entries > 0) {
+            listing.max = u32_min(list->max_entries, NG_FILE_ENTRIES_MAX);
+        }
         rc = list_all(&listing);
     } else if (place.exists) {
         rc = call_fail(call, NG_EFAILED, "The path %.*s is not a folder.", (int)list->path.len,

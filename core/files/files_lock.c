@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_lock.c - one change of a file at a time: a list of waiting calls inside the process,
+/* files_lock.c - one change of a file at a time: a wait queue of calls inside the process,
  * flock() between processes that share the disk. */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct file_lock {
     char name[];
 };
 
-#define FLOCK_PAUSE_NS 2000000 /* between two tries */
+#define FLOCK_PAUSE_NS 2000000 /* between two attempts */
 
 static struct file_lock **lock_find(struct files *files, struct ng_str real)
 {
@@ -28,7 +28,7 @@ static struct file_lock **lock_find(struct files *files, struct ng_str real)
     return at;
 }
 
-/* Takes a lock that nobody holds. NULL: out of memory. */
+/* Takes a free lock. NULL: out of memory. */
 static struct file_lock *lock_add(struct file_lock **at, struct ng_str real)
 {
     struct file_lock *lock = alloc_bytes(sizeof(*lock) + real.len);
@@ -80,10 +80,12 @@ void files_unlock(struct files *files, struct ng_str real)
     struct file_lock **at = lock_find(files, real);
     struct file_lock *lock = *at;
     if (lock != NULL && lock->first != NULL) {
-        /* The lock passes on without being free in between. */
+        /* Hand the lock to the first waiter without releasing it. */
         next = lock->first;
         lock->first = next->next;
-        lock->last = lock->first == NULL ? &lock->first : lock->last;
+        if (lock->first == NULL) {
+            lock->last = &lock->first;
+        }
         lock->waiting--;
     } else if (lock != NULL) {
         *at = lock->next;
@@ -103,10 +105,11 @@ int files_flock(struct call *call, struct ng_str path, int fd)
             continue;
         }
         if (errno != EWOULDBLOCK) {
-            /* A file system without locks: one gateway uses it, whose own list is enough. */
-            return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL
-                       ? NG_OK
-                       : files_fail_os(call, errno, "lock", path);
+            /* A file system without locks belongs to one gateway: its wait queue is enough. */
+            if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL) {
+                return NG_OK;
+            }
+            return files_fail_os(call, errno, "lock", path);
         }
         int rc = files_check_cancelled(call);
         if (rc != NG_OK) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* files_op.c - the way of every change of a file: lock, read, intent, save, completion. Waiting
- * for a lock or a commit leaves the thread; a task of the pool goes on. */
+/* files_op.c - the steps of every change of a file: lock, read, intent, save, completion. A
+ * step that waits for a lock or a commit frees its thread; a task of the pool continues. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
@@ -11,12 +12,25 @@
 #include "core/cluster/cluster.h"
 #include "files_state.h"
 
-#define FILES_QUEUE_TRIES 500 /* a full store queue, before a completion is left for later */
+#define FILES_QUEUE_TRIES 500 /* while the store's queue is full; then recovery completes */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
-static int op_leave(struct file_op *op, int rc);
+static void op_leave(struct file_op *op);
 static int op_abandon(struct file_op *op, int rc);
 static int op_abandoned(struct file_op *op);
+
+void files_op_enter(struct file_op *op, enum file_op_stage stage)
+{
+    static const unsigned allowed[] = {
+        [FILE_OP_PREPARING] = 1U << FILE_OP_INTENDED,
+        [FILE_OP_INTENDED] = 1U << FILE_OP_PREPARING | 1U << FILE_OP_INTENDED |
+                             1U << FILE_OP_SAVED | 1U << FILE_OP_ENDING,
+        [FILE_OP_SAVED] = 1U << FILE_OP_INTENDED | 1U << FILE_OP_SAVED | 1U << FILE_OP_ENDING,
+        [FILE_OP_ENDING] = 0,
+    };
+    assert((allowed[op->stage] & 1U << stage) != 0);
+    op->stage = stage;
+}
 
 static void op_close_files(struct file_op *op)
 {
@@ -40,15 +54,19 @@ static void op_unlock(struct file_op *op)
     }
 }
 
-/* Runs the present step. FILES_WAITING: the op belongs to another thread already. */
+/* Runs the present step. FILES_WAITING: another thread owns the op by now. */
 static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
     if (rc < NG_OK && op->step != op_abandoned) {
         rc = files_replay_end(op->files, op->call, op->lock_names, op->lock_count, rc);
     }
-    if (rc != FILES_WAITING && rc != NG_PENDING && op->intent_open) {
-        rc = op->in_place ? op_leave(op, rc) : op_abandon(op, rc);
+    if (rc != FILES_WAITING && rc != NG_PENDING) {
+        if (op->stage == FILE_OP_SAVED) {
+            op_leave(op);
+        } else if (op->stage == FILE_OP_INTENDED) {
+            rc = op_abandon(op, rc);
+        }
     }
     if (rc != FILES_WAITING) {
         op_close_files(op);
@@ -99,15 +117,16 @@ int files_op_start(struct file_op *op, int (*step)(struct file_op *op))
     return rc;
 }
 
-/* From here on the op may go on elsewhere: the call must not end before it. */
-static int op_hold(struct file_op *op)
+/* Defers the call: the op may continue on another thread and must end first. */
+static int op_defer(struct file_op *op)
 {
     if (op->deferred == NULL) {
         op->deferred = op->call->pub.host->defer(&op->call->pub);
     }
-    return op->deferred != NULL
-               ? NG_OK
-               : call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->deferred == NULL) {
+        return call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    return NG_OK;
 }
 
 /* ---- locks */
@@ -116,7 +135,17 @@ static int op_got_lock(struct file_op *op)
 {
     op->locks_held++;
     int rc = files_check_cancelled(op->call);
-    return rc == NG_OK ? files_op_lock(op) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_lock(op);
+}
+
+void files_op_sort(struct ng_str a, struct ng_str b, struct ng_str ret_names[2])
+{
+    bool sorted = str_compare(a, b) < 0;
+    ret_names[0] = sorted ? a : b;
+    ret_names[1] = sorted ? b : a;
 }
 
 int files_op_lock(struct file_op *op)
@@ -127,7 +156,7 @@ int files_op_lock(struct file_op *op)
             op->locks_held++;
             continue;
         }
-        int rc = op_hold(op);
+        int rc = op_defer(op);
         if (rc != NG_OK) {
             return rc;
         }
@@ -149,7 +178,10 @@ int files_op_lock(struct file_op *op)
     op->step = op->locked;
     int rc =
         files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
-    return rc != NG_OK || answered ? rc : op->locked(op);
+    if (rc != NG_OK || answered) {
+        return rc;
+    }
+    return op->locked(op);
 }
 
 int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
@@ -181,7 +213,7 @@ int files_op_restart(struct file_op *op, int (*step)(struct file_op *op))
 
 /* ---- reading */
 
-/* Is the open file still the one of its name? */
+/* True if the name still leads to the open file. */
 static bool op_is_current(struct file_op *op)
 {
     struct stat named;
@@ -209,23 +241,21 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
     files_describe(&op->place, &op->present);
     if (rc == NG_OK && load) {
         rc = files_load(call, op->place.path, op->fd, max_bytes, &op->present.data);
-        if (rc == NG_OK) {
-            op->present.bytes = op->present.data.len;
-            files_hash(op->present.data, op->record.before);
-            rc = op->record.before[0] != '\0'
-                     ? NG_OK
-                     : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
-        }
     } else if (rc == NG_OK) {
         rc = files_hash_fd(call, op->place.path, op->fd, op->record.before);
     }
-    if (rc == NG_OK) {
-        op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
-        rc = op->present.revision.data != NULL
-                 ? NG_OK
-                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc;
+    if (load) {
+        op->present.bytes = op->present.data.len;
+        files_hash(op->present.data, op->record.before);
+    }
+    op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
+    if (op->record.before[0] == '\0' || op->present.revision.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    }
+    return NG_OK;
 }
 
 int files_op_expect(struct file_op *op, struct ng_str expected)
@@ -246,7 +276,7 @@ static void op_committed(void *user, int rc)
     pool_resume(op->call->gateway->pool, &op->task);
 }
 
-/* A save that could not be recorded when it was made: that comes first. */
+/* An earlier save was not completed: recover it first, then start again. */
 static int op_recover_stale(struct file_op *op)
 {
     bool answered = false;
@@ -256,21 +286,24 @@ static int op_recover_stale(struct file_op *op)
     if (rc == NG_OK && op->call->idempotency != NULL) {
         rc = files_replay_answer(op->call, &answered);
     }
-    return rc != NG_OK || answered ? rc : files_op_again(op, op->locked);
+    if (rc != NG_OK || answered) {
+        return rc;
+    }
+    return files_op_again(op, op->locked);
 }
 
 static int op_after_intent(struct file_op *op)
 {
     bool answered = false;
     if (op->commit_rc != NG_OK) {
-        op->intent_open = false;
+        files_op_enter(op, FILE_OP_PREPARING);
         if (op->relock) {
             return files_op_restart(op, op->begin);
         }
         if (op->commit_rc != NG_ECONFLICT || op->record.stale.data == NULL) {
             return op->commit_rc;
         }
-        /* Memory did not know of it, the database does. */
+        /* The cache did not have this intent, the database has. */
         call_reset_result(op->call);
         return op_recover_stale(op);
     }
@@ -287,7 +320,7 @@ static int op_after_intent(struct file_op *op)
 
 int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
 {
-    int rc = op_hold(op);
+    int rc = op_defer(op);
     if (rc == NG_OK) {
         rc = files_check_cancelled(op->call);
     }
@@ -302,17 +335,17 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     if (rc != NG_OK) {
         return rc;
     }
-    bool was_open = op->intent_open;
+    enum file_op_stage before_stage = op->stage;
     op->save = save;
     op->step = op_after_intent;
-    op->intent_open = true;
+    files_op_enter(op, FILE_OP_INTENDED);
     op->record.stale = str_make(NULL, 0);
     size_t count = files_intent_changes(&op->record, op->changes);
     rc = store_write(op->files->store, op->call, op->changes, count, op_committed, op);
     if (rc == NG_OK) {
         return FILES_WAITING;
     }
-    op->intent_open = was_open;
+    files_op_enter(op, before_stage);
     if (op->relock) {
         return files_op_restart(op, op->begin);
     }
@@ -329,34 +362,33 @@ static int op_abandoned(struct file_op *op)
     return op->kept_rc;
 }
 
-/* It failed when the file was changed already, or nobody knows: the intent stays, and is
- * settled by what the file is then. */
-static int op_leave(struct file_op *op, int rc)
+/* Failed after the save, or with unknown outcome: the intent stays, and recovery decides by the
+ * content of the file. */
+static void op_leave(struct file_op *op)
 {
-    op->intent_open = false;
+    files_op_enter(op, FILE_OP_ENDING);
     atomic_store(&op->files->unrecovered, true);
-    return rc;
 }
 
+/* Failed before the save: drops the intent. */
 static int op_abandon(struct file_op *op, int rc)
 {
-    op->intent_open = false;
+    files_op_enter(op, FILE_OP_ENDING);
     op->kept_rc = rc;
     op->kept = op->call->staged;
     op->step = op_abandoned;
-    op->call->arena.failed = false; /* of what is given up */
+    op->call->arena.failed = false; /* room for the dropping; `kept` has the failure */
     op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
     int write_rc =
         store_write(op->files->store, op->call, op->changes, count, op_committed, op);
-    /* Where it cannot be dropped now, the next change of the file or the next start does. */
+    /* If this fails, the next change of the file or the next start drops it. */
     return write_rc == NG_OK ? FILES_WAITING : op_abandoned(op);
 }
 
 /* ---- completion */
 
-/* A JSON reply is taken out of its buffer: should the store run its functions again, the reply
- * made by the tool's function is still known. */
+/* Copies a JSON reply out of its buffer, so that it survives a retry by the store. */
 static int op_seal(struct file_op *op)
 {
     struct call *call = op->call;
@@ -375,8 +407,8 @@ static int op_seal(struct file_op *op)
     return NG_OK;
 }
 
-/* What could not be completed is settled by the thread that looks after shared documents; else
- * by the next change of the file, or the next start. */
+/* After a failure: the thread that polls shared documents recovers, else the next change of the
+ * file or the next start. */
 static void op_ended(void *user, int rc, struct ng_str message)
 {
     struct file_op *op = user;
@@ -389,34 +421,37 @@ static void op_ended(void *user, int rc, struct ng_str message)
 static int op_record(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    call->arena.failed = false; /* what lacked memory before the save stopped it there */
+    call->arena.failed = false; /* a failure before the save would have ended the op there */
     call->arena.oom = false;
-    if (revision[0] != '\0') { /* of the op, which is there as long as the call */
+    if (revision[0] != '\0') { /* part of the op, which lives as long as the call */
         call->staged.revision_kind = REVISION_TEXT;
         call->staged.revision_text = ng_str_of(revision);
     }
     int rc = op_seal(op);
     size_t count = files_completion_changes(&op->record, op->changes);
-    return rc == NG_OK ? store_change(op->files->store, call, op->changes, count) : rc;
+    return rc != NG_OK ? rc : store_change(op->files->store, call, op->changes, count);
 }
 
-/* Was it saved where its path leads? A root's folder may have been replaced meanwhile. */
-static bool op_is_in_place(const struct file_op *op)
+/* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
+static bool op_root_is_current(const struct file_op *op)
 {
-    const struct file_root *root = op->target.roots != NULL ? op->target.root : op->place.root;
+    const struct file_root *root = op->place.root;
+    if (op->target.roots != NULL) {
+        root = op->target.root;
+    }
     return root == NULL || files_root_is_current(root);
 }
 
-/* The file is changed: a full queue or want of memory must not make that a failure. */
+/* The file has changed, so a full queue or lack of memory must not fail the call: retry. */
 int files_op_complete(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
-    if (!op_is_in_place(op)) {
-        op->in_place = false;
+    if (!op_root_is_current(op)) {
+        files_op_enter(op, FILE_OP_INTENDED);
         return files_op_again(op, op->locked);
     }
     struct result before = call->staged;
-    op->intent_open = false; /* it goes with the completion, or is settled later */
+    files_op_enter(op, FILE_OP_ENDING);
     (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     int rc = op_record(op, revision);
     for (unsigned tries = 1;
@@ -427,7 +462,7 @@ int files_op_complete(struct file_op *op, const char *revision)
         rc = op_record(op, revision);
     }
     if (revision[0] == '\0' && rc >= NG_OK) {
-        call->staged.revision_kind = REVISION_NONE; /* not that of the record of its removal */
+        call->staged.revision_kind = REVISION_NONE; /* not the one of the event document */
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_pack.c - walks the roots for an archive. */
+/* files_pack.c - reads all files of the roots for an archive. */
 #include "files_pack.h"
 
 #include <dirent.h>
@@ -8,25 +8,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "files_state.h"
 
-/* Bytes of one piece; a multiple of 3, so that base64 needs no filling. */
+/* Bytes of one piece; a multiple of 3, so that base64 needs no padding. */
 #define PACK_PIECE_BYTES ((size_t)192 * 1024)
-/* Roots that are opened again before a backup, because their folders were replaced. */
+/* Retries before a backup, while folders of roots are being replaced. */
 #define PACK_ROOT_TRIES 512
-/* Folders in folders; deeper ones are left out by name. */
+/* Nesting of folders; deeper ones are reported as left out. */
 #define PACK_DEPTH_MAX 256
-#define PACK_UTF8_MAX 4
 
 struct pack {
     struct call *call;
     files_pack_fn *fn;
     void *user;
     const struct file_roots *roots;
-    uint64_t root;   /* the present one's number */
+    uint64_t root;   /* number of the present root */
     struct buf path; /* relative to it */
     char *piece;
     bool has_hole; /* the data directory */
@@ -46,26 +46,24 @@ static int64_t pack_ms(struct timespec at)
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Text stays text: the piece ends between two characters, where it can. */
+/* Ends the piece between two characters if possible: pieces of a text are texts, too. */
 static size_t pack_whole_characters(const char *bytes, size_t len)
 {
-    size_t cut = len;
-    for (int i = 0; i < PACK_UTF8_MAX && cut > 0; i++) {
-        if (((unsigned char)bytes[cut - 1] & 0xc0) != 0x80) {
-            cut -= ((unsigned char)bytes[cut - 1] & 0x80) != 0 ? 1 : 0;
+    for (size_t cut = len; cut > 0 && len - cut < UTF8_BYTES_MAX; cut--) {
+        if (utf8_is_start(bytes[cut - 1])) {
+            cut -= ((unsigned char)bytes[cut - 1] & 0x80) != 0;
             return cut > 0 ? cut : len;
         }
-        cut--;
     }
     return len;
 }
 
-/* As many bytes as the file had when it was opened: one that grows has an end, too. */
+/* Reads at most the size at opening, so that a growing file has an end, too. */
 static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_read)
 {
     uint64_t at = 0;
     while (at < size) {
-        size_t most = size - at < PACK_PIECE_BYTES ? (size_t)(size - at) : PACK_PIECE_BYTES;
+        size_t most = (size_t)u64_min(PACK_PIECE_BYTES, size - at);
         ssize_t got = pread(fd, pack->piece, most, (off_t)at);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -77,7 +75,9 @@ static int pack_bytes(struct pack *pack, int fd, uint64_t size, uint64_t *ret_re
             break;
         }
         size_t len = (size_t)got;
-        len = at + len < size ? pack_whole_characters(pack->piece, len) : len;
+        if (at + len < size) {
+            len = pack_whole_characters(pack->piece, len);
+        }
         const struct packed_file piece = {.kind = PACKED_PIECE, .bytes = {pack->piece, len}};
         int rc = pack->fn(pack->user, &piece);
         if (rc != NG_OK) {
@@ -99,7 +99,10 @@ static int pack_file(struct pack *pack, int fd, const struct stat *before)
                                       .mode = before->st_mode & 0777U,
                                       .modified_ms = pack_ms(before->st_mtim)};
     int rc = pack->fn(pack->user, &begin);
-    rc = rc == NG_OK ? pack_bytes(pack, fd, (uint64_t)before->st_size, &size) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = pack_bytes(pack, fd, (uint64_t)before->st_size, &size);
     if (rc != NG_OK) {
         return rc;
     }
@@ -118,7 +121,7 @@ static bool pack_is_temporary(const char *name)
     return strncmp(name, FILES_TEMP_PREFIX, sizeof(FILES_TEMP_PREFIX) - 1) == 0;
 }
 
-/* Is the folder one of the first `count` roots? */
+/* True if the folder is one of the first `count` roots. */
 static bool pack_is_root(const struct pack *pack, size_t count, dev_t dev, ino_t ino)
 {
     for (size_t i = 0; i < count; i++) {
@@ -145,7 +148,7 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
     if (pack->has_hole && info.st_ino == pack->hole && info.st_dev == pack->hole_device) {
         return NG_OK;
     }
-    /* A root in a root tells of its files itself. */
+    /* A root inside a root is packed under its own number. */
     if (pack_is_root(pack, pack->roots->count, info.st_dev, info.st_ino)) {
         return NG_OK;
     }
@@ -157,7 +160,10 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
                                        .path = buf_str(&pack->path),
                                        .mode = info.st_mode & 0777U};
     int rc = pack->fn(pack->user, &folder);
-    return rc == NG_OK ? pack_folder(pack, fd, depth + 1) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return pack_folder(pack, fd, depth + 1);
 }
 
 static int pack_entry(struct pack *pack, int dir, const char *name, unsigned depth)
@@ -183,22 +189,27 @@ static int pack_entry(struct pack *pack, int dir, const char *name, unsigned dep
         (void)close(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
         rc = files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
-    } else if (errno != ENOENT) { /* ... it has gone meanwhile */
-        rc = pack_left_out(pack, errno == ELOOP    ? "a link"
-                                 : errno == EACCES ? "the gateway may not read it"
-                                                   : "it cannot be read");
+    } else if (errno == ELOOP) {
+        rc = pack_left_out(pack, "a link");
+    } else if (errno == EACCES) {
+        rc = pack_left_out(pack, "the gateway may not read it");
+    } else if (errno != ENOENT) { /* ENOENT: removed meanwhile */
+        rc = pack_left_out(pack, "it cannot be read");
     }
     pack->path.len = len;
     return rc;
 }
 
-/* Everything in the folder. A file's bytes wait for a slow reader of the archive, so the folder
- * is a stream of its own that is read on afterwards. */
+/* Opens the folder once more: reading may be suspended while a slow client takes the bytes of a
+ * file, so each folder needs its own stream position. */
 static int pack_folder(struct pack *pack, int fd, unsigned depth)
 {
     int rc = NG_OK;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = own < 0 ? NULL : fdopendir(own);
+    DIR *stream = NULL;
+    if (own >= 0) {
+        stream = fdopendir(own);
+    }
     if (stream == NULL) {
         if (own >= 0) {
             (void)close(own);
@@ -209,8 +220,9 @@ static int pack_folder(struct pack *pack, int fd, unsigned depth)
         errno = 0;
         const struct dirent *entry = readdir(stream);
         if (entry == NULL) {
-            rc = errno == 0 ? NG_OK
-                            : files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+            if (errno != 0) {
+                rc = files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
+            }
             break;
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
@@ -233,7 +245,8 @@ static int pack_root(struct pack *pack, const struct file_root *root)
     return rc;
 }
 
-/* The roots by number first: a restore can refuse before it has seen a file. */
+/* names: only the list of roots. It comes first, so that a restore can refuse it before the
+ * first file. */
 static int pack_roots(struct pack *pack, bool names)
 {
     const struct file_roots *roots = pack->roots;
@@ -250,7 +263,7 @@ static int pack_roots(struct pack *pack, bool names)
                                          .path = ng_str_of(root->path)};
         if (names) {
             rc = pack->fn(pack->user, &file);
-        } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* in another space */
+        } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* not packed before */
             rc = pack_root(pack, root);
         }
         pack->root++;
@@ -258,7 +271,7 @@ static int pack_roots(struct pack *pack, bool names)
     return rc;
 }
 
-/* The roots as their names lead now: one whose folder was replaced is opened again. */
+/* Opens roots again whose folder was replaced. */
 static int pack_current_roots(struct files *files, struct call *call, struct file_roots **ret)
 {
     struct file_roots *roots = files_roots_ref(files);
@@ -270,10 +283,12 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
             i++;
             continue;
         }
-        rc = ++tries > PACK_ROOT_TRIES
-                 ? call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
-                             root->path)
-                 : files_roots_again(files, call, roots, root);
+        if (++tries > PACK_ROOT_TRIES) {
+            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+                           root->path);
+        } else {
+            rc = files_roots_reopen(files, call, roots, root);
+        }
         files_roots_unref(roots);
         roots = files_roots_ref(files);
         i = 0;
@@ -300,8 +315,12 @@ int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *
     struct file_roots *roots = NULL;
     int rc = pack_current_roots(files, call, &roots);
     pack.roots = roots;
-    rc = rc == NG_OK ? pack_roots(&pack, true) : rc;
-    rc = rc == NG_OK ? pack_roots(&pack, false) : rc;
+    if (rc == NG_OK) {
+        rc = pack_roots(&pack, true);
+    }
+    if (rc == NG_OK) {
+        rc = pack_roots(&pack, false);
+    }
     files_roots_unref(roots);
     buf_done(&pack.path);
     free(pack.piece);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files_pack.h - the files of the roots, all of them: into an archive and back. */
+/* files_pack.h - all files of the roots, into an archive and back. */
 #ifndef NOTEGATE_CORE_FILES_PACK_H
 #define NOTEGATE_CORE_FILES_PACK_H
 
@@ -34,35 +34,33 @@ struct packed_file {
     const char *why;     /* of PACKED_LEFT_OUT: the reason */
 };
 
-/* Not NG_OK: it ends with it. */
+/* Receives one item. An error ends the walk and is returned. */
 typedef int files_pack_fn(void *user, const struct packed_file *file);
 
 /*
- * Tells of every root that is configured (not of plugins' own folders), and of what is in it:
- * of each file once, by the innermost root, and by the first of several spaces' same folder.
- * A file that changes while it is read is told as changed; the gateway's own saves replace
- * files whole, so that what is read of them is one state. The data directory, where it lies in
- * a root, and temporary files of saves are not told. Failures carry their sentence in the call.
- * Blocks.
+ * Passes every configured root (not the folders of plugins) and its content to `fn`. Each file
+ * comes once: below the innermost root, and below the first of several roots with the same
+ * folder. A file that changes while it is read is marked as changed; saves of the gateway
+ * replace whole files, so they are never read half. The data directory and temporary files of
+ * saves are left out. The call holds the message of a failure. Blocks.
  */
 int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *user);
 
 /*
- * Into the roots of a configuration: "PATH" or "SPACE:/PATH". A root of the archive is the one
- * of the same space and path; else the one of the same place among its space's.
- * own_root: made where it is missing; the others must be there.
+ * Restores into the roots of a configuration: "PATH" or "SPACE:/PATH". A root of the archive
+ * maps to the root with the same space and path; else to the one at the same position within
+ * its space. own_root: created if it is missing; the others must exist.
  */
 int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
                struct unpack **ret, struct buf *error);
 void unpack_free(struct unpack *unpack); /* NULL is a no-op */
-/* Again from the first file; write: makes them, else only looks whether it can. */
+/* Starts a pass over the archive. write: creates files; else only checks that it can. */
 void unpack_begin(struct unpack *unpack, bool write);
-/* Files made so far: they stay, whatever becomes of the documents. */
+/* Number of files created. They stay even if the restore of documents fails. */
 uint64_t unpack_made(const struct unpack *unpack);
-/* The sink for an archive's files. A file that is there with other bytes is never replaced:
- * NG_EFAILED. */
+/* Restores one item. NG_EFAILED: the file exists with other content; it is not replaced. */
 int unpack_file(struct unpack *unpack, const struct packed_file *file, struct buf *error);
-/* Once all are made: from then on their names and folders outlive a power failure, too. */
+/* Makes names and folders durable, after the last file. */
 int unpack_sync(struct unpack *unpack, struct buf *error);
 
 #endif

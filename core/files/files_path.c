@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_path.c - where a path leads: the kernel resolves below a held root, links are followed
- * by hand, so that an absolute one that stays inside is told from an escape. */
+/* files_path.c - resolves paths. The kernel resolves each part below an open root; links are
+ * followed here, so that an absolute link to a place inside the roots is allowed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -11,21 +11,20 @@
 #include "core/base/utf8.h"
 #include "files_state.h"
 
-#define FILES_ROOT_TRIES 8 /* while the folder of a root is replaced by another */
+#define FILES_ROOT_TRIES 8 /* while the folder of a root is being replaced */
 
-/* A path being followed. */
 struct walk {
     struct call *call;
     struct file_place *place;
     const struct file_root *root;
-    int dir;            /* folder reached, O_PATH; ours */
-    struct buf at;      /* and its path below the root: "a/b" or "" */
-    struct ng_str rest; /* still to go */
+    int dir;            /* the present folder, O_PATH; owned */
+    struct buf at;      /* its path below the root: "a/b" or "" */
+    struct ng_str rest; /* the unresolved rest of the path */
     unsigned links;
-    bool last_was_link;            /* the last part given is a link: its target decides */
-    bool any;                      /* whoever is calling */
-    bool guarded;                  /* there are roots that this caller may not see */
-    const struct file_root *stale; /* its folder is another by now */
+    bool last_was_link;            /* the last part of the path is a link */
+    bool any;                      /* without access checks */
+    bool guarded;                  /* the caller has no access to some roots */
+    const struct file_root *stale; /* out: a root whose folder was replaced */
 };
 
 static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t resolve)
@@ -36,7 +35,7 @@ static int open_beneath(int dir, const char *path, uint64_t flags, uint64_t reso
     };
     long fd;
     do {
-        /* EAGAIN: something was renamed meanwhile and the kernel cannot be sure. */
+        /* EAGAIN: a concurrent rename; the kernel could not verify the result. */
         fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
     return (int)fd;
@@ -47,12 +46,12 @@ int files_open_beneath(int dir, const char *path, int flags)
     return open_beneath(dir, path, (uint64_t)(unsigned)flags, RESOLVE_NO_SYMLINKS);
 }
 
-/* What is behind `prefix` in `path` where it is that folder or below it. */
+/* True if `path` is the folder `prefix` or lies below it; *ret_rest: the part after it. */
 static bool path_below(struct ng_str path, const char *prefix, struct ng_str *ret_rest)
 {
     size_t len = strlen(prefix);
     if (len == 1) {
-        len = 0; /* "/": everything is below it */
+        len = 0; /* "/" contains every path */
     }
     if (path.len < len || memcmp(path.data, prefix, len) != 0 ||
         (path.len > len && path.data[len] != '/')) {
@@ -62,7 +61,7 @@ static bool path_below(struct ng_str path, const char *prefix, struct ng_str *re
     return true;
 }
 
-/* The innermost root an absolute path is in, whoever may see it. */
+/* The innermost root that contains an absolute path, with or without access for the caller. */
 static const struct file_root *root_of(const struct walk *walk, struct ng_str path,
                                        struct ng_str *ret_rest)
 {
@@ -108,13 +107,19 @@ static int fail_memory(struct call *call)
     return call_fail(call, NG_EINTERNAL, "Out of memory while following a path.");
 }
 
+static int fail_buffer(struct walk *walk, int rc)
+{
+    int error = rc == NG_ETOOLARGE ? ENAMETOOLONG : ENOMEM;
+    return files_fail_os(walk->call, error, "open", walk->place->path);
+}
+
 static bool may_see(const struct walk *walk, const struct file_root *root)
 {
     return walk->any ||
            (files_root_visible(walk->call, root) && files_root_counts(walk->call, root));
 }
 
-/* Goes on at an absolute path: the root it is in and what is left of it. */
+/* Continues at an absolute path, from the root that contains it. */
 static int walk_from_root(struct walk *walk, struct ng_str path)
 {
     struct ng_str rest = {NULL, 0};
@@ -139,15 +144,17 @@ static int walk_from_root(struct walk *walk, struct ng_str path)
     return NG_OK;
 }
 
-/* The next part; empty at the end. */
+/* The next part of the path; empty at the end. */
 static struct ng_str walk_part(struct walk *walk)
 {
     struct ng_str rest = walk->rest;
     while (rest.len > 0 && rest.data[0] == '/') {
         rest = str_make(rest.data + 1, rest.len - 1);
     }
-    const char *slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
-    struct ng_str part = {rest.data, slash != NULL ? (size_t)(slash - rest.data) : rest.len};
+    struct ng_str part = {rest.data, 0};
+    while (part.len < rest.len && part.data[part.len] != '/') {
+        part.len++;
+    }
     walk->rest = str_make(rest.data + part.len, rest.len - part.len);
     while (walk->rest.len > 0 && walk->rest.data[0] == '/') {
         walk->rest = str_make(walk->rest.data + 1, walk->rest.len - 1);
@@ -155,7 +162,7 @@ static struct ng_str walk_part(struct walk *walk)
     return part;
 }
 
-/* "..": to the folder above, which may be outside this root and inside another. */
+/* "..": the parent folder may be outside this root and inside another one. */
 static int walk_up(struct walk *walk)
 {
     struct arena *arena = &walk->call->arena;
@@ -167,14 +174,20 @@ static int walk_up(struct walk *walk)
         struct ng_str path =
             arena_printf(arena, "%.*s/%.*s", (int)(real.len > 0 ? real.len - 1 : 0), real.data,
                          (int)walk->rest.len, walk->rest.data);
-        return path.data == NULL ? fail_memory(walk->call) : walk_from_root(walk, path);
+        if (path.data == NULL) {
+            return fail_memory(walk->call);
+        }
+        return walk_from_root(walk, path);
     }
     size_t len = walk->at.len;
     while (len > 0 && walk->at.data[len - 1] != '/') {
         len--;
     }
-    walk->at.len = len > 0 ? len - 1 : 0;
-    const char *path = walk->at.len > 0 ? buf_cstr(&walk->at) : ".";
+    walk->at.len = len - (len > 0);
+    const char *path = ".";
+    if (walk->at.len > 0) {
+        path = buf_cstr(&walk->at);
+    }
     int dir = files_open_beneath(walk->root->fd, path, O_PATH | O_DIRECTORY);
     if (dir < 0) {
         return files_fail_os(walk->call, errno, "open", walk->place->path);
@@ -211,30 +224,46 @@ static int walk_link(struct walk *walk, int fd, bool last)
     return NG_OK;
 }
 
-/* The place is reached (or known to be missing) with `name` in walk->dir. `deeper`: parts below
- * a folder that is not there. */
+/* The real path of `name` and of `deeper` below it, in the present folder. Parts may be empty.
+ */
+static struct ng_str walk_real(struct walk *walk, struct ng_str name, struct ng_str deeper)
+{
+    const struct ng_str parts[] = {buf_str(&walk->at), name, deeper};
+    struct arena *arena = &walk->call->arena;
+    struct ng_str real = ng_str_of(walk->root->real);
+    if (str_is(real, "/")) {
+        real.len = 0;
+    }
+    for (size_t i = 0; i < NG_COUNT(parts) && real.data != NULL; i++) {
+        if (parts[i].len > 0) {
+            real = arena_printf(arena, "%.*s/%.*s", (int)real.len, real.data, (int)parts[i].len,
+                                parts[i].data);
+        }
+    }
+    if (real.data == NULL) {
+        return real;
+    }
+    return arena_copy(arena, real.len > 0 ? real : ng_str_of("/"));
+}
+
+/* The path is resolved to `name` in walk->dir. `deeper`: parts below a missing folder. */
 static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
 {
     struct file_place *place = walk->place;
     struct arena *arena = &walk->call->arena;
-    bool top = strcmp(walk->root->real, "/") == 0;
-    struct ng_str real = arena_printf(
-        arena, "%s%s%.*s%s%.*s%s%.*s", top ? "" : walk->root->real, walk->at.len > 0 ? "/" : "",
-        (int)walk->at.len, walk->at.len > 0 ? walk->at.data : "", name.len > 0 ? "/" : "",
-        (int)name.len, name.len > 0 ? name.data : "", deeper.len > 0 ? "/" : "",
-        (int)deeper.len, deeper.len > 0 ? deeper.data : "");
-    if (top && real.len == 0) {
-        real = arena_copy(arena, ng_str_of("/"));
-    }
+    struct ng_str real = walk_real(walk, name, deeper);
     if (deeper.len > 0) {
         size_t cut = deeper.len;
         while (cut > 0 && deeper.data[cut - 1] != '/') {
             cut--;
         }
         struct ng_str leaf = {deeper.data + cut, deeper.len - cut};
-        place->missing = cut > 1 ? arena_printf(arena, "%.*s/%.*s", (int)name.len, name.data,
-                                                (int)(cut - 1), deeper.data)
-                                 : arena_copy(arena, name);
+        if (cut > 1) {
+            place->missing = arena_printf(arena, "%.*s/%.*s", (int)name.len, name.data,
+                                          (int)(cut - 1), deeper.data);
+        } else {
+            place->missing = arena_copy(arena, name);
+        }
         name = leaf;
     }
     place->name = arena_copy(arena, name.len > 0 ? name : ng_str_of("."));
@@ -253,7 +282,7 @@ static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
     return NG_OK;
 }
 
-/* `part` is not there. What is behind it is plain names, or it is nowhere. */
+/* `part` does not exist. The rest must be plain names. */
 static int walk_missing(struct walk *walk, struct ng_str part)
 {
     struct buf deeper;
@@ -268,12 +297,13 @@ static int walk_missing(struct walk *walk, struct ng_str part)
             rc = files_fail_missing(walk->call, walk->place->path);
             break;
         }
-        (void)buf_printf(&deeper, "%s%.*s", deeper.len > 0 ? "/" : "", (int)next.len,
-                         next.data);
+        if (deeper.len > 0) {
+            (void)buf_add_char(&deeper, '/');
+        }
+        (void)buf_add_str(&deeper, next);
     }
     if (rc == NG_OK && deeper.rc != NG_OK) {
-        rc = files_fail_os(walk->call, deeper.rc == NG_ETOOLARGE ? ENAMETOOLONG : ENOMEM,
-                           "open", walk->place->path);
+        rc = fail_buffer(walk, deeper.rc);
     }
     if (rc == NG_OK) {
         rc = walk_end(walk, part, buf_str(&deeper));
@@ -282,21 +312,16 @@ static int walk_missing(struct walk *walk, struct ng_str part)
     return rc;
 }
 
-/* Is the part in a root that the caller may not see? Then it is not looked at: whether the walk
- * goes on there, and how it fails, would tell what is there. Ways to a root that it may see are
- * open. NG_OK, or the walk ends. */
+/* Ends the walk before it looks at a part inside a root without access: any further result
+ * would reveal what exists there. Folders on the path to an accessible root are allowed. */
 static int walk_guard(struct walk *walk, struct ng_str part)
 {
     const struct file_roots *roots = walk->place->roots;
-    bool top = strcmp(walk->root->real, "/") == 0;
     struct ng_str rest;
     if (!walk->guarded) {
         return NG_OK;
     }
-    struct ng_str real =
-        arena_printf(&walk->call->arena, "%s%s%.*s/%.*s", top ? "" : walk->root->real,
-                     walk->at.len > 0 ? "/" : "", (int)walk->at.len,
-                     walk->at.len > 0 ? walk->at.data : "", (int)part.len, part.data);
+    struct ng_str real = walk_real(walk, part, str_make(NULL, 0));
     if (real.data == NULL) {
         return fail_memory(walk->call);
     }
@@ -309,7 +334,7 @@ static int walk_guard(struct walk *walk, struct ng_str part)
     return open ? NG_OK : fail_outside(walk->call, walk->place);
 }
 
-/* One part. *ret_done: the place is known. */
+/* Resolves one part. *ret_done: the path is resolved. */
 static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
 {
     struct call *call = walk->call;
@@ -350,11 +375,12 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         (void)close(walk->dir);
         walk->dir = fd;
         fd = -1;
-        rc = buf_printf(&walk->at, "%s%.*s", walk->at.len > 0 ? "/" : "", (int)name.len,
-                        name.data);
+        if (walk->at.len > 0) {
+            (void)buf_add_char(&walk->at, '/');
+        }
+        rc = buf_add_str(&walk->at, name);
         if (rc != NG_OK) {
-            rc = files_fail_os(call, rc == NG_ETOOLARGE ? ENAMETOOLONG : ENOMEM, "open",
-                               place->path);
+            rc = fail_buffer(walk, rc);
         }
     }
     if (fd >= 0) {
@@ -370,7 +396,7 @@ static int walk_run(struct walk *walk)
     while (rc == NG_OK && !done) {
         struct ng_str part = walk_part(walk);
         if (part.len == 0) {
-            /* The folder reached is the place: a root, or what a link or ".." led to. */
+            /* The present folder itself: a root, or the target of a link or "..". */
             done = true;
             walk->place->exists = fstat(walk->dir, &walk->place->st) == 0;
             rc = walk_end(walk, str_make(NULL, 0), str_make(NULL, 0));
@@ -383,7 +409,7 @@ static int walk_run(struct walk *walk)
     return rc;
 }
 
-/* *ret_stale: nothing is said yet. */
+/* *ret_stale: a root to reopen; the call has no message yet. */
 static int resolve_once(struct files *files, struct call *call, bool any,
                         struct file_place *ret, const struct file_root **ret_stale)
 {
@@ -428,10 +454,12 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
     }
     int rc = resolve_once(files, call, any, ret, &stale);
     for (unsigned tries = 0; stale != NULL && tries < FILES_ROOT_TRIES; tries++) {
-        rc = files_roots_again(files, call, ret->roots, stale);
+        rc = files_roots_reopen(files, call, ret->roots, stale);
         files_place_done(ret);
         stale = NULL;
-        rc = rc == NG_OK ? resolve_once(files, call, any, ret, &stale) : rc;
+        if (rc == NG_OK) {
+            rc = resolve_once(files, call, any, ret, &stale);
+        }
     }
     if (stale != NULL) {
         rc = call_fail(call, NG_EUNAVAILABLE,
@@ -459,7 +487,7 @@ int files_resolve_any(struct files *files, struct call *call, struct ng_str path
 void files_place_done(struct file_place *place)
 {
     if (place->roots == NULL) {
-        return; /* never resolved, or done already: dir may be 0 */
+        return; /* never resolved, or done already */
     }
     if (place->dir >= 0) {
         (void)close(place->dir);
@@ -474,28 +502,35 @@ enum ng_file_type files_place_type(const struct file_place *place)
     if (!place->exists) {
         return NG_FILE_NONE;
     }
-    return S_ISREG(place->st.st_mode)   ? NG_FILE_REGULAR
-           : S_ISDIR(place->st.st_mode) ? NG_FILE_DIRECTORY
-                                        : NG_FILE_OTHER;
+    if (S_ISREG(place->st.st_mode)) {
+        return NG_FILE_REGULAR;
+    }
+    if (S_ISDIR(place->st.st_mode)) {
+        return NG_FILE_DIRECTORY;
+    }
+    return NG_FILE_OTHER;
 }
 
 int files_sync_folder(int dir, int file)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        /* A folder that may be written but not read: the whole disk then. */
-        return file >= 0 ? syncfs(file) : -1;
+        /* A folder with write but without read permission: sync the whole file system. */
+        if (file < 0) {
+            return -1;
+        }
+        return syncfs(file);
     }
     int rc = fsync(fd);
     int error = errno;
     (void)close(fd);
     errno = error;
-    return rc == 0 || error == EINVAL ? 0 : -1; /* EINVAL: it has no such thing */
+    return rc == 0 || error == EINVAL ? 0 : -1; /* EINVAL: this file system has no fsync */
 }
 
 static int make_one_parent(struct call *call, struct file_place *place, const char *name)
 {
-    /* Also where it is there by now: who made it may not have come to its sync. */
+    /* Sync an existing folder, too: its creator may not have done so yet. */
     if ((mkdirat(place->dir, name, S_IRWXU | S_IRWXG | S_IRWXO) != 0 && errno != EEXIST) ||
         files_sync_folder(place->dir, -1) != 0) {
         return files_fail_os(call, errno, "make the folder for", place->path);
@@ -524,10 +559,17 @@ int files_make_parents(struct call *call, struct file_place *place)
     int rc = NG_OK;
     while (rest.len > 0 && rc == NG_OK) {
         const char *slash = memchr(rest.data, '/', rest.len);
-        size_t len = slash != NULL ? (size_t)(slash - rest.data) : rest.len;
+        size_t len = rest.len;
+        if (slash != NULL) {
+            len = (size_t)(slash - rest.data);
+        }
         struct ng_str name = arena_copy(&call->arena, str_make(rest.data, len));
-        rc = name.data == NULL ? fail_memory(call) : make_one_parent(call, place, name.data);
-        size_t skip = slash != NULL ? len + 1 : len;
+        if (name.data == NULL) {
+            rc = fail_memory(call);
+        } else {
+            rc = make_one_parent(call, place, name.data);
+        }
+        size_t skip = len + (slash != NULL);
         rest = str_make(rest.data + skip, rest.len - skip);
         if (rc == NG_OK) {
             place->missing = rest;

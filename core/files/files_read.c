@@ -1,34 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* files_read.c - reading: whole files, streams, and the hashes that are their revisions. */
+/* files_read.c - reads whole files and streams, and computes hashes, which are revisions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-
+#include "core/base/hex.h"
+#include "core/base/sha256.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
-static void hash_hex(const unsigned char *digest, char hash[FILES_HASH_SIZE])
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < (FILES_HASH_SIZE - 1) / 2; i++) {
-        hash[2 * i] = digits[digest[i] >> 4];
-        hash[2 * i + 1] = digits[digest[i] & 15];
-    }
-    hash[FILES_HASH_SIZE - 1] = '\0';
-}
-
-/* The first 128 bits of SHA-256. "" where libcrypto has no memory: equal to no file's. */
+/* The first 128 bits of SHA-256. "" if libcrypto is out of memory: no file has this hash. */
 void files_hash(struct ng_str data, char hash[FILES_HASH_SIZE])
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned char digest[SHA256_BYTES];
     hash[0] = '\0';
-    if (EVP_Digest(data.len > 0 ? data.data : "", data.len, digest, NULL, EVP_sha256(), NULL) ==
-        1) {
-        hash_hex(digest, hash);
+    if (sha256_digest(data, digest) == NG_OK) {
+        hex_write(digest, (FILES_HASH_SIZE - 1) / 2, hash);
     }
 }
 
@@ -50,14 +39,19 @@ int files_check_cancelled(struct call *call)
     return call_fail(call, NG_ECANCELLED, "The call was cancelled; nothing was written.");
 }
 
-/* Reads all of `fd` from its beginning, a block at a time, into `chunk`. */
+static int fail_read_memory(struct call *call, struct ng_str path)
+{
+    return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
+                     path.data);
+}
+
+/* Passes the whole file to `chunk`, one block at a time. */
 static int read_blocks(struct call *call, struct ng_str path, int fd, ng_chunk_fn *chunk,
                        void *user)
 {
     char *block = alloc_bytes(FILES_BLOCK);
     if (block == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
-                         path.data);
+        return fail_read_memory(call, path);
     }
     off_t at = 0;
     int rc = NG_OK;
@@ -73,18 +67,17 @@ static int read_blocks(struct call *call, struct ng_str path, int fd, ng_chunk_f
             at += got;
             going = chunk(user, str_make(block, (size_t)got)) == 0;
         }
-        going = going && got > 0 && rc == NG_OK;
-        if (going && files_cancelled(call)) {
+        if (rc == NG_OK && going && got > 0) {
             rc = files_check_cancelled(call);
-            going = false;
         }
+        going = going && got > 0 && rc == NG_OK;
     }
     free(block);
     return rc;
 }
 
 struct hashing {
-    EVP_MD_CTX *digest;
+    struct sha256 *hash;
     ng_chunk_fn *chunk;
     void *user;
     uint64_t bytes;
@@ -95,7 +88,7 @@ static int hashing_chunk(void *user, struct ng_str chunk)
 {
     struct hashing *hashing = user;
     hashing->bytes += chunk.len;
-    if (EVP_DigestUpdate(hashing->digest, chunk.data, chunk.len) != 1) {
+    if (sha256_add(hashing->hash, chunk) != NG_OK) {
         hashing->stopped = true;
     } else if (hashing->chunk != NULL) {
         hashing->stopped = hashing->chunk(hashing->user, chunk) != 0;
@@ -103,25 +96,21 @@ static int hashing_chunk(void *user, struct ng_str chunk)
     return hashing->stopped;
 }
 
-/* Runs `hashing` over the file. `hash` is "" where the reader stopped before its end. */
+/* Runs `hashing` over the file. `hash` is "" if the reader stopped before the end. */
 static int hash_stream(struct call *call, struct ng_str path, int fd, struct hashing *hashing,
                        char hash[FILES_HASH_SIZE])
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned char digest[SHA256_BYTES];
     hash[0] = '\0';
-    hashing->digest = EVP_MD_CTX_new();
-    if (hashing->digest == NULL ||
-        EVP_DigestInit_ex(hashing->digest, EVP_sha256(), NULL) != 1) {
-        EVP_MD_CTX_free(hashing->digest);
-        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
-                         path.data);
+    hashing->hash = sha256_new();
+    if (hashing->hash == NULL) {
+        return fail_read_memory(call, path);
     }
     int rc = read_blocks(call, path, fd, hashing_chunk, hashing);
-    if (rc == NG_OK && !hashing->stopped &&
-        EVP_DigestFinal_ex(hashing->digest, digest, NULL) == 1) {
-        hash_hex(digest, hash);
+    if (rc == NG_OK && !hashing->stopped && sha256_now(hashing->hash, digest) == NG_OK) {
+        hex_write(digest, (FILES_HASH_SIZE - 1) / 2, hash);
     }
-    EVP_MD_CTX_free(hashing->digest);
+    sha256_free(hashing->hash);
     return rc;
 }
 
@@ -130,8 +119,7 @@ int files_hash_fd(struct call *call, struct ng_str path, int fd, char hash[FILES
     struct hashing hashing = {0};
     int rc = hash_stream(call, path, fd, &hashing, hash);
     if (rc == NG_OK && hash[0] == '\0') {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
-                         path.data);
+        return fail_read_memory(call, path);
     }
     return rc;
 }
@@ -160,16 +148,21 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
     if (files_place_type(place) != NG_FILE_REGULAR) {
         return files_fail_type(call, place);
     }
-    /* O_NONBLOCK: it may have become a FIFO since. */
-    int fd =
-        files_open_beneath(place->dir, place->name.data,
-                           (write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int access = O_RDONLY;
+    const char *doing = "read";
+    if (write) {
+        access = O_RDWR;
+        doing = "edit";
+    }
+    /* O_NONBLOCK: it may be a FIFO by now. */
+    int fd = files_open_beneath(place->dir, place->name.data,
+                                access | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT) {
+        place->exists = false;
+        return files_fail_missing(call, place->path);
+    }
     if (fd < 0) {
-        if (errno == ENOENT) {
-            place->exists = false;
-            return files_fail_missing(call, place->path);
-        }
-        return files_fail_os(call, errno, write ? "edit" : "read", place->path);
+        return files_fail_os(call, errno, doing, place->path);
     }
     if (fstat(fd, &place->st) != 0) {
         int error = errno;
@@ -180,7 +173,7 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
         (void)close(fd);
         return files_fail_type(call, place);
     }
-    /* It may be another since the path was followed. */
+    /* Another file may have taken the name since the path was resolved. */
     if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
         (void)close(fd);
         return files_fail_hole(call, place->path);
@@ -200,18 +193,21 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     if (max_bytes > 0 && (uint64_t)room > max_bytes) {
         return files_fail_size(call, (uint64_t)room, max_bytes);
     }
-    int rc = room < CALL_MEMORY_MAX ? call_count_bytes(call, room) : NG_OK;
-    if (rc != NG_OK) {
-        return rc;
+    char *data = NULL;
+    if (room < CALL_MEMORY_MAX) {
+        int rc = call_count_bytes(call, room);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        data = arena_alloc(&call->arena, room + 1);
     }
-    char *data = room >= CALL_MEMORY_MAX ? NULL : arena_alloc(&call->arena, room + 1);
     if (data == NULL) {
         return call_fail(call, NG_ETOOLARGE,
                          "The file %.*s (%zu bytes) is too large to be read whole.",
                          (int)path.len, path.data, room);
     }
     size_t len = 0;
-    while (len < room) { /* what is appended meanwhile is left for the next reader */
+    while (len < room) { /* ignores bytes that are appended meanwhile */
         ssize_t got = pread(fd, data + len, room - len, (off_t)len);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -229,8 +225,7 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     return NG_OK;
 }
 
-/* Numbers are used again, not in the same moment: whatever becomes of a file moves its time of
- * change. */
+/* Inode numbers are reused, but any change of a file or its inode updates the ctime. */
 void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE])
 {
     (void)snprintf(mark, FILES_MARK_SIZE, "%llu.%lld.%ld", (unsigned long long)st->st_ino,
@@ -253,7 +248,8 @@ void files_describe(const struct file_place *place, struct ng_file *ret)
     }
 }
 
-/* The root's space dies with the roots: a copy in call memory. */
+/* As files_describe(), with a copy of the space: the roots may be freed before the call ends.
+ */
 static int describe(struct call *call, const struct file_place *place, struct ng_file *ret)
 {
     struct ng_file file;
@@ -288,9 +284,10 @@ static int set_revision(struct call *call, const char *hash, struct ng_file *fil
         return NG_OK;
     }
     file->revision = arena_copy(&call->arena, ng_str_of(hash));
-    return file->revision.data != NULL
-               ? NG_OK
-               : call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    if (file->revision.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+    }
+    return NG_OK;
 }
 
 int files_read(struct files *files, struct call *call, struct ng_str path, uint64_t max_bytes,
@@ -316,10 +313,7 @@ int files_read(struct files *files, struct call *call, struct ng_str path, uint6
         char hash[FILES_HASH_SIZE];
         files_hash(file.data, hash);
         file.bytes = file.data.len;
-        rc = hash[0] != '\0'
-                 ? set_revision(call, hash, &file)
-                 : call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.",
-                             (int)path.len, path.data);
+        rc = hash[0] != '\0' ? set_revision(call, hash, &file) : fail_read_memory(call, path);
     }
     if (rc == NG_OK) {
         *ret_file = file;
@@ -352,8 +346,10 @@ int files_stream(struct files *files, struct call *call, struct ng_str path, ng_
     if (rc == NG_OK) {
         rc = hash_stream(call, path, fd, &hashing, hash);
     }
+    if (rc == NG_OK && !hashing.stopped) {
+        file.bytes = hashing.bytes;
+    }
     if (rc == NG_OK) {
-        file.bytes = hashing.stopped ? file.bytes : hashing.bytes;
         rc = set_revision(call, hash, &file);
     }
     if (rc == NG_OK) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* files_recover.c - what an unfinished save left: the file's hash tells whether it happened;
- * then its completion is written, else its intent is dropped. Temporary files go either way. */
+/* files_recover.c - crash recovery of write intents: the hash of the file tells if the save
+ * took place. Then its completion is committed, else its intent is dropped. Temporary files are
+ * removed in both cases. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,14 +16,14 @@
 
 #define RECOVER_PAGE 256
 
-/* An intent's file and the two names a save may have left beside it. */
+/* The file of an intent and the two temporary names of its save. */
 struct recovery {
     struct call *call;
     const struct file_record *record;
     struct file_place place;
     struct ng_str writing, complete;
-    char now[FILES_HASH_SIZE];
-    char temp[FILES_HASH_SIZE];
+    char now[FILES_HASH_SIZE];  /* hash of the file; "" if it does not exist */
+    char temp[FILES_HASH_SIZE]; /* hash of `complete`; "" if it does not exist or must stay */
 };
 
 static int recovery_open(struct files *files, struct call *call,
@@ -40,7 +41,7 @@ static int recovery_open(struct files *files, struct call *call,
         return rc;
     }
     if (ret->writing.data == NULL || ret->complete.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while settling a save.");
+        return call_fail(call, NG_EINTERNAL, "Out of memory while recovering a save.");
     }
     (void)unlinkat(ret->place.dir, ret->writing.data, 0);
     rc = files_hash_at(call, ret->place.dir, ret->complete.data, ret->temp);
@@ -50,8 +51,8 @@ static int recovery_open(struct files *files, struct call *call,
     return rc;
 }
 
-/* Another program's save that the killed one had just taken out. Where no file was, none was
- * taken out. */
+/* True if the temporary file is a save of another program, which the exchange had just moved
+ * out. Without a file before there was no exchange. */
 static bool is_foreign(const struct recovery *recovery)
 {
     const struct file_record *record = recovery->record;
@@ -66,19 +67,20 @@ static void recovery_keep(struct recovery *recovery)
               "a save of %s that was cut short could not be undone; what another program saved "
               "is kept beside it as %s",
               recovery->place.real.data, recovery->complete.data);
-    recovery->temp[0] = '\0'; /* so that it stays */
+    recovery->temp[0] = '\0'; /* recovery_close() must not remove it */
 }
 
 static void recovery_give_back(struct recovery *recovery)
 {
     const struct file_place *place = &recovery->place;
-    if (renameat2(place->dir, recovery->complete.data, place->dir, place->name.data,
-                  place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
+    unsigned how = place->exists ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+    if (renameat2(place->dir, recovery->complete.data, place->dir, place->name.data, how) !=
+        0) {
         recovery_keep(recovery);
     }
 }
 
-/* rc: where it could not be found out what happened, everything stays for the next try. */
+/* After a failure (rc) the temporary file stays for the next attempt. */
 static void recovery_close(struct recovery *recovery, int rc)
 {
     if (rc == NG_OK && recovery->place.dir >= 0 && recovery->complete.data != NULL &&
@@ -91,18 +93,17 @@ static void recovery_close(struct recovery *recovery, int rc)
     files_place_done(&recovery->place);
 }
 
-/* Did the save happen? */
+/* *ret_done: the save took place. */
 static int recover_one_place(struct files *files, struct call *call,
                              const struct file_record *record, bool *ret_done)
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
     if (rc == NG_OK) {
-        bool removes =
-            record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
-        *ret_done = removes
-                        ? !recovery.place.exists
-                        : recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
+        if (record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE) {
+            *ret_done = !recovery.place.exists;
+        }
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
         } else if (*ret_done && !record->happened) {
@@ -110,14 +111,14 @@ static int recover_one_place(struct files *files, struct call *call,
             *ret_done = false;
         } else {
             *ret_done = record->happened;
-            recovery_keep(&recovery); /* there is something newer */
+            recovery_keep(&recovery); /* the file has newer content */
         }
     }
     recovery_close(&recovery, rc);
     return rc;
 }
 
-/* Is the old file of a move still there, and not one that was made since? */
+/* True if the source path of a move still has the moved file, not a later one. */
 static bool is_moved_file(const struct recovery *from)
 {
     struct stat st;
@@ -142,13 +143,13 @@ static int recover_move(struct files *files, struct call *call, struct file_reco
     if (rc == NG_OK) {
         *ret_done = to.now[0] != '\0' && strcmp(to.now, record->after) == 0;
         if (is_foreign(&from) && !from.place.exists) {
-            recovery_give_back(&from); /* a newer file was being removed: it stays */
+            recovery_give_back(&from); /* the move was removing a newer file: restore it */
             *ret_done = false;
         } else if (is_foreign(&from)) {
             recovery_keep(&from);
         }
         if (*ret_done && is_moved_file(&from)) {
-            /* Copied to another file system, the old one not yet gone. */
+            /* Copied to another file system, but the source was not removed yet. */
             (void)unlinkat(from.place.dir, from.place.name.data, 0);
         } else {
             record->replaced = from.place.exists;
@@ -159,9 +160,9 @@ static int recover_move(struct files *files, struct call *call, struct file_reco
     return rc;
 }
 
-/* The answer is what a repeat of the killed call gets. Where it is kept already (by another
- * gateway, or by a batch that is carried out only in part yet) the rest is still to be made:
- * each change looks for itself whether it was. */
+/* Stores the answer for a retry of the interrupted call. If another gateway, or a batch that is
+ * applied only in part, has stored it already, the changes are still due: each is idempotent.
+ */
 static int recover_write(struct files *files, struct call *call,
                          const struct ng_change *changes, size_t count,
                          const struct ng_answer *answer)
@@ -175,8 +176,8 @@ static int recover_write(struct files *files, struct call *call,
     return rc;
 }
 
-/* What went wrong may name the other end of a move, which not everyone may see. */
-static void hide_other_end(struct call *call, const struct file_record *record, int rc)
+/* Replaces a message that may reveal the other path of a move between spaces. */
+static void hide_other_path(struct call *call, const struct file_record *record, int rc)
 {
     if (record->to.len == 0 || str_equal(record->space, record->to_space)) {
         return;
@@ -185,7 +186,7 @@ static void hide_other_end(struct call *call, const struct file_record *record, 
               (int)call->staged.message.len, call->staged.message.data);
     call_reset_result(call);
     (void)call_fail(call, rc,
-                    "An unfinished move of the file is in the way and cannot be settled just "
+                    "An unfinished move of the file is in the way and cannot be recovered just "
                     "now; the gateway's log says why. Try again in a moment.");
 }
 
@@ -200,20 +201,31 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         return rc;
     }
     record.intents = space;
-    rc = record.to.len > 0 ? recover_move(files, call, &record, &done)
-                           : recover_one_place(files, call, &record, &done);
+    if (record.to.len > 0) {
+        rc = recover_move(files, call, &record, &done);
+    } else {
+        rc = recover_one_place(files, call, &record, &done);
+    }
     if (rc != NG_OK) {
-        hide_other_end(call, &record, rc);
+        hide_other_path(call, &record, rc);
         return rc;
     }
-    size_t count =
-        done ? files_completion_changes(&record, changes) : files_intent_drop(&record, changes);
-    rc = recover_write(files, call, changes, count,
-                       done && record.has_answer ? &record.answer : NULL);
+    size_t count = 0;
+    const struct ng_answer *answer = NULL;
+    const char *outcome = "it had not taken place";
+    if (done) {
+        count = files_completion_changes(&record, changes);
+        outcome = "it had taken place";
+    } else {
+        count = files_intent_drop(&record, changes);
+    }
+    if (done && record.has_answer) {
+        answer = &record.answer;
+    }
+    rc = recover_write(files, call, changes, count, answer);
     if (rc == NG_OK) {
-        log_write(NG_LOG_INFO, "files", "settled an unfinished save of %.*s: %s",
-                  (int)record.real.len, record.real.data,
-                  done ? "it had happened" : "it had not happened");
+        log_write(NG_LOG_INFO, "files", "recovered an unfinished save of %.*s: %s",
+                  (int)record.real.len, record.real.data, outcome);
     }
     return rc;
 }
@@ -225,7 +237,7 @@ struct intent {
     struct intent *next;
 };
 
-struct collecting {
+struct intent_list {
     struct call *call;
     struct intent *first, **last;
     size_t count;
@@ -234,23 +246,23 @@ struct collecting {
 
 static int collect(void *user, const struct ng_doc *row)
 {
-    struct collecting *collecting = user;
-    struct arena *arena = &collecting->call->arena;
+    struct intent_list *list = user;
+    struct arena *arena = &list->call->arena;
     struct intent *intent = arena_zalloc(arena, sizeof(*intent));
     if (intent == NULL) {
-        collecting->failed = true;
+        list->failed = true;
         return 1;
     }
     intent->id = arena_copy(arena, row->key.id);
-    collecting->failed = intent->id.data == NULL;
-    *collecting->last = intent;
-    collecting->last = &intent->next;
-    collecting->count++;
-    return collecting->failed;
+    list->failed = intent->id.data == NULL;
+    *list->last = intent;
+    list->last = &intent->next;
+    list->count++;
+    return list->failed;
 }
 
-bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
-                             int *ret_fd)
+bool files_busy_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                          int *ret_fd)
 {
     struct file_place place;
     bool busy = false;
@@ -270,19 +282,19 @@ static void recover_listed(struct files *files, struct call *call, struct ng_str
 {
     int fd = -1;
     if (!files_try_lock(files, intent->id)) {
-        atomic_store(&files->unrecovered, true); /* in work, or left by what is in work */
+        atomic_store(&files->unrecovered, true); /* a call is changing the file: later */
         return;
     }
-    if (!files_in_work_elsewhere(files, call, intent->id, &fd)) {
+    if (!files_busy_elsewhere(files, call, intent->id, &fd)) {
         const struct ng_key key = {ng_str_of(FILES_INTENTS), space, intent->id};
         const struct ng_doc *doc = NULL;
-        /* Calls may run meanwhile: the save may have ended since it was listed. */
+        /* Calls run meanwhile: the save may have been completed since the query. */
         int rc = store_get(files->store, call, &key, 0, &doc);
         if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
             rc = files_recover(files, call, space, doc->json, doc->text);
         }
         if (rc == NG_EOUTSIDE) {
-            /* Of a root that is gone, or of a plugin's folder that is not added yet. */
+            /* The root was removed, or the folder of a plugin is not added yet. */
             log_write(NG_LOG_INFO, "files",
                       "an unfinished save of %.*s waits until its folder is served again",
                       (int)intent->id.len, intent->id.data);
@@ -301,8 +313,8 @@ static void recover_listed(struct files *files, struct call *call, struct ng_str
     files_unlock(files, intent->id);
 }
 
-/* With shared documents each gateway has intents of its own: another one's are about its disk,
- * and perhaps about a save that goes on. */
+/* With shared documents each gateway has its own intents: those of another one concern its
+ * disk, and may belong to saves in progress. */
 struct ng_str files_intent_space(struct call *call)
 {
     const struct gateway *gateway = call->gateway;
@@ -315,12 +327,12 @@ struct ng_str files_intent_space(struct call *call)
 
 int files_recover_all(struct files *files, struct call *call)
 {
-    struct collecting collecting = {.call = call};
-    collecting.last = &collecting.first;
+    struct intent_list list = {.call = call};
+    list.last = &list.first;
     size_t before = 0;
     struct ng_str space = files_intent_space(call);
     do {
-        before = collecting.count;
+        before = list.count;
         struct ng_query query = {
             .size = sizeof(query),
             .collection = ng_str_of(FILES_INTENTS),
@@ -329,15 +341,16 @@ int files_recover_all(struct files *files, struct call *call)
             .limit = RECOVER_PAGE,
         };
         uint64_t total = 0;
-        int rc = store_query(files->store, call, &query, collect, &collecting, &total);
-        if (rc != NG_OK || collecting.failed) {
-            return rc != NG_OK ? rc
-                               : call_fail(call, NG_EINTERNAL,
-                                           "Out of memory while settling unfinished saves.");
+        int rc = store_query(files->store, call, &query, collect, &list, &total);
+        if (rc == NG_OK && list.failed) {
+            rc = call_fail(call, NG_EINTERNAL,
+                           "Out of memory while recovering unfinished saves.");
         }
-    } while (collecting.count - before == RECOVER_PAGE);
-    for (const struct intent *intent = collecting.first; intent != NULL;
-         intent = intent->next) {
+        if (rc != NG_OK) {
+            return rc;
+        }
+    } while (list.count - before == RECOVER_PAGE);
+    for (const struct intent *intent = list.first; intent != NULL; intent = intent->next) {
         recover_listed(files, call, space, intent);
     }
     return NG_OK;

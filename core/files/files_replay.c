@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_replay.c - a call with an idempotency key that comes again after its answer was lost:
- * what its first try left, here or at another gateway, is settled before the file is looked
- * at.
- */
+/* files_replay.c - retries of a call with an idempotency key whose answer was lost: an intent
+ * of the first attempt, here or at another gateway, is recovered before the file is read. */
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -15,7 +13,7 @@
 struct replay {
     struct call *call;
     struct ng_str json, text;
-    struct ng_str gateway; /* whose it is; absent: this one's */
+    struct ng_str gateway; /* the gateway that committed the intent; absent: this one */
     int rc;
 };
 
@@ -23,13 +21,14 @@ static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str 
 {
     struct arena *arena = &replay->call->arena;
     replay->json = arena_copy(arena, json);
-    replay->text = arena_copy(arena, text.data != NULL ? text : ng_str_of(""));
-    return replay->json.data != NULL && replay->text.data != NULL
-               ? NG_OK
-               : call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    replay->text = arena_copy(arena, files_or_empty(text));
+    if (replay->json.data == NULL || replay->text.data == NULL) {
+        return call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    return NG_OK;
 }
 
-/* ---- this gateway's */
+/* ---- intents of this gateway */
 
 static int replay_look(struct ng_call *call, const struct ng_doc *present,
                        struct ng_draft *next, void *user)
@@ -38,12 +37,14 @@ static int replay_look(struct ng_call *call, const struct ng_doc *present,
     (void)call;
     (void)next;
     replay->json = str_make(NULL, 0);
-    return present->revision == 0 || present->deleted
-               ? NG_OK
-               : replay_keep(replay, present->json, present->text);
+    if (present->revision == 0 || present->deleted) {
+        return NG_OK;
+    }
+    return replay_keep(replay, present->json, present->text);
 }
 
-/* Looked for in a change, which sees what is queued: the end of a save may be on its way. */
+/* Reads the intent in a transaction, which sees queued changes: the completion may be queued.
+ */
 static int replay_recover_own(struct files *files, struct call *call, struct ng_str real,
                               bool *ret_found)
 {
@@ -55,7 +56,6 @@ static int replay_recover_own(struct files *files, struct call *call, struct ng_
         .fn = replay_look,
         .user = &replay,
     };
-    /* Waits, as the store may look once more in the database. */
     int rc = store_write_wait(files->store, call, &look, 1);
     if (rc != NG_OK || replay.json.data == NULL) {
         return rc;
@@ -64,7 +64,7 @@ static int replay_recover_own(struct files *files, struct call *call, struct ng_
     return files_recover(files, call, space, replay.json, replay.text);
 }
 
-/* ---- other gateways' */
+/* ---- intents of other gateways */
 
 static int replay_row(void *user, const struct ng_doc *row)
 {
@@ -125,19 +125,19 @@ static int replay_find(struct files *files, struct call *call, struct ng_str rea
     return rc != NG_OK ? rc : ret->rc;
 }
 
-struct building {
+struct built_on_search {
     struct call *call;
     struct file_record *record;
     struct ng_str real;
-    const char *before; /* what the change found there */
+    const char *before; /* hash of the content that the change found */
     size_t count;
 };
 
-static int building_row(void *user, const struct ng_doc *row)
+static int built_on_row(void *user, const struct ng_doc *row)
 {
-    struct building *building = user;
-    struct call *call = building->call;
-    struct file_record *record = building->record;
+    struct built_on_search *search = user;
+    struct call *call = search->call;
+    struct file_record *record = search->record;
     struct file_record there;
     struct ng_str json = arena_copy(&call->arena, row->json);
     struct ng_str space = arena_copy(&call->arena, row->key.space);
@@ -147,26 +147,27 @@ static int building_row(void *user, const struct ng_doc *row)
         call->staged = before;
         return 0;
     }
-    if (!there.happened && strcmp(there.after, building->before) == 0) {
+    if (!there.happened && strcmp(there.after, search->before) == 0) {
         record->marks[record->mark_count++] =
-            (struct file_built_on){space, building->real, building->before};
-        building->count++;
+            (struct file_built_on){space, search->real, search->before};
+        search->count++;
     }
-    return building->count == FILES_MARKS_EACH;
+    return search->count == FILES_MARKS_EACH;
 }
 
 int files_replay_built_on(struct files *files, struct call *call, struct file_record *record)
 {
-    struct building from = {call, record, record->real, record->before, 0};
-    struct building to = {call, record, record->to, "", 0};
+    struct built_on_search from = {call, record, record->real, record->before, 0};
+    struct built_on_search to = {call, record, record->to, "", 0};
     record->mark_count = 0;
     if (!store_is_shared(files->store)) {
         return NG_OK;
     }
-    int rc = replay_query(files, call, record->real, building_row, &from);
-    return rc != NG_OK || record->to.len == 0
-               ? rc
-               : replay_query(files, call, record->to, building_row, &to);
+    int rc = replay_query(files, call, record->real, built_on_row, &from);
+    if (rc != NG_OK || record->to.len == 0) {
+        return rc;
+    }
+    return replay_query(files, call, record->to, built_on_row, &to);
 }
 
 static int replay_busy(struct call *call, struct ng_str real)
@@ -176,7 +177,7 @@ static int replay_busy(struct call *call, struct ng_str real)
                      (int)real.len, real.data);
 }
 
-/* While that gateway lives, it is its business. */
+/* A gateway that is alive completes its own intents. */
 static int replay_recover_other(struct files *files, struct call *call, struct ng_str real,
                                 bool *ret_found)
 {
@@ -187,7 +188,7 @@ static int replay_recover_other(struct files *files, struct call *call, struct n
         return rc;
     }
     if (cluster_is_alive(call->gateway->cluster, replay.gateway) ||
-        files_in_work_elsewhere(files, call, real, &fd)) {
+        files_busy_elsewhere(files, call, real, &fd)) {
         rc = replay_busy(call, real);
     } else {
         struct ng_str space = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s",
@@ -201,7 +202,7 @@ static int replay_recover_other(struct files *files, struct call *call, struct n
     return rc;
 }
 
-/* ---- the call's way */
+/* ---- steps of the call */
 
 int files_replay_answer(struct call *call, bool *ret_answered)
 {
@@ -220,18 +221,21 @@ int files_replay_recover(struct files *files, struct call *call, const struct ng
     if (call->idempotency == NULL) {
         return NG_OK;
     }
-    bool found = !shared; /* there files_replay_check() asks once more */
+    bool found = !shared; /* with shared documents files_replay_check() looks again */
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
         rc = replay_recover_own(files, call, names[i], &found);
         if (rc == NG_OK && shared) {
             rc = replay_recover_other(files, call, names[i], &found);
         }
     }
-    /* Also where nothing is left: another call may have settled it while this one waited. */
-    return rc != NG_OK || !found ? rc : files_replay_answer(call, ret_answered);
+    /* Another call may have recovered the intent while this one waited for the lock. */
+    if (rc != NG_OK || !found) {
+        return rc;
+    }
+    return files_replay_answer(call, ret_answered);
 }
 
-/* Is another gateway at this very call? Then it is the other's. */
+/* NG_EBUSY if another gateway has an intent of this call. */
 static int replay_elsewhere(struct files *files, struct call *call, const struct ng_str *names,
                             size_t count)
 {
@@ -266,7 +270,7 @@ int files_replay_end(struct files *files, struct call *call, const struct ng_str
         return rc;
     }
     struct result kept = call->staged;
-    /* What it stumbled over may be what its other try did since it was looked for. */
+    /* The cause of the failure may be another attempt of this call that came meanwhile. */
     if (replay_elsewhere(files, call, names, count) == NG_EBUSY) {
         return NG_EBUSY;
     }

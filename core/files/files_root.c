@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_root.c - one root: from its configured text to an open folder, and whether that is
- * still the folder of its name. */
+/* files_root.c - opens one root from its configured text, and reopens it after its folder was
+ * replaced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -45,7 +45,6 @@ void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_st
     }
 }
 
-/* What the path leads to, as it is now. */
 static int files_open_folder(struct call *call, struct file_root *root)
 {
     const char *doing = root->owner != NULL ? "open the folder" : "open the root";
@@ -92,7 +91,7 @@ int files_open_root(struct call *call, const struct file_holes *holes, struct ng
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     int rc = files_open_folder(call, root);
-    return rc == NG_OK ? files_check_root(call, holes, root) : rc;
+    return rc != NG_OK ? rc : files_check_root(call, holes, root);
 }
 
 int files_absolute_root(struct call *call, struct file_root *root)
@@ -122,7 +121,7 @@ int files_try_root(struct call *call, struct ng_str text, const struct files_own
     return rc;
 }
 
-/* ---- later */
+/* ---- reopening */
 
 static bool files_leads_to(const char *path, const struct file_root *root)
 {
@@ -147,39 +146,49 @@ static int files_keep_root(struct call *call, const struct file_root *old,
     if (root->path == NULL || root->real == NULL || root->space == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
-    return root->fd >= 0 ? NG_OK
-                         : files_fail_os(call, errno, "open the root", ng_str_of(old->path));
+    if (root->fd < 0) {
+        return files_fail_os(call, errno, "open the root", ng_str_of(old->path));
+    }
+    return NG_OK;
 }
 
-static int files_root_again(struct call *call, const struct file_holes *holes,
-                            const struct file_root *old, struct file_root *root)
+static int files_reopen_root(struct call *call, const struct file_holes *holes,
+                             const struct file_root *old, struct file_root *root)
 {
     struct ng_str text = arena_printf(&call->arena, "%s:%s", old->space, old->path);
     if (text.data == NULL) {
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     int rc = files_open_root(call, holes, text, old->owner, root);
-    if (rc == NG_ENOTFOUND) {
-        /* A root's files are not gone, but out of reach; a plugin asks after its folder itself.
-         */
-        return call_fail(call, old->owner != NULL ? NG_ENOTFOUND : NG_EUNAVAILABLE,
-                         "The %s %s is not there any more: it was moved, removed or unmounted. "
-                         "Put it back, or configure another one; nothing was read or written.",
-                         old->owner != NULL ? "folder" : "root", old->path);
+    if (rc != NG_ENOTFOUND) {
+        return rc;
     }
-    return rc;
+    /* Files of a root are unreachable, not deleted; a plugin handles the loss of its folder. */
+    int code = NG_EUNAVAILABLE;
+    const char *what = "root";
+    if (old->owner != NULL) {
+        code = NG_ENOTFOUND;
+        what = "folder";
+    }
+    return call_fail(call, code,
+                     "The %s %s is not there any more: it was moved, removed or unmounted. "
+                     "Put it back, or configure another one; nothing was read or written.",
+                     what, old->path);
 }
 
-int files_roots_again(struct files *files, struct call *call, struct file_roots *old,
-                      const struct file_root *stale)
+int files_roots_reopen(struct files *files, struct call *call, struct file_roots *old,
+                       const struct file_root *stale)
 {
     struct file_roots *fresh = files_roots_new(call, old->count, old->holes);
-    int rc = fresh != NULL ? NG_OK : NG_EINTERNAL;
+    if (fresh == NULL) {
+        return NG_EINTERNAL;
+    }
+    int rc = NG_OK;
     for (size_t i = 0; i < old->count && rc == NG_OK; i++) {
         struct file_root *root = &fresh->items[i];
         root->fd = -1;
         fresh->count = i + 1;
-        rc = &old->items[i] == stale ? files_root_again(call, old->holes, stale, root)
+        rc = &old->items[i] == stale ? files_reopen_root(call, old->holes, stale, root)
                                      : files_keep_root(call, &old->items[i], root);
     }
     if (rc == NG_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_save.c - putting a file in place: written beside it, made durable, then exchanged; what
- * comes out of the exchange tells whether another program saved meanwhile. */
+/* files_save.c - replaces a file: writes a temporary file, syncs it, then exchanges the two
+ * names. The file that the exchange moves out tells if another program saved meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
-#define FILES_SWAPS_MAX 64   /* while other programs replace the file faster than we swap */
-#define FILES_COMPARED 16384 /* bytes at a time, on the stack */
+#define FILES_SWAPS_MAX 64   /* attempts while other programs keep replacing the file */
+#define FILES_COMPARED 16384 /* bytes of one comparison, on the stack */
 #define FILES_XATTRS_MAX 4096
 #define FILES_XATTR_VALUE_MAX 65536
 
@@ -28,7 +29,7 @@ static int fail_memory(struct call *call)
     return call_fail(call, NG_EINTERNAL, "Out of memory while saving a file.");
 }
 
-/* ---- writing beside the target */
+/* ---- writing the temporary file */
 
 static int write_all(struct call *call, struct ng_str path, int fd, struct ng_str data)
 {
@@ -44,30 +45,31 @@ static int write_all(struct call *call, struct ng_str path, int fd, struct ng_st
     return NG_OK;
 }
 
-/* The bytes of `from` from `at` on, up to `end`, into `to`. */
+/* Copies the bytes from `at` to `end`. */
 static int write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
                        off_t end, char *block)
 {
-    int rc = lseek(to, at, SEEK_SET) < 0 ? files_fail_os(call, errno, "save", path) : NG_OK;
+    int rc = NG_OK;
+    if (lseek(to, at, SEEK_SET) < 0) {
+        rc = files_fail_os(call, errno, "save", path);
+    }
     ssize_t got = 1;
     while (rc == NG_OK && at < end && got != 0) {
-        size_t room = end - at < (off_t)FILES_BLOCK ? (size_t)(end - at) : FILES_BLOCK;
-        got = pread(from, block, room, at);
+        got = pread(from, block, size_min(FILES_BLOCK, (size_t)(end - at)), at);
         if (got > 0) {
             at += got;
             rc = write_all(call, path, to, str_make(block, (size_t)got));
         } else if (got < 0 && errno != EINTR) {
             rc = files_fail_os(call, errno, "read", path);
         }
-        if (rc == NG_OK && files_cancelled(call)) {
+        if (rc == NG_OK) {
             rc = files_check_cancelled(call);
         }
     }
     return rc;
 }
 
-/* The content of `from`, whole, into `to`: holes stay holes, so that a copy takes no more room
- * than the file does. */
+/* Copies the whole content. Holes stay holes, so that the copy uses no more blocks. */
 static int write_copy(struct call *call, struct ng_str path, int from, int to)
 {
     struct stat st;
@@ -75,16 +77,21 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
     if (block == NULL) {
         return fail_memory(call);
     }
-    int rc = fstat(from, &st) != 0 ? files_fail_os(call, errno, "read", path) : NG_OK;
+    int rc = NG_OK;
+    if (fstat(from, &st) != 0) {
+        rc = files_fail_os(call, errno, "read", path);
+    }
     off_t at = 0;
     while (rc == NG_OK && at < st.st_size) {
         off_t data = lseek(from, at, SEEK_DATA);
         if (data < 0 && errno == ENXIO) {
-            break; /* nothing but a hole is left */
+            break; /* the rest is a hole */
         }
-        data = data < at ? at : data; /* a file system that does not tell: all is data */
+        data = i64_max(data, at); /* -1: this file system does not report holes */
         off_t end = lseek(from, data, SEEK_HOLE);
-        end = end <= data || end > st.st_size ? st.st_size : end;
+        if (end <= data || end > st.st_size) {
+            end = st.st_size;
+        }
         rc = write_range(call, path, from, to, data, end, block);
         at = end;
     }
@@ -95,14 +102,19 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
     return rc;
 }
 
-/* Access lists decide who may read a file just as its mode does; other attributes are kept
- * where the file system lets us. */
+/* Access lists must be kept, like the mode; other attributes only if the file system permits.
+ */
 static int keep_attributes(struct call *call, struct ng_str path, int from, int to)
 {
     char *names = alloc_bytes(FILES_XATTRS_MAX);
     char *value = alloc_bytes(FILES_XATTR_VALUE_MAX);
-    int rc = names != NULL && value != NULL ? NG_OK : fail_memory(call);
-    ssize_t len = rc == NG_OK ? flistxattr(from, names, FILES_XATTRS_MAX) : 0;
+    int rc = NG_OK;
+    ssize_t len = 0;
+    if (names == NULL || value == NULL) {
+        rc = fail_memory(call);
+    } else {
+        len = flistxattr(from, names, FILES_XATTRS_MAX);
+    }
     ssize_t at = 0;
     while (rc == NG_OK && at < len) {
         const char *name = names + at;
@@ -140,9 +152,12 @@ static int keep_owner_and_mode(struct file_op *op, struct ng_str path, int fd)
                          (int)path.len, path.data, (unsigned)from.st_uid,
                          (unsigned)from.st_gid);
     }
-    int rc = op->keep_owner ? keep_attributes(call, path, op->fd, fd) : NG_OK;
-    /* Under another owner, "runs as its owner" would mean another user. */
-    mode_t mode = from.st_mode & (op->keep_owner ? 07777U : 0777U);
+    int rc = NG_OK;
+    mode_t mode = from.st_mode & 0777U; /* set-user-ID would name another user */
+    if (op->keep_owner) {
+        mode = from.st_mode & 07777U;
+        rc = keep_attributes(call, path, op->fd, fd);
+    }
     if (rc == NG_OK && fchmod(fd, mode) != 0) {
         rc = call_fail(call, NG_EFORBIDDEN,
                        "Cannot save %.*s: its mode (%04o) cannot be kept. Run the gateway as "
@@ -152,21 +167,21 @@ static int keep_owner_and_mode(struct file_op *op, struct ng_str path, int fd)
     return rc;
 }
 
-/* The new file, whole and on disk, as `complete` in the folder of `place`. */
+/* Writes the new file, complete and synced, as `complete` in the folder of `place`. */
 static int write_temp(struct file_op *op, struct file_place *place, struct ng_str writing,
                       struct ng_str complete)
 {
     struct call *call = op->call;
     mode_t mode = S_IRUSR | S_IWUSR;
     if (!op->keep_mode) {
-        mode |= S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH; /* less what the umask takes */
+        mode |= S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH; /* the umask applies */
     }
     op->temp = openat(place->dir, writing.data,
                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (op->temp < 0) {
         return files_fail_os(call, errno, "save", place->path);
     }
-    (void)flock(op->temp, LOCK_EX | LOCK_NB); /* other gateways wait from the exchange on */
+    (void)flock(op->temp, LOCK_EX | LOCK_NB); /* blocks other gateways after the exchange */
     int rc = op->copy ? write_copy(call, place->path, op->fd, op->temp)
                       : write_all(call, place->path, op->temp, op->next);
     if (rc == NG_OK) {
@@ -207,7 +222,7 @@ static bool same_identity(struct identity a, struct identity b)
     return a.dev == b.dev && a.ino == b.ino;
 }
 
-/* Compared without any memory that could be missing just now. */
+/* Compares without allocating: the check must not fail for lack of memory. */
 static bool same_content(int fd, struct ng_str expected)
 {
     char block[FILES_COMPARED];
@@ -227,7 +242,7 @@ static bool same_content(int fd, struct ng_str expected)
     return at == expected.len;
 }
 
-/* Is `name` the open file `fd`, with this content? Where that is not in memory, with this hash.
+/* True if `name` is the open file `fd` with this content or, if that is not loaded, this hash.
  */
 static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
                          struct ng_str content, const char *expected)
@@ -246,7 +261,7 @@ static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
            strcmp(hash, expected) == 0;
 }
 
-/* The file as it was read, and as it shall be; absent where an op does not load it. */
+/* The content before and after; absent if the op does not load it. */
 static struct ng_str content_before(const struct file_op *op)
 {
     return op->present.data;
@@ -257,12 +272,13 @@ static struct ng_str content_after(const struct file_op *op)
     return op->copy ? str_make(NULL, 0) : op->next;
 }
 
-/* ---- in place of a file */
+/* ---- replacing a file */
 
 /*
- * What came out of the exchange is another program's save: it goes back. If what then comes out
- * is not ours, the other program saved once more in between, and that is newer still: each
- * exchange puts back what came out last, until what comes out is what was put in.
+ * The exchange moved out a save of another program: put it back. If this second exchange moves
+ * out a file that is not ours, the other program saved again in between, and that save is
+ * newer: each exchange puts back the file that came out last, until the file that was put in
+ * comes out.
  */
 static int put_back(struct file_op *op, struct file_place *place, const char *temp)
 {
@@ -279,13 +295,14 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
             return files_fail_os(op->call, errno, "save", place->path);
         }
         if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
-            /* Ours was removed or renamed: theirs gets its name back. */
+            /* Our file was removed or renamed: the other file gets its name back. */
             bool gone = errno == ENOENT;
-            return gone && (renameat2(place->dir, temp, place->dir, place->name.data,
-                                      RENAME_NOREPLACE) == 0 ||
-                            errno == EEXIST)
-                       ? NG_OK
-                       : files_fail_os(op->call, errno, "save", place->path);
+            if (gone && (renameat2(place->dir, temp, place->dir, place->name.data,
+                                   RENAME_NOREPLACE) == 0 ||
+                         errno == EEXIST)) {
+                return NG_OK;
+            }
+            return files_fail_os(op->call, errno, "save", place->path);
         }
         if (identify(place->dir, temp, &out) && same_identity(out, expected) &&
             (out.ino != ours.st_ino || out.dev != ours.st_dev ||
@@ -300,7 +317,7 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
                      (int)place->path.len, place->path.data);
 }
 
-/* Where the file system cannot exchange: renamed, as what was there has just been compared. */
+/* For file systems without exchange: a plain rename; the old file has just been compared. */
 static int replace_compared(struct file_op *op, struct file_place *place, const char *temp)
 {
     if (renameat(place->dir, temp, place->dir, place->name.data) != 0) {
@@ -310,8 +327,8 @@ static int replace_compared(struct file_op *op, struct file_place *place, const 
 }
 
 /*
- * Looked at just before the name changes hands: the look afterwards decides, but until it has
- * put another program's save back, a third one could read the file without it and save that.
+ * A check just before the exchange. The check after it decides; but until that has put another
+ * program's save back, a third program could read our file and save on top of it.
  */
 static bool is_as_read(struct file_op *op, struct file_place *place)
 {
@@ -328,12 +345,13 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
     }
     if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
         if (errno == ENOENT) {
-            *ret = FILE_AGAIN; /* the file is gone */
+            *ret = FILE_AGAIN; /* the file was removed */
             return NG_OK;
         }
-        return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP
-                   ? replace_compared(op, place, temp)
-                   : files_fail_os(op->call, errno, "save", place->path);
+        if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
+            return replace_compared(op, place, temp);
+        }
+        return files_fail_os(op->call, errno, "save", place->path);
     }
     if (is_unchanged(op, place->dir, temp, op->fd, content_before(op), op->record.before)) {
         return NG_OK;
@@ -342,9 +360,9 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
     return put_back(op, place, temp);
 }
 
-/* ---- where there is none */
+/* ---- creating a file */
 
-/* `from` becomes `to` unless that is there: -1 with EEXIST. */
+/* Renames without replacing: -1 with EEXIST. */
 static int rename_new(int from_dir, const char *from, int to_dir, const char *to)
 {
     if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0) {
@@ -383,8 +401,8 @@ static int put_new(struct file_op *op, struct file_place *place, const char *tem
     return files_fail_os(op->call, errno, "create", place->path);
 }
 
-/* The temporary name is free again, but another program's save that could not be given back
- * stays there. */
+/* Removes the temporary file, unless it is another program's save that could not be put back.
+ */
 static void drop_temp(struct file_op *op, struct file_place *place, const char *temp, int rc)
 {
     struct identity named;
@@ -417,10 +435,12 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     if (rc != NG_OK) {
         return rc;
     }
-    op->in_place = true;
+    files_op_enter(op, FILE_OP_SAVED);
     rc = place->exists ? replace(op, place, complete.data, ret)
                        : put_new(op, place, complete.data, ret);
-    op->in_place = rc != NG_OK || *ret == FILE_SAVED;
+    if (rc == NG_OK && *ret == FILE_AGAIN) {
+        files_op_enter(op, FILE_OP_INTENDED);
+    }
     drop_temp(op, place, complete.data, rc);
     if (rc == NG_OK && *ret == FILE_SAVED && files_sync_folder(place->dir, op->temp) != 0) {
         rc = files_fail_os(call, errno, "save", place->path);
@@ -428,7 +448,7 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     return rc;
 }
 
-/* ---- away */
+/* ---- removing and moving */
 
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret)
 {
@@ -439,14 +459,14 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
         return fail_memory(call);
     }
     if (!is_as_read(op, place)) {
-        op->in_place = false; /* nor is the copy of a move across file systems, then */
+        files_op_enter(op, FILE_OP_INTENDED); /* a copy to another file system does not count */
         *ret = FILE_AGAIN;
         return NG_OK;
     }
-    op->in_place = true;
+    files_op_enter(op, FILE_OP_SAVED);
     if (rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
         if (errno == ENOENT) {
-            op->in_place = false;
+            files_op_enter(op, FILE_OP_INTENDED);
             *ret = FILE_AGAIN;
             return NG_OK;
         }
@@ -459,7 +479,7 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
             errno != EEXIST) {
             return files_fail_os(call, errno, "put back", place->path);
         }
-        op->in_place = false;
+        files_op_enter(op, FILE_OP_INTENDED);
     }
     (void)unlinkat(place->dir, temp.data, 0);
     if (*ret == FILE_SAVED && files_sync_folder(place->dir, op->fd) != 0) {
@@ -468,8 +488,8 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     return NG_OK;
 }
 
-/* The copy is not wanted any more; what another program made of it stays. Told without reading
- * it: the call may have been cancelled. */
+/* Removes the copy of a failed move, unless another program has changed it. Does not read the
+ * file: the call may be cancelled. */
 static void drop_copy(struct file_op *op)
 {
     struct identity named;
@@ -482,7 +502,7 @@ static void drop_copy(struct file_op *op)
     }
 }
 
-/* To another file system: a copy, then the old one goes. */
+/* Moves to another file system: copies, then removes the source. */
 static int move_across(struct file_op *op, enum file_saved *ret)
 {
     enum file_saved removed = FILE_SAVED;
@@ -495,7 +515,7 @@ static int move_across(struct file_op *op, enum file_saved *ret)
         return rc;
     }
     rc = files_remove(op, &op->place, &removed);
-    /* Not where the old one has gone, whatever failed then: the copy is all there is. */
+    /* If the source is removed, the copy is the only file left: keep it after any failure. */
     struct identity old;
     if ((rc != NG_OK && identify(op->place.dir, op->place.name.data, &old)) ||
         removed == FILE_AGAIN) {
@@ -517,14 +537,14 @@ int files_rename(struct file_op *op, enum file_saved *ret)
         *ret = FILE_AGAIN;
         return NG_OK;
     }
-    op->in_place = true;
+    files_op_enter(op, FILE_OP_SAVED);
     if (rename_new(op->place.dir, op->place.name.data, op->target.dir, op->target.name.data) !=
         0) {
         if (errno == EXDEV) {
             return move_across(op, ret);
         }
         if (errno == EEXIST || errno == ENOENT) {
-            op->in_place = false;
+            files_op_enter(op, FILE_OP_INTENDED);
             *ret = FILE_AGAIN;
             return NG_OK;
         }
@@ -532,12 +552,12 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     }
     if (!is_unchanged(op, op->target.dir, op->target.name.data, op->fd, content_before(op),
                       op->record.before)) {
-        *ret = FILE_AGAIN; /* it goes back, to be looked at again */
+        *ret = FILE_AGAIN; /* moved back, then checked again */
         if (rename_new(op->target.dir, op->target.name.data, op->place.dir,
                        op->place.name.data) != 0) {
             return files_fail_os(call, errno, "move", op->place.path);
         }
-        op->in_place = false;
+        files_op_enter(op, FILE_OP_INTENDED);
         return NG_OK;
     }
     if (files_sync_folder(op->target.dir, op->fd) != 0 ||

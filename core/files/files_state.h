@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files_state.h - what the parts of the file service (files_*.c) share.
+ * files_state.h - internal interfaces of the file service. Included by files_*.c only.
  *
  * A change is a struct file_op: it resolves the path, waits for the file's lock, reads, commits
- * an intent, saves the file, and hands history, event and the intent's removal to the store as
- * one step. Where it waits (a lock, a commit) it leaves the thread and goes on as a task of the
- * pool.
+ * a write intent, saves the file, and commits history, event and the removal of the intent in
+ * one transaction. While it waits for a lock or a commit it occupies no thread; it continues as
+ * a task of the pool.
  */
 #ifndef NOTEGATE_CORE_FILES_STATE_H
 #define NOTEGATE_CORE_FILES_STATE_H
@@ -23,36 +23,36 @@
 #define FILES_HASH_SIZE 33 /* 32 hex digits and a NUL; "" = there is no file */
 #define FILES_MARK_SIZE 64 /* of files_mark(), with its NUL */
 #define FILES_TEMP_PREFIX ".notegate-"
-#define FILES_TEMP_WRITING ".new"   /* behind it while it is written */
-#define FILES_TEMP_COMPLETE ".tmp"  /* behind it when all of it is on disk */
+#define FILES_TEMP_WRITING ".new"   /* suffix while it is written */
+#define FILES_TEMP_COMPLETE ".tmp"  /* suffix once it is durable */
 #define FILES_BLOCK ((size_t)65536) /* bytes of one read */
 #define FILES_PATH_MAX 4096         /* the kernel's own limit */
-#define FILES_RETRIES_MAX 60        /* another program saved meanwhile; bounds the memory too */
-#define FILES_LOCK_WAIT_MS 10000    /* for another process' flock */
+#define FILES_RETRIES_MAX 60        /* after saves of other programs; bounds the memory, too */
+#define FILES_LOCK_WAIT_MS 10000    /* wait for the flock of another process */
 #define FILES_WAITERS_MAX 4096      /* calls that wait for one file */
 #define FILES_LOCK_BUCKETS 256
-/* Undo text kept for one file; a change that alone needs more cannot be undone. */
+/* Undo text of one file; a change that alone needs more cannot be undone. */
 #define FILES_UNDO_BYTES_MAX ((size_t)12 * 1024 * 1024)
-/* Largest JSON of an intent or a history (paths are in it). */
+/* Largest JSON of an intent or a history; it contains paths. */
 #define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
-/* Longest reply of a call with an idempotency key that its intent keeps. */
+/* Longest reply that an intent keeps for its idempotency key. */
 #define FILES_REPLY_MAX ((size_t)4 * 1024 * 1024)
 
 #define FILES_HISTORY "file_history"
 #define FILES_INTENTS "file_intents"
 #define FILES_INTENT_SPACE "shared"
-/* ... and with shared documents, followed by the gateway's id: see files_intent_space(). */
+/* The same with shared documents; the gateway's id follows: see files_intent_space(). */
 #define FILES_INTENT_SPACE_OF "~:files:"
 
-/* What a step returns when it goes on later; nothing of the op may be touched then. */
+/* Result of a step that continues later; the caller must not touch the op any more. */
 #define FILES_WAITING 2
 
-/* ---- what is the gateway's own: files_holes.c */
+/* ---- files of the gateway itself: files_holes.c */
 
 #define FILES_HOLES_FILES 2
 
 struct file_hole {
-    char *path; /* absolute; NULL: there is none */
+    char *path; /* absolute; NULL: none */
     const char *what;
 };
 
@@ -70,12 +70,12 @@ struct file_root;
 int files_holes_new(struct call *call, const struct files_own *own, struct file_holes **ret);
 struct file_holes *files_holes_ref(struct file_holes *holes);
 void files_holes_unref(struct file_holes *holes); /* NULL is a no-op */
-/* Is `name` in `dir` ("": `dir` itself), with this stat, the gateway's own, under whatever
- * name? plugin: who asks; its own folder in the data directory is none to it. */
+/* True if `name` in `dir` ("": `dir` itself), with this stat, is a file of the gateway under
+ * any name. The plugin's own folder in the data directory is none for `plugin`. */
 bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
                    const char *name, const struct stat *st);
 int files_fail_hole(struct call *call, struct ng_str path);
-/* NG_EINVAL where an open root is, holds or lies in what is the gateway's own. */
+/* NG_EINVAL: the root is, contains or lies in a file of the gateway. */
 int files_check_root(struct call *call, const struct file_holes *holes,
                      const struct file_root *root);
 
@@ -84,15 +84,15 @@ int files_check_root(struct call *call, const struct file_holes *holes,
 struct file_root {
     char *path;  /* as configured */
     char *real;  /* links resolved */
-    char *space; /* whose files these are */
+    char *space; /* the space that the files belong to */
     int fd;      /* O_PATH */
     dev_t dev;   /* of `fd` */
     ino_t ino;
-    /* Of a plugin's folder: only that plugin's calls use it as a root. NULL: a root for all. */
+    /* Of a plugin's folder: only calls of that plugin use it as a root. NULL: for all calls. */
     const struct plugin *owner;
 };
 
-/* A folder that a plugin added, to be added again when the roots change. */
+/* A folder that a plugin added; it is added again when the roots change. */
 struct file_folder {
     char *text;
     const struct plugin *owner;
@@ -109,80 +109,80 @@ struct file_lock;
 
 struct files {
     struct store *store;
-    atomic_bool unrecovered; /* the database was away at the start */
+    atomic_bool unrecovered; /* intents wait for files_recover_rest() */
     pthread_mutex_t roots_lock;
     struct file_roots *roots;
-    struct file_folder *folders; /* of the thread that changes roots */
+    struct file_folder *folders; /* only the thread that changes roots uses them */
     size_t folder_count;
     pthread_mutex_t locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 
-/* "PATH" or "SPACE:/PATH". Both parts lent. */
+/* Splits "PATH" or "SPACE:/PATH". Both parts are borrowed from `text`. */
 void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
-/* Room for so many. NULL: the call has failed. */
+/* An empty table for `room` roots. NULL: the call has failed. */
 struct file_roots *files_roots_new(struct call *call, size_t room, struct file_holes *holes);
-/* They hold from the next call on, unless others do than `expected` by now (NULL: in any case).
- * At a start and in a reload on one thread; any may open one root again. Takes `fresh`. */
+/* Compare and swap: `fresh` replaces the roots for the next calls if they still are `expected`
+ * (NULL: always). Takes ownership of `fresh`. */
 void files_roots_publish(struct files *files, const struct file_roots *expected,
                          struct file_roots *fresh);
-/* owner: it is a folder of this plugin. NG_ENOTFOUND: it is not there. `root` is to be given to
- * files_root_done() in any case. */
+/* owner: the plugin that the folder belongs to, or NULL. NG_ENOTFOUND: it does not exist. The
+ * caller passes `root` to files_root_done() after success and after failure. */
 int files_open_root(struct call *call, const struct file_holes *holes, struct ng_str text,
                     const struct plugin *owner, struct file_root *root);
 void files_root_done(struct file_root *root);
-/* A relative root is meant from the working folder of the start; callers name it absolutely. */
+/* Makes a relative root absolute, from the working directory of the process. */
 int files_absolute_root(struct call *call, struct file_root *root);
-/* Does its path still lead to the folder that is open? */
+/* True if its path still leads to the open folder. */
 bool files_root_is_current(const struct file_root *root);
-/* Opens the root `stale` of `old` again, for the calls from now on. NG_EUNAVAILABLE: its folder
- * is not there. */
-int files_roots_again(struct files *files, struct call *call, struct file_roots *old,
-                      const struct file_root *stale);
-/* malloc'd; NULL: out of memory. */
+/* Opens the root `stale` of `old` again for later calls. NG_EUNAVAILABLE: its folder does not
+ * exist. */
+int files_roots_reopen(struct files *files, struct call *call, struct file_roots *old,
+                       const struct file_root *stale);
+/* A malloc'd C string; NULL: out of memory. */
 char *files_copy(struct ng_str text);
-/* May the caller see the files of this root? */
+/* True if the caller has access to the space of the root. */
 bool files_root_visible(struct call *call, const struct file_root *root);
-/* Is it a root to this call? A folder of another plugin is none, and what holds it decides; but
- * who may not see its files meets it, and is stopped, on every way. */
+/* True if path resolution stops at this root. A folder of another plugin is ignored, so that
+ * the root around it decides; but a caller without access to its space is refused there. */
 bool files_root_counts(struct call *call, const struct file_root *root);
 
-/* Where a path leads. Texts are call memory and end in NUL. */
+/* A resolved path. Texts are call memory and end in NUL. */
 struct file_place {
     struct file_roots *roots;
     const struct file_root *root;
     struct ng_str path;    /* as the caller gave it */
     struct ng_str real;    /* links resolved: the file's identity */
-    struct ng_str missing; /* folders between `dir` and `name` that are not there */
+    struct ng_str missing; /* folders between `dir` and `name` that do not exist */
     struct ng_str name;    /* in its folder; "." for a root itself */
-    int dir;               /* O_PATH, the deepest folder that is there */
+    int dir;               /* O_PATH, the deepest folder that exists */
     bool dangling;         /* the path itself is a link to nothing */
     bool below_file;       /* a part before the last is no folder */
     bool exists;
     struct stat st;
 };
 
-/* NG_OK also where there is no such file. NG_EOUTSIDE, NG_EINVAL, NG_EFAILED, NG_EFORBIDDEN. */
+/* NG_OK also if the file does not exist. NG_EOUTSIDE, NG_EINVAL, NG_EFAILED, NG_EFORBIDDEN. */
 int files_resolve(struct files *files, struct call *call, struct ng_str path,
                   struct file_place *ret);
-/* The same for a path the service itself recorded, whoever is calling. */
+/* The same for a path that the service recorded, without access checks. */
 int files_resolve_any(struct files *files, struct call *call, struct ng_str path,
                       struct file_place *ret);
 void files_place_done(struct file_place *place);
 enum ng_file_type files_place_type(const struct file_place *place);
-/* openat2() below `dir` that follows no link. -1 with errno. */
+/* openat2() below `dir`; follows no links. -1 with errno. */
 int files_open_beneath(int dir, const char *path, int flags);
-/* Makes the missing folders of the place and steps into them. */
+/* Creates the missing folders of the place and moves place->dir there. */
 int files_make_parents(struct call *call, struct file_place *place);
 /* fsync of the folder `dir` (O_PATH); `file`: an open file on the same disk, or -1. */
 int files_sync_folder(int dir, int file);
 
 /* ---- errors: files_error.c */
 
-/* One sentence of ours for an error of the system: what could not be done (`what`: "read"),
- * with which file, and the way out. */
+/* Maps an errno to one sentence: the action that failed (`what`: "read"), the file, and a way
+ * out. */
 int files_fail_os(struct call *call, int error, const char *what, struct ng_str path);
 int files_fail_missing(struct call *call, struct ng_str path);
 int files_fail_type(struct call *call, const struct file_place *place);
@@ -191,22 +191,28 @@ int files_fail_revision(struct call *call, struct ng_str path, const char *curre
 
 /* ---- reading: files_read.c */
 
-/* Opens the place's regular file, never blocking on a FIFO or device. write: for both. */
+/* Opens a regular file; never blocks on a FIFO or device. write: for reading and writing. */
 int files_open_regular(struct call *call, struct file_place *place, bool write, int *ret_fd);
 void files_hash(struct ng_str data, char hash[FILES_HASH_SIZE]);
 /* The hash of an open file, read from its beginning. */
 int files_hash_fd(struct call *call, struct ng_str path, int fd, char hash[FILES_HASH_SIZE]);
-/* Hash of `name` in `dir`; "" where it is not there. NG_EFAILED: not a regular file. */
+/* Hash of `name` in `dir`; "" if it does not exist. NG_EFAILED: not a regular file. */
 int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_HASH_SIZE]);
 /* The whole file into call memory. */
 int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
                struct ng_str *ret_data);
-/* Tells a file from every other one that has, had or will have its name and its content. */
+/* Identifies one file, also against another one with the same name and content. */
 void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE]);
 void files_describe(const struct file_place *place, struct ng_file *ret);
 bool files_cancelled(struct call *call);
-/* NG_ECANCELLED or NG_ETIMEOUT with a sentence; NG_OK: go on. */
+/* NG_ECANCELLED or NG_ETIMEOUT with a message, or NG_OK. */
 int files_check_cancelled(struct call *call);
+
+/* "" for an absent text. */
+static inline struct ng_str files_or_empty(struct ng_str text)
+{
+    return text.data != NULL ? text : ng_str_of("");
+}
 
 /* ---- undo history: files_history.c */
 
@@ -220,14 +226,14 @@ enum file_change {
     FILE_CHANGE_UNDO_MOVE = 7
 };
 
-/* One step back: the splice that turns what the change left into what was there before. */
+/* One undo step: the splice that turns the content after the change into the one before. */
 struct file_undo {
     enum ng_undo_kind kind;
     struct ng_str op; /* of the change, hex */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
     uint64_t at, removed;
-    struct ng_str inserted; /* as stored: UTF-8, or hex digits where hex */
+    struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
     struct ng_str former; /* NG_UNDO_MOVE */
 };
@@ -240,109 +246,109 @@ struct file_history {
 int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret);
 int files_history_write(struct call *call, const struct file_history *history,
                         struct ng_draft *next);
-/* Adds the step, the oldest fall out. */
+/* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
 /* The splice back from `after` to `before`. */
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret);
-/* The content before, from the content now. */
+/* The previous content, from the present one. */
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
                      struct ng_str *ret);
 int files_undo_print(struct buf *out, const struct file_undo *undo);
 int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct file_undo *ret);
 
-/* ---- a change as its intent tells it: files_intent.c */
+/* ---- a change as its intent records it: files_intent.c */
 
-/* Unfinished saves of other gateways that one change can find itself built on: two of the file,
- * and of a move two of the place it goes to. */
+/* Unfinished saves of other gateways that one change may build on: two of the file, and for a
+ * move two of its destination. */
 #define FILES_MARKS_MAX 4
 #define FILES_MARKS_EACH 2
 
-/* An intent of another gateway, and what it left: the file's hash, "" where it removed it. */
+/* An intent of another gateway and the content that it saved: its hash, "" for a removal. */
 struct file_built_on {
     struct ng_str space, real;
     const char *after;
 };
 
 struct file_record {
-    struct ng_str op;      /* names this change: 16 hex digits */
+    struct ng_str op;      /* id of this change: 16 hex digits */
     struct ng_str intents; /* the space of its intent */
     enum file_change kind;
-    struct ng_str real, space;   /* the file; of a move: where it was */
-    struct ng_str to, to_space;  /* of a move: where it goes */
+    struct ng_str real, space;   /* the file; the source of a move */
+    struct ng_str to, to_space;  /* the destination of a move */
     struct ng_str root, to_root; /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
-    char mark[FILES_MARK_SIZE];       /* of a move: which file it was, "" where not known */
+    char mark[FILES_MARK_SIZE];       /* of a move: files_mark() of the source, "" if unknown */
     struct ng_str collection, action; /* of the event */
     bool undoable;
     struct file_undo undo;
-    struct file_history carried; /* of a move: found under `real`, for `to` */
-    bool has_answer;             /* read back from an intent: the answer to a repeated call */
+    struct file_history carried; /* of a move: history of `real`, to be stored under `to` */
+    bool has_answer;             /* parsed: `answer` is for retries of the call */
     struct ng_answer answer;
-    bool happened; /* read back: another gateway has built on what it saved */
-    bool replaced; /* of a move that is settled: another file is at the old place by now */
-    struct file_built_on marks[FILES_MARKS_MAX]; /* intents to be marked so */
+    bool happened; /* parsed: another gateway has built on this save, so it took place */
+    bool replaced; /* recovery of a move: the source path holds another file by now */
+    struct file_built_on marks[FILES_MARKS_MAX]; /* intents to be marked as happened */
     size_t mark_count;
-    const struct result *sealed; /* what the call answers, should the store ask again */
-    struct ng_str stale;         /* out: JSON and text of an older intent in the way */
+    const struct result *sealed; /* result of the call, for a retry by the store */
+    struct ng_str stale;         /* out: JSON and text of an unfinished older intent */
     struct ng_str stale_text;
-    /* Undo: looks at the history under the lock, completes the record. */
+    /* Undo: reads the history under the lock and completes the record. */
     int (*peek)(struct call *call, struct file_record *record, const struct ng_doc *present,
                 void *user);
     void *peek_user;
 };
 
-/* Most documents one step touches. An intent: history, intent, that of the place a move goes
- * to, marks. A completion: two events, two histories, the intent. */
+/* Most documents of one transaction. An intent: history, intent, intent at the destination of a
+ * move, marks. A completion: two events, two histories, the intent. */
 #define FILES_CHANGES_MAX (3 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
-/* What leaves the intent. A stale one in the way, of the file or of the place a move goes to:
- * NG_ECONFLICT with record->stale set. */
+/* The changes that commit the intent. They fail with NG_ECONFLICT and record->stale if an older
+ * intent of the file, or of the destination of a move, is unfinished. */
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes);
 size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
-/* Event, history and the intent's removal. */
+/* Event, history and the removal of the intent. */
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
-/* The answer of a call with an idempotency key joins the intent, so that a repeat after a kill
- * gets it: a member of the object that `out` is in the middle of. */
+/* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
+ * retry after a crash gets it. */
 int files_intent_add_idempotency(struct call *call, const struct file_record *record,
                                  struct buf *out);
 
-/* ---- settlement: files_recover.c */
+/* ---- crash recovery: files_recover.c */
 
 int files_recover_all(struct files *files, struct call *call);
-/* Where the intents of this gateway are. Memory of the call. */
+/* The space of this gateway's intents. Call memory. */
 struct ng_str files_intent_space(struct call *call);
-/* One intent of that space, the file's lock held. Waits for the commit. */
+/* Recovers one intent of `space` with the file's lock held. Waits for the commit. */
 int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text);
-/* Whether another gateway that shares the disk is in the middle of a save of this file.
- * *ret_fd: the file, locked, until the caller closes it; -1: it is not there. */
-bool files_in_work_elsewhere(struct files *files, struct call *call, struct ng_str real,
-                             int *ret_fd);
+/* True if another gateway on the same disk is saving this file. *ret_fd: the file, locked,
+ * until the caller closes it; -1: it does not exist. */
+bool files_busy_elsewhere(struct files *files, struct call *call, struct ng_str real,
+                          int *ret_fd);
 
-/* ---- a call that comes again: files_replay.c */
+/* ---- retries with an idempotency key: files_replay.c */
 
-/* Settles what an earlier call with this one's idempotency key left at these files, their locks
- * held. *ret_answered: that call had happened, and its answer is this one's now. */
+/* Recovers the intents that an earlier attempt of this call left for these files, with their
+ * locks held. *ret_answered: the attempt took place, and this call has its answer. */
 int files_replay_recover(struct files *files, struct call *call, const struct ng_str *names,
                          size_t count, bool *ret_answered);
-/* With this call's intent committed: does another gateway do the same just now (NG_EBUSY), or
- * has it done so (*ret_answered)? */
+/* After this call's intent is committed: NG_EBUSY if another gateway is executing the same
+ * call, *ret_answered if it has executed it. */
 int files_replay_check(struct files *files, struct call *call, const struct ng_str *names,
                        size_t count, bool *ret_answered);
-/* What a change comes to that fails with rc: it may have met what another gateway made of the
- * same call a moment ago, or is about to make. */
+/* The result of a change that failed with rc: another gateway may be executing the same call
+ * (NG_EBUSY), or has executed it (NG_OK with its answer). */
 int files_replay_end(struct files *files, struct call *call, const struct ng_str *names,
                      size_t count, int rc);
-/* The file as it was read - or that there was none, also where a move goes to - is what another
- * gateway left and could not complete yet: that is to be marked with this change's intent, as
- * the file will no longer tell. */
+/* Finds intents of other gateways that saved the content this change builds on, but could not
+ * complete. They are marked as happened together with this change's intent: recovery compares
+ * file contents, and this change overwrites the evidence. */
 int files_replay_built_on(struct files *files, struct call *call, struct file_record *record);
-/* Takes the stored answer of the call's key, if there is one. */
+/* Adopts the stored answer of the call's key, if there is one. */
 int files_replay_answer(struct call *call, bool *ret_answered);
 
 /* ---- locks: files_lock.c */
@@ -353,29 +359,49 @@ struct file_waiter {
     struct pool *pool;
 };
 
-/* NG_OK: held. FILES_WAITING: the waiter's task runs when it is held. NG_EBUSY, NG_EINTERNAL.
- */
+/* NG_OK: locked. FILES_WAITING: the waiter's task runs when it is locked. NG_EBUSY,
+ * NG_EINTERNAL. */
 int files_lock(struct files *files, struct ng_str real, struct file_waiter *waiter);
 bool files_try_lock(struct files *files, struct ng_str real);
 void files_unlock(struct files *files, struct ng_str real);
-/* flock() on an open file; waits for other processes, bounded. */
+/* flock() on an open file; waits at most FILES_LOCK_WAIT_MS for other processes. */
 int files_flock(struct call *call, struct ng_str path, int fd);
 
-/* ---- a change under way: files_op.c */
+/* ---- a change in progress: files_op.c */
+
+/*
+ * The stage decides what a failure does with the intent. Transitions (files_op_enter()):
+ *
+ *   from        to          when
+ *   PREPARING   INTENDED    the intent is handed to the store
+ *   INTENDED    PREPARING   the store refuses the intent
+ *   INTENDED    INTENDED    another program saved: the intent is replaced by a newer one
+ *   INTENDED    SAVED       the new file is about to take the name
+ *   SAVED       SAVED       the second half of a move across file systems begins
+ *   SAVED       INTENDED    the file did not take the name, or the root was replaced
+ *   INTENDED    ENDING      failed before the save: the intent is dropped
+ *   SAVED       ENDING      the completion is handed to the store; or failed after the save:
+ * the intent stays for recovery
+ */
+enum file_op_stage {
+    FILE_OP_PREPARING = 0, /* no intent of this change is committed */
+    FILE_OP_INTENDED = 1,  /* the intent is, or may be, committed */
+    FILE_OP_SAVED = 2,     /* the new content is, or may be, in place */
+    FILE_OP_ENDING = 3     /* the intent needs nothing more from this op */
+};
 
 struct file_op {
     struct task task; /* first */
     struct files *files;
     struct call *call;
-    struct ng_deferred *deferred; /* holds the call once the op has waited */
+    struct ng_deferred *deferred; /* keeps the call open once the op has waited */
     int (*step)(struct file_op *op);
     int (*begin)(struct file_op *op);  /* first step of all; undo only */
     int (*locked)(struct file_op *op); /* first step with the locks held */
     int (*save)(struct file_op *op);   /* first step with the intent committed */
+    enum file_op_stage stage;
     int commit_rc;
-    bool intent_open; /* an intent of ours is (or may be) committed */
-    bool in_place;    /* what was saved is (or may be) in place */
-    int kept_rc;      /* what the call fails with when the intent is gone */
+    int kept_rc; /* result of the call once the intent is dropped */
     struct result kept;
     struct file_waiter waiter;
     struct ng_change changes[FILES_CHANGES_MAX];
@@ -383,53 +409,57 @@ struct file_op {
     size_t lock_count, locks_held;
     struct file_place place, target;
     int fd;                  /* the file as it was read, locked; -1: none */
-    int temp;                /* what takes its place, locked; -1: none */
-    struct timespec written; /* `temp`, as long as nobody else writes into it */
+    int temp;                /* the file that replaces it, locked; -1: none */
+    struct timespec written; /* mtime of `temp` after our last write */
     unsigned attempts;
     struct ng_file present; /* as given to the tool */
     struct ng_str next;     /* the new content */
     struct file_record record;
     bool copy;       /* the content comes from `fd`, not from `next` */
     bool keep_mode;  /* the new file gets the mode of `fd` */
-    bool keep_owner; /* and its owner */
+    bool keep_owner; /* the new file gets the owner of `fd` */
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
-    struct ng_str undo_former; /* the former path that is to be locked too; absent: none */
-    bool undo_load;            /* undo: the content is read */
-    bool relock; /* undo: the history asks for another former path, or for the content */
+    struct ng_str undo_former; /* undo of a move: the former path, to be locked, too */
+    bool undo_load;            /* undo: read the content */
+    bool relock;               /* undo: start again with undo_former or undo_load */
 };
 
 struct file_op *files_op_new(struct files *files, struct call *call);
-/* Runs steps until one waits or the change has ended; what run() returns. */
+/* Changes the stage; asserts that the table above has the transition. */
+void files_op_enter(struct file_op *op, enum file_op_stage stage);
+/* Runs steps until one waits or the change has ended. The result of the tool's run(). */
 int files_op_start(struct file_op *op, int (*step)(struct file_op *op));
+/* Two lock names in the order in which they are locked. */
+void files_op_sort(struct ng_str a, struct ng_str b, struct ng_str ret_names[2]);
 /* Takes the locks of op->lock_names one after the other, then runs op->locked. */
 int files_op_lock(struct file_op *op);
-/* Another program was faster: closes the files and does `step` again, the locks kept. */
+/* Retries from `step` after a concurrent save of another program; keeps the locks. */
 int files_op_again(struct file_op *op, int (*step)(struct file_op *op));
-/* The same without the locks: the path leads elsewhere now. */
+/* The same without the locks, if the path leads to another file by now. */
 int files_op_restart(struct file_op *op, int (*step)(struct file_op *op));
-/* Opens, locks (flock) and reads op->place: op->fd, op->present, the record's before hash.
- * *ret_again: the file was replaced while waiting. */
+/* Opens, locks (flock) and reads op->place: sets op->fd, op->present and the `before` hash of
+ * the record. *ret_again: the file was replaced meanwhile. */
 int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_again);
 int files_op_expect(struct file_op *op, struct ng_str expected);
 /* Commits the intent, then runs `save`. */
 int files_op_intent(struct file_op *op, int (*save)(struct file_op *op));
-/* Writes the completion; the call's answer leaves with it. */
+/* Commits the completion together with the call's answer. */
 int files_op_complete(struct file_op *op, const char *revision);
 
 /* ---- putting files in place: files_save.c */
 
 enum file_saved {
     FILE_SAVED = 0,
-    FILE_AGAIN = 1 /* another program saved meanwhile; its content is in place */
+    FILE_AGAIN = 1 /* another program saved meanwhile; its content stays in place */
 };
 
 /* Name of the temporary file of a change. */
 struct ng_str files_temp_name(struct call *call, struct ng_str op, const char *ending);
-/* Writes op->next (or a copy of op->fd) beside `place` and puts it there. */
+/* Writes op->next (or a copy of op->fd) to a temporary file and renames it to `place`. */
 int files_save(struct file_op *op, struct file_place *place, enum file_saved *ret);
-/* Takes the file at `place` away. */
+/* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
 /* From op->place to op->target. */
 int files_rename(struct file_op *op, enum file_saved *ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* files_transfer.c - copies and moves inside the roots, never over another file. */
+/* files_transfer.c - copies and moves inside the roots; never replaces a file. */
 #include <errno.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -11,14 +12,14 @@ static int transfer_locked(struct file_op *op);
 static int fail_exists(struct file_op *op)
 {
     struct ng_str path = op->transfer.to;
-    int code = op->transfer.exists_code != 0 ? op->transfer.exists_code : NG_ECONFLICT;
-    return call_fail(op->call, code,
+    int code = op->transfer.exists_code;
+    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
                      "File already exists at: %.*s. Cannot overwrite files using command "
                      "`%s`.",
                      (int)path.len, path.data, op->transfer.keep ? "copy" : "move");
 }
 
-/* Both ends as they are now. */
+/* Resolves source and destination. */
 static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
 {
     struct call *call = op->call;
@@ -45,9 +46,10 @@ static int transfer_reply(struct file_op *op)
     now.path = op->transfer.to;
     now.real = op->target.real;
     now.space = op->transfer.keep ? op->record.space : op->record.to_space;
-    return op->transfer.replied == NULL
-               ? NG_OK
-               : op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
+    if (op->transfer.replied == NULL) {
+        return NG_OK;
+    }
+    return op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
 }
 
 static int transfer_save(struct file_op *op)
@@ -60,8 +62,10 @@ static int transfer_save(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, transfer_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, transfer_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
 static int transfer_plan(struct file_op *op)
@@ -104,30 +108,29 @@ static int transfer_locked(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str from = op->place.real;
-    struct ng_str to = op->target.real;
-    bool sorted = str_compare(from, to) < 0;
-    if (!str_equal(sorted ? from : to, op->lock_names[0]) ||
-        !str_equal(sorted ? to : from, op->lock_names[1])) {
+    struct ng_str names[2];
+    files_op_sort(op->place.real, op->target.real, names);
+    if (!str_equal(names[0], op->lock_names[0]) || !str_equal(names[1], op->lock_names[1])) {
         return files_op_restart(op, transfer_begin);
     }
     rc = files_op_read(op, false, 0, &again);
     if (rc == NG_OK && again) {
         return files_op_again(op, transfer_locked);
     }
-    if (rc == NG_OK) {
-        rc = files_op_expect(op, op->transfer.expected_revision);
+    if (rc != NG_OK) {
+        return rc;
     }
+    rc = files_op_expect(op, op->transfer.expected_revision);
     if (rc == NG_OK) {
         rc = transfer_plan(op);
     }
     if (rc == NG_OK) {
         rc = transfer_reply(op);
     }
-    return rc == NG_OK ? files_op_intent(op, transfer_save) : rc;
+    return rc != NG_OK ? rc : files_op_intent(op, transfer_save);
 }
 
-/* With the lock, and nothing of an earlier try left: it stays refused. */
+/* Checks again with the lock held: no earlier attempt has explained the failure. */
 static int transfer_refused(struct file_op *op)
 {
     struct file_place from = {.dir = -1};
@@ -135,7 +138,10 @@ static int transfer_refused(struct file_op *op)
     int rc = transfer_resolve(op, &from, &to);
     files_place_done(&from);
     files_place_done(&to);
-    return rc == NG_OK ? files_op_restart(op, transfer_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_restart(op, transfer_begin);
 }
 
 static int transfer_begin(struct file_op *op)
@@ -143,23 +149,24 @@ static int transfer_begin(struct file_op *op)
     struct file_place from = {.dir = -1};
     struct file_place to = {.dir = -1};
     int rc = transfer_resolve(op, &from, &to);
-    struct ng_str changed = op->transfer.keep ? to.real : from.real;
+    struct ng_str changed = from.real;
+    if (op->transfer.keep) {
+        changed = to.real;
+    }
     if (rc != NG_OK && op->call->idempotency != NULL && changed.data != NULL) {
-        /* An earlier try of this call may have moved it. */
+        /* An earlier attempt of this call may have moved it. */
         op->lock_names[0] = changed;
         op->lock_count = 1;
         op->locked = transfer_refused;
         rc = NG_OK;
     } else if (rc == NG_OK) {
-        bool sorted = str_compare(from.real, to.real) < 0;
-        op->lock_names[0] = sorted ? from.real : to.real;
-        op->lock_names[1] = sorted ? to.real : from.real;
+        files_op_sort(from.real, to.real, op->lock_names);
         op->lock_count = 2;
         op->locked = transfer_locked;
     }
     files_place_done(&from);
     files_place_done(&to);
-    return rc == NG_OK ? files_op_lock(op) : rc;
+    return rc != NG_OK ? rc : files_op_lock(op);
 }
 
 int files_transfer(struct files *files, struct call *call,
@@ -172,11 +179,14 @@ int files_transfer(struct files *files, struct call *call,
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = transfer->size < sizeof(op->transfer) ? transfer->size : sizeof(op->transfer);
+    size_t size = size_min(transfer->size, sizeof(op->transfer));
     memcpy(&op->transfer, transfer, size);
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_MOVE);
-    return rc == NG_OK ? files_op_start(op, transfer_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, transfer_begin);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* files_undo.c - takes the last change of a file back. What that was is looked up in the same
- * step that commits the intent, so that no other change comes between. */
+/* files_undo.c - reverts the last change of a file. The history is read in the transaction that
+ * commits the intent, so that no other change comes between. */
 #include <errno.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
-/* A file up to this size is read at once; of a larger one the history tells first whether its
- * content is needed: for an edit, not for what created or moved it. */
+/* Files up to this size are read in advance. A larger one is read only if the history shows an
+ * edit, not for a creation or a move. */
 #define FILES_UNDO_LOAD ((off_t)1024 * 1024)
 
 static int undo_begin(struct file_op *op);
@@ -15,16 +16,15 @@ static int undo_locked(struct file_op *op);
 
 static int fail_no_history(struct file_op *op)
 {
-    int code = op->undo.no_history_code != 0 ? op->undo.no_history_code : NG_EFAILED;
-    return call_fail(op->call, code, "No edit history found for %.*s.", (int)op->undo.path.len,
-                     op->undo.path.data);
+    int code = op->undo.no_history_code;
+    return call_fail(op->call, code != 0 ? code : NG_EFAILED, "No edit history found for %.*s.",
+                     (int)op->undo.path.len, op->undo.path.data);
 }
 
 static int fail_changed(struct file_op *op)
 {
     struct ng_str path = op->undo.path;
-    int rc = files_fail_revision(op->call, path, op->record.before);
-    (void)rc;
+    (void)files_fail_revision(op->call, path, op->record.before);
     return call_fail(op->call, NG_ECONFLICT,
                      "The file %.*s is not what its last edit left: it was changed since by "
                      "another program. Nothing was undone; look at it and edit it instead.",
@@ -63,7 +63,7 @@ static int undo_peek(struct call *call, struct file_record *record,
     struct file_op *op = user;
     struct file_history history;
     int rc = files_history_read(call, present, &history);
-    op->relock = false; /* what an earlier look at an older history found */
+    op->relock = false; /* an earlier attempt may have set it for an older history */
     if (rc != NG_OK) {
         return rc;
     }
@@ -78,7 +78,7 @@ static int undo_peek(struct call *call, struct file_record *record,
     record->undo.inserted = ng_str_of("");
     memcpy(record->after, last->before, sizeof(record->after));
     if (last->kind != NG_UNDO_MOVE) {
-        record->to = str_make(NULL, 0); /* locked for a move that was on top before */
+        record->to = str_make(NULL, 0); /* an earlier attempt found a move */
     }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
@@ -89,7 +89,7 @@ static int undo_peek(struct call *call, struct file_record *record,
         if (!str_equal(record->to, last->former)) {
             op->undo_former = last->former;
             op->relock = true;
-            return NG_ECONFLICT; /* not a failure: its lock is needed first */
+            return NG_ECONFLICT; /* no failure: retry with a lock on the former path */
         }
         return undo_reply(op);
     }
@@ -97,21 +97,21 @@ static int undo_peek(struct call *call, struct file_record *record,
     if (op->present.data.data == NULL) {
         op->undo_load = true;
         op->relock = true;
-        return NG_ECONFLICT; /* not a failure: its content is needed first */
+        return NG_ECONFLICT; /* no failure: retry with the content loaded */
     }
     rc = call_count_bytes(call, op->present.data.len + present->text.len);
     if (rc != NG_OK) {
         return rc;
     }
     rc = files_undo_apply(call, last, op->present.data, &op->next);
-    if (rc == NG_OK) {
-        files_hash(op->next, record->after);
-        if (record->after[0] == '\0') {
-            return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
-        }
-        rc = strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc;
+    files_hash(op->next, record->after);
+    if (record->after[0] == '\0') {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
+    }
+    return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
 }
 
 static int undo_save(struct file_op *op)
@@ -132,11 +132,15 @@ static int undo_save(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    return saved == FILE_AGAIN ? files_op_again(op, undo_locked)
-                               : files_op_complete(op, op->record.after);
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op, undo_locked);
+    }
+    return files_op_complete(op, op->record.after);
 }
 
-/* The former path of a move. A caller that may not see it is not told of it either. */
+/* Resolves the former path of a move. The message does not reveal it to a caller without
+ * access.
+ */
 static int undo_former_place(struct file_op *op, struct file_place *ret)
 {
     struct call *call = op->call;
@@ -152,7 +156,7 @@ static int undo_former_place(struct file_op *op, struct file_place *ret)
     return rc;
 }
 
-/* The former path of a move that is to be taken back. */
+/* Makes the former path the destination. */
 static int undo_target(struct file_op *op)
 {
     struct call *call = op->call;
@@ -169,9 +173,10 @@ static int undo_target(struct file_op *op)
     }
     op->record.to = op->target.real;
     op->record.to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
-    return op->record.to_space.data != NULL
-               ? NG_OK
-               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->record.to_space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    return NG_OK;
 }
 
 static int undo_locked(struct file_op *op)
@@ -205,7 +210,7 @@ static int undo_locked(struct file_op *op)
         return rc;
     }
     if (op->undo_former.len == 0) {
-        op->record.to = str_make(NULL, 0); /* an attempt before this one may have been a move */
+        op->record.to = str_make(NULL, 0); /* an earlier attempt may have found a move */
     }
     op->record.real = real;
     op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
@@ -214,9 +219,10 @@ static int undo_locked(struct file_op *op)
     op->keep_owner = true;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
-    return op->record.space.data != NULL
-               ? files_op_intent(op, undo_save)
-               : call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    if (op->record.space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+    }
+    return files_op_intent(op, undo_save);
 }
 
 static int undo_begin(struct file_op *op)
@@ -236,7 +242,7 @@ static int undo_begin(struct file_op *op)
     }
     files_place_done(&place);
     if (rc == NG_OK && op->undo_former.len > 0) {
-        /* Before its lock, which could tell of it. */
+        /* Checks access before it takes the lock: waiting for it would reveal the file. */
         rc = undo_former_place(op, &place);
         files_place_done(&place);
     }
@@ -248,9 +254,7 @@ static int undo_begin(struct file_op *op)
     op->lock_names[0] = real;
     op->lock_count = 1;
     if (op->undo_former.len > 0 && !str_equal(op->undo_former, real)) {
-        bool sorted = str_compare(real, op->undo_former) < 0;
-        op->lock_names[0] = sorted ? real : op->undo_former;
-        op->lock_names[1] = sorted ? op->undo_former : real;
+        files_op_sort(real, op->undo_former, op->lock_names);
         op->lock_count = 2;
     }
     return files_op_lock(op);
@@ -265,10 +269,13 @@ int files_undo(struct files *files, struct call *call, const struct ng_file_undo
     if (op == NULL) {
         return NG_EINTERNAL;
     }
-    size_t size = undo->size < sizeof(op->undo) ? undo->size : sizeof(op->undo);
+    size_t size = size_min(undo->size, sizeof(op->undo));
     memcpy(&op->undo, undo, size);
     op->undo.path = arena_copy(&call->arena, undo->path);
     op->undo.expected_revision = arena_copy(&call->arena, undo->expected_revision);
     int rc = files_record_init(call, &op->record, FILE_CHANGE_UNDO_EDIT);
-    return rc == NG_OK ? files_op_start(op, undo_begin) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_op_start(op, undo_begin);
 }

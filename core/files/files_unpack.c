@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* files_unpack.c - an archive's files into the roots; nothing that is there is replaced. */
+/* files_unpack.c - restores files of an archive into the roots; never replaces a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/minmax.h"
+#include "core/base/random.h"
 #include "core/base/str.h"
 #include "files_pack.h"
 #include "files_state.h"
 
 #define UNPACK_ROOTS_MAX 256
-/* Bytes of a file that is there, compared at a time. */
+/* Bytes of one comparison. */
 #define UNPACK_COMPARED ((size_t)16 * 1024)
 #define UNPACK_NAME_MAX 64
 #define UNPACK_ERRNO_TEXT 128
-/* File systems below the roots. */
+/* File systems of the roots and of mounts below them. */
 #define UNPACK_DEVICES_MAX 256
 
 /* A configured root. */
@@ -32,13 +33,13 @@ struct unpack {
     struct unpack_root roots[UNPACK_ROOTS_MAX];
     size_t root_count;
     struct ng_str own_root;
-    /* The archive's roots: which of `roots` each is. */
+    /* Index in `roots` of each root of the archive. */
     size_t mapped[UNPACK_ROOTS_MAX];
     struct ng_str spaces[UNPACK_ROOTS_MAX];
     size_t mapped_count;
     bool write;
     uint64_t made; /* files */
-    /* A folder of each file system that the roots and what is below them are on. */
+    /* One folder of each file system with new files. */
     struct unpack_device {
         dev_t device;
         int fd;
@@ -48,8 +49,8 @@ struct unpack {
     size_t root;
     struct buf path, parent;
     struct ng_str name; /* of `path`, behind `parent` */
-    int there;          /* the file that is there, compared; -1: none */
-    int dir, fd;        /* made: its folder and the file, under `temporary` */
+    int there;          /* an existing file to compare with; -1: none */
+    int dir, fd;        /* the folder and the new file, named `temporary` */
     char temporary[UNPACK_NAME_MAX];
     uint64_t at;
     uint32_t mode;
@@ -74,7 +75,7 @@ static void unpack_close(int *fd)
     *fd = -1;
 }
 
-/* The present file is done with, made or not. */
+/* Closes the present file and removes an incomplete one. */
 static void unpack_leave(struct unpack *unpack)
 {
     if (unpack->fd >= 0) {
@@ -91,7 +92,8 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     struct unpack *unpack = alloc_zeroed(1, sizeof(*unpack));
     if (unpack == NULL || count > UNPACK_ROOTS_MAX) {
         free(unpack);
-        buf_add_c(error, unpack == NULL ? "out of memory" : "too many roots are configured");
+        const char *why = unpack == NULL ? "out of memory" : "too many roots are configured";
+        buf_add_c(error, why);
         return NG_EINTERNAL;
     }
     arena_init(&unpack->arena, 0);
@@ -119,10 +121,10 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     return NG_OK;
 }
 
-/* ---- names that last */
+/* ---- durable names */
 
-/* In the folder `dir` (O_PATH) names may be made. Also where an earlier restore, which did not
- * get so far, has made them all. */
+/* Notes the file system of `dir` (O_PATH) for unpack_sync(). Also without new files: an earlier
+ * restore that failed may have created them without a sync. */
 static int unpack_note_device(struct unpack *unpack, int dir)
 {
     struct stat info;
@@ -198,7 +200,7 @@ void unpack_free(struct unpack *unpack)
 
 /* ---- roots ---- */
 
-/* The root of the same space and path; else the one of the same place among its space's. */
+/* The root with the same space and path; else the one at the same position within its space. */
 static size_t unpack_find_root(const struct unpack *unpack, const struct packed_file *file)
 {
     size_t before = 0;
@@ -209,7 +211,7 @@ static size_t unpack_find_root(const struct unpack *unpack, const struct packed_
         }
     }
     for (size_t i = 0; i < unpack->mapped_count; i++) {
-        before += str_equal(unpack->spaces[i], file->space) ? 1 : 0;
+        before += str_equal(unpack->spaces[i], file->space);
     }
     for (size_t i = 0; i < unpack->root_count; i++) {
         if (str_equal(unpack->roots[i].space, file->space) && before-- == 0) {
@@ -275,7 +277,6 @@ static int unpack_place(struct unpack *unpack, const struct packed_file *file,
     return NG_OK;
 }
 
-/* The folder's own line came before. */
 static int unpack_parent(struct unpack *unpack)
 {
     return files_open_beneath(unpack->roots[unpack->root].fd, buf_cstr(&unpack->parent),
@@ -288,42 +289,44 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     struct stat info;
     int root = unpack->roots[unpack->root].fd;
     int there = files_open_beneath(root, buf_cstr(&unpack->path), O_PATH | O_CLOEXEC);
-    int number = there < 0 ? errno : ENOTDIR;
+    bool missing = there < 0 && errno == ENOENT;
     bool folder = there >= 0 && fstat(there, &info) == 0 && S_ISDIR(info.st_mode);
-    int noted = folder ? unpack_note_device(unpack, there) : 0;
-    number = noted != 0 ? errno : number;
+    int rc = NG_OK;
+    if (folder && unpack_note_device(unpack, there) != 0) {
+        rc = unpack_fail(unpack, error, "cannot be opened", errno);
+    }
     unpack_close(&there);
-    if (noted != 0) {
-        return unpack_fail(unpack, error, "cannot be opened", number);
+    if (rc != NG_OK || folder || (!unpack->write && missing)) {
+        return rc;
     }
-    if (folder || (!unpack->write && number == ENOENT)) {
-        return NG_OK;
+    int dir = -1;
+    if (missing) {
+        dir = unpack_parent(unpack);
     }
-    int dir = unpack->write && number == ENOENT ? unpack_parent(unpack) : -1;
     if (dir < 0) {
         return unpack_fail(unpack, error, "cannot be a folder", ENOTDIR);
     }
-    /* Its owner may write into it, whatever it was: files are to come. */
-    int rc = mkdirat(dir, unpack->name.data, S_IRWXU) == 0 &&
-                     fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) == 0
-                 ? NG_OK
-                 : unpack_fail(unpack, error, "cannot be made", errno);
+    /* The owner needs write permission for the files that follow. */
+    if (mkdirat(dir, unpack->name.data, S_IRWXU) != 0 ||
+        fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) != 0) {
+        rc = unpack_fail(unpack, error, "cannot be made", errno);
+    }
     unpack_close(&dir);
     return rc;
 }
 
 static int unpack_create(struct unpack *unpack, struct buf *error)
 {
-    unsigned long long number = 0;
+    char number[17];
     unpack->dir = unpack_parent(unpack);
-    if (unpack->dir < 0 || getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+    if (unpack->dir < 0 || !random_hex(8, number)) {
         return unpack_fail(unpack, error, "cannot be made", errno);
     }
-    (void)snprintf(unpack->temporary, sizeof(unpack->temporary), FILES_TEMP_PREFIX "%016llx%s",
+    (void)snprintf(unpack->temporary, sizeof(unpack->temporary), FILES_TEMP_PREFIX "%s%s",
                    number, FILES_TEMP_WRITING);
     unpack->fd = openat(unpack->dir, unpack->temporary,
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return unpack->fd < 0 ? unpack_fail(unpack, error, "cannot be made", errno) : NG_OK;
+    return unpack->fd >= 0 ? NG_OK : unpack_fail(unpack, error, "cannot be made", errno);
 }
 
 static int unpack_open(struct unpack *unpack, const struct packed_file *file, struct buf *error)
@@ -357,7 +360,7 @@ static int unpack_compare(struct unpack *unpack, struct ng_str bytes, struct buf
 {
     char block[UNPACK_COMPARED];
     while (bytes.len > 0) {
-        size_t most = bytes.len < sizeof(block) ? bytes.len : sizeof(block);
+        size_t most = size_min(bytes.len, sizeof(block));
         ssize_t got = pread(unpack->there, block, most, (off_t)unpack->at);
         if (got < 0 && errno == EINTR) {
             continue;
@@ -381,22 +384,27 @@ static int unpack_bytes(struct unpack *unpack, struct ng_str bytes, struct buf *
         if (put < 0 && errno == EINTR) {
             continue;
         }
+        if (put == 0) {
+            errno = ENOSPC;
+        }
         if (put <= 0) {
-            return unpack_fail(unpack, error, "cannot be written", put < 0 ? errno : ENOSPC);
+            return unpack_fail(unpack, error, "cannot be written", errno);
         }
         bytes = str_make(bytes.data + put, bytes.len - (size_t)put);
     }
     return NG_OK;
 }
 
-/* Never in the place of another file, also where the file system cannot rename so. */
+/* Renames without replacing, also on file systems without RENAME_NOREPLACE. */
 static int unpack_name(struct unpack *unpack)
 {
     int rc = renameat2(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data,
                        RENAME_NOREPLACE);
     if (rc != 0 && errno == EINVAL) {
         rc = linkat(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data, 0);
-        rc = rc == 0 ? unlinkat(unpack->dir, unpack->temporary, 0) : rc;
+        if (rc == 0) {
+            rc = unlinkat(unpack->dir, unpack->temporary, 0);
+        }
     }
     return rc;
 }
@@ -405,9 +413,8 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
 {
     struct stat info;
     if (unpack->there >= 0) {
-        return fstat(unpack->there, &info) == 0 && (uint64_t)info.st_size == unpack->at
-                   ? NG_OK
-                   : unpack_differs(unpack, error);
+        bool same = fstat(unpack->there, &info) == 0 && (uint64_t)info.st_size == unpack->at;
+        return same ? NG_OK : unpack_differs(unpack, error);
     }
     if (unpack->fd < 0) {
         return NG_OK;
@@ -432,11 +439,11 @@ int unpack_file(struct unpack *unpack, const struct packed_file *file, struct bu
         return unpack_take_root(unpack, file, error);
     case PACKED_FOLDER:
         rc = unpack_place(unpack, file, error);
-        return rc == NG_OK ? unpack_folder(unpack, file, error) : rc;
+        return rc != NG_OK ? rc : unpack_folder(unpack, file, error);
     case PACKED_FILE:
         unpack_leave(unpack);
         rc = unpack_place(unpack, file, error);
-        return rc == NG_OK ? unpack_open(unpack, file, error) : rc;
+        return rc != NG_OK ? rc : unpack_open(unpack, file, error);
     case PACKED_PIECE:
         return unpack_bytes(unpack, file->bytes, error);
     case PACKED_FILE_END:

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
 #include "core/call/quota.h"
@@ -124,7 +125,7 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
 static void lock_owner(int fd, char *owner, size_t size)
 {
     ssize_t len = pread(fd, owner, size - 1, 0);
-    owner[len > 0 ? len : 0] = '\0';
+    owner[i64_max(len, 0)] = '\0';
     owner[strcspn(owner, "\n")] = '\0';
 }
 
@@ -255,15 +256,19 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
         return call_fail(call, NG_EUNAVAILABLE, "the root %s cannot be made: %s", roots[0].data,
                          errno_text(errno, reason, sizeof(reason)));
     }
-    return gateway->files == NULL
-               ? files_open(call, gateway->store, roots, count, &own, &gateway->files)
-               : files_set_roots(gateway->files, call, roots, count, &own);
+    if (gateway->files == NULL) {
+        return files_open(call, gateway->store, roots, count, &own, &gateway->files);
+    }
+    return files_set_roots(gateway->files, call, roots, count, &own);
 }
 
 static int gateway_open_files(struct gateway *gateway, struct buf *error)
 {
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL : gateway_set_files(gateway, call, gateway->config);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = gateway_set_files(gateway, call, gateway->config);
+    }
     if (call != NULL) {
         call_error(call, rc, error);
     }
@@ -332,17 +337,26 @@ static int upkeep_step(struct ng_call *pub, void *user)
     disk_look(gateway->disk);
     disk_look_roots(gateway->disk, gateway->files);
     int rc = journal_pins_load(gateway->journal, call);
-    rc = rc != NG_OK ? rc : store_maintain(gateway->store, call);
+    if (rc == NG_OK) {
+        rc = store_maintain(gateway->store, call);
+    }
     int keep_rc = journal_keep_run(gateway->journal, call);
-    rc = rc != NG_OK ? rc : keep_rc;
+    if (rc == NG_OK) {
+        rc = keep_rc;
+    }
     int keys_rc = keys_upkeep(gateway->keys, call);
-    rc = rc != NG_OK ? rc : keys_rc;
+    if (rc == NG_OK) {
+        rc = keys_rc;
+    }
     void *tasks = atomic_load(&gateway->tasks.self);
     if (tasks == NULL) {
         return rc;
     }
     int tasks_rc = gateway->tasks.upkeep(tasks, call);
-    return rc != NG_OK ? rc : tasks_rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return tasks_rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -457,8 +471,11 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
         crash_remember_in(gateway->data_dir);
         gateway->disk = disk_new(gateway->data_dir);
-        rc = gateway->disk == NULL ? NG_EINTERNAL
-                                   : watchdog_new(gateway->metrics, &gateway->watchdog);
+        if (gateway->disk == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = watchdog_new(gateway->metrics, &gateway->watchdog);
+        }
     }
     if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
@@ -466,7 +483,11 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
-        rc = gateway->timers == NULL ? NG_EINTERNAL : NG_OK;
+        if (gateway->timers == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     if (rc == NG_OK) {
         rc = gateway_open_store(gateway, &backend->desc.documents, error);

@@ -24,7 +24,10 @@ static void folders_of(const struct config *config, enum ng_module_kind kind,
                        struct folders *folders)
 {
     const struct ng_str *paths = NULL;
-    size_t count = kind == NG_KIND_PLUGIN ? config_list(config, "plugin_path", &paths) : 0;
+    size_t count = 0;
+    if (kind == NG_KIND_PLUGIN) {
+        count = config_list(config, "plugin_path", &paths);
+    }
     size_t used = 0;
     size_t kept = 0;
     for (size_t i = 0; i < count && kept < GATEWAY_FOLDERS_MAX; i++) {
@@ -134,14 +137,22 @@ int gateway_declare_unused(struct gateway *gateway, struct config *config,
         struct module *module = NULL;
         if (rc == NG_OK && (all || config_mentions(config, names[i])) &&
             gateway_load(gateway, config, kind, names[i], &module, error) == NG_OK) {
-            const struct ng_option *options =
-                kind == NG_KIND_PLUGIN      ? module->desc.plugin.options
-                : kind == NG_KIND_DOCUMENTS ? module->desc.documents.options
-                                            : module->desc.journal.options;
-            size_t option_count = kind == NG_KIND_PLUGIN ? module->desc.plugin.option_count
-                                  : kind == NG_KIND_DOCUMENTS
-                                      ? module->desc.documents.option_count
-                                      : module->desc.journal.option_count;
+            const struct ng_option *options;
+            if (kind == NG_KIND_PLUGIN) {
+                options = module->desc.plugin.options;
+            } else if (kind == NG_KIND_DOCUMENTS) {
+                options = module->desc.documents.options;
+            } else {
+                options = module->desc.journal.options;
+            }
+            size_t option_count;
+            if (kind == NG_KIND_PLUGIN) {
+                option_count = module->desc.plugin.option_count;
+            } else if (kind == NG_KIND_DOCUMENTS) {
+                option_count = module->desc.documents.option_count;
+            } else {
+                option_count = module->desc.journal.option_count;
+            }
             rc = config_declare(config, names[i], options, option_count,
                                 sizeof(struct ng_option), error);
         }
@@ -173,7 +184,9 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
         rc = loader_list(folders.list, NG_KIND_PLUGIN, &found, &found_count);
     }
     struct ng_str *wanted = arena_alloc(arena, (count + found_count) * sizeof(*wanted));
-    rc = rc == NG_OK && wanted == NULL ? NG_EINTERNAL : rc;
+    if (rc == NG_OK && wanted == NULL) {
+        rc = NG_EINTERNAL;
+    }
     size_t kept = 0;
     for (size_t i = 0; i < found_count; i++) {
         if (rc == NG_OK && strcmp(found[i], "conformance") != 0) {
@@ -183,11 +196,18 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
     }
     free(found);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        size_t skip = names[i].len > 0 && names[i].data[0] == '+' ? 1 : 0;
+        size_t skip = 0;
+        if (names[i].len > 0 && names[i].data[0] == '+') {
+            skip = 1;
+        }
         wanted[kept++] = arena_copy(arena, str_make(names[i].data + skip, names[i].len - skip));
     }
     for (size_t i = 0; i < kept && rc == NG_OK; i++) {
-        rc = wanted[i].data == NULL ? NG_EINTERNAL : NG_OK;
+        if (wanted[i].data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     *ret = wanted;
     *ret_count = kept;
@@ -251,7 +271,11 @@ static int make_plugin(struct gateway *gateway, struct config *config, struct ng
         plugin->asked = arena_copy(&plugin->arena, asked);
         if (plugin->desc.name_prefix != NULL && plugin->conf != NULL) {
             struct ng_str prefix = call_host.conf_text(plugin->conf, "prefix");
-            rc = prefix.data != NULL ? registry_rename(plugin, prefix, error) : NG_OK;
+            if (prefix.data != NULL) {
+                rc = registry_rename(plugin, prefix, error);
+            } else {
+                rc = NG_OK;
+            }
         }
     }
     return rc;
@@ -357,7 +381,10 @@ static int start_plugin(struct gateway *gateway, struct plugin *plugin, struct b
         return NG_OK;
     }
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL : gateway_start_plugin(plugin, call);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = gateway_start_plugin(plugin, call);
+    }
     if (rc != NG_OK) {
         buf_printf(error, "plugin %s did not start: ", plugin->desc.name);
         buf_add_str(error, call != NULL ? call->final.message : ng_str_of("out of memory"));
@@ -424,7 +451,10 @@ void gateway_drop_added(struct gateway *gateway, struct gateway_added *added)
 int gateway_start_added(struct gateway *gateway, struct plugin *plugin, struct buf *error)
 {
     struct call *call = call_new(gateway);
-    int rc = call == NULL ? NG_EINTERNAL : gateway_declare_collections(gateway, call, plugin);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = gateway_declare_collections(gateway, call, plugin);
+    }
     if (rc != NG_OK) {
         buf_printf(error, "plugin %s: ", plugin->desc.name);
         buf_add_str(error, call != NULL ? call->staged.message : ng_str_of("out of memory"));

@@ -110,7 +110,10 @@ int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_typ
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, bytes);
     bool good = part->data.data != NULL && (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    if (good) {
+        return NG_OK;
+    }
+    return call_no_memory(call);
 }
 
 int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -127,7 +130,10 @@ int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime
     part->is_text = is_text;
     bool good = part->data.data != NULL && part->uri.data != NULL &&
                 (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    if (good) {
+        return NG_OK;
+    }
+    return call_no_memory(call);
 }
 
 int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
@@ -143,7 +149,10 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     bool good = part->uri.data != NULL && (name.data == NULL || part->name.data != NULL) &&
                 (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    if (good) {
+        return NG_OK;
+    }
+    return call_no_memory(call);
 }
 
 int host_revision_number(struct ng_call *pub, uint64_t revision)
@@ -159,7 +168,10 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision)
     struct call *call = call_of(pub);
     call->staged.revision_kind = REVISION_TEXT;
     call->staged.revision_text = arena_copy(&call->arena, revision);
-    return call->staged.revision_text.data == NULL ? call_no_memory(call) : NG_OK;
+    if (call->staged.revision_text.data != NULL) {
+        return NG_OK;
+    }
+    return call_no_memory(call);
 }
 
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
@@ -176,8 +188,11 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
     struct call *call = call_of(pub);
     call_fail(call, code, "%s", "");
     struct ng_str copy = arena_copy(&call->arena, message);
-    call->staged.message =
-        copy.data != NULL ? copy : ng_str_of("out of memory while a failure was described");
+    if (copy.data != NULL) {
+        call->staged.message = copy;
+    } else {
+        call->staged.message = ng_str_of("out of memory while a failure was described");
+    }
     return code;
 }
 
@@ -185,10 +200,20 @@ int host_fail_on_completion(struct ng_call *pub, int code, struct ng_str message
 {
     struct call *call = call_of(pub);
     struct ng_str copy = arena_copy(&call->arena, message);
-    call->after_rc = copy.data == NULL ? NG_EINTERNAL : code;
-    call->after_text =
-        copy.data == NULL ? ng_str_of("out of memory while a failure was described") : copy;
-    return copy.data == NULL ? NG_EINTERNAL : NG_OK;
+    if (copy.data == NULL) {
+        call->after_rc = NG_EINTERNAL;
+    } else {
+        call->after_rc = code;
+    }
+    if (copy.data == NULL) {
+        call->after_text = ng_str_of("out of memory while a failure was described");
+    } else {
+        call->after_text = copy;
+    }
+    if (copy.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
@@ -206,7 +231,11 @@ int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
 /* An empty hint takes an earlier one back. */
 static void host_set_hint(struct call *call, struct ng_str text)
 {
-    call->staged.hint = text.len > 0 ? arena_copy(&call->arena, text) : str_make(NULL, 0);
+    if (text.len > 0) {
+        call->staged.hint = arena_copy(&call->arena, text);
+    } else {
+        call->staged.hint = str_make(NULL, 0);
+    }
 }
 
 void host_hint(struct ng_call *pub, const char *format, ...)

@@ -26,8 +26,10 @@ int host_query(struct ng_call *pub, const struct ng_query *query, ng_row_fn *row
     struct call *call = call_of(pub);
     struct ng_query mine;
     int rc = abi_take(call, &abi_query, &mine, query);
-    return rc != NG_OK ? rc
-                       : store_query(call->gateway->store, call, &mine, row, user, ret_total);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_query(call->gateway->store, call, &mine, row, user, ret_total);
 }
 
 int host_search(struct ng_call *pub, const struct ng_search *search, ng_row_fn *row, void *user,
@@ -40,11 +42,14 @@ int host_search(struct ng_call *pub, const struct ng_search *search, ng_row_fn *
     if (rc == NG_OK && mine.query == NULL) {
         rc = call_fail(call, NG_EINTERNAL, "a search came without its `query`");
     }
-    rc = rc != NG_OK ? rc : abi_take(call, &abi_query, &query, mine.query);
+    if (rc == NG_OK) {
+        rc = abi_take(call, &abi_query, &query, mine.query);
+    }
     mine.query = &query;
-    return rc != NG_OK ? rc
-                       : store_search(call->gateway->store, call, &mine, row, user, ret_total,
-                                      ret_engine);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_search(call->gateway->store, call, &mine, row, user, ret_total, ret_engine);
 }
 
 int host_history(struct ng_call *pub, const struct ng_key *key, const struct ng_range *range,
@@ -53,7 +58,10 @@ int host_history(struct ng_call *pub, const struct ng_key *key, const struct ng_
     struct call *call = call_of(pub);
     struct ng_range mine;
     int rc = abi_take(call, &abi_range, &mine, range);
-    return rc != NG_OK ? rc : store_history(call->gateway->store, call, key, &mine, row, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_history(call->gateway->store, call, key, &mine, row, user);
 }
 
 int host_history_count(struct ng_call *pub, const struct ng_key *key,
@@ -62,8 +70,10 @@ int host_history_count(struct ng_call *pub, const struct ng_key *key,
     struct call *call = call_of(pub);
     struct ng_range mine;
     int rc = abi_take(call, &abi_range, &mine, range);
-    return rc != NG_OK ? rc
-                       : store_history_count(call->gateway->store, call, key, &mine, ret_count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_history_count(call->gateway->store, call, key, &mine, ret_count);
 }
 
 int host_changes(struct ng_call *pub, uint64_t since, uint32_t limit, ng_event_fn *event,
@@ -87,7 +97,10 @@ static int host_may_change(struct call *call, struct ng_str collection)
 {
     const struct plugin *own = call_plugin(call);
     struct plugin *const *plugins = NULL;
-    size_t count = own == NULL ? registry_plugins(call->gateway->registry, &plugins) : 0;
+    size_t count = 0;
+    if (own == NULL) {
+        count = registry_plugins(call->gateway->registry, &plugins);
+    }
     bool may = own != NULL && (plugin_declares(&own->desc, collection) ||
                                str_in_words(collection, own->desc.uses));
     for (size_t i = 0; i < count && !may; i++) {
@@ -106,11 +119,12 @@ static int host_may_change(struct call *call, struct ng_str collection)
 /* In a change function it would wait for locks that its own thread holds. */
 static int host_may_write(struct call *call)
 {
-    return !module_run_in_change()
-               ? NG_OK
-               : call_fail(call, NG_EINTERNAL,
-                           "a change function may not change documents or files: it runs under "
-                           "the lock of its own; name all documents in one change");
+    if (!module_run_in_change()) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL,
+                     "a change function may not change documents or files: it runs under "
+                     "the lock of its own; name all documents in one change");
 }
 
 /* In today's size, and of collections that the plugin may change. */
@@ -134,7 +148,10 @@ int host_change(struct ng_call *pub, const struct ng_change *changes, size_t cou
 {
     struct call *call = call_of(pub);
     int rc = host_take_changes(call, changes, count, &changes);
-    return rc != NG_OK ? rc : store_change(call->gateway->store, call, changes, count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_change(call->gateway->store, call, changes, count);
 }
 
 int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_t count)
@@ -144,7 +161,10 @@ int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_
         return NG_EWOULDBLOCK;
     }
     int rc = host_take_changes(call, changes, count, &changes);
-    return rc != NG_OK ? rc : store_write_wait(call->gateway->store, call, changes, count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(call->gateway->store, call, changes, count);
 }
 
 /* A change that no call waits for. */
@@ -222,7 +242,9 @@ int host_file_stat(struct ng_call *pub, struct ng_str path, struct ng_file *ret_
     struct call *call = call_of(pub);
     struct ng_file file;
     int rc = abi_check(call, &abi_file, ret_file);
-    rc = rc != NG_OK ? rc : files_stat(call->gateway->files, call, path, &file);
+    if (rc == NG_OK) {
+        rc = files_stat(call->gateway->files, call, path, &file);
+    }
     return host_give_file(rc, &file, ret_file);
 }
 
@@ -232,7 +254,9 @@ int host_file_read(struct ng_call *pub, struct ng_str path, uint64_t max_bytes,
     struct call *call = call_of(pub);
     struct ng_file file;
     int rc = abi_check(call, &abi_file, ret_file);
-    rc = rc != NG_OK ? rc : files_read(call->gateway->files, call, path, max_bytes, &file);
+    if (rc == NG_OK) {
+        rc = files_read(call->gateway->files, call, path, max_bytes, &file);
+    }
     return host_give_file(rc, &file, ret_file);
 }
 
@@ -242,7 +266,9 @@ int host_file_stream(struct ng_call *pub, struct ng_str path, ng_chunk_fn *chunk
     struct call *call = call_of(pub);
     struct ng_file file;
     int rc = abi_check(call, &abi_file, ret_file);
-    rc = rc != NG_OK ? rc : files_stream(call->gateway->files, call, path, chunk, user, &file);
+    if (rc == NG_OK) {
+        rc = files_stream(call->gateway->files, call, path, chunk, user, &file);
+    }
     return host_give_file(rc, &file, ret_file);
 }
 
@@ -252,7 +278,10 @@ int host_file_list(struct ng_call *pub, const struct ng_file_list *list, ng_entr
     struct call *call = call_of(pub);
     struct ng_file_list mine;
     int rc = abi_take(call, &abi_file_list, &mine, list);
-    return rc != NG_OK ? rc : files_list(call->gateway->files, call, &mine, entry, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_list(call->gateway->files, call, &mine, entry, user);
 }
 
 int host_file_edit(struct ng_call *pub, const struct ng_file_edit *edit)
@@ -266,7 +295,10 @@ int host_file_edit(struct ng_call *pub, const struct ng_file_edit *edit)
     if (rc == NG_OK && mine.collection != NULL) {
         rc = host_may_change(call, ng_str_of(mine.collection));
     }
-    return rc != NG_OK ? rc : files_edit(call->gateway->files, call, &mine);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_edit(call->gateway->files, call, &mine);
 }
 
 int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *transfer)
@@ -274,10 +306,14 @@ int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *trans
     struct call *call = call_of(pub);
     struct ng_file_transfer mine;
     int rc = host_may_write(call);
-    if (rc == NG_OK) {
-        rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc != NG_OK ? rc : files_transfer(call->gateway->files, call, &mine);
+    rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_transfer(call->gateway->files, call, &mine);
 }
 
 int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
@@ -285,10 +321,14 @@ int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
     struct call *call = call_of(pub);
     struct ng_file_undo mine;
     int rc = host_may_write(call);
-    if (rc == NG_OK) {
-        rc = abi_take(call, &abi_file_undo, &mine, undo);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc != NG_OK ? rc : files_undo(call->gateway->files, call, &mine);
+    rc = abi_take(call, &abi_file_undo, &mine, undo);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return files_undo(call->gateway->files, call, &mine);
 }
 
 size_t host_file_roots(struct ng_call *pub, const struct ng_str **ret_roots)

@@ -22,49 +22,76 @@ int host_json_parse(struct ng_call *pub, struct ng_str text, const struct ng_val
 
 enum ng_type host_json_type(const struct ng_value *value)
 {
-    return value == NULL ? NG_TYPE_ABSENT : value->type;
+    if (value == NULL) {
+        return NG_TYPE_ABSENT;
+    }
+    return value->type;
 }
 
 size_t host_json_count(const struct ng_value *value)
 {
-    return value == NULL ? 0 : value->count;
+    if (value == NULL) {
+        return 0;
+    }
+    return value->count;
 }
 
 const struct ng_value *host_json_first(const struct ng_value *container)
 {
-    return container == NULL ? NULL : container->first;
+    if (container == NULL) {
+        return NULL;
+    }
+    return container->first;
 }
 
 const struct ng_value *host_json_next(const struct ng_value *element)
 {
-    return element == NULL ? NULL : element->next;
+    if (element == NULL) {
+        return NULL;
+    }
+    return element->next;
 }
 
 struct ng_str host_json_key(const struct ng_value *member)
 {
-    return member == NULL ? str_make(NULL, 0) : member->key;
+    if (member != NULL) {
+        return member->key;
+    }
+    return str_make(NULL, 0);
 }
 
 struct ng_str host_json_text(const struct ng_value *value)
 {
     bool has =
         value != NULL && (value->type == NG_TYPE_STRING || value->type == NG_TYPE_NUMBER);
-    return has ? value->text : str_make(NULL, 0);
+    if (has) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 const struct ng_value *host_json_get(const struct ng_value *object, const char *name)
 {
-    return object == NULL ? NULL : json_get(object, name);
+    if (object == NULL) {
+        return NULL;
+    }
+    return json_get(object, name);
 }
 
 int host_json_integer(const struct ng_value *number, int64_t *ret)
 {
-    return number == NULL ? NG_EINVAL : json_integer(number, ret);
+    if (number == NULL) {
+        return NG_EINVAL;
+    }
+    return json_integer(number, ret);
 }
 
 double host_json_double(const struct ng_value *number)
 {
-    return number == NULL ? 0 : json_double(number);
+    if (number == NULL) {
+        return 0;
+    }
+    return json_double(number);
 }
 
 struct memory_writer {       /* a writer and its buffer in call memory */
@@ -90,7 +117,10 @@ struct ng_writer *host_json_writer(struct ng_call *pub)
     buf_init(&memory->buf, CALL_MEMORY_MAX);
     memory->buf.oom = &call->arena.oom;
     json_writer_init(&memory->writer, &memory->buf);
-    return call_pin(call, host_memory_writer_done, memory) == NG_OK ? &memory->writer : NULL;
+    if (call_pin(call, host_memory_writer_done, memory) != NG_OK) {
+        return NULL;
+    }
+    return &memory->writer;
 }
 
 struct ng_str host_json_result(struct ng_writer *writer)
@@ -104,7 +134,10 @@ struct ng_str host_json_result(struct ng_writer *writer)
                   (int)call->pub.tool.len, call->pub.tool.data,
                   plugin != NULL ? plugin->desc.name : "(none)", writer->misuse);
     }
-    return good ? str_make(buf_cstr(writer->buf), writer->buf->len) : str_make(NULL, 0);
+    if (good) {
+        return str_make(buf_cstr(writer->buf), writer->buf->len);
+    }
+    return str_make(NULL, 0);
 }
 
 /* ---- configuration ---- */

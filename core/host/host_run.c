@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/store/idempotency.h"
@@ -51,7 +52,7 @@ int64_t host_remaining_ms(struct ng_call *pub)
         return INT64_MAX;
     }
     int64_t left = (call->deadline_ns - clock_monotonic_ns()) / 1000000;
-    return left < 0 ? 0 : left;
+    return i64_max(left, 0);
 }
 
 bool host_may_block(struct ng_call *pub)
@@ -67,7 +68,10 @@ int64_t host_now_ms(void)
 void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
 {
     const struct call *call = call_of(pub);
-    const char *where = call->tool != NULL ? call->tool->plugin->desc.name : "module";
+    const char *where = "module";
+    if (call->tool != NULL) {
+        where = call->tool->plugin->desc.name;
+    }
     va_list args;
     va_start(args, format);
     log_vwrite(level, where, format, args);
@@ -76,7 +80,7 @@ void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
 
 void host_log_text(struct ng_call *pub, enum ng_level level, struct ng_str text)
 {
-    host_log(pub, level, "%.*s", (int)(text.len < INT_MAX ? text.len : INT_MAX),
+    host_log(pub, level, "%.*s", (int)(size_min(text.len, INT_MAX)),
              text.data != NULL ? text.data : "");
 }
 
@@ -128,8 +132,10 @@ const struct ng_value *host_ask(struct ng_call *pub, const char *key, enum ng_as
                                 struct ng_str request)
 {
     struct call *call = call_of(pub);
-    const struct ng_value *answer =
-        call->ask_answers == NULL ? NULL : json_get(call->ask_answers, key);
+    const struct ng_value *answer = NULL;
+    if (call->ask_answers != NULL) {
+        answer = json_get(call->ask_answers, key);
+    }
     if (answer != NULL && call_answer_fits(kind, answer)) {
         return answer;
     }

@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/module/abi_size.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"
@@ -19,11 +20,17 @@
  * are numbered after they are answered. */
 static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
 {
-    int64_t left_ns =
-        until_ns == 0 ? (int64_t)FLUSH_SETTLE_MS * 1000000 : until_ns - clock_monotonic_ns();
-    return !front->shared ? NG_OK
-                          : store_settle(front->store, call, NG_COLLECTION_REFERENCED,
-                                         left_ns < 0 ? 0 : left_ns / 1000000);
+    int64_t left_ns;
+    if (until_ns == 0) {
+        left_ns = (int64_t)FLUSH_SETTLE_MS * 1000000;
+    } else {
+        left_ns = until_ns - clock_monotonic_ns();
+    }
+    if (!front->shared) {
+        return NG_OK;
+    }
+    return store_settle(front->store, call, NG_COLLECTION_REFERENCED,
+                        left_ns < 0 ? 0 : left_ns / 1000000);
 }
 
 /* As journal_flush, at most until then (0: the call's own time), without a message. */
@@ -83,8 +90,11 @@ static int front_deliver(void *user, struct ng_call *call,
         list[i] = entries[i];
         if (entries[i]->size != sizeof(struct ng_entry)) {
             struct ng_entry *copy = arena_alloc(arena, sizeof(*copy));
-            rc = copy == NULL ? call_no_memory(call_of(call))
-                              : abi_take(call_of(call), &abi_entry, copy, entries[i]);
+            if (copy == NULL) {
+                rc = call_no_memory(call_of(call));
+            } else {
+                rc = abi_take(call_of(call), &abi_entry, copy, entries[i]);
+            }
             list[i] = copy;
         }
         if (rc != NG_OK) {
@@ -146,7 +156,9 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = journal_rwlock_lock(front, call_of(call), true);
+    }
     if (rc == NG_OK) {
         /* What many calls have made is more than one may use. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
@@ -161,7 +173,9 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    rc = rc != NG_OK ? rc : journal_rwlock_lock(front, call_of(call), true);
+    if (rc == NG_OK) {
+        rc = journal_rwlock_lock(front, call_of(call), true);
+    }
     if (rc == NG_OK) {
         rc = front->inner->restore(front->db, call, space, json);
         journal_rwlock_unlock(front, true);
@@ -175,7 +189,10 @@ static int front_checkpoint_put(void *user, struct ng_call *call, struct ng_str 
 {
     struct journal_front *front = user;
     int rc = journal_pins_put(front, call_of(call), space, id, json);
-    return rc != NG_OK ? rc : front->inner->checkpoint_put(front->db, call, space, id, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return front->inner->checkpoint_put(front->db, call, space, id, json);
 }
 
 static int front_checkpoint_get(void *user, struct ng_call *call, struct ng_str space,
@@ -199,7 +216,10 @@ static int front_checkpoint_list(void *user, struct ng_call *call, struct ng_str
 static int front_health(void *user, struct ng_call *call)
 {
     struct journal_front *front = user;
-    return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
+    if (front->inner->health == NULL) {
+        return NG_OK;
+    }
+    return front->inner->health(front->db, call);
 }
 
 static bool front_is_idle(struct journal_front *front)
@@ -227,7 +247,11 @@ static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_
     }
     if (rc != NG_OK) {
         int64_t backlog = journal_backlog(front);
-        *ret_backlog = backlog < 1 ? 1 : (uint64_t)backlog;
+        if (backlog < 1) {
+            *ret_backlog = 1;
+        } else {
+            *ret_backlog = (uint64_t)backlog;
+        }
     }
     return NG_OK;
 }
@@ -237,7 +261,10 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : journal_merge(front, call, space, json, base);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_merge(front, call, space, json, base);
 }
 
 static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,
@@ -246,7 +273,10 @@ static int front_restore_aside(void *user, struct ng_call *call, struct ng_str s
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
     /* Others go on meanwhile: what they write before the step is kept aside. */
-    return rc != NG_OK ? rc : front->inner->restore_aside(front->db, call, space, id, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return front->inner->restore_aside(front->db, call, space, id, json);
 }
 
 /* It goes before its pins: a pin too many costs room, one too few a version. */
@@ -255,7 +285,10 @@ static int front_checkpoint_delete(void *user, struct ng_call *call, struct ng_s
 {
     struct journal_front *front = user;
     int rc = front->inner->checkpoint_delete(front->db, call, space, id);
-    return rc != NG_OK ? rc : journal_pins_delete(front, call_of(call), space, id);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_pins_delete(front, call_of(call), space, id);
 }
 
 static int front_trim(void *user, struct ng_call *call, struct ng_str space, int64_t before_ms)
@@ -292,10 +325,21 @@ static void front_offer(struct journal_front *front)
     *functions = front_functions;
     functions->name = inner->name;
     functions->version = inner->version;
-    functions->restore_aside = inner->restore_aside == NULL ? NULL : front_restore_aside;
-    functions->checkpoint_delete =
-        inner->checkpoint_delete == NULL ? NULL : front_checkpoint_delete;
-    functions->trim = inner->trim == NULL ? NULL : front_trim;
+    if (inner->restore_aside == NULL) {
+        functions->restore_aside = NULL;
+    } else {
+        functions->restore_aside = front_restore_aside;
+    }
+    if (inner->checkpoint_delete == NULL) {
+        functions->checkpoint_delete = NULL;
+    } else {
+        functions->checkpoint_delete = front_checkpoint_delete;
+    }
+    if (inner->trim == NULL) {
+        functions->trim = NULL;
+    } else {
+        functions->trim = front_trim;
+    }
 }
 
 const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_db)
@@ -309,7 +353,7 @@ const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_
 int64_t journal_backlog(struct journal_front *front)
 {
     pthread_mutex_lock(&front->lock);
-    int64_t backlog = front->backlog < 0 ? 0 : front->backlog;
+    int64_t backlog = i64_max(front->backlog, 0);
     pthread_mutex_unlock(&front->lock);
     return backlog;
 }
@@ -331,9 +375,10 @@ void journal_date(const struct journal_front *front, int64_t time_ms,
 int journal_flush(struct journal_front *front, struct call *call)
 {
     int rc = front_wait(front, call, 0);
-    return rc == NG_OK || rc == NG_EWOULDBLOCK
-               ? rc
-               : call_fail(call, rc, "the journal has not taken all events; try again later");
+    if (rc == NG_OK || rc == NG_EWOULDBLOCK) {
+        return rc;
+    }
+    return call_fail(call, rc, "the journal has not taken all events; try again later");
 }
 
 /* ---- opening and closing ---- */
@@ -367,7 +412,10 @@ static int front_open_inner(struct journal_front *front, struct call *call,
         front->inner = backend;
         front->remote = backend->health != NULL;
         rc = journal_declare(front->store, call);
-        return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return backend->open(&call->pub, conf, &front->db);
     }
     struct journal_documents *documents = NULL;
     rc = journal_documents_open(call, front->store, front->zone, &documents);
@@ -444,8 +492,12 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
     front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
     atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
     int rc = journal_pins_declare(front, call);
-    rc = rc != NG_OK ? rc : journal_keep_declare(front, call);
-    rc = rc != NG_OK ? rc : front_open_inner(front, call, backend, conf);
+    if (rc == NG_OK) {
+        rc = journal_keep_declare(front, call);
+    }
+    if (rc == NG_OK) {
+        rc = front_open_inner(front, call, backend, conf);
+    }
     if (rc != NG_OK) {
         front_free(front);
         return rc;

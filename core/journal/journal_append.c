@@ -119,13 +119,16 @@ static int journal_chunk_fill(struct journal_documents *journal, struct call *ca
             return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
         }
         journal_zone_day(journal->zone, entry->time_ms, date);
-        enum journal_place place =
-            entry->kind == NG_ENTRY_MEMORY ? JOURNAL_IN_MEMORY : JOURNAL_IN_REFERENCES;
+        enum journal_place place = JOURNAL_IN_REFERENCES;
+        if (entry->kind == NG_ENTRY_MEMORY) {
+            place = JOURNAL_IN_MEMORY;
+        }
         rc = journal_chunk_add(call, chunk, JOURNAL_IN_DAY, generation.number, ng_str_of(date),
                                entry);
-        rc = rc != NG_OK ? rc
-                         : journal_chunk_add(call, chunk, place, generation.number,
-                                             str_make(NULL, 0), entry);
+        if (rc == NG_OK) {
+            rc = journal_chunk_add(call, chunk, place, generation.number, str_make(NULL, 0),
+                                   entry);
+        }
     }
     *ret_done = done;
     return rc;
@@ -153,8 +156,10 @@ static int journal_append_chunk(struct journal_documents *journal, struct call *
         return NG_EINTERNAL;
     }
     int rc = journal_chunk_fill(journal, call, chunk, entries, count, ret_done);
-    return rc != NG_OK ? rc
-                       : store_write_wait(journal->store, call, chunk->changes, chunk->count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(journal->store, call, chunk->changes, chunk->count);
 }
 
 static int journal_append_each(struct journal_documents *journal, struct call *call,
@@ -164,10 +169,14 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
     int tries = 0;
     for (size_t at = 0; rc == NG_OK && at < count;) {
         size_t done = 0;
-        rc = atomic_load(&call->cancelled)
-                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
-                 : journal_append_chunk(journal, call, entries + at, count - at, &done);
-        at += rc == NG_OK ? done : 0;
+        if (atomic_load(&call->cancelled)) {
+            rc = call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
+        } else {
+            rc = journal_append_chunk(journal, call, entries + at, count - at, &done);
+        }
+        if (rc == NG_OK) {
+            at += done;
+        }
         if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
             call_reset_result(call);
             rc = NG_OK;
@@ -191,7 +200,9 @@ static void journal_chunk_written(void *user, int rc)
     struct journal_together *together = user;
     pthread_mutex_lock(&together->lock);
     together->pending--;
-    together->rc = together->rc != NG_OK ? together->rc : rc;
+    if (together->rc == NG_OK) {
+        together->rc = rc;
+    }
     if (together->pending == 0) {
         pthread_cond_signal(&together->ended);
     }
@@ -204,7 +215,11 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
                                const struct ng_entry *const *entries, size_t count,
                                size_t *ret_done)
 {
-    together->links[begun].expected = begun == 0 ? 0 : together->links[begun - 1].made;
+    if (begun == 0) {
+        together->links[begun].expected = 0;
+    } else {
+        together->links[begun].expected = together->links[begun - 1].made;
+    }
     struct journal_chunk *chunk = journal_chunk_new(step, &together->links[begun]);
     if (chunk == NULL) {
         return NG_EINTERNAL;
@@ -252,7 +267,9 @@ static int journal_append_together(struct journal_documents *journal, struct cal
     while (together.pending > 0) {
         pthread_cond_wait(&together.ended, &together.lock);
     }
-    rc = rc != NG_OK ? rc : together.rc;
+    if (rc == NG_OK) {
+        rc = together.rc;
+    }
     pthread_mutex_unlock(&together.lock);
     pthread_mutex_destroy(&together.lock);
     pthread_cond_destroy(&together.ended);
@@ -282,10 +299,14 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
     size_t at = 0;
     while (rc == NG_OK && together && at < count) {
         size_t done = 0;
-        rc = atomic_load(&call->cancelled)
-                 ? call_fail(call, NG_ECANCELLED, "the delivery was cancelled")
-                 : journal_append_together(journal, call, entries + at, count - at, &done);
-        at += rc == NG_OK ? done : 0;
+        if (atomic_load(&call->cancelled)) {
+            rc = call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
+        } else {
+            rc = journal_append_together(journal, call, entries + at, count - at, &done);
+        }
+        if (rc == NG_OK) {
+            at += done;
+        }
     }
     if (rc != NG_OK && rc != NG_ECANCELLED) {
         call_reset_result(call);

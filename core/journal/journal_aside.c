@@ -42,14 +42,17 @@ static int journal_copy_batch(struct journal_documents *journal, struct call *st
     copying->call = step;
     copying->batch = batch;
     int rc = store_query(journal->store, step, query, journal_copy_row, copying, NULL);
-    rc = rc != NG_OK ? rc : copying->rc;
+    if (rc == NG_OK) {
+        rc = copying->rc;
+    }
     for (size_t i = 0; rc == NG_OK && i < batch->count; i++) {
         rc = journal_put(step, place, to, batch->dates[i], &batch->entries[i],
                          &batch->changes[i]);
     }
-    return rc != NG_OK || batch->count == 0
-               ? rc
-               : store_write_wait(journal->store, step, batch->changes, batch->count);
+    if (rc != NG_OK || batch->count == 0) {
+        return rc;
+    }
+    return store_write_wait(journal->store, step, batch->changes, batch->count);
 }
 
 static int journal_copy_part(struct journal_documents *journal, struct call *call, size_t part,
@@ -79,7 +82,11 @@ static int journal_copy_part(struct journal_documents *journal, struct call *cal
         }
         terms[1].number = (double)copying.last_seq;
         rc = journal_copy_batch(journal, step, &query, journal_parts[part].place, to, &copying);
-        count = rc == NG_OK ? copying.batch->count : 0;
+        if (rc == NG_OK) {
+            count = copying.batch->count;
+        } else {
+            count = 0;
+        }
         rc = journal_step_end(call, step, rc);
     } while (rc == NG_OK && count == JOURNAL_BATCH);
     return rc;
@@ -93,11 +100,15 @@ static int journal_copy_all(struct journal_documents *journal, struct call *call
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         rc = journal_copy_part(journal, call, i, space, from, to);
     }
-    rc = rc != NG_OK ? rc : journal_summary_of(journal, call, space, from, &summary);
+    if (rc == NG_OK) {
+        rc = journal_summary_of(journal, call, space, from, &summary);
+    }
     if (rc == NG_OK && summary.data != NULL) {
         struct ng_change change;
         rc = journal_summary_change(call, to, space, summary, &change);
-        rc = rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
+        if (rc == NG_OK) {
+            rc = store_write_wait(journal->store, call, &change, 1);
+        }
     }
     return rc;
 }
@@ -137,9 +148,14 @@ static int journal_aside_locked(struct journal_documents *journal, struct call *
     }
     struct journal_move move = {.number = generation.last + 1, .keep = id};
     rc = journal_sweep(journal, call, space, &generation);
-    rc = rc != NG_OK ? rc
-                     : journal_aside_fill(journal, call, space, &generation, json, move.number);
-    return rc != NG_OK ? rc : journal_generation_move(journal, call, space, &generation, &move);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal_aside_fill(journal, call, space, &generation, json, move.number);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_generation_move(journal, call, space, &generation, &move);
 }
 
 int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_str space,
@@ -187,7 +203,9 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
         rc = call_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                        id.data);
     }
-    rc = rc != NG_OK ? rc : journal_generation_get(journal, call, space, &generation);
+    if (rc == NG_OK) {
+        rc = journal_generation_get(journal, call, space, &generation);
+    }
     bool beside = rc == NG_OK && journal_generation_kept(&generation, id, &kept);
     if (beside) {
         struct journal_move move = {.number = generation.number, .drop = id};
@@ -195,11 +213,15 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
     } else if (rc == NG_OK) {
         rc = journal_generation_hold(call, space, &generation, &changes[count++]);
     }
-    rc = rc != NG_OK ? rc : store_write_wait(journal->store, call, changes, count);
+    if (rc == NG_OK) {
+        rc = store_write_wait(journal->store, call, changes, count);
+    }
     if (rc == NG_OK && beside && generation.last > 0) {
         /* What a failure leaves here, the next restore sweeps. */
         rc = journal_generation_get(journal, call, space, &generation);
-        rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, &generation);
+        if (rc == NG_OK) {
+            rc = journal_sweep(journal, call, space, &generation);
+        }
         if (rc == NG_ECONFLICT) {
             call_reset_result(call);
             rc = NG_OK;

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
@@ -54,7 +55,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
         wake = front->poll;
     }
     for (size_t i = 0; i < count && !front->shared; i++) {
-        front->seen = events[i].seq > front->seen ? events[i].seq : front->seen;
+        front->seen = u64_max(events[i].seq, front->seen);
         /* The delivery may have been quicker. */
         if (events[i].seq > front->cursor && journal_wants(front, events[i].key.collection)) {
             front->wanted = events[i].seq;
@@ -137,7 +138,11 @@ int delivery_stored_cursor(struct journal_front *front, struct call *call, uint6
     if (rc == NG_OK && doc->revision > 0 && !doc->deleted && cursor_is_of(front, doc->body)) {
         (void)json_integer(json_get(doc->body, "seq"), &seq);
     }
-    *ret = seq < 0 ? 0 : (uint64_t)seq;
+    if (seq < 0) {
+        *ret = 0;
+    } else {
+        *ret = (uint64_t)seq;
+    }
     return rc;
 }
 
@@ -148,9 +153,9 @@ int delivery_load_cursor(struct journal_front *front, struct call *call)
     if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
         /* What was passed over since is not read again. */
-        front->cursor = seq > front->cursor ? seq : front->cursor;
+        front->cursor = u64_max(seq, front->cursor);
         front->stored = seq;
-        front->seen = front->cursor > front->seen ? front->cursor : front->seen;
+        front->seen = u64_max(front->cursor, front->seen);
         pthread_mutex_unlock(&front->lock);
     }
     return rc;
@@ -230,10 +235,10 @@ static void delivery_moved(struct journal_front *front, const struct delivery_pa
 {
     pthread_mutex_lock(&front->lock);
     for (size_t i = 0; i < page->count; i++) {
-        front->backlog -= page->entries[i].seq <= front->seen ? 1 : 0;
+        front->backlog -= page->entries[i].seq <= front->seen;
     }
     front->cursor = page->last_seq;
-    front->seen = front->cursor > front->seen ? front->cursor : front->seen;
+    front->seen = u64_max(front->cursor, front->seen);
     /* Events of other gateways were never told: here the count is true again. */
     if (front->wanted <= front->cursor) {
         front->backlog = 0;
@@ -255,7 +260,9 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     uint64_t stored = front->stored;
     pthread_mutex_unlock(&front->lock);
     int rc = store_changes(front->store, call, since, DELIVERY_PAGE, delivery_event, page);
-    rc = rc != NG_OK ? rc : page->rc;
+    if (rc == NG_OK) {
+        rc = page->rc;
+    }
     if (rc == NG_OK && page->count > 0) {
         rc = delivery_send(front, call, page);
     }
@@ -265,12 +272,18 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     *ret_more = page->events == DELIVERY_PAGE;
     if (page->events == 0) {
         /* Nobody may have to write to learn that the journal is away, or back. */
-        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
+        if (!front->remote) {
+            return NG_OK;
+        }
+        return front->inner->health(front->db, &call->pub);
     }
     delivery_moved(front, page);
     /* A cursor that is not stored means a repeated delivery after a restart, no more. */
     bool due = page->count > 0 || page->last_seq - stored > DELIVERY_LAG_MAX;
-    return due ? delivery_store_cursor(front, call, page->last_seq) : NG_OK;
+    if (!due) {
+        return NG_OK;
+    }
+    return delivery_store_cursor(front, call, page->last_seq);
 }
 
 /* Events that were there before the watch are part of the backlog from the start. */
@@ -331,8 +344,10 @@ static int delivery_follow(struct journal_front *front, struct call *call)
     }
     delivery_count_older(front, front->cursor, UINT64_MAX);
     bool waits = journal_backlog(front) > 0;
-    return waits && front->inner->health != NULL ? front->inner->health(front->db, &call->pub)
-                                                 : NG_OK;
+    if (waits && front->inner->health != NULL) {
+        return front->inner->health(front->db, &call->pub);
+    }
+    return NG_OK;
 }
 
 /* ticket: who waits for everything to be delivered does not wait for another gateway. */
@@ -354,7 +369,9 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
     /* Also the owner: another gateway that was asked to may have delivered, and a restore may
      * have taken that back since. */
     rc = delivery_load_cursor(front, call);
-    rc = rc == NG_OK ? delivery_round(front, call, ret_more) : rc;
+    if (rc == NG_OK) {
+        rc = delivery_round(front, call, ret_more);
+    }
     if (rc != NG_OK) {
         delivery_count_older(front, front->cursor, UINT64_MAX);
     }
@@ -373,7 +390,12 @@ static void delivery_failed(struct journal_front *front, const struct call *call
     pthread_cond_broadcast(&front->moved);
     pthread_mutex_unlock(&front->lock);
     if (tell) {
-        struct ng_str text = call == NULL ? ng_str_of("out of memory") : call->staged.message;
+        struct ng_str text;
+        if (call == NULL) {
+            text = ng_str_of("out of memory");
+        } else {
+            text = call->staged.message;
+        }
         log_write(NG_LOG_WARNING, "journal",
                   "events wait, the journal does not take them (%s): %.*s",
                   error_name(NULL, rc), (int)text.len, text.data == NULL ? "" : text.data);
@@ -414,8 +436,12 @@ static int delivery_step(struct journal_front *front, bool *ret_more)
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
     pthread_mutex_unlock(&front->lock);
-    int rc = front->shared ? delivery_shared_round(front, call, ticket, ret_more)
-                           : delivery_round(front, call, ret_more);
+    int rc;
+    if (front->shared) {
+        rc = delivery_shared_round(front, call, ticket, ret_more);
+    } else {
+        rc = delivery_round(front, call, ret_more);
+    }
     pthread_mutex_lock(&front->lock);
     front->current = NULL;
     pthread_mutex_unlock(&front->lock);
@@ -472,8 +498,7 @@ static void delivery_pace(struct journal_front *front, int64_t begun_ns)
 static void delivery_sleep(struct journal_front *front)
 {
     int64_t until = clock_monotonic_ns() + front->poll_ms * 1000000;
-    front->poll_ms =
-        front->poll_ms * 2 > DELIVERY_POLL_LAST_MS ? DELIVERY_POLL_LAST_MS : front->poll_ms * 2;
+    front->poll_ms = i64_min(front->poll_ms * 2, DELIVERY_POLL_LAST_MS);
     front->asleep = true;
     while (!front->stopping && delivery_idle(front)) {
         if (!front->shared && !front->remote) {
@@ -511,7 +536,7 @@ static void *delivery_run(void *user)
         pthread_mutex_lock(&front->lock);
         if (rc != NG_OK) {
             delivery_back_off(front, wait_ms);
-            wait_ms = wait_ms * 2 > DELIVERY_WAIT_LAST_MS ? DELIVERY_WAIT_LAST_MS : wait_ms * 2;
+            wait_ms = i64_min(wait_ms * 2, DELIVERY_WAIT_LAST_MS);
             continue;
         }
         wait_ms = DELIVERY_WAIT_FIRST_MS;

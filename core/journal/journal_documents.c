@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_entry.h"
 
@@ -54,8 +55,13 @@ static void journal_close_documents(void *journal)
 
 static uint32_t journal_limit(uint32_t limit)
 {
-    return limit == 0 ? JOURNAL_ROWS_DEFAULT
-                      : (limit > JOURNAL_ROWS_MAX ? JOURNAL_ROWS_MAX : limit);
+    if (limit == 0) {
+        return JOURNAL_ROWS_DEFAULT;
+    }
+    if (limit > JOURNAL_ROWS_MAX) {
+        return JOURNAL_ROWS_MAX;
+    }
+    return limit;
 }
 
 static struct ng_term journal_equal_number(const char *field, uint64_t number)
@@ -91,7 +97,10 @@ static int journal_timeline_row(void *user, const struct ng_doc *doc)
     struct journal_rows *rows = user;
     struct ng_entry entry;
     rows->rc = journal_row(rows->call, doc, &entry, NULL);
-    return rows->rc != NG_OK ? 1 : rows->row(rows->user, &entry);
+    if (rows->rc != NG_OK) {
+        return 1;
+    }
+    return rows->row(rows->user, &entry);
 }
 
 static int journal_timeline(void *user, struct ng_call *pub, const struct ng_timeline *timeline,
@@ -129,12 +138,18 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
     };
     struct journal_rows rows = {.call = call, .row = row, .user = row_user};
     rc = store_query(journal->store, call, &query, journal_timeline_row, &rows, NULL);
-    return rc != NG_OK ? rc : rows.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return rows.rc;
 }
 
 static double journal_score(const struct ng_entry *entry)
 {
-    return entry->kind == NG_ENTRY_MEMORY ? entry->score : JOURNAL_REFERENCE_SCORE;
+    if (entry->kind == NG_ENTRY_MEMORY) {
+        return entry->score;
+    }
+    return JOURNAL_REFERENCE_SCORE;
 }
 
 /* Keeps the best `max` rows of both collections, best first, of equal ones the newest. */
@@ -153,7 +168,12 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
     if (journal_score(&entry) < rows->min_score) {
         return 0;
     }
-    double rank = rows->by_time ? (double)entry.time_ms : doc->score * journal_score(&entry);
+    double rank;
+    if (rows->by_time) {
+        rank = (double)entry.time_ms;
+    } else {
+        rank = doc->score * journal_score(&entry);
+    }
     size_t at = rows->count;
     while (at > 0 &&
            (rows->ranks[at - 1] < rank ||
@@ -161,9 +181,17 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
         at--;
     }
     if (at == rows->max) {
-        return rows->by_time ? 1 : 0;
+        if (rows->by_time) {
+            return 1;
+        }
+        return 0;
     }
-    size_t kept = rows->count < rows->max ? rows->count : rows->max - 1;
+    size_t kept;
+    if (rows->count < rows->max) {
+        kept = rows->count;
+    } else {
+        kept = rows->max - 1;
+    }
     memmove(rows->entries + at + 1, rows->entries + at, (kept - at) * sizeof(*rows->entries));
     memmove(rows->ranks + at + 1, rows->ranks + at, (kept - at) * sizeof(*rows->ranks));
     rows->entries[at] = entry;
@@ -201,10 +229,15 @@ static size_t journal_recall_terms(const struct ng_recall *recall, uint64_t gene
 /* Rows that the store gives at most. */
 static uint32_t journal_candidates(const struct journal_rows *rows)
 {
-    size_t least = rows->min_score > 0 ? JOURNAL_CANDIDATES_SCORED
-                   : rows->by_time     ? 0
-                                       : JOURNAL_CANDIDATES;
-    return (uint32_t)(rows->max > least ? rows->max : least);
+    size_t least;
+    if (rows->min_score > 0) {
+        least = JOURNAL_CANDIDATES_SCORED;
+    } else if (rows->by_time) {
+        least = 0;
+    } else {
+        least = JOURNAL_CANDIDATES;
+    }
+    return (uint32_t)(size_max(rows->max, least));
 }
 
 static int journal_recall(void *user, struct ng_call *pub, const struct ng_recall *recall,
@@ -254,7 +287,9 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
             query.sort = ng_str_of("time");
             rc = store_query(journal->store, call, &query, journal_recall_row, &rows, NULL);
         }
-        rc = rc != NG_OK ? rc : rows.rc;
+        if (rc == NG_OK) {
+            rc = rows.rc;
+        }
     }
     for (size_t i = 0; rc == NG_OK && i < rows.count; i++) {
         if (row(row_user, &rows.entries[i]) != 0) {
@@ -275,14 +310,22 @@ int journal_summary_of(struct journal_documents *journal, struct call *call,
     struct ng_str id = journal_id(call, generation, ng_str_of(JOURNAL_SUMMARY));
     struct ng_key key = journal_key(JOURNAL_SUMMARIES, space, id);
     const struct ng_doc *doc = NULL;
-    int rc = id.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                             : store_get(journal->store, call, &key, 0, &doc);
+    int rc;
+    if (id.data == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    } else {
+        rc = store_get(journal->store, call, &key, 0, &doc);
+    }
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str text = {NULL, 0};
     if (doc->revision > 0 && !doc->deleted) {
-        text = doc->text.data == NULL ? ng_str_of("") : doc->text;
+        if (doc->text.data == NULL) {
+            text = ng_str_of("");
+        } else {
+            text = doc->text;
+        }
     }
     *ret_text = text;
     return NG_OK;
@@ -295,8 +338,10 @@ static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
     struct call *call = call_of(pub);
     struct journal_generation generation;
     int rc = journal_generation_get(journal, call, space, &generation);
-    return rc != NG_OK ? rc
-                       : journal_summary_of(journal, call, space, generation.number, ret_text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_summary_of(journal, call, space, generation.number, ret_text);
 }
 
 struct journal_summary_put {
@@ -310,7 +355,10 @@ static int journal_write_summary(struct ng_call *call, const struct ng_doc *pres
     (void)present;
     const struct journal_summary_put *put = user;
     int rc = store_draft_json(next, put->json);
-    return rc != NG_OK ? rc : store_draft_text(next, &put->text, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &put->text, 1);
 }
 
 int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,

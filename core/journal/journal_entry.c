@@ -22,7 +22,10 @@ struct ng_str journal_cut(struct ng_str text, size_t characters)
 
 bool journal_entry_later(const struct ng_entry *entry, uint64_t version, uint64_t seq)
 {
-    return entry->version != version ? entry->version > version : entry->seq > seq;
+    if (entry->version != version) {
+        return entry->version > version;
+    }
+    return entry->seq > seq;
 }
 
 static void journal_write_text(struct ng_writer *writer, const char *name, struct ng_str text)
@@ -74,14 +77,20 @@ static struct ng_str journal_text(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
     struct ng_str none = {NULL, 0};
-    return value != NULL && value->type == NG_TYPE_STRING ? value->text : none;
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return none;
 }
 
 static int64_t journal_integer(const struct ng_value *body, const char *name, int64_t fallback)
 {
     int64_t number = fallback;
     const struct ng_value *value = json_get(body, name);
-    return value != NULL && json_integer(value, &number) == NG_OK ? number : fallback;
+    if (value != NULL && json_integer(value, &number) == NG_OK) {
+        return number;
+    }
+    return fallback;
 }
 
 static int journal_read_tags(struct arena *arena, const struct ng_value *body,
@@ -112,8 +121,11 @@ static int journal_read_members(struct arena *arena, const struct ng_value *body
     if (event_id.len > 0) {
         entry->event_id = event_id;
     }
-    entry->kind =
-        str_is(journal_text(body, "kind"), "memory") ? NG_ENTRY_MEMORY : NG_ENTRY_REFERENCE;
+    if (str_is(journal_text(body, "kind"), "memory")) {
+        entry->kind = NG_ENTRY_MEMORY;
+    } else {
+        entry->kind = NG_ENTRY_REFERENCE;
+    }
     entry->title = journal_text(body, "title");
     entry->status = journal_text(body, "status");
     entry->source = journal_text(body, "source");
@@ -122,7 +134,11 @@ static int journal_read_members(struct arena *arena, const struct ng_value *body
         entry->version = (uint64_t)version;
     }
     const struct ng_value *score = json_get(body, "score");
-    entry->score = score == NULL ? 0 : json_double(score);
+    if (score == NULL) {
+        entry->score = 0;
+    } else {
+        entry->score = json_double(score);
+    }
     return journal_read_tags(arena, body, entry);
 }
 
@@ -134,7 +150,11 @@ static int journal_print(struct arena *arena, const struct ng_value *value, stru
     int rc = json_print(&buf, value);
     if (rc == NG_OK) {
         *ret = arena_copy(arena, buf_str(&buf));
-        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+        if (ret->data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     buf_done(&buf);
     return rc;
@@ -190,7 +210,10 @@ static int journal_rest(struct arena *arena, const struct ng_value *body, struct
         link = &copy->next;
         rest->count++;
     }
-    return rest->count == 0 ? NG_OK : journal_print(arena, rest, ret);
+    if (rest->count == 0) {
+        return NG_OK;
+    }
+    return journal_print(arena, rest, ret);
 }
 
 /* An event may be about another document than the one whose change it is. */
@@ -238,10 +261,14 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
         body->type == NG_TYPE_OBJECT) {
         rc = journal_read_members(arena, body, &entry);
         journal_read_about(body, &entry);
-        entry.content = entry.kind == NG_ENTRY_MEMORY
-                            ? journal_text(body, "content")
-                            : journal_cut(journal_text(body, "summary"), NG_SUMMARY_MAX);
-        rc = rc != NG_OK ? rc : journal_rest(arena, body, &entry.data);
+        if (entry.kind == NG_ENTRY_MEMORY) {
+            entry.content = journal_text(body, "content");
+        } else {
+            entry.content = journal_cut(journal_text(body, "summary"), NG_SUMMARY_MAX);
+        }
+        if (rc == NG_OK) {
+            rc = journal_rest(arena, body, &entry.data);
+        }
     }
     if (rc == NG_OK) {
         *ret = entry;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_entry.h"
 
@@ -64,7 +65,10 @@ struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str n
 {
     struct ng_str id = {NULL, 0};
     struct ng_str prefix = arena_printf(&call->arena, "%llu/", (unsigned long long)generation);
-    char *whole = prefix.data == NULL ? NULL : arena_alloc(&call->arena, prefix.len + name.len);
+    char *whole = NULL;
+    if (prefix.data != NULL) {
+        whole = arena_alloc(&call->arena, prefix.len + name.len);
+    }
     if (whole == NULL) {
         return id;
     }
@@ -128,15 +132,21 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
         ret->kept = json_get(doc->body, "kept");
     }
     ret->number = (uint64_t)number;
-    ret->last = last < number ? (uint64_t)number : (uint64_t)last;
+    if (last < number) {
+        ret->last = (uint64_t)number;
+    } else {
+        ret->last = (uint64_t)last;
+    }
     return NG_OK;
 }
 
 bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
                              uint64_t *ret)
 {
-    const struct ng_value *item =
-        generation->kept == NULL ? NULL : json_get_str(generation->kept, id);
+    const struct ng_value *item = NULL;
+    if (generation->kept != NULL) {
+        item = json_get_str(generation->kept, id);
+    }
     int64_t number = 0;
     if (item == NULL || json_integer(item, &number) != NG_OK) {
         return false;
@@ -183,8 +193,11 @@ static void journal_pointer_json(struct ng_writer *writer,
                                  const struct journal_generation *generation,
                                  const struct journal_move *move)
 {
-    uint64_t last = generation->last > move->number ? generation->last : move->number;
-    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
+    uint64_t last = u64_max(generation->last, move->number);
+    const struct ng_value *item = NULL;
+    if (generation->kept != NULL) {
+        item = generation->kept->first;
+    }
     json_object(writer);
     json_name(writer, "generation");
     json_int(writer, (int64_t)move->number);
@@ -222,11 +235,12 @@ int journal_generation_change(struct call *call, struct ng_str space,
     }
     buf_done(&buf);
     if (rc != NG_OK || json == NULL || json->data == NULL) {
-        return rc == NG_ETOOLARGE
-                   ? call_fail(call, rc,
-                               "too many states of the journal are kept beside it; remove "
-                               "some with checkpoint_delete")
-                   : call_fail(call, NG_EINTERNAL, "out of memory");
+        if (rc == NG_ETOOLARGE) {
+            return call_fail(call, rc,
+                             "too many states of the journal are kept beside it; remove "
+                             "some with checkpoint_delete");
+        }
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     (void)journal_generation_hold(call, space, generation, ret);
     ret->fn = journal_write_pointer;
@@ -240,7 +254,10 @@ int journal_generation_move(struct journal_documents *journal, struct call *call
 {
     struct ng_change change;
     int rc = journal_generation_change(call, space, generation, move, &change);
-    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(journal->store, call, &change, 1);
 }
 
 /* ---- entries ---- */
@@ -277,7 +294,10 @@ static int journal_put_entry(struct ng_call *call, const struct ng_doc *present,
         return NG_OK;
     }
     int rc = store_draft_json(next, putting->json);
-    return rc != NG_OK ? rc : store_draft_text(next, &putting->entry->content, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &putting->entry->content, 1);
 }
 
 static int journal_entry_json(struct call *call, uint64_t generation, struct ng_str date,
@@ -299,12 +319,18 @@ static int journal_entry_json(struct call *call, uint64_t generation, struct ng_
     int rc = buf.rc;
     if (rc == NG_OK) {
         *ret = arena_copy(&call->arena, buf_str(&buf));
-        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+        if (ret->data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     buf_done(&buf);
-    return rc == NG_OK ? rc
-                       : call_fail(call, rc, "the journal entry '%.*s' is too large",
-                                   (int)entry->event_id.len, entry->event_id.data);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return call_fail(call, rc, "the journal entry '%.*s' is too large",
+                     (int)entry->event_id.len, entry->event_id.data);
 }
 
 /* A document's id may hold '/', a collection's name may not: so this is unique. */
@@ -333,8 +359,12 @@ int journal_put(struct call *call, enum journal_place place, uint64_t generation
 {
     static const char *const collections[] = {JOURNAL_DAYS, JOURNAL_REFERENCES, JOURNAL_MEMORY};
     struct journal_putting *putting = arena_alloc(&call->arena, sizeof(*putting));
-    struct ng_str name =
-        place == JOURNAL_IN_REFERENCES ? journal_reference_name(call, entry) : entry->event_id;
+    struct ng_str name;
+    if (place == JOURNAL_IN_REFERENCES) {
+        name = journal_reference_name(call, entry);
+    } else {
+        name = entry->event_id;
+    }
     struct ng_str id = journal_id(call, generation, name);
     if (putting == NULL || name.data == NULL || id.data == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
@@ -364,7 +394,9 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
     const struct ng_value *body = NULL;
     struct json_error error;
     int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, &error);
-    rc = rc != NG_OK ? rc : journal_entry_read(arena, body, space, ret);
+    if (rc == NG_OK) {
+        rc = journal_entry_read(arena, body, space, ret);
+    }
     if (rc != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the journal entry '%.*s' is damaged",
                          (int)row->key.id.len, row->key.id.data);
@@ -372,7 +404,11 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
     ret->content = content;
     if (ret_date != NULL) {
         const struct ng_value *date = json_get(body, "date");
-        *ret_date = date == NULL ? str_make(NULL, 0) : date->text;
+        if (date == NULL) {
+            *ret_date = str_make(NULL, 0);
+        } else {
+            *ret_date = date->text;
+        }
     }
     return NG_OK;
 }

@@ -48,7 +48,10 @@ static int keep_write(struct ng_call *call, const struct ng_doc *present, struct
     (void)call;
     (void)user;
     bool is_there = present->revision > 0 && !present->deleted;
-    return is_there ? NG_OK : store_draft_json(next, ng_str_of("{}"));
+    if (is_there) {
+        return NG_OK;
+    }
+    return store_draft_json(next, ng_str_of("{}"));
 }
 
 static int keep_note(struct journal_front *front, struct call *call, const char *space)
@@ -86,7 +89,11 @@ int journal_keep_note(struct journal_front *front, struct call *call,
             continue;
         }
         struct ng_str space = arena_copy(&call->arena, entries[i]->space);
-        rc = space.data == NULL ? call_no_memory(call) : NG_OK;
+        if (space.data == NULL) {
+            rc = call_no_memory(call);
+        } else {
+            rc = NG_OK;
+        }
         if (rc == NG_OK && !keep_knows(front, space.data)) {
             rc = keep_note(front, call, space.data);
         }
@@ -136,8 +143,12 @@ static int keep_trim(struct journal_front *front, struct call *call, struct ng_s
     if (step == NULL) {
         return NG_EINTERNAL;
     }
-    int rc = space.data == NULL ? call_no_memory(step)
-                                : front->inner->trim(front->db, &step->pub, space, before_ms);
+    int rc;
+    if (space.data == NULL) {
+        rc = call_no_memory(step);
+    } else {
+        rc = front->inner->trim(front->db, &step->pub, space, before_ms);
+    }
     return journal_step_end(call, step, rc);
 }
 
@@ -154,7 +165,10 @@ static int keep_trim_all(struct journal_front *front, struct call *call, int64_t
         .limit = KEEP_PAGE,
     };
     struct keep_page *page = arena_zalloc(&call->arena, sizeof(*page));
-    int rc = page == NULL ? call_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (page == NULL) {
+        rc = call_no_memory(call);
+    }
     size_t count = KEEP_PAGE;
     while (rc == NG_OK && count == KEEP_PAGE) {
         page->call = call;

@@ -22,7 +22,10 @@ static int lease_write(struct ng_call *pub, const struct ng_doc *present, struct
     (void)user;
     struct ng_str json =
         arena_printf(&call->arena, "{\"gateway\":\"%.*s\"}", (int)id.len, id.data);
-    return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
+    if (json.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return store_draft_json(next, json);
 }
 
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine)
@@ -44,7 +47,10 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
         return rc;
     }
     bool is_there = doc->revision > 0 && !doc->deleted;
-    const struct ng_value *owner = is_there ? json_get(doc->body, "gateway") : NULL;
+    const struct ng_value *owner = NULL;
+    if (is_there) {
+        owner = json_get(doc->body, "gateway");
+    }
     bool mine = owner != NULL && str_equal(owner->text, cluster_id(cluster));
     if (!mine && (owner == NULL || !cluster_is_alive(cluster, owner->text))) {
         struct ng_change change = {.size = sizeof(change),
@@ -63,7 +69,11 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
                       (int)owner->text.len, owner->text.data);
         }
     }
-    front->lease_ns = mine ? now + (int64_t)LEASE_LOOK_MS * 1000000 : 0;
+    if (mine) {
+        front->lease_ns = now + (int64_t)LEASE_LOOK_MS * 1000000;
+    } else {
+        front->lease_ns = 0;
+    }
     *ret_mine = mine;
     return rc;
 }

@@ -35,7 +35,10 @@ static struct ng_str merge_text(const struct ng_value *item, const char *member)
 {
     const struct ng_value *value = json_get(item, member);
     bool good = value != NULL && value->type == NG_TYPE_STRING;
-    return good ? value->text : str_make(NULL, 0);
+    if (good) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 /* What an entry is: of a reference (by_document) its document, else its event. */
@@ -83,7 +86,10 @@ struct merge {
 static const struct ng_value *merge_array(const struct ng_value *dump, const char *part)
 {
     const struct ng_value *array = json_get(dump, part);
-    return array != NULL && array->type == NG_TYPE_ARRAY ? array : NULL;
+    if (array != NULL && array->type == NG_TYPE_ARRAY) {
+        return array;
+    }
+    return NULL;
 }
 
 /* Entries are named by their event: one that was seen is never another. */
@@ -98,7 +104,10 @@ static int merge_entries(struct merge *merge, const char *part)
         return call_fail(merge->call, NG_EINVAL, "the journal has no `%s`", part);
     }
     int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    rc = rc != NG_OK ? rc : merge_names_of(merge->call, &merge->tree, json, false, &back);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = merge_names_of(merge->call, &merge->tree, json, false, &back);
     if (rc != NG_OK) {
         return rc;
     }
@@ -146,8 +155,10 @@ static int merge_references(struct merge *merge)
         link = &copy->next;
         moved.count++;
     }
-    rc = rc != NG_OK ? rc
-                     : merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
@@ -193,8 +204,18 @@ static int merge_passed(struct merge *merge)
 
 static bool merge_same(const struct ng_value *one, const struct ng_value *other)
 {
-    struct ng_str a = one == NULL ? str_make(NULL, 0) : one->text;
-    struct ng_str b = other == NULL ? str_make(NULL, 0) : other->text;
+    struct ng_str a;
+    if (one == NULL) {
+        a = str_make(NULL, 0);
+    } else {
+        a = one->text;
+    }
+    struct ng_str b;
+    if (other == NULL) {
+        b = str_make(NULL, 0);
+    } else {
+        b = other->text;
+    }
     bool a_is = one != NULL && one->type == NG_TYPE_STRING;
     bool b_is = other != NULL && other->type == NG_TYPE_STRING;
     return a_is == b_is && (!a_is || str_equal(a, b));
@@ -204,8 +225,10 @@ static void merge_summary(const struct merge *merge)
 {
     const struct ng_value *now = json_get(merge->now, "summary");
     const struct ng_value *back = json_get(merge->json, "summary");
-    const struct ng_value *chosen =
-        merge_same(now, json_get(merge->base, "summary")) ? back : now;
+    const struct ng_value *chosen = now;
+    if (merge_same(now, json_get(merge->base, "summary"))) {
+        chosen = back;
+    }
     json_name(merge->writer, "summary");
     if (chosen != NULL && chosen->type == NG_TYPE_STRING) {
         json_string(merge->writer, chosen->text);
@@ -226,19 +249,25 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
     if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);
     }
-    return rc == NG_OK ? rc
-                       : call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
 }
 
 static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
                      struct ng_str now)
 {
     int rc = merge_parse(merge->call, &merge->tree, json, &merge->json);
-    rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, base, &merge->base);
+    if (rc == NG_OK) {
+        rc = merge_parse(merge->call, &merge->tree, base, &merge->base);
+    }
     if (str_equal(now, base)) {
         merge->now = merge->base;
     } else {
-        rc = rc != NG_OK ? rc : merge_parse(merge->call, &merge->tree, now, &merge->now);
+        if (rc == NG_OK) {
+            rc = merge_parse(merge->call, &merge->tree, now, &merge->now);
+        }
     }
     if (rc != NG_OK) {
         return rc;
@@ -250,9 +279,15 @@ static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base
         json_copy(merge->writer, format);
     }
     rc = merge_entries(merge, "days");
-    rc = rc != NG_OK ? rc : merge_references(merge);
-    rc = rc != NG_OK ? rc : merge_entries(merge, "memories");
-    rc = rc != NG_OK ? rc : merge_passed(merge);
+    if (rc == NG_OK) {
+        rc = merge_references(merge);
+    }
+    if (rc == NG_OK) {
+        rc = merge_entries(merge, "memories");
+    }
+    if (rc == NG_OK) {
+        rc = merge_passed(merge);
+    }
     merge_summary(merge);
     json_end(merge->writer);
     return rc;
@@ -273,7 +308,9 @@ static int merge_back(struct journal_front *front, struct call *call, struct ng_
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc, "the journal would be larger than %zu bytes", MERGE_MAX);
     }
-    rc = rc != NG_OK ? rc : front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
+    if (rc == NG_OK) {
+        rc = front->inner->restore(front->db, &call->pub, space, buf_str(&buf));
+    }
     buf_done(&buf);
     return rc;
 }
@@ -305,7 +342,7 @@ static int merge_event(void *user, const struct ng_event *event)
         struct ng_entry *entry = &feed->entries[feed->count];
         feed->list[feed->count] = entry;
         feed->rc = journal_entry_of_event(&feed->call->arena, event, entry);
-        feed->count += feed->rc == NG_OK && !merge_has(&feed->seen, entry->event_id) ? 1 : 0;
+        feed->count += feed->rc == NG_OK && !merge_has(&feed->seen, entry->event_id);
     }
     return feed->rc != NG_OK;
 }
@@ -317,7 +354,9 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
     feed->last_seq = since;
     int rc = store_changes(feed->front->store, feed->call, since, NG_DELIVERY_MAX, merge_event,
                            feed);
-    rc = rc != NG_OK ? rc : feed->rc;
+    if (rc == NG_OK) {
+        rc = feed->rc;
+    }
     if (rc == NG_OK && feed->count > 0) {
         rc = feed->front->inner->deliver(feed->front->db, &feed->call->pub, feed->list,
                                          feed->count);
@@ -334,8 +373,12 @@ static int merge_deliver_again(struct journal_front *front, struct call *call,
     struct merge_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = feed == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                          : merge_parse(call, &tree, base, &looked);
+    int rc;
+    if (feed == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    } else {
+        rc = merge_parse(call, &tree, base, &looked);
+    }
     const struct ng_value *days = rc == NG_OK ? merge_array(looked, "days") : NULL;
     if (days != NULL) {
         rc = merge_names_of(call, &tree, days, false, &feed->seen);
@@ -363,11 +406,18 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
     struct ng_str now = {NULL, 0};
     uint64_t since = 0;
     int rc = delivery_stored_cursor(front, call, &since);
-    rc = rc != NG_OK ? rc : front->inner->dump(front->db, pub, space, &now);
-    if (rc == NG_OK) {
-        rc = merge_back(front, call, space, json, base, now);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc != NG_OK ? rc : merge_deliver_again(front, call, space, base, since);
+    rc = front->inner->dump(front->db, pub, space, &now);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = merge_back(front, call, space, json, base, now);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return merge_deliver_again(front, call, space, base, since);
 }
 
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,

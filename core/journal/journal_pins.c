@@ -138,8 +138,10 @@ static int pins_change(struct journal_front *front, struct call *call, struct ng
         .fn = text == NULL ? journal_remove_doc : pins_write,
         .user = text,
     };
-    return name.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                             : store_write_wait(front->store, call, &change, 1);
+    if (name.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    return store_write_wait(front->store, call, &change, 1);
 }
 
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
@@ -180,7 +182,10 @@ static int pins_grow(struct pins_reading *reading, size_t more)
         grown = alloc_resize(reading->list, room * sizeof(*grown));
     }
     if (grown == NULL) {
-        return room > 2 * PINS_MAX ? NG_ETOOLARGE : NG_EINTERNAL;
+        if (room > 2 * PINS_MAX) {
+            return NG_ETOOLARGE;
+        }
+        return NG_EINTERNAL;
     }
     reading->list = grown;
     reading->room = room;
@@ -213,7 +218,10 @@ static int pin_compare(const void *one, const void *other)
 {
     uint64_t a = *(const uint64_t *)one;
     uint64_t b = *(const uint64_t *)other;
-    return a < b ? -1 : a > b;
+    if (a < b) {
+        return -1;
+    }
+    return a > b;
 }
 
 static bool pins_has(void *user, const struct ng_key *key, uint64_t revision)
@@ -243,13 +251,16 @@ int journal_pins_load(struct journal_front *front, struct call *call)
         reading.rows = 0;
         after.number = (double)reading.last_seq;
         rc = store_query(front->store, call, &query, pins_row, &reading, NULL);
-        rc = rc != NG_OK ? rc : reading.rc;
+        if (rc == NG_OK) {
+            rc = reading.rc;
+        }
     } while (rc == NG_OK && reading.rows == PINS_PAGE);
     if (rc != NG_OK) {
         free(reading.list);
-        return reading.rc != NG_OK
-                   ? call_fail(call, rc, "what checkpoints keep does not fit into memory")
-                   : rc;
+        if (reading.rc == NG_OK) {
+            return rc;
+        }
+        return call_fail(call, rc, "what checkpoints keep does not fit into memory");
     }
     if (reading.count > 0) {
         qsort(reading.list, reading.count, sizeof(*reading.list), pin_compare);

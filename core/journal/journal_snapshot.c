@@ -81,10 +81,12 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
             return NG_EINTERNAL;
         }
         terms[1].number = (double)dumping.last_seq;
-        rc = atomic_load(&call->cancelled)
-                 ? call_fail(dumping.call, NG_ECANCELLED, "the call was cancelled")
-                 : store_query(journal->store, dumping.call, &query, journal_dump_row, &dumping,
-                               NULL);
+        if (atomic_load(&call->cancelled)) {
+            rc = call_fail(dumping.call, NG_ECANCELLED, "the call was cancelled");
+        } else {
+            rc = store_query(journal->store, dumping.call, &query, journal_dump_row, &dumping,
+                             NULL);
+        }
         rc = journal_step_end(call, dumping.call, rc != NG_OK ? rc : dumping.rc);
     } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_DUMP_PAGE);
     return rc;
@@ -139,8 +141,11 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     }
     if (rc == NG_OK) {
         struct ng_str text = arena_copy(&call->arena, buf_str(&buf));
-        rc = text.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory for the journal")
-                               : NG_OK;
+        if (text.data == NULL) {
+            rc = call_fail(call, NG_EINTERNAL, "out of memory for the journal");
+        } else {
+            rc = NG_OK;
+        }
         if (rc == NG_OK) {
             *ret_json = text;
         }
@@ -246,7 +251,10 @@ static int journal_sweep_between(struct journal_documents *journal, struct call 
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         rc = journal_sweep_part(journal, call, journal_parts[i].collection, hold, terms);
     }
-    return rc != NG_OK ? rc : journal_sweep_part(journal, call, JOURNAL_SUMMARIES, hold, terms);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_sweep_part(journal, call, JOURNAL_SUMMARIES, hold, terms);
 }
 
 static int journal_sort_numbers(const void *one, const void *other)
@@ -259,8 +267,14 @@ static int journal_sort_numbers(const void *one, const void *other)
 int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,
                   const struct journal_generation *generation)
 {
-    const struct ng_value *item = generation->kept == NULL ? NULL : generation->kept->first;
-    size_t count = generation->kept == NULL ? 0 : generation->kept->count;
+    const struct ng_value *item = NULL;
+    if (generation->kept != NULL) {
+        item = generation->kept->first;
+    }
+    size_t count = 0;
+    if (generation->kept != NULL) {
+        count = generation->kept->count;
+    }
     double *stay = arena_alloc(&call->arena, (count + 3) * sizeof(*stay));
     struct ng_change hold;
     if (stay == NULL) {
@@ -299,9 +313,11 @@ int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t
     if (rc == NG_EJSON) {
         return journal_damaged(call, "it is not JSON");
     }
-    return tree->oom ? call_no_memory(call)
-                     : call_fail(call, NG_ETOOLARGE,
-                                 "the journal is too large to restore: %zu bytes", bytes);
+    if (tree->oom) {
+        return call_no_memory(call);
+    }
+    return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
+                     bytes);
 }
 
 /* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
@@ -312,7 +328,10 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
     struct journal_batch *batch = arena_alloc(&step->arena, sizeof(*batch));
     bool in_day = journal_parts[part].place == JOURNAL_IN_DAY;
     size_t count = 0;
-    int rc = batch == NULL ? call_fail(step, NG_EINTERNAL, "out of memory") : NG_OK;
+    int rc = NG_OK;
+    if (batch == NULL) {
+        rc = call_fail(step, NG_EINTERNAL, "out of memory");
+    }
     for (; rc == NG_OK && *at != NULL && count < JOURNAL_BATCH; *at = (*at)->next) {
         struct ng_entry *entry = &batch->entries[count];
         const struct ng_value *date = json_get(*at, "date");
@@ -328,7 +347,10 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
                          in_day ? date->text : str_make(NULL, 0), entry,
                          &batch->changes[count++]);
     }
-    return rc != NG_OK ? rc : store_write_wait(journal->store, step, batch->changes, count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(journal->store, step, batch->changes, count);
 }
 
 /* Writes one part of the dump into a generation that is not read yet. */
@@ -365,7 +387,9 @@ int journal_restore_all(struct journal_documents *journal, struct call *call,
     if (rc == NG_OK && summary != NULL && summary->type == NG_TYPE_STRING) {
         struct ng_change change;
         rc = journal_summary_change(call, generation, space, summary->text, &change);
-        rc = rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
+        if (rc == NG_OK) {
+            rc = store_write_wait(journal->store, call, &change, 1);
+        }
     }
     return rc;
 }
@@ -382,10 +406,16 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     pthread_mutex_lock(&journal->lock);
     int rc = journal_generation_get(journal, call, space, &generation);
     /* What a restore that was cut off has left would mix with this one. */
-    rc = rc != NG_OK ? rc : journal_sweep(journal, call, space, &generation);
+    if (rc == NG_OK) {
+        rc = journal_sweep(journal, call, space, &generation);
+    }
     struct journal_move move = {.number = generation.last + 1};
-    rc = rc != NG_OK ? rc : journal_restore_all(journal, call, space, move.number, dump);
-    rc = rc != NG_OK ? rc : journal_generation_move(journal, call, space, &generation, &move);
+    if (rc == NG_OK) {
+        rc = journal_restore_all(journal, call, space, move.number, dump);
+    }
+    if (rc == NG_OK) {
+        rc = journal_generation_move(journal, call, space, &generation, &move);
+    }
     pthread_mutex_unlock(&journal->lock);
     /* The former generation is swept by the next restore: a failure here must not undo the
      * answer. */
@@ -424,7 +454,10 @@ static int journal_write_checkpoint(struct ng_call *call, const struct ng_doc *p
     (void)present;
     const struct journal_checkpoint *checkpoint = user;
     int rc = store_draft_json(next, checkpoint->head);
-    return rc != NG_OK ? rc : store_draft_text(next, &checkpoint->json, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_draft_text(next, &checkpoint->json, 1);
 }
 
 static int journal_checkpoint_short(struct call *call, const struct ng_value *body,
@@ -445,10 +478,17 @@ static int journal_checkpoint_short(struct call *call, const struct ng_value *bo
     int rc = buf.rc;
     if (rc == NG_OK) {
         *ret = arena_copy(&call->arena, buf_str(&buf));
-        rc = ret->data == NULL ? NG_EINTERNAL : NG_OK;
+        if (ret->data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
     }
     buf_done(&buf);
-    return rc == NG_OK ? rc : call_fail(call, rc, "out of memory for a checkpoint");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return call_fail(call, rc, "out of memory for a checkpoint");
 }
 
 /* The short members of a checkpoint: what a list shows. */
@@ -485,7 +525,10 @@ int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
         .fn = journal_write_checkpoint,
         .user = &checkpoint,
     };
-    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(journal->store, call, &change, 1);
 }
 
 int journal_checkpoint_get(void *user, struct ng_call *pub, struct ng_str space,

@@ -149,7 +149,10 @@ static int look_row(void *user, const struct ng_doc *row)
     bool known = *keys_place(keys, row->key.id) != NULL;
     (void)pthread_rwlock_unlock(&keys->lock);
     struct key *key = NULL;
-    int rc = known ? key_read(row, &key) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (known) {
+        rc = key_read(row, &key);
+    }
     if (rc == NG_EINTERNAL) {
         atomic_store(&keys->stale, true);
     } else if (rc == NG_OK && atomic_load(&key->revoked)) {
@@ -201,7 +204,10 @@ void keys_look_now(struct keys *keys, struct call *call)
 
 int keys_read_again(struct keys *keys, struct call *call)
 {
-    return keys == NULL || !atomic_load(&keys->stale) ? NG_OK : keys_read_all(keys, call);
+    if (keys == NULL || !atomic_load(&keys->stale)) {
+        return NG_OK;
+    }
+    return keys_read_all(keys, call);
 }
 
 /* On the committing thread, before the change is answered. */
@@ -292,7 +298,9 @@ static int write_new(struct ng_call *pub, const struct ng_doc *present, struct n
     (void)pub;
     buf_init(&json, KEY_JSON_MAX);
     int rc = key_write(user, &json);
-    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : rc;
+    if (rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    }
     buf_done(&json);
     return rc;
 }
@@ -349,7 +357,10 @@ static void keys_settle(struct keys *keys, const struct key *key, const struct k
     if (rc != NG_OK) {
         keys_remove(keys, ng_str_of(key->id));
     }
-    struct key_entry *left = old == NULL ? NULL : *keys_place(keys, ng_str_of(old->id));
+    struct key_entry *left = NULL;
+    if (old != NULL) {
+        left = *keys_place(keys, ng_str_of(old->id));
+    }
     if (left != NULL && rc == NG_OK) {
         keys_remove(keys, ng_str_of(old->id));
     } else if (left != NULL) {
@@ -425,9 +436,15 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
     struct key_spec made = *spec;
     made.made_by = key_maker(call);
     rc = keys_hash(keys, ng_str_of(ret_text), hash);
-    struct key *key = rc == NG_OK ? key_new(id.data, &made, hash) : NULL;
-    rc = key == NULL ? call_fail(call, NG_EINTERNAL, "out of memory")
-                     : keys_store(keys, call, key);
+    struct key *key = NULL;
+    if (rc == NG_OK) {
+        key = key_new(id.data, &made, hash);
+    }
+    if (key == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    } else {
+        rc = keys_store(keys, call, key);
+    }
     if (rc != NG_OK) {
         explicit_bzero(ret_text, KEY_TEXT_MAX);
         key_unref(key);

@@ -181,7 +181,13 @@ int key_write(const struct key *key, struct buf *out)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return -1;
 }
 
 static bool read_hash(const struct ng_value *value, unsigned char hash[KEY_HASH_BYTES])
@@ -230,7 +236,11 @@ static bool read_integer(const struct ng_value *body, const char *name, int64_t 
 static bool read_rate(const struct ng_value *body, double *ret)
 {
     const struct ng_value *value = json_get(body, "rate");
-    *ret = value == NULL ? 0 : json_double(value);
+    if (value == NULL) {
+        *ret = 0;
+    } else {
+        *ret = json_double(value);
+    }
     return (value == NULL || value->type == NG_TYPE_NUMBER) && *ret >= 0 && *ret <= DBL_MAX;
 }
 
@@ -249,7 +259,10 @@ static struct ng_str read_told(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
     bool good = value != NULL && value->type == NG_TYPE_STRING && key_note_valid(value->text);
-    return good ? value->text : str_make(NULL, 0);
+    if (good) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 /* Absent in what earlier versions made: then code is not run. */

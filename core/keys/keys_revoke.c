@@ -47,7 +47,10 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
     json_name(&writer, "revoked");
     json_int(&writer, revoking->now_ms);
     json_end(&writer);
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : json.rc;
+    int rc = json.rc;
+    if (json.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    }
     buf_done(&json);
     return rc;
 }
@@ -62,7 +65,10 @@ static int stays(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
     staying->gone = !staying->revoking->before &&
                     (present->revision == 0 || present->deleted || present->body == NULL ||
                      json_get(present->body, "revoked") != NULL);
-    return staying->gone ? NG_ECONFLICT : NG_OK;
+    if (staying->gone) {
+        return NG_ECONFLICT;
+    }
+    return NG_OK;
 }
 
 static bool was_tried(const struct ng_key *tried, size_t count, const char *id)
@@ -88,7 +94,12 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL && found == NULL;
              entry = entry->next) {
             struct key *key = entry->key;
-            bool good = live ? key_live_at(key, now_ms) : !atomic_load(&key->revoked);
+            bool good;
+            if (live) {
+                good = key_live_at(key, now_ms);
+            } else {
+                good = !atomic_load(&key->revoked);
+            }
             if (entry->committed && key != going && good && !was_tried(tried, count, key->id)) {
                 key_ref(key);
                 found = key;
@@ -137,7 +148,11 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {
-    *ret_left = keys_active(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
+    if (keys_active(keys) > 1) {
+        *ret_left = KEYS_LEFT_UNUSABLE;
+    } else {
+        *ret_left = KEYS_LEFT_NONE;
+    }
     return call_fail(call, NG_ECONFLICT, "the key %s of %.*s is the last one", going->id,
                      (int)going->agent.len, going->agent.data);
 }
@@ -164,9 +179,10 @@ static int revoke_one_of_many(struct keys *keys, struct call *call, const struct
         }
         key_unref(other);
     }
-    return gone ? call_fail(call, NG_EBUSY,
-                            "many keys are being revoked at the same time; try again")
-                : rc;
+    if (!gone) {
+        return rc;
+    }
+    return call_fail(call, NG_EBUSY, "many keys are being revoked at the same time; try again");
 }
 
 int keys_revoke(struct keys *keys, struct call *call, struct ng_str id,

@@ -73,12 +73,18 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out)
 static struct ng_str text_of(const struct ng_value *key, const char *name)
 {
     const struct ng_value *value = json_get(key, name);
-    return value == NULL || value->type != NG_TYPE_STRING ? ng_str_of("") : value->text;
+    if (value == NULL || value->type != NG_TYPE_STRING) {
+        return ng_str_of("");
+    }
+    return value->text;
 }
 
 int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out)
 {
-    size_t most = list == NULL ? 0 : list->count;
+    size_t most = 0;
+    if (list != NULL) {
+        most = list->count;
+    }
     struct runner *runners = arena_alloc(arena, (most + 1) * sizeof(*runners));
     size_t count = 0;
     bool open = true;

@@ -68,8 +68,14 @@ static int take_who(struct spec_reading *reading, const struct ng_value *object)
     struct ng_str role;
     struct ng_str mode;
     int rc = take_text(call, object, "agent", &spec->agent);
-    rc = rc == NG_OK ? take_text(call, object, "role", &role) : rc;
-    rc = rc == NG_OK ? take_text(call, object, "mode", &mode) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_text(call, object, "role", &role);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_text(call, object, "mode", &mode);
     if (rc != NG_OK) {
         return rc;
     }
@@ -91,7 +97,10 @@ static int take_who(struct spec_reading *reading, const struct ng_value *object)
                          shown(mode), mode.data);
     }
     reading->own = arena_printf(&call->arena, "~%.*s", (int)spec->agent.len, spec->agent.data);
-    return reading->own.data == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    if (reading->own.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "out of memory");
 }
 
 static bool texts_have(const struct ng_str *texts, size_t count, struct ng_str text)
@@ -178,10 +187,12 @@ static int check_tool(struct call *call, const struct ng_value *item, struct ng_
         struct ng_str near = registry_nearest(registry, item->text);
         call_fail(call, NG_EINVAL, "no tool is called \"%.*s\"", shown(item->text),
                   item->text.data);
-        call->staged.hint =
-            near.data == NULL
-                ? ng_str_of("`notegate tools` lists the tools.")
-                : arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
+        if (near.data == NULL) {
+            call->staged.hint = ng_str_of("`notegate tools` lists the tools.");
+        } else {
+            call->staged.hint =
+                arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
+        }
         return NG_EINVAL;
     }
     *ret = ng_str_of(tool->desc.name);
@@ -232,8 +243,14 @@ static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
                  {"/min", MINUTE_S}, {"/h", HOUR_S}, {"", 1}};
     const struct ng_value *number = NULL;
     struct json_error error;
-    const char *slash = text.len == 0 ? NULL : memchr(text.data, '/', text.len);
-    size_t len = slash == NULL ? text.len : (size_t)(slash - text.data);
+    const char *slash = NULL;
+    if (text.len != 0) {
+        slash = memchr(text.data, '/', text.len);
+    }
+    size_t len = text.len;
+    if (slash != NULL) {
+        len = (size_t)(slash - text.data);
+    }
     struct ng_str unit = str_make(text.data + len, text.len - len);
     if (json_parse(arena, str_make(text.data, len), 1, &number, &error) != NG_OK ||
         number->type != NG_TYPE_NUMBER) {
@@ -310,8 +327,14 @@ static int take_expiry(struct spec_reading *reading, const struct ng_value *obje
 static bool breaks_line(struct ng_str text, size_t at)
 {
     unsigned char byte = (unsigned char)text.data[at];
-    unsigned char next = at + 1 < text.len ? (unsigned char)text.data[at + 1] : 0;
-    unsigned char last = at + 2 < text.len ? (unsigned char)text.data[at + 2] : 0;
+    unsigned char next = 0;
+    if (at + 1 < text.len) {
+        next = (unsigned char)text.data[at + 1];
+    }
+    unsigned char last = 0;
+    if (at + 2 < text.len) {
+        last = (unsigned char)text.data[at + 2];
+    }
     return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0) ||
            (byte == 0xe2 && next == 0x80 && (last == 0xa8 || last == 0xa9));
 }
@@ -332,15 +355,20 @@ static int take_note(struct spec_reading *reading, const struct ng_value *object
     int rc = take_text(reading->call, object, "note", &text);
     if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
         size_t count = utf8_count(text);
-        return count > KEY_NOTE_CHARS
-                   ? call_fail(reading->call, NG_EINVAL,
-                               "the note has %zu characters; at most %d are kept", count,
-                               KEY_NOTE_CHARS)
-                   : call_fail(reading->call, NG_EINVAL,
-                               "the note has a line end or another control character; it "
-                               "must be one line");
+        if (count > KEY_NOTE_CHARS) {
+            return call_fail(reading->call, NG_EINVAL,
+                             "the note has %zu characters; at most %d are kept", count,
+                             KEY_NOTE_CHARS);
+        }
+        return call_fail(reading->call, NG_EINVAL,
+                         "the note has a line end or another control character; it "
+                         "must be one line");
     }
-    reading->spec->note = text.len > 0 ? text : str_make(NULL, 0);
+    if (text.len > 0) {
+        reading->spec->note = text;
+    } else {
+        reading->spec->note = str_make(NULL, 0);
+    }
     return rc;
 }
 
@@ -356,9 +384,11 @@ struct ng_str key_maker(struct call *call)
     }
     trust_user_name(call->user, name, sizeof(name));
     bool named = name[0] != '#' && key_note_valid(ng_str_of(name));
-    return named ? arena_printf(&call->arena, "unix user %s (%lu)", name,
-                                (unsigned long)call->user)
-                 : arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
+    if (named) {
+        return arena_printf(&call->arena, "unix user %s (%lu)", name,
+                            (unsigned long)call->user);
+    }
+    return arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
 }
 
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret)
@@ -367,11 +397,32 @@ int keys_read_spec(struct call *call, const struct ng_value *object, struct key_
     memset(ret, 0, sizeof(*ret));
     ret->created_ms = clock_unix_ms();
     int rc = check_members(call, object);
-    rc = rc == NG_OK ? take_who(&reading, object) : rc;
-    rc = rc == NG_OK ? take_spaces(&reading, object) : rc;
-    rc = rc == NG_OK ? take_tools(&reading, object) : rc;
-    rc = rc == NG_OK ? take_rate(&reading, object) : rc;
-    rc = rc == NG_OK ? take_run(&reading, object) : rc;
-    rc = rc == NG_OK ? take_note(&reading, object) : rc;
-    return rc == NG_OK ? take_expiry(&reading, object) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_who(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_spaces(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_tools(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_rate(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_run(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = take_note(&reading, object);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return take_expiry(&reading, object);
 }

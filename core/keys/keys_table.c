@@ -106,9 +106,10 @@ int keys_open_table(struct keys *keys)
             return NG_EINTERNAL;
         }
     }
-    return getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)
-               ? NG_OK
-               : NG_EINTERNAL;
+    if (getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void keys_close(struct keys *keys)
@@ -144,7 +145,7 @@ size_t keys_count(struct keys *keys)
     for (size_t i = 0; i < KEYS_BUCKETS; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
              entry = entry->next) {
-            count += entry->committed && key_live_at(entry->key, now_ms) ? 1 : 0;
+            count += entry->committed && key_live_at(entry->key, now_ms);
         }
     }
     (void)pthread_rwlock_unlock(&keys->lock);
@@ -153,7 +154,10 @@ size_t keys_count(struct keys *keys)
 
 size_t keys_active(const struct keys *keys)
 {
-    return keys == NULL ? 0 : atomic_load_explicit(&keys->active, memory_order_acquire);
+    if (keys == NULL) {
+        return 0;
+    }
+    return atomic_load_explicit(&keys->active, memory_order_acquire);
 }
 
 struct key *keys_get(struct keys *keys, struct ng_str id)
@@ -183,10 +187,15 @@ int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_
                     EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
                     EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
         atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
-        return good ? NG_OK : NG_EINTERNAL;
+        if (good) {
+            return NG_OK;
+        }
+        return NG_EINTERNAL;
     }
-    return EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1 ? NG_OK
-                                                                               : NG_EINTERNAL;
+    if (EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why)
@@ -225,7 +234,10 @@ static int older_first(const void *a, const void *b)
     const struct key *const *left = a;
     const struct key *const *right = b;
     if ((*left)->created_ms != (*right)->created_ms) {
-        return (*left)->created_ms < (*right)->created_ms ? -1 : 1;
+        if ((*left)->created_ms < (*right)->created_ms) {
+            return -1;
+        }
+        return 1;
     }
     return strcmp((*left)->id, (*right)->id);
 }
@@ -250,7 +262,10 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
         }
     }
     (void)pthread_rwlock_unlock(&keys->lock);
-    int rc = list == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (list == NULL) {
+        rc = NG_EINTERNAL;
+    }
     for (size_t i = 0; i < count; i++) {
         if (call_pin(call, unref_pinned, list[i]) != NG_OK) {
             rc = NG_EINTERNAL;

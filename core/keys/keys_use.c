@@ -67,7 +67,10 @@ static int64_t use_of(const struct ng_value *body)
     int64_t used_ms = 0;
     const struct ng_value *value = json_get(body, "used");
     bool good = value != NULL && json_integer(value, &used_ms) == NG_OK && used_ms > 0;
-    return good ? used_ms : 0;
+    if (good) {
+        return used_ms;
+    }
+    return 0;
 }
 
 static int use_row(void *user, const struct ng_doc *row)
@@ -129,7 +132,10 @@ static int write_use(struct ng_call *pub, const struct ng_doc *present, struct n
     }
     buf_init(&json, USE_JSON_MAX);
     (void)buf_printf(&json, "{\"used\":%lld}", (long long)use->used_ms);
-    int rc = json.rc == NG_OK ? store_draft_json(next, buf_str(&json)) : json.rc;
+    int rc = json.rc;
+    if (json.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&json));
+    }
     buf_done(&json);
     return rc;
 }
@@ -188,7 +194,10 @@ static int store_due(struct keys *keys, struct call *call)
 {
     struct key_use uses[KEY_USES_AT_ONCE];
     /* A change of one document is the cheapest where several gateways share a database. */
-    size_t most = store_is_shared(keys->gateway->store) ? 1 : KEY_USES_AT_ONCE;
+    size_t most = KEY_USES_AT_ONCE;
+    if (store_is_shared(keys->gateway->store)) {
+        most = 1;
+    }
     size_t at = 0;
     int rc = NG_OK;
     while (rc == NG_OK && at < KEYS_BUCKETS) {
@@ -196,7 +205,11 @@ static int store_due(struct keys *keys, struct call *call)
             return call_fail(call, NG_ETIMEOUT, "it took too long");
         }
         size_t count = collect_due(keys, uses, most, &at);
-        rc = count == 0 ? NG_OK : store_some(keys, call, uses, count);
+        if (count == 0) {
+            rc = NG_OK;
+        } else {
+            rc = store_some(keys, call, uses, count);
+        }
     }
     return rc;
 }
@@ -204,14 +217,25 @@ static int store_due(struct keys *keys, struct call *call)
 int keys_upkeep(struct keys *keys, struct call *call)
 {
     int rc = keys_read_again(keys, call);
-    int uses_rc = keys == NULL || keys_not_loaded(keys) ? NG_OK : store_due(keys, call);
-    return rc != NG_OK ? rc : uses_rc;
+    int uses_rc;
+    if (keys == NULL || keys_not_loaded(keys)) {
+        uses_rc = NG_OK;
+    } else {
+        uses_rc = store_due(keys, call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return uses_rc;
 }
 
 void keys_store_last(struct keys *keys)
 {
     bool nothing = keys == NULL || keys_not_loaded(keys);
-    struct call *call = nothing ? NULL : call_new(keys->gateway);
+    struct call *call = NULL;
+    if (!nothing) {
+        call = call_new(keys->gateway);
+    }
     if (call == NULL) {
         return;
     }

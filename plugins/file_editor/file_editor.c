@@ -45,13 +45,21 @@ static int check_required(struct ng_call *call, const struct command *command)
     if (first && second) {
         return NG_OK;
     }
-    const char *missing = first ? command->second : command->first;
-    struct ng_str message =
-        command->second == NULL
-            ? call->host->format(call, "Parameter `%s` is required for command: %s",
-                                 command->first, command->name)
-            : call->host->format(call, "Parameters `%s` and `%s` are required for command: %s",
-                                 command->first, command->second, command->name);
+    const char *missing;
+    if (first) {
+        missing = command->second;
+    } else {
+        missing = command->first;
+    }
+    struct ng_str message;
+    if (command->second == NULL) {
+        message = call->host->format(call, "Parameter `%s` is required for command: %s",
+                                     command->first, command->name);
+    } else {
+        message =
+            call->host->format(call, "Parameters `%s` and `%s` are required for command: %s",
+                               command->first, command->second, command->name);
+    }
     return editor_fail_input(call, missing,
                              strcmp(missing, "insert_line") == 0 ? "an integer" : "a string",
                              message);
@@ -82,10 +90,14 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
         .expected = ng_arg_text(call, "expectedRevision"),
     };
     int rc = check_required(call, command);
-    if (rc == NG_OK) {
-        rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? command->run(call, job) : rc;
+    rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return command->run(call, job);
 }
 
 static int editor_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)

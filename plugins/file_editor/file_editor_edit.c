@@ -36,7 +36,10 @@ int editor_editable(struct ng_call *call, const struct ng_file *present,
                        (int)job->path.len, job->path.data);
     }
     int rc = editor_check_mode(call, present->real);
-    const char *fault = rc == NG_OK ? editor_not_text(present->data) : NULL;
+    const char *fault = NULL;
+    if (rc == NG_OK) {
+        fault = editor_not_text(present->data);
+    }
     if (fault != NULL) {
         return fail_not_text(call, job->path, fault);
     }
@@ -68,7 +71,10 @@ int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn)
         .max_bytes = job->editor->max_file_size,
     };
     int rc = editor_check_mode(call, job->path);
-    return rc == NG_OK ? call->host->file_edit(call, &edit) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->file_edit(call, &edit);
 }
 
 /* ---- create */
@@ -78,16 +84,19 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     const struct editor_job *job = user;
     int rc = editor_check_mode(call, present->real);
-    if (rc == NG_OK) {
-        rc = editor_producible(call, job, job->new_str.len, job->new_str);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = call->host->draft_text(next, &job->new_str, 1);
+    rc = editor_producible(call, job, job->new_str.len, job->new_str);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK
-               ? ng_reply(call, call->host->format(call, "File created successfully at: %.*s",
-                                                   (int)job->path.len, job->path.data))
-               : rc;
+    rc = call->host->draft_text(next, &job->new_str, 1);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, call->host->format(call, "File created successfully at: %.*s",
+                                             (int)job->path.len, job->path.data));
 }
 
 int editor_create(struct ng_call *call, struct editor_job *job)
@@ -107,7 +116,10 @@ int editor_create(struct ng_call *call, struct editor_job *job)
         job->new_str = ng_str_of("");
     }
     int rc = editor_check_mode(call, job->path);
-    return rc == NG_OK ? call->host->file_edit(call, &edit) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->file_edit(call, &edit);
 }
 
 /* ---- str_replace */
@@ -150,14 +162,23 @@ static int replace_at(struct ng_call *call, const struct ng_file *present,
     size_t at = (size_t)(old.data - text.data);
     size_t tail = at + old.len;
     bool bytes = memchr(job->old_str.data, '\r', job->old_str.len) != NULL;
-    struct ng_str put =
-        bytes ? job->new_str
-              : editor_with_ends(call, job->new_str, old, editor_is_crlf(text, tail));
+    struct ng_str put;
+    if (bytes) {
+        put = job->new_str;
+    } else {
+        put = editor_with_ends(call, job->new_str, old, editor_is_crlf(text, tail));
+    }
     size_t len = text.len - old.len + put.len;
     int rc = editor_producible(call, job, bom + len, job->new_str);
-    char *made = rc == NG_OK && put.data != NULL ? ng_alloc(call, len + 1) : NULL;
+    char *made = NULL;
+    if (rc == NG_OK && put.data != NULL) {
+        made = ng_alloc(call, len + 1);
+    }
     if (made == NULL) {
-        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
     }
     memcpy(made, text.data, at);
     memcpy(made + at, put.data, put.len);
@@ -231,7 +252,11 @@ static void plan_insert(const struct editor_job *job, struct ng_str text, size_t
         size_t at = 0;
         for (size_t i = 0; i < line; i++) {
             const char *end = memchr(text.data + at, '\n', text.len - at);
-            at = end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+            if (end != NULL) {
+                at = (size_t)(end - text.data) + 1;
+            } else {
+                at = text.len;
+            }
         }
         *ret_at = at;
     }
@@ -262,16 +287,25 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
     bool after = false;
     plan_insert(job, text, lines, &at, &before, &after);
     bool crlf = editor_is_crlf(text, at > 0 ? at - 1 : 0);
-    const char *end = crlf ? "\r\n" : "\n";
+    const char *end = "\n";
+    if (crlf) {
+        end = "\r\n";
+    }
     struct ng_str put = editor_with_ends(call, job->new_str, editor_str(NULL, 0), crlf);
     struct ng_str line = host->format(call, "%s%.*s%s", before ? end : "", (int)put.len,
                                       put.data, after ? end : "");
     size_t bom = present->data.len - text.len;
     size_t len = text.len + line.len;
     rc = editor_producible(call, job, bom + len, job->new_str);
-    char *made = rc == NG_OK && line.data != NULL ? ng_alloc(call, len + 1) : NULL;
+    char *made = NULL;
+    if (rc == NG_OK && line.data != NULL) {
+        made = ng_alloc(call, len + 1);
+    }
     if (made == NULL) {
-        return rc != NG_OK ? rc : ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
     }
     memcpy(made, text.data, at);
     memcpy(made + at, line.data, line.len);
@@ -280,7 +314,10 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
     if (rc != NG_OK) {
         return rc;
     }
-    size_t shown = text.len == 0 ? 0 : (size_t)job->insert_line;
+    size_t shown = 0;
+    if (text.len != 0) {
+        shown = (size_t)job->insert_line;
+    }
     return editor_reply_snippet(
         call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
         ng_str_of("a snippet of the edited file"), editor_str(made, len), shown,
@@ -318,7 +355,12 @@ static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const stru
                                   former};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
-    struct ng_str text = now->data.data != NULL ? now->data : ng_str_of("");
+    struct ng_str text;
+    if (now->data.data != NULL) {
+        text = now->data;
+    } else {
+        text = ng_str_of("");
+    }
     size_t bom = editor_bom(text);
     text = editor_clean(call, editor_str(text.data + bom, text.len - bom));
     if (text.data == NULL) {
@@ -339,7 +381,10 @@ int editor_undo(struct ng_call *call, struct editor_job *job)
         .no_history_code = EDITOR_NO_HISTORY,
     };
     int rc = editor_check_mode(call, job->path);
-    return rc == NG_OK ? call->host->file_undo(call, &undo) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->file_undo(call, &undo);
 }
 
 /* ---- copy, move */
@@ -356,7 +401,10 @@ static int copied_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     (void)next;
     int rc = editor_check_mode(call, present->real);
-    return rc == NG_OK ? transfer_reply(call, user, "copied") : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return transfer_reply(call, user, "copied");
 }
 
 static int moved_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
@@ -364,7 +412,10 @@ static int moved_fn(struct ng_call *call, const struct ng_file *present, struct 
 {
     (void)next;
     int rc = editor_check_mode(call, present->real);
-    return rc == NG_OK ? transfer_reply(call, user, "moved") : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return transfer_reply(call, user, "moved");
 }
 
 int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
@@ -386,5 +437,8 @@ int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
         rc = editor_check_mode(call, job->destination);
     }
     transfer.to = job->destination;
-    return rc == NG_OK ? call->host->file_transfer(call, &transfer) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->file_transfer(call, &transfer);
 }

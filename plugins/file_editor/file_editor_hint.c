@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "file_editor.h"
 
 #define HINT_ENTRIES_MAX 2000
@@ -30,8 +31,8 @@ static size_t name_distance(struct ng_str a, struct ng_str b)
                 tolower((unsigned char)a.data[i - 1]) == tolower((unsigned char)b.data[j - 1]);
             size_t least = corner + !same;
             corner = row[j];
-            least = row[j] + 1 < least ? row[j] + 1 : least;
-            row[j] = row[j - 1] + 1 < least ? row[j - 1] + 1 : least;
+            least = size_min(row[j] + 1, least);
+            row[j] = size_min(row[j - 1] + 1, least);
         }
     }
     return row[b.len];

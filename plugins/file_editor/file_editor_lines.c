@@ -17,7 +17,10 @@ static bool has_crlf(struct ng_str text)
 
 bool editor_is_crlf(struct ng_str text, size_t at)
 {
-    const char *lf = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
+    const char *lf = NULL;
+    if (at < text.len) {
+        lf = memchr(text.data + at, '\n', text.len - at);
+    }
     if (lf == NULL && at > 0) {
         lf = memrchr(text.data, '\n', at);
     }
@@ -36,7 +39,10 @@ struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct 
     size_t at = 0; /* in `like`, behind the line ends that were taken */
     for (size_t i = 0; made != NULL && i < text.len; i++) {
         if (text.data[i] == '\n') {
-            const char *lf = at < like.len ? memchr(like.data + at, '\n', like.len - at) : NULL;
+            const char *lf = NULL;
+            if (at < like.len) {
+                lf = memchr(like.data + at, '\n', like.len - at);
+            }
             if (lf != NULL) {
                 crlf = is_crlf(like, (size_t)(lf - like.data));
                 at = (size_t)(lf - like.data) + 1;
@@ -75,7 +81,11 @@ size_t editor_unfolded(struct ng_str text, struct ng_str folded, size_t at)
         return at;
     }
     for (size_t seen = 0; seen < at; seen++) {
-        i += i + 1 < text.len && text.data[i] == '\r' && text.data[i + 1] == '\n' ? 2 : 1;
+        if (i + 1 < text.len && text.data[i] == '\r' && text.data[i + 1] == '\n') {
+            i += 2;
+        } else {
+            i += 1;
+        }
     }
     return i;
 }

@@ -40,17 +40,30 @@ static struct ng_str suggestion(struct ng_call *call, struct ng_str path)
 {
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
-    struct ng_str root = count > 0 ? roots[0] : ng_str_of("/");
+    struct ng_str root;
+    if (count > 0) {
+        root = roots[0];
+    } else {
+        root = ng_str_of("/");
+    }
     char *out = ng_alloc(call, root.len + path.len + 2);
     if (out == NULL) {
         return root;
     }
-    size_t least = root.len > 1 ? root.len : 0;
+    size_t least = 0;
+    if (root.len > 1) {
+        least = root.len;
+    }
     size_t len = least;
     memcpy(out, root.data, root.len);
     for (size_t at = 0; at < path.len;) {
         const char *slash = memchr(path.data + at, '/', path.len - at);
-        size_t part = slash != NULL ? (size_t)(slash - path.data) - at : path.len - at;
+        size_t part;
+        if (slash != NULL) {
+            part = (size_t)(slash - path.data) - at;
+        } else {
+            part = path.len - at;
+        }
         if (part == 2 && memcmp(path.data + at, "..", 2) == 0) {
             while (len > least && out[len - 1] != '/') {
                 len--;
@@ -63,7 +76,10 @@ static struct ng_str suggestion(struct ng_call *call, struct ng_str path)
         }
         at += part + 1;
     }
-    return len > 0 ? editor_str(out, len) : ng_str_of("/");
+    if (len > 0) {
+        return editor_str(out, len);
+    }
+    return ng_str_of("/");
 }
 
 static bool has_parent_segment(struct ng_str path)
@@ -107,9 +123,10 @@ int editor_path(struct ng_call *call, const char *member, struct ng_str given,
     }
     *ret = path;
     /* A name "." is looked for among the entries of its folder, where it is not. */
-    return path.len >= 2 && memcmp(path.data + path.len - 2, "/.", 2) == 0
-               ? editor_fail_missing(call, path)
-               : NG_OK;
+    if (path.len >= 2 && memcmp(path.data + path.len - 2, "/.", 2) == 0) {
+        return editor_fail_missing(call, path);
+    }
+    return NG_OK;
 }
 
 int editor_check_mode(struct ng_call *call, struct ng_str path)

@@ -6,6 +6,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "core/base/minmax.h"
 #include "file_editor.h"
 
 /* Steps of one match; a pattern that needs more is refused, so that none runs for minutes. */
@@ -101,7 +102,11 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
         if (more > (long)groups && !braced && digits > start) {
             break; /* $12 with one group is $1 and a 2 */
         }
-        number = more > 65535 ? 65536 : more;
+        if (more > 65535) {
+            number = 65536;
+        } else {
+            number = more;
+        }
         digits++;
     }
     if (braced && digits < end) {
@@ -111,7 +116,13 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
         number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)name);
     }
     *ret_len = (braced ? end + 1 : digits) - at;
-    return digits > start || braced ? (number > (long)groups ? -1 : number) : -1;
+    if (!(digits > start || braced)) {
+        return -1;
+    }
+    if (number > (long)groups) {
+        return -1;
+    }
+    return number;
 }
 
 /* new_str with its references filled in. */
@@ -122,17 +133,27 @@ static int regex_expand(struct regex *regex, struct ng_str text)
     size_t at = 0;
     while (rc == NG_OK && at < new_str.len) {
         const char *dollar = memchr(new_str.data + at, '$', new_str.len - at);
-        size_t plain = dollar != NULL ? (size_t)(dollar - new_str.data) : new_str.len;
+        size_t plain = new_str.len;
+        if (dollar != NULL) {
+            plain = (size_t)(dollar - new_str.data);
+        }
         rc = regex_put(regex, new_str.data + at, plain - at);
         at = plain;
         if (rc != NG_OK || at == new_str.len) {
             break;
         }
-        char next = at + 1 < new_str.len ? new_str.data[at + 1] : '\0';
+        char next = '\0';
+        if (at + 1 < new_str.len) {
+            next = new_str.data[at + 1];
+        }
         size_t len = 0;
         long group = regex_reference(regex, new_str, at + 1, &len);
         if (next == '$' || next == '&') {
-            rc = next == '$' ? regex_put(regex, "$", 1) : regex_put_group(regex, text, 0);
+            if (next == '$') {
+                rc = regex_put(regex, "$", 1);
+            } else {
+                rc = regex_put_group(regex, text, 0);
+            }
             at += 2;
         } else if (group >= 0) {
             rc = regex_put_group(regex, text, (uint32_t)group);
@@ -149,9 +170,10 @@ static int regex_callout(pcre2_callout_block *block, void *user)
 {
     struct regex *regex = user;
     (void)block;
-    return ++regex->steps % REGEX_STEPS == 0 && regex->call->host->cancelled(regex->call)
-               ? PCRE2_ERROR_CALLOUT
-               : 0;
+    if (++regex->steps % REGEX_STEPS == 0 && regex->call->host->cancelled(regex->call)) {
+        return PCRE2_ERROR_CALLOUT;
+    }
+    return 0;
 }
 
 static int regex_fail_cancelled(struct regex *regex)
@@ -180,11 +202,16 @@ static int regex_next(struct regex *regex, struct ng_str text, size_t *at, bool 
                       bool *ret_found)
 {
     uint32_t options = PCRE2_NO_UTF_CHECK;
-    options |= *after_empty ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0;
+    if (*after_empty) {
+        options |= PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED;
+    }
     int rc = pcre2_match(regex->code, (PCRE2_SPTR)text.data, text.len, *at, options,
                          regex->data, regex->context);
     *ret_found = rc > 0;
-    return rc > 0 || rc == PCRE2_ERROR_NOMATCH ? NG_OK : regex_fail_match(regex, rc);
+    if (rc > 0 || rc == PCRE2_ERROR_NOMATCH) {
+        return NG_OK;
+    }
+    return regex_fail_match(regex, rc);
 }
 
 /* Behind an empty match where nothing else begins: one character is kept as it is. */
@@ -217,13 +244,15 @@ static int regex_run(struct regex *regex, struct ng_str text)
         }
         const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(regex->data);
         size_t from = bounds[0];
-        size_t to = bounds[1] > from ? bounds[1] : from;
+        size_t to = size_max(bounds[1], from);
         if (from < copied) {
             break; /* \K in a look-behind: such a match has no place */
         }
         rc = regex_put(regex, text.data + copied, from - copied);
         size_t before = regex->len;
-        rc = rc == NG_OK ? regex_expand(regex, text) : rc;
+        if (rc == NG_OK) {
+            rc = regex_expand(regex, text);
+        }
         if (regex->count++ == 0) {
             regex->first_at = before;
             regex->first_len = regex->len - before;
@@ -235,7 +264,10 @@ static int regex_run(struct regex *regex, struct ng_str text)
             rc = regex_fail_cancelled(regex);
         }
     }
-    return rc == NG_OK ? regex_put(regex, text.data + copied, text.len - copied) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return regex_put(regex, text.data + copied, text.len - copied);
 }
 
 static int regex_compile(struct regex *regex)

@@ -3,6 +3,7 @@
  * names, so that a page begins where the one before ended, whatever came or went. */
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "file_editor.h"
 
 /* Names read at a time, first and at most: a page has a few hundred files. */
@@ -112,9 +113,18 @@ static const char *mime_type_of(struct ng_str path)
 
 static int compare(struct ng_str a, struct ng_str b)
 {
-    size_t least = a.len < b.len ? a.len : b.len;
-    int order = least == 0 ? 0 : memcmp(a.data, b.data, least);
-    return order != 0 ? order : a.len < b.len ? -1 : a.len > b.len;
+    size_t least = size_min(a.len, b.len);
+    int order = 0;
+    if (least != 0) {
+        order = memcmp(a.data, b.data, least);
+    }
+    if (order != 0) {
+        return order;
+    }
+    if (a.len < b.len) {
+        return -1;
+    }
+    return a.len > b.len;
 }
 
 static int keep_name(void *user, const struct ng_file_entry *entry)
@@ -135,7 +145,10 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
         return 0; /* what a link leads to is listed where it is */
     }
     if (folder->count == folder->room) {
-        size_t room = folder->room == 0 ? 64 : folder->room * 2;
+        size_t room = 64;
+        if (folder->room != 0) {
+            room = folder->room * 2;
+        }
         struct name *names = ng_alloc(folder->call, room * sizeof(*names));
         if (names == NULL) {
             folder->rc = NG_EINTERNAL;
@@ -206,7 +219,7 @@ static bool is_root(const struct walk *walk, struct ng_str path)
 /* Can the path, or something below it, begin with the prefix? */
 static bool may_match(const struct walk *walk, struct ng_str path, bool folder)
 {
-    size_t least = path.len < walk->prefix.len ? path.len : walk->prefix.len;
+    size_t least = size_min(path.len, walk->prefix.len);
     return (least == 0 || memcmp(path.data, walk->prefix.data, least) == 0) &&
            (folder || path.len >= walk->prefix.len);
 }
@@ -214,7 +227,10 @@ static bool may_match(const struct walk *walk, struct ng_str path, bool folder)
 static int add_file(struct walk *walk, struct ng_str path, const struct name *name)
 {
     const char *type = mime_type_of(path);
-    size_t skip = walk->root.len > 1 ? walk->root.len + 1 : 1;
+    size_t skip = 1;
+    if (walk->root.len > 1) {
+        skip = walk->root.len + 1;
+    }
     struct ng_str shown = {path.data + skip, path.len - skip};
     struct ng_str none = {NULL, 0};
     walk->full =
@@ -226,8 +242,14 @@ static int add_file(struct walk *walk, struct ng_str path, const struct name *na
 /* The first part of a path below a folder, and what is behind it. */
 static struct ng_str first_part(struct ng_str path, struct ng_str *ret_rest)
 {
-    const char *slash = path.len == 0 ? NULL : memchr(path.data, '/', path.len);
-    size_t len = slash == NULL ? path.len : (size_t)(slash - path.data);
+    const char *slash = NULL;
+    if (path.len != 0) {
+        slash = memchr(path.data, '/', path.len);
+    }
+    size_t len = path.len;
+    if (slash != NULL) {
+        len = (size_t)(slash - path.data);
+    }
     *ret_rest = (struct ng_str){path.data == NULL ? NULL : path.data + len + (slash != NULL),
                                 path.len - len - (slash != NULL)};
     return (struct ng_str){path.data, len};
@@ -243,7 +265,10 @@ static int walk_name(struct walk *walk, struct ng_str path, const struct name *n
     struct ng_str none = {NULL, 0};
     struct ng_str rest = none;
     struct ng_str part = first_part(after, &rest);
-    int order = after.data == NULL ? 1 : compare(name->text, part);
+    int order = 1;
+    if (after.data != NULL) {
+        order = compare(name->text, part);
+    }
     struct ng_str full =
         walk->call->host->format(walk->call, "%.*s/%.*s", path.len > 1 ? (int)path.len : 0,
                                  path.data, (int)name->text.len, name->text.data);
@@ -254,11 +279,15 @@ static int walk_name(struct walk *walk, struct ng_str path, const struct name *n
         return NG_OK;
     }
     if (!name->folder) {
-        return order > 0 ? add_file(walk, full, name) : NG_OK;
+        if (order <= 0) {
+            return NG_OK;
+        }
+        return add_file(walk, full, name);
     }
-    return depth > 1 && !is_root(walk, full)
-               ? walk_folder(walk, full, order == 0 ? rest : none, depth - 1)
-               : NG_OK;
+    if (depth > 1 && !is_root(walk, full)) {
+        return walk_folder(walk, full, order == 0 ? rest : none, depth - 1);
+    }
+    return NG_OK;
 }
 
 /* after: what is behind the folder in the path that the page begins behind; {NULL, 0}: all. */
@@ -275,7 +304,9 @@ static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str afte
         for (size_t i = 0; i < folder.count && rc == NG_OK && !walk->full; i++) {
             rc = walk_name(walk, path, &folder.names[i], after, depth);
         }
-        names = names < EDITOR_LIST_NAMES_MAX ? names * 4 : names;
+        if (names < EDITOR_LIST_NAMES_MAX) {
+            names = names * 4;
+        }
     } while (rc == NG_OK && folder.more && !walk->full);
     return rc;
 }
@@ -284,16 +315,20 @@ static int walk_root(struct walk *walk, struct ng_str after)
 {
     struct ng_str none = {NULL, 0};
     struct ng_str rest = none;
-    size_t len = walk->root.len > 1 ? walk->root.len : 0;
+    size_t len = 0;
+    if (walk->root.len > 1) {
+        len = walk->root.len;
+    }
     if (after.data != NULL && after.len > len && after.data[len] == '/' &&
         memcmp(after.data, walk->root.data, len) == 0) {
         rest = (struct ng_str){after.data + len + 1, after.len - len - 1};
     } else if (after.data != NULL) {
         return NG_OK; /* of a root before the page's */
     }
-    return may_match(walk, walk->root, true)
-               ? walk_folder(walk, walk->root, rest, EDITOR_LIST_DEPTH)
-               : NG_OK;
+    if (!may_match(walk, walk->root, true)) {
+        return NG_OK;
+    }
+    return walk_folder(walk, walk->root, rest, EDITOR_LIST_DEPTH);
 }
 
 /* ---- all roots of a space ---- */
@@ -313,7 +348,11 @@ static int find_roots(struct walk *walk, struct ng_str space, bool **ret_wanted)
         struct ng_file file = {.size = sizeof(file)};
         int rc = call->host->file_stat(call, paths[i], &file);
         bool there = rc == NG_OK && file.type == NG_FILE_DIRECTORY;
-        roots[i] = there ? file.real : paths[i];
+        if (there) {
+            roots[i] = file.real;
+        } else {
+            roots[i] = paths[i];
+        }
         wanted[i] = there && same(file.space, space);
         for (size_t j = 0; j < i; j++) {
             wanted[i] = wanted[i] && !same(roots[i], roots[j]); /* named twice */
@@ -332,7 +371,10 @@ static size_t root_of(const struct walk *walk, struct ng_str path)
     size_t best_len = 0;
     for (size_t i = 0; i < walk->root_count && path.data != NULL; i++) {
         struct ng_str root = walk->roots[i];
-        size_t len = root.len > 1 ? root.len : 0;
+        size_t len = 0;
+        if (root.len > 1) {
+            len = root.len;
+        }
         if (path.len > len && path.data[len] == '/' && len + 1 > best_len &&
             memcmp(path.data, root.data, len) == 0) {
             best = i;
@@ -346,7 +388,10 @@ static int walk_roots(struct walk *walk, struct ng_str space, struct ng_str afte
 {
     bool *wanted = NULL;
     int rc = find_roots(walk, space, &wanted);
-    size_t first = rc == NG_OK ? root_of(walk, after) : 0;
+    size_t first = 0;
+    if (rc == NG_OK) {
+        first = root_of(walk, after);
+    }
     for (size_t i = first; rc == NG_OK && i < walk->root_count && !walk->full; i++) {
         struct ng_str none = {NULL, 0};
         walk->root = walk->roots[i];
@@ -372,7 +417,10 @@ int editor_resource_complete(void *self, struct ng_call *call, struct ng_str spa
     struct walk walk = {.call = call, .listing = listing, .prefix = prefix};
     struct ng_str none = {NULL, 0};
     (void)self;
-    return strcmp(variable, "id") == 0 ? walk_roots(&walk, space, none) : NG_OK;
+    if (strcmp(variable, "id") != 0) {
+        return NG_OK;
+    }
+    return walk_roots(&walk, space, none);
 }
 
 /* ---- reading ---- */
@@ -407,7 +455,11 @@ int editor_resource_read(void *self, struct ng_call *call, struct ng_str space,
     bool is_text = !check.bad && !check.nul;
     const char *type = mime_type_of(file.real);
     if (type == NULL) {
-        type = is_text ? "text/plain" : "application/octet-stream";
+        if (is_text) {
+            type = "text/plain";
+        } else {
+            type = "application/octet-stream";
+        }
     }
     struct ng_str empty = {"", 0};
     return host->reply_resource(call, empty, type, file.data.len > 0 ? file.data : empty,

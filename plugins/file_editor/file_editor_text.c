@@ -2,6 +2,7 @@
 /* file_editor_text.c - texts by lines: what a line is, how lines are shown, what is no text. */
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "file_editor.h"
 
 #define NUMBER_WIDTH 6
@@ -26,7 +27,10 @@ size_t editor_find(struct ng_str text, struct ng_str needle, size_t from)
         return SIZE_MAX;
     }
     const char *hit = memmem(text.data + from, text.len - from, needle.data, needle.len);
-    return hit == NULL ? SIZE_MAX : (size_t)(hit - text.data);
+    if (hit == NULL) {
+        return SIZE_MAX;
+    }
+    return (size_t)(hit - text.data);
 }
 
 bool editor_ends_with(struct ng_str text, const char *ending)
@@ -37,7 +41,10 @@ bool editor_ends_with(struct ng_str text, const char *ending)
 
 size_t editor_bom(struct ng_str text)
 {
-    return text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0) {
+        return 3;
+    }
+    return 0;
 }
 
 /* ---- what is text */
@@ -53,12 +60,28 @@ static void check_first(struct editor_check *check, unsigned char byte)
         check->need = 1;
     } else if (byte >= 0xe0 && byte <= 0xef) {
         check->need = 2;
-        check->low = byte == 0xe0 ? 0xa0 : 0x80;
-        check->high = byte == 0xed ? 0x9f : 0xbf;
+        if (byte == 0xe0) {
+            check->low = 0xa0;
+        } else {
+            check->low = 0x80;
+        }
+        if (byte == 0xed) {
+            check->high = 0x9f;
+        } else {
+            check->high = 0xbf;
+        }
     } else if (byte >= 0xf0 && byte <= 0xf4) {
         check->need = 3;
-        check->low = byte == 0xf0 ? 0x90 : 0x80;
-        check->high = byte == 0xf4 ? 0x8f : 0xbf;
+        if (byte == 0xf0) {
+            check->low = 0x90;
+        } else {
+            check->low = 0x80;
+        }
+        if (byte == 0xf4) {
+            check->high = 0x8f;
+        } else {
+            check->high = 0xbf;
+        }
     } else {
         check->bad = true;
     }
@@ -99,7 +122,10 @@ const char *editor_not_text(struct ng_str text)
     if (check.nul) {
         return "it holds NUL bytes, so it is binary or not UTF-8 text";
     }
-    return check.bad ? "it holds bytes that are not UTF-8 text" : NULL;
+    if (check.bad) {
+        return "it holds bytes that are not UTF-8 text";
+    }
+    return NULL;
 }
 
 /* Bytes of the valid character at the beginning of `text`, 0: none. */
@@ -112,7 +138,10 @@ static size_t character(struct ng_str text)
         return 0;
     }
     editor_check_add(&check, editor_str(text.data + 1, len - 1));
-    return check.bad || check.need > 0 ? 0 : len;
+    if (check.bad || check.need > 0) {
+        return 0;
+    }
+    return len;
 }
 
 struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
@@ -121,7 +150,11 @@ struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
     for (size_t i = 0; i < text.len;) {
         size_t len = character(editor_str(text.data + i, text.len - i));
         bad += len == 0;
-        i += len == 0 ? 1 : len;
+        if (len == 0) {
+            i += 1;
+        } else {
+            i += len;
+        }
     }
     if (bad == 0 && text.data != NULL) {
         return text;
@@ -134,11 +167,21 @@ struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
     size_t used = 0;
     for (size_t i = 0; i < text.len;) {
         size_t len = character(editor_str(text.data + i, text.len - i));
-        const char *from = len == 0 ? REPLACEMENT : text.data + i;
-        size_t bytes = len == 0 ? sizeof(REPLACEMENT) - 1 : len;
+        const char *from = REPLACEMENT;
+        if (len != 0) {
+            from = text.data + i;
+        }
+        size_t bytes = len;
+        if (len == 0) {
+            bytes = sizeof(REPLACEMENT) - 1;
+        }
         memcpy(clean + used, from, bytes);
         used += bytes;
-        i += len == 0 ? 1 : len;
+        if (len == 0) {
+            i += 1;
+        } else {
+            i += len;
+        }
     }
     return editor_str(clean, used);
 }
@@ -232,9 +275,12 @@ int editor_reply_snippet(struct ng_call *call, struct ng_str prefix, struct ng_s
                          struct ng_str text, size_t line, size_t lines, const char *suffix)
 {
     size_t total = editor_count(text, '\n') + 1;
-    size_t first = line > EDITOR_SNIPPET_LINES ? line - EDITOR_SNIPPET_LINES : 0;
+    size_t first = 0;
+    if (line > EDITOR_SNIPPET_LINES) {
+        first = line - EDITOR_SNIPPET_LINES;
+    }
     size_t end = line + lines + EDITOR_SNIPPET_LINES;
-    end = end < total ? end : total;
+    end = size_min(end, total);
     struct ng_str shown = editor_numbered(call, text, first + 1, end, first + 1);
     return editor_reply_lines(call, prefix, label, shown, suffix);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "file_editor.h"
 
 #define VIEW_DEPTH 3 /* levels listed; the header says 2, as it always has */
@@ -95,7 +96,7 @@ static uint64_t number_width(size_t line)
     for (; line > 0; line /= 10) {
         width++;
     }
-    return (width < VIEW_NUMBER_WIDTH ? VIEW_NUMBER_WIDTH : width) + 2;
+    return (u64_max(width, VIEW_NUMBER_WIDTH)) + 2;
 }
 
 static void fitting_start(struct fitting *fitting, const struct editor *editor,
@@ -110,11 +111,17 @@ static void fitting_start(struct fitting *fitting, const struct editor *editor,
 /* The next byte of line `line`; its number and line feed are counted with its end. */
 static void fitting_add(struct fitting *fitting, size_t line, char c)
 {
-    fitting->shown += c == '\t' ? sizeof(EDITOR_TAB) - 1 : 1;
+    if (c == '\t') {
+        fitting->shown += sizeof(EDITOR_TAB) - 1;
+    } else {
+        fitting->shown += 1;
+    }
     fitting->over = fitting->over || fitting->shown + number_width(line) + 1 > fitting->max;
     if (c == '\n') {
         fitting->shown += number_width(line);
-        fitting->fits = fitting->over ? fitting->fits : (int64_t)line;
+        if (!fitting->over) {
+            fitting->fits = (int64_t)line;
+        }
     }
 }
 
@@ -135,7 +142,10 @@ struct stream {
 static int stream_keep(struct stream *stream, char c)
 {
     if (stream->len == stream->cap) {
-        size_t cap = stream->cap == 0 ? 65536 : stream->cap * 2;
+        size_t cap = 65536;
+        if (stream->cap != 0) {
+            cap = stream->cap * 2;
+        }
         char *data = realloc(stream->data, cap);
         if (data == NULL) {
             return -1;
@@ -187,10 +197,16 @@ static const char *stream_not_text(struct stream *stream)
     bool wide = (stream->head[0] == 0xff && stream->head[1] == 0xfe) ||
                 (stream->head[0] == 0xfe && stream->head[1] == 0xff);
     editor_check_end(&stream->check);
-    return wide                ? "it is UTF-16 text, not UTF-8"
-           : stream->check.nul ? "it holds NUL bytes, so it is binary or not UTF-8 text"
-           : stream->check.bad ? "it holds bytes that are not UTF-8 text"
-                               : NULL;
+    if (wide) {
+        return "it is UTF-16 text, not UTF-8";
+    }
+    if (stream->check.nul) {
+        return "it holds NUL bytes, so it is binary or not UTF-8 text";
+    }
+    if (stream->check.bad) {
+        return "it holds bytes that are not UTF-8 text";
+    }
+    return NULL;
 }
 
 static int stream_reply(struct stream *stream, struct ng_str path, const int64_t range[2])
@@ -213,7 +229,12 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
         prefix = editor_warning(call, path, fault);
         text = editor_clean(call, text);
     }
-    size_t last = range[1] == -1 ? stream->line : (size_t)range[1];
+    size_t last;
+    if (range[1] == -1) {
+        last = stream->line;
+    } else {
+        last = (size_t)range[1];
+    }
     struct ng_str lines =
         editor_numbered(call, text, 1, last - (size_t)range[0] + 1, (size_t)range[0]);
     return editor_reply_lines(call, prefix, path, lines, "");
@@ -286,7 +307,11 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
     if (range != NULL) {
         rc = check_range(call, range, total);
         first = (size_t)range[0];
-        last = range[1] == -1 ? total : (size_t)range[1];
+        if (range[1] == -1) {
+            last = total;
+        } else {
+            last = (size_t)range[1];
+        }
     }
     if (rc != NG_OK) {
         return rc;
@@ -299,7 +324,10 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
                                 lines_that_fit(text, range[0], &fitting));
     }
     rc = editor_reply_lines(call, prefix, path, lines, "");
-    return rc == NG_OK ? call->host->revision_text(call, file.revision) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->revision_text(call, file.revision);
 }
 
 /* ---- folders */
@@ -316,7 +344,10 @@ static int add_name(void *user, const struct ng_file_entry *entry)
 {
     struct names *names = user;
     if (names->count == names->cap) {
-        size_t cap = names->cap == 0 ? 256 : names->cap * 2;
+        size_t cap = 256;
+        if (names->cap != 0) {
+            cap = names->cap * 2;
+        }
         struct ng_str *items = realloc(names->items, cap * sizeof(*items));
         if (items == NULL) {
             names->failed = true;
@@ -336,7 +367,7 @@ static int by_code_unit(const void *left, const void *right)
 {
     const struct ng_str *a = left;
     const struct ng_str *b = right;
-    size_t least = a->len < b->len ? a->len : b->len;
+    size_t least = size_min(a->len, b->len);
     for (size_t i = 0; i < least; i++) {
         unsigned char x = (unsigned char)a->data[i];
         unsigned char y = (unsigned char)b->data[i];
@@ -344,9 +375,15 @@ static int by_code_unit(const void *left, const void *right)
             bool x_beyond = x >= 0xf0;
             bool y_beyond = y >= 0xf0;
             if (x_beyond != y_beyond && (x_beyond ? y : x) >= 0xee) {
-                return x_beyond ? -1 : 1;
+                if (x_beyond) {
+                    return -1;
+                }
+                return 1;
             }
-            return x < y ? -1 : 1;
+            if (x < y) {
+                return -1;
+            }
+            return 1;
         }
     }
     return (a->len > b->len) - (a->len < b->len);
@@ -378,9 +415,10 @@ static int reply_names(struct ng_call *call, struct ng_str path, struct names *n
         clean,
         ng_str_of("\n"),
     };
-    return clean.data == NULL
-               ? ng_fail(call, NG_ETOOLARGE, "The answer is too large for one call.")
-               : call->host->reply_parts(call, pieces, NG_COUNT(pieces));
+    if (clean.data == NULL) {
+        return ng_fail(call, NG_ETOOLARGE, "The answer is too large for one call.");
+    }
+    return call->host->reply_parts(call, pieces, NG_COUNT(pieces));
 }
 
 static int view_folder(struct ng_call *call, struct ng_str path)
@@ -419,7 +457,8 @@ int editor_view(struct ng_call *call, const struct editor *editor, struct ng_str
         return view_folder(call, path);
     }
     bool ranged = get_range(call, range);
-    return ranged && file.bytes > editor->max_file_size
-               ? view_stream(call, editor, path, range)
-               : view_whole(call, editor, path, ranged ? range : NULL);
+    if (ranged && file.bytes > editor->max_file_size) {
+        return view_stream(call, editor, path, range);
+    }
+    return view_whole(call, editor, path, ranged ? range : NULL);
 }

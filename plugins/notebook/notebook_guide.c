@@ -54,8 +54,8 @@ int notebook_guide(void *self, struct ng_call *call, struct ng_str args)
 int notebook_guide_complete(void *self, struct ng_call *call, const char *argument,
                             struct ng_str prefix, struct ng_listing *listing)
 {
-    return strcmp(argument, "name") == 0
-               ? notebook_resource_complete(self, call, call->caller->space, "id", prefix,
-                                            listing)
-               : NG_OK;
+    if (strcmp(argument, "name") != 0) {
+        return NG_OK;
+    }
+    return notebook_resource_complete(self, call, call->caller->space, "id", prefix, listing);
 }

@@ -26,7 +26,10 @@ struct ng_key notebook_key(struct ng_str space, struct ng_str name)
 
 struct ng_str notebook_name(struct ng_call *call)
 {
-    return ng_has_arg(call, "name") ? ng_arg_text(call, "name") : ng_str_of(NOTEBOOK_DEFAULT);
+    if (ng_has_arg(call, "name")) {
+        return ng_arg_text(call, "name");
+    }
+    return ng_str_of(NOTEBOOK_DEFAULT);
 }
 
 bool notebook_exists(const struct ng_doc *doc, struct ng_str name)

@@ -37,7 +37,9 @@ static int notebook_reply_range(struct ng_call *call, struct ng_str name,
     }
     struct ng_str text = doc->text;
     int64_t lines = notebook_stored_lines(call, doc);
-    lines = lines > 0 ? lines : notebook_lines(text);
+    if (lines <= 0) {
+        lines = notebook_lines(text);
+    }
     int64_t first = 0;
     int64_t last = 0;
     if (!notebook_range(lines, a, b, &first, &last)) {
@@ -189,9 +191,11 @@ int notebook_list(struct ng_call *call)
     for (const struct notebook_item *item = &list.first; item != NULL; item = item->next) {
         pieces[count++] = ng_str_of("\n- ");
         pieces[count++] = item->name;
-        pieces[count++] =
-            item->bytes == 0 ? ng_str_of(": Empty")
-                             : call->host->format(call, ": %lld lines", (long long)item->lines);
+        if (item->bytes == 0) {
+            pieces[count++] = ng_str_of(": Empty");
+        } else {
+            pieces[count++] = call->host->format(call, ": %lld lines", (long long)item->lines);
+        }
     }
     return call->host->reply_parts(call, pieces, count);
 }
@@ -218,7 +222,10 @@ static int notebook_page_row(void *user, const struct ng_doc *row)
             page->host->list_add(page->listing, row->key.id, row->key.id, none,
                                  NOTEBOOK_MIME_TYPE, row->text_size, row->updated_ms) != NG_OK;
     }
-    return page->full ? 1 : 0;
+    if (page->full) {
+        return 1;
+    }
+    return 0;
 }
 
 static int notebook_list_first(struct ng_call *call, struct ng_str space,
@@ -262,7 +269,11 @@ int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space
         const struct ng_doc *doc = NULL;
         rc = call->host->get(call, &key, 0, &doc);
         page.full = rc != NG_OK || doc->revision == 0; /* never a page's last: no page */
-        page.last_seq = page.full ? 0 : doc->created_seq;
+        if (page.full) {
+            page.last_seq = 0;
+        } else {
+            page.last_seq = doc->created_seq;
+        }
     }
     do {
         page.rows = 0;
@@ -318,5 +329,8 @@ int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space
     }
     rc = call->host->revision_number(call, doc->deleted ? 0 : doc->revision);
     struct ng_str text = {"", 0};
-    return rc != NG_OK ? rc : ng_reply(call, doc->text.len > 0 ? doc->text : text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, doc->text.len > 0 ? doc->text : text);
 }

@@ -2,6 +2,8 @@
 /* notebook_text.c - counting, finding, numbering and placing lines. */
 #include "notebook_text.h"
 
+#include "core/base/minmax.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static size_t notebook_ends(struct ng_str text)
         }
     }
     for (; at < text.len; at++) {
-        count += text.data[at] == '\n' ? 1 : 0;
+        count += text.data[at] == '\n';
     }
     return count;
 }
@@ -70,7 +72,10 @@ static size_t notebook_line_length(struct ng_str text, size_t at)
         return 0;
     }
     const char *end = memchr(text.data + at, '\n', text.len - at);
-    return end == NULL ? text.len - at : (size_t)(end - text.data) - at;
+    if (end == NULL) {
+        return text.len - at;
+    }
+    return (size_t)(end - text.data) - at;
 }
 
 uint64_t notebook_line_end(struct ng_str text, int64_t line)
@@ -85,8 +90,10 @@ bool notebook_find(struct ng_str text, struct ng_str needle, uint64_t *ret_at)
         *ret_at = 0;
         return true;
     }
-    const char *hit =
-        text.len == 0 ? NULL : memmem(text.data, text.len, needle.data, needle.len);
+    const char *hit = NULL;
+    if (text.len != 0) {
+        hit = memmem(text.data, text.len, needle.data, needle.len);
+    }
     if (hit == NULL) {
         return false;
     }
@@ -110,7 +117,10 @@ int64_t notebook_find_line(struct ng_str text, struct ng_str needle)
 bool notebook_integer(struct ng_str text, int64_t *ret_number)
 {
     bool negative = text.len > 0 && text.data[0] == '-';
-    size_t at = negative ? 1 : 0;
+    size_t at = 0;
+    if (negative) {
+        at = 1;
+    }
     if (at == text.len) {
         return false;
     }
@@ -120,18 +130,32 @@ bool notebook_integer(struct ng_str text, int64_t *ret_number)
         if (c < '0' || c > '9') {
             return false;
         }
-        number = number > (INT64_MAX - 9) / 10 ? INT64_MAX - 9 : number * 10 + (c - '0');
+        if (number > (INT64_MAX - 9) / 10) {
+            number = INT64_MAX - 9;
+        } else {
+            number = number * 10 + (c - '0');
+        }
     }
-    *ret_number = negative ? -number : number;
+    if (negative) {
+        *ret_number = -number;
+    } else {
+        *ret_number = number;
+    }
     return true;
 }
 
 bool notebook_range(int64_t lines, int64_t a, int64_t b, int64_t *ret_first, int64_t *ret_last)
 {
-    int64_t first = a < 0 ? lines + a + 1 : a;
-    int64_t last = b < 0 ? lines + b + 1 : b;
-    first = first < 1 ? 1 : first;
-    last = last > lines ? lines : last;
+    int64_t first = a;
+    if (a < 0) {
+        first = lines + a + 1;
+    }
+    int64_t last = b;
+    if (b < 0) {
+        last = lines + b + 1;
+    }
+    first = i64_max(first, 1);
+    last = i64_min(last, lines);
     *ret_first = first;
     *ret_last = last;
     return first <= last;
@@ -166,14 +190,17 @@ bool notebook_place(int64_t lines, int64_t number, int64_t *ret_after)
     if (number < 0) {
         *ret_after = lines + number + 1;
     } else {
-        *ret_after = number > lines ? lines : number;
+        *ret_after = i64_min(number, lines);
     }
     return true;
 }
 
 static char notebook_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    if (c >= 'A' && c <= 'Z') {
+        return (char)(c + ('a' - 'A'));
+    }
+    return c;
 }
 
 size_t notebook_distance(struct ng_str a, struct ng_str b)
@@ -190,10 +217,10 @@ size_t notebook_distance(struct ng_str a, struct ng_str b)
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
             bool differs = notebook_lower(a.data[i - 1]) != notebook_lower(b.data[j - 1]);
-            size_t best = diagonal + (differs ? 1 : 0);
+            size_t best = diagonal + differs;
             diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            best = size_min(row[j] + 1, best);
+            best = size_min(row[j - 1] + 1, best);
             row[j] = best;
         }
     }

@@ -120,19 +120,21 @@ static int notebook_plan(struct ng_call *call, const struct notebook_write *writ
                                                             : "' (empty)");
     case NOTEBOOK_REPLACE:
         rc = notebook_replace(call, write, text, splice);
-        return rc != NG_OK
-                   ? rc
-                   : notebook_reply_named(call, ng_str_of("Replaced text in notebook '"),
-                                          write->name, "'");
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return notebook_reply_named(call, ng_str_of("Replaced text in notebook '"), write->name,
+                                    "'");
     case NOTEBOOK_INSERT:
         rc = notebook_insert(call, write, text, splice, &line);
-        return rc != NG_OK
-                   ? rc
-                   : notebook_reply_named(
-                         call,
-                         call->host->format(call, "Inserted text at line %lld in notebook '",
-                                            (long long)line),
-                         write->name, "'");
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return notebook_reply_named(
+            call,
+            call->host->format(call, "Inserted text at line %lld in notebook '",
+                               (long long)line),
+            write->name, "'");
     case NOTEBOOK_APPEND:
         splice->at = text.len;
         splice->inserted = write->new_text;
@@ -192,7 +194,10 @@ static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng
         return ng_fail(call, NG_EINTERNAL, "out of memory");
     }
     int rc = host->draft_splice(next, splice->at, splice->removed, inserted);
-    return rc != NG_OK ? rc : host->draft_json(next, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return host->draft_json(next, json);
 }
 
 static int notebook_change(struct ng_call *call, const struct ng_doc *present,
@@ -238,7 +243,10 @@ static int notebook_submit(struct ng_call *call, struct notebook_write *write)
     }
     int rc = ng_change_one(call, &change);
     /* The hint needs a query, which a change function must not make. */
-    return rc == NG_ENOTFOUND ? notebook_missing(call, change.key.space, write->name) : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return notebook_missing(call, change.key.space, write->name);
 }
 
 /* Which write the arguments of mode `write` ask for. */
@@ -303,7 +311,10 @@ int notebook_edit(struct ng_call *call, struct ng_str name, uint64_t max_size)
         return ng_fail(call, NG_EINTERNAL, "out of memory");
     }
     int rc = notebook_write_kind(call, write);
-    return rc != NG_OK ? rc : notebook_submit(call, write);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return notebook_submit(call, write);
 }
 
 int notebook_clear(struct ng_call *call, struct ng_str name)

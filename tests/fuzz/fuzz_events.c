@@ -7,7 +7,10 @@
  * Each stream opens, or is refused with a sentence; a cursor of MCP leads to an event that is
  * still kept, or nowhere.
  */
+#include "api/http/http_server.h"
 #include "api/rest/rest_events.c"
+#include "api/serve/mcp_methods.h"
+#include "api/serve/routes.h"
 #include "api/session/mcp_stream.h"
 #include "api/transport/mcp_http.h"
 #include "whole_gateway.h"
@@ -112,7 +115,8 @@ static void open_gateway(void)
                                        "limits.workers=2", NULL};
     whole_folder(whole.folder);
     whole_gateway_open(&whole, sets);
-    must(mcp_http_new(whole.gateway, &mcp) == NG_OK && atexit(close_gateway) == 0);
+    must(mcp_http_new(whole.gateway, mcp_methods_all(), &mcp) == NG_OK &&
+         atexit(close_gateway) == 0);
     post(INITIALIZE);
     post(LIST);
     must(session[0] != '\0');
@@ -154,9 +158,12 @@ static void try_stream(struct http_request *request, const struct events_query *
 
 static void try_events(struct ng_str query_text, struct ng_str last_event_id)
 {
+    static struct http_server server;
     static struct http_request request;
     static struct events_query query;
+    server.routes = routes_all();
     memset(&request, 0, sizeof(request));
+    request.server = &server;
     buf_init(&request.reply.body, BODY_BYTES_MAX);
     request.gateway = whole.gateway;
     request.caller = caller;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/http/http_stream_transport.h"
+#include "api/serve/mcp_methods.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
 #include "test_gateway.h"
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static const char *const sets[] = {"limits.workers=2", NULL};
         test_tools_release(true);
         gateway = test_gateway_open(sets);
-        must(gateway != NULL && mcp_http_new(gateway, &mcp) == NG_OK);
+        must(gateway != NULL && mcp_http_new(gateway, mcp_methods_all(), &mcp) == NG_OK);
     }
     if (size == 0 || size > INPUT_BYTES_MAX) {
         return 0;

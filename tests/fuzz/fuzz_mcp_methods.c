@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/serve/mcp_methods.h"
 #include "api/tasks/mcp_tasks.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
@@ -56,7 +57,7 @@ static void open_gateway(void)
     whole_gateway_open(&whole, sets);
     gateway = whole.gateway;
     must(mcp_tasks_open(gateway, &error) == NG_OK);
-    must(mcp_http_new(gateway, &mcp) == NG_OK && atexit(close_gateway) == 0);
+    must(mcp_http_new(gateway, mcp_methods_all(), &mcp) == NG_OK && atexit(close_gateway) == 0);
     buf_done(&error);
 }
 

@@ -29,11 +29,11 @@ static bool same_path(struct ng_str a, struct ng_str b)
 
 static unsigned methods_of_routes(struct ng_str path)
 {
-    size_t count = 0;
     unsigned found = 0;
-    const struct route *routes = routes_all(&count);
-    for (size_t i = 0; i < count; i++) {
-        found |= same_path(ng_str_of(routes[i].path), path) ? routes[i].methods : 0;
+    const struct http_routes *routes = routes_all();
+    for (size_t i = 0; i < routes->count; i++) {
+        found |=
+            same_path(ng_str_of(routes->items[i].path), path) ? routes->items[i].methods : 0;
     }
     return found;
 }
@@ -61,19 +61,19 @@ static void check_security(const struct route *route, const struct ng_value *ope
 
 static void check_routes(const struct ng_value *paths)
 {
-    size_t count = 0;
-    const struct route *routes = routes_all(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct ng_value *path = path_of(paths, routes[i].path);
+    const struct http_routes *routes = routes_all();
+    for (size_t i = 0; i < routes->count; i++) {
+        const struct ng_value *path = path_of(paths, routes->items[i].path);
         for (size_t m = 0; m < NG_COUNT(methods); m++) {
             const struct ng_value *operation = json_get(path, methods[m].name);
-            if ((routes[i].methods & methods[m].bit) == 0) {
+            if ((routes->items[i].methods & methods[m].bit) == 0) {
                 continue;
             }
             if (operation == NULL) {
-                fail_msg("%s %s is not in /openapi.json", methods[m].name, routes[i].path);
+                fail_msg("%s %s is not in /openapi.json", methods[m].name,
+                         routes->items[i].path);
             }
-            check_security(&routes[i], operation);
+            check_security(&routes->items[i], operation);
         }
     }
 }

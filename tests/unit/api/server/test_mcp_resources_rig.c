@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/serve/mcp_methods.h"
 #include "core/base/str.h"
 #include "test_gateway.h"
 
@@ -277,7 +278,7 @@ int set_up(void **state)
     assert_non_null(gateway);
     add_plugin(&open_plugin);
     add_plugin(&item_plugin);
-    assert_int_equal(mcp_http_new(gateway, &mcp), NG_OK);
+    assert_int_equal(mcp_http_new(gateway, mcp_methods_all(), &mcp), NG_OK);
     memset(&caller, 0, sizeof(caller));
     caller.agent = ng_str_of("tester");
     caller.role = NG_ROLE_READER;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/serve/mcp_methods.h"
 #include "api/server/mcp_client_request.h"
 #include "api/transport/mcp_http.h"
 #include "core/base/str.h"
@@ -28,7 +29,7 @@ static int set_up(void **state)
     (void)state;
     gateway = test_gateway_open(sets);
     assert_non_null(gateway);
-    assert_int_equal(mcp_http_new(gateway, &mcp), NG_OK);
+    assert_int_equal(mcp_http_new(gateway, mcp_methods_all(), &mcp), NG_OK);
     memset(&caller, 0, sizeof(caller));
     caller.agent = ng_str_of("tester");
     caller.role = NG_ROLE_ADMIN;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/serve/mcp_methods.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -19,7 +20,8 @@ static void open_transports(void)
     buf_init(&error, 4096);
     assert_int_equal(mcp_tasks_open(fixture.harness.gateway, &error), NG_OK);
     buf_done(&error);
-    assert_int_equal(mcp_http_new(fixture.harness.gateway, &fixture.mcp), NG_OK);
+    assert_int_equal(mcp_http_new(fixture.harness.gateway, mcp_methods_all(), &fixture.mcp),
+                     NG_OK);
 }
 
 int set_up(void **state)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/serve/mcp_methods.h"
 #include "core/base/str.h"
 #include "test_gateway.h"
 
@@ -24,7 +25,7 @@ int set_up(void **state)
     memset(&fixture, 0, sizeof(fixture));
     fixture.gateway = test_gateway_open(sets);
     assert_non_null(fixture.gateway);
-    assert_int_equal(mcp_http_new(fixture.gateway, &fixture.mcp), NG_OK);
+    assert_int_equal(mcp_http_new(fixture.gateway, mcp_methods_all(), &fixture.mcp), NG_OK);
     fixture.caller.agent = ng_str_of("tester");
     fixture.caller.role = NG_ROLE_ADMIN;
     fixture.caller.mode = NG_MODE_AGENT;

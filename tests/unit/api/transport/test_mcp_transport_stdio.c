@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/serve/mcp_methods.h"
 #include "api/transport/mcp_stdio.h"
 #include "test_gateway.h"
 
@@ -34,6 +35,7 @@ static void stdio_start(struct pipes *pipes)
     assert_int_equal(pipe(in), 0);
     assert_int_equal(pipe(out), 0);
     pipes->stdio.gateway = fixture.gateway;
+    pipes->stdio.methods = mcp_methods_all();
     pipes->stdio.caller = &fixture.caller;
     pipes->stdio.in_fd = in[0];
     pipes->stdio.out_fd = out[1];
@@ -214,6 +216,7 @@ static void stdio_ends_when_told(void **state)
     assert_int_equal(pipe(in), 0);
     assert_int_equal(pipe(out), 0);
     pipes.stdio = (struct mcp_stdio){.gateway = fixture.gateway,
+                                     .methods = mcp_methods_all(),
                                      .caller = &fixture.caller,
                                      .in_fd = in[0],
                                      .out_fd = out[1],

@@ -3,12 +3,13 @@
  * answers to, its certificate, how long sessions last. */
 #include <stdlib.h>
 
-#include "api/http/http_server.h"
 #include "api/listen/http_names.h"
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
-#include "reload.h"
+#include "core/config/reload_report.h"
+#include "http_route.h"
+#include "http_server.h"
 
 /* One state of the names. The older ones stay until the server ends: a request may be at one,
  * and there are no more of them than an operator has typed. */
@@ -135,7 +136,7 @@ void http_server_reload(struct http_server *server, const struct config *config,
 {
     http_server_set_audit(config);
     reload_names(server, config, report);
-    mcp_http_set_timeout(server->mcp, config_int(config, "mcp.session_timeout"));
+    server->routes->service->reload(server->service, config);
     reload_tls(server, config, report);
 }
 

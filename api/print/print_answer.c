@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* command_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
+/* print_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
  * answer. */
-#include "command_answer.h"
+#include "print_answer.h"
 #include "api/base/content.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ static void answer_failure(const struct ng_value *answer)
     }
 }
 
-int command_answer_print(int status, struct ng_str body, bool json)
+int print_answer(int status, struct ng_str body, bool json)
 {
     struct arena arena;
     const struct ng_value *answer = NULL;
@@ -130,7 +130,7 @@ int command_answer_print(int status, struct ng_str body, bool json)
     return rc;
 }
 
-int command_answer_print_call(const struct call *call, bool json)
+int print_call_answer(const struct call *call, bool json)
 {
     struct buf body;
     int status = call->final.rc == NG_OK ? 200 : call->final.status;
@@ -142,7 +142,7 @@ int command_answer_print_call(const struct call *call, bool json)
     }
     int rc = COMMAND_FAILED;
     if (body.rc == NG_OK) {
-        rc = command_answer_print(status, buf_str(&body), json);
+        rc = print_answer(status, buf_str(&body), json);
     } else {
         command_error("%s", body.rc == NG_EINTERNAL
                                 ? "out of memory for the answer; what was asked for " DONE

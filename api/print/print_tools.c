@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* command_tool_text.c - the list of tools by plugin, and one tool with its arguments. */
-#include "command_tool_text.h"
+/* print_tools.c - the list of tools by plugin, and one tool with its arguments. */
+#include "print_tools.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const char *plugin_of(const struct registry *registry, struct ng_str name
     return tool != NULL ? tool->plugin->desc.name : "other modules";
 }
 
-void command_tool_list(const struct ng_value *list, const struct registry *registry)
+void print_tool_list(const struct ng_value *list, const struct registry *registry)
 {
     const struct ng_value *tools = json_get(list, "tools");
     const char *last = "";
@@ -158,7 +158,7 @@ static void print_example(struct ng_str name, const struct ng_value *schema)
     printf("\n");
 }
 
-void command_tool_one(const struct ng_value *tool)
+void print_tool(const struct ng_value *tool)
 {
     const struct ng_value *schema = json_get(tool, "inputSchema");
     const struct ng_value *members = json_get(schema, "properties");

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* command_line.c - messages of commands on stderr, and the configuration of a command. */
+#include "command_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/str.h"
+#include "core/config/config_log.h"
+
+#define COMMAND_ERROR_MAX ((size_t)64 * 1024)
+
+void command_error(const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, COMMAND_ERROR_MAX);
+    va_start(args, format);
+    buf_add_c(&text, "notegate: ");
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    if (text.len == 0 || text.data[text.len - 1] != '\n') {
+        buf_add_char(&text, '\n');
+    }
+    (void)command_put(stderr, buf_str(&text));
+    buf_done(&text);
+}
+
+int command_usage(const struct command_line *line, const char *format, ...)
+{
+    struct buf text;
+    va_list args;
+    buf_init(&text, COMMAND_ERROR_MAX);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    const char *command = line->command == NULL ? "" : line->command->name;
+    command_error("%s\nTry `notegate %s%s--help`.", buf_cstr(&text), command,
+                  command[0] ? " " : "");
+    buf_done(&text);
+    return COMMAND_USAGE;
+}
+
+bool command_colours(FILE *stream)
+{
+    const char *terminal = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
+    return isatty(fileno(stream)) == 1 && (none == NULL || none[0] == '\0') &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+int command_put(FILE *stream, struct ng_str text)
+{
+    return text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len ? NG_OK
+                                                                               : NG_EFAILED;
+}
+
+int command_flush(FILE *stream)
+{
+    return fflush(stream) == 0 && !ferror(stream) ? NG_OK : NG_EFAILED;
+}
+
+struct ng_str command_call_message(const struct call *call)
+{
+    if (call->final.message.len > 0) {
+        return call->final.message;
+    }
+    return call->staged.message.len > 0 ? call->staged.message
+                                        : ng_str_of("it does not say why");
+}
+
+int command_config(struct command_line *line, struct config **ret)
+{
+    struct buf error;
+    buf_init(&error, COMMAND_ERROR_MAX);
+    struct config_input input = {
+        .file = line->config_file,
+        .environ = environ,
+        .sets = line->sets,
+        .set_count = line->set_count,
+    };
+    int rc = config_load(&input, ret, &error);
+    if (rc != NG_OK) {
+        command_error("%s", buf_cstr(&error));
+    } else {
+        config_apply_log(*ret);
+        /* What a gateway logs in passing is noise beside the answer of a command. */
+        if (!config_is_set(*ret, "log.level") && strcmp(line->command->name, "serve") != 0) {
+            log_set_level(NG_LOG_WARNING);
+        }
+    }
+    buf_done(&error);
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}

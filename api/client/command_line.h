@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* command_line.h - a parsed command line, its configuration, and the messages of commands. */
+#ifndef NOTEGATE_API_COMMAND_LINE_H
+#define NOTEGATE_API_COMMAND_LINE_H
+
+#include <stdio.h>
+
+#include "core/call/gateway.h"
+#include "core/keys/keys.h"
+
+/* What the process exits with. */
+enum command_exit {
+    COMMAND_OK = 0,
+    COMMAND_FAILED = 1, /* what was asked could not be done */
+    COMMAND_USAGE = 2   /* the command line makes no sense */
+};
+
+/* How long a command waits for a data directory that another command holds. */
+#define COMMAND_WAIT_MS 5000
+/* --set, --root and their like in one command line. */
+#define COMMAND_SETS_MAX 256
+
+enum command_option {
+    OPTION_CONFIG = 1 << 0, /* --config, --set and the named configuration flags */
+    OPTION_CALLER = 1 << 1, /* --agent, --space, --mode */
+    OPTION_JSON = 1 << 2,
+    OPTION_FORMAT = 1 << 3,
+    OPTION_HELP_CONFIG = 1 << 4,
+    OPTION_FORCE = 1 << 5,
+    OPTION_ALWAYS = 1 << 6, /* --help, --version */
+    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_SERVE = 1 << 8,  /* --user */
+    OPTION_BACKUP = 1 << 9  /* what a backup holds */
+};
+
+struct command;
+
+/* A parsed command line. Texts are those of argv or of the arena. */
+struct command_line {
+    const struct command *command; /* NULL: none was named */
+    struct arena arena;
+    const char *config_file;
+    const char *sets[COMMAND_SETS_MAX];
+    size_t set_count;
+    const char *roots; /* the value of `roots` that --root has made so far */
+    const char *agent, *space, *mode;
+    const char *role, *rate, *expires, *note; /* of a key, with --mode */
+    const char *key_spaces[KEY_SPACES_MAX];
+    size_t key_space_count;
+    const char *key_tools[KEY_TOOLS_MAX];
+    size_t key_tool_count;
+    const char *format;
+    bool run;                    /* of a key: it may run code */
+    bool all;                    /* keys: also those that have ended */
+    bool needs_data;             /* as of the command, by its words */
+    bool files;                  /* backup: those of the roots as well */
+    const char *help_completion; /* the shell, or NULL */
+    bool json, help_config, force, help, version, help_man;
+    const char **words; /* what is neither command nor option */
+    size_t word_count;
+};
+
+struct command {
+    const char *name;
+    const char *words;   /* "TOOL [KEY=VALUE... | JSON | -]", "" = none */
+    const char *summary; /* one line */
+    const char *details; /* paragraphs, separated by empty lines */
+    unsigned options;    /* enum command_option */
+    size_t min_words, max_words;
+    int (*run)(struct command_line *line); /* enum command_exit */
+    bool needs_data;                       /* makes no sense where no data directory is */
+};
+
+/* "notegate: ..." on stderr, in one piece. */
+void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a command line that makes no sense, and where help is; COMMAND_USAGE. */
+int command_usage(const struct command_line *line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* May colours be used on this stream? */
+bool command_colours(FILE *stream);
+/* Writes everything and reports a failure (a full disk, a closed pipe). NG_OK or NG_EFAILED. */
+int command_put(FILE *stream, struct ng_str text);
+int command_flush(FILE *stream);
+
+/* Why a call, or what was done with one, failed: its sentence. */
+struct ng_str command_call_message(const struct call *call);
+
+/* The configuration of the command line, the environment and the file. COMMAND_OK or
+ * COMMAND_FAILED after a message. */
+int command_config(struct command_line *line, struct config **ret);
+
+#endif
