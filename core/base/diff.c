@@ -9,6 +9,8 @@
  */
 #include "diff.h"
 
+#include "minmax.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,11 @@ static size_t count_lines(struct ng_str text)
     size_t at = 0;
     while (at < text.len) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
-        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+        if (end == NULL) {
+            at = text.len;
+        } else {
+            at = (size_t)(end - text.data) + 1;
+        }
         count++;
     }
     return count;
@@ -56,7 +62,11 @@ static size_t *line_starts(struct ng_str text, size_t count)
     for (size_t i = 0; starts != NULL && i < count; i++) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
         starts[i] = at;
-        at = end == NULL ? text.len : (size_t)(end - text.data) + 1;
+        if (end == NULL) {
+            at = text.len;
+        } else {
+            at = (size_t)(end - text.data) + 1;
+        }
     }
     if (starts != NULL) {
         starts[count] = text.len;
@@ -294,7 +304,7 @@ int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret)
     if (ret->old_at == NULL || ret->new_at == NULL || ret->gone == NULL || ret->come == NULL) {
         return NG_EINTERNAL;
     }
-    size_t least = ret->old_count < ret->new_count ? ret->old_count : ret->new_count;
+    size_t least = size_min(ret->old_count, ret->new_count);
     size_t head = 0;
     size_t tail = 0;
     while (head < least &&
@@ -403,7 +413,7 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
     if (*i == diff->old_count && *j == diff->new_count) {
         return false;
     }
-    size_t before = *i < DIFF_CONTEXT ? *i : DIFF_CONTEXT;
+    size_t before = size_min(*i, DIFF_CONTEXT);
     size_t equal = 0;
     ret->old = *i - before;
     ret->new = *j - before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal.c - the journal in use: opening it, its functions for plugins, flushing, closing. */
+/* journal.c - opens and closes the journal, flushes it, and wraps its functions for plugins. */
 #include "journal.h"
 
 #include <stdlib.h>
@@ -11,29 +11,28 @@
 #include "journal_delivery.h"
 #include "journal_documents.h"
 
-/* How long a call without a limit of its own waits for numbers. */
+/* Wait for sequence numbers, for calls without a deadline. */
 #define FLUSH_SETTLE_MS 60000
 
 /* ---- waiting for the delivery ---- */
 
-/* What is not in the feed yet, the delivery cannot deliver: with other gateways about, changes
- * are numbered after they are answered. */
+/* With shared documents changes get their sequence numbers after they are answered: waits until
+ * all of them are in the feed. */
 static int front_settle(struct journal_front *front, struct call *call, int64_t until_ns)
 {
-    int64_t left_ns;
-    if (until_ns == 0) {
-        left_ns = (int64_t)FLUSH_SETTLE_MS * 1000000;
-    } else {
-        left_ns = until_ns - clock_monotonic_ns();
-    }
-    if (!front->shared) {
+    int64_t left_ns = (int64_t)FLUSH_SETTLE_MS * 1000000;
+    if (!store_is_shared(front->store)) {
         return NG_OK;
     }
-    return store_settle(front->store, call, NG_COLLECTION_REFERENCED,
-                        left_ns < 0 ? 0 : left_ns / 1000000);
+    if (until_ns != 0) {
+        left_ns = i64_max(until_ns - clock_monotonic_ns(), 0);
+    }
+    return store_settle(front->store, call, NG_COLLECTION_REFERENCED, left_ns / 1000000);
 }
 
-/* As journal_flush, at most until then (0: the call's own time), without a message. */
+/* As journal_flush(), at most until `until_ns` (0: the deadline of the call), without a
+ * message.
+ */
 static int front_wait(struct journal_front *front, struct call *call, int64_t until_ns)
 {
     if (!call->may_block) {
@@ -54,7 +53,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
     while (rc == NG_PENDING) {
         if (front->flush_done >= ticket) {
             rc = NG_OK;
-        } else if (front->stopping ||
+        } else if (front->state == DELIVERY_STOPPING ||
                    (front->failures != failures && front->flush_tried >= ticket)) {
             rc = NG_EUNAVAILABLE;
         } else if (until_ns != 0 && clock_monotonic_ns() >= until_ns) {
@@ -62,7 +61,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
         } else if (atomic_load(&call->cancelled)) {
             rc = NG_ECANCELLED;
         } else {
-            /* In steps, because a cancellation does not wake. */
+            /* In steps: a cancellation does not signal. */
             (void)delivery_wait_until(&front->moved, &front->lock,
                                       clock_monotonic_ns() +
                                           (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
@@ -72,7 +71,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
     return rc;
 }
 
-/* ---- what plugins call: the journal's own functions, under the front's handle ---- */
+/* ---- functions for plugins, with the front as handle ---- */
 
 static int front_deliver(void *user, struct ng_call *call,
                          const struct ng_entry *const *entries, size_t count)
@@ -86,20 +85,19 @@ static int front_deliver(void *user, struct ng_call *call,
     const struct ng_entry *list[NG_DELIVERY_MAX];
     struct arena *arena = &call_of(call)->arena;
     for (size_t i = 0; i < count; i++) {
-        int rc = NG_OK;
         list[i] = entries[i];
-        if (entries[i]->size != sizeof(struct ng_entry)) {
-            struct ng_entry *copy = arena_alloc(arena, sizeof(*copy));
-            if (copy == NULL) {
-                rc = call_no_memory(call_of(call));
-            } else {
-                rc = abi_take(call_of(call), &abi_entry, copy, entries[i]);
-            }
-            list[i] = copy;
+        if (entries[i]->size == sizeof(struct ng_entry)) {
+            continue;
         }
+        struct ng_entry *copy = arena_alloc(arena, sizeof(*copy));
+        if (copy == NULL) {
+            return call_no_memory(call_of(call));
+        }
+        int rc = abi_take(call_of(call), &abi_entry, copy, entries[i]);
         if (rc != NG_OK) {
             return rc;
         }
+        list[i] = copy;
     }
     return front->inner->deliver(front->db, call, list, count);
 }
@@ -160,7 +158,7 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
         rc = journal_rwlock_lock(front, call_of(call), true);
     }
     if (rc == NG_OK) {
-        /* What many calls have made is more than one may use. */
+        /* A dump holds the data of many calls: more than the limit of one. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
         journal_rwlock_unlock(front, true);
@@ -183,23 +181,20 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
     return rc;
 }
 
-/* What it names is pinned first: a pin too many costs room, one too few a version. */
+/* Pins first: a superfluous pin costs room, a missing one loses a version. */
 static int front_checkpoint_put(void *user, struct ng_call *call, struct ng_str space,
                                 struct ng_str id, struct ng_str json)
 {
     struct journal_front *front = user;
     int rc = journal_pins_put(front, call_of(call), space, id, json);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return front->inner->checkpoint_put(front->db, call, space, id, json);
+    return rc != NG_OK ? rc : front->inner->checkpoint_put(front->db, call, space, id, json);
 }
 
 static int front_checkpoint_get(void *user, struct ng_call *call, struct ng_str space,
                                 struct ng_str id, struct ng_str *ret_json)
 {
     struct journal_front *front = user;
-    /* As for a dump: what is in one was made by many calls. */
+    /* As in front_dump(). */
     call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     return front->inner->checkpoint_get(front->db, call, space, id, ret_json);
 }
@@ -216,17 +211,14 @@ static int front_checkpoint_list(void *user, struct ng_call *call, struct ng_str
 static int front_health(void *user, struct ng_call *call)
 {
     struct journal_front *front = user;
-    if (front->inner->health == NULL) {
-        return NG_OK;
-    }
-    return front->inner->health(front->db, call);
+    return front->inner->health == NULL ? NG_OK : front->inner->health(front->db, call);
 }
 
 static bool front_is_idle(struct journal_front *front)
 {
     pthread_mutex_lock(&front->lock);
-    bool idle = front->backlog <= 0 && front->cursor >= front->wanted &&
-                (front->counted || front->cursor >= front->opened);
+    bool idle =
+        front->backlog <= 0 && front->cursor >= front->wanted && front->cursor >= front->opened;
     pthread_mutex_unlock(&front->lock);
     return idle;
 }
@@ -236,9 +228,8 @@ static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_
     struct journal_front *front = user;
     struct call *call = call_of(pub);
     *ret_backlog = 0;
-    /* Nothing waits. What other gateways have written, and what was there before the start and
-     * is not counted yet, is asked for. */
-    if (!front->shared && front_is_idle(front)) {
+    /* The backlog does not include events of other gateways: a round must look for them. */
+    if (!store_is_shared(front->store) && front_is_idle(front)) {
         return NG_OK;
     }
     int rc = front_wait(front, call, clock_monotonic_ns() + wait_ms * 1000000);
@@ -246,12 +237,7 @@ static int front_flush(void *user, struct ng_call *pub, int64_t wait_ms, uint64_
         return rc;
     }
     if (rc != NG_OK) {
-        int64_t backlog = journal_backlog(front);
-        if (backlog < 1) {
-            *ret_backlog = 1;
-        } else {
-            *ret_backlog = (uint64_t)backlog;
-        }
+        *ret_backlog = (uint64_t)i64_max(journal_backlog(front), 1);
     }
     return NG_OK;
 }
@@ -261,10 +247,7 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return journal_merge(front, call, space, json, base);
+    return rc != NG_OK ? rc : journal_merge(front, call, space, json, base);
 }
 
 static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,
@@ -272,23 +255,17 @@ static int front_restore_aside(void *user, struct ng_call *call, struct ng_str s
 {
     struct journal_front *front = user;
     int rc = journal_flush(front, call_of(call));
-    /* Others go on meanwhile: what they write before the step is kept aside. */
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return front->inner->restore_aside(front->db, call, space, id, json);
+    /* Writes of other callers until the switch are kept in the old generation. */
+    return rc != NG_OK ? rc : front->inner->restore_aside(front->db, call, space, id, json);
 }
 
-/* It goes before its pins: a pin too many costs room, one too few a version. */
+/* Pins last: a superfluous pin costs room, a missing one loses a version. */
 static int front_checkpoint_delete(void *user, struct ng_call *call, struct ng_str space,
                                    struct ng_str id)
 {
     struct journal_front *front = user;
     int rc = front->inner->checkpoint_delete(front->db, call, space, id);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return journal_pins_delete(front, call_of(call), space, id);
+    return rc != NG_OK ? rc : journal_pins_delete(front, call_of(call), space, id);
 }
 
 static int front_trim(void *user, struct ng_call *call, struct ng_str space, int64_t before_ms)
@@ -317,7 +294,7 @@ static const struct ng_journal front_functions = {
     .trim = front_trim,
 };
 
-/* The functions for plugins: of those that are optional only what the journal in use has. */
+/* Offers an optional function only if the journal has it. */
 static void front_offer(struct journal_front *front)
 {
     const struct ng_journal *inner = front->inner;
@@ -327,18 +304,12 @@ static void front_offer(struct journal_front *front)
     functions->version = inner->version;
     if (inner->restore_aside == NULL) {
         functions->restore_aside = NULL;
-    } else {
-        functions->restore_aside = front_restore_aside;
     }
     if (inner->checkpoint_delete == NULL) {
         functions->checkpoint_delete = NULL;
-    } else {
-        functions->checkpoint_delete = front_checkpoint_delete;
     }
     if (inner->trim == NULL) {
         functions->trim = NULL;
-    } else {
-        functions->trim = front_trim;
     }
 }
 
@@ -412,10 +383,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
         front->inner = backend;
         front->remote = backend->health != NULL;
         rc = journal_declare(front->store, call);
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return backend->open(&call->pub, conf, &front->db);
+        return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }
     struct journal_documents *documents = NULL;
     rc = journal_documents_open(call, front->store, front->zone, &documents);
@@ -454,13 +422,13 @@ static void front_free(struct journal_front *front)
     free(front);
 }
 
-/* The delivery comes last: the store cannot forget its watch again. */
+/* Starts the delivery last: a watch of the store cannot be removed again. */
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
     int rc = delivery_load_cursor(front, call);
-    if (front->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        call_reset_result(call); /* the delivery reads it when the database is back */
+    if (store_is_shared(front->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
+        call_reset_result(call); /* the delivery reads it once the database is back */
         rc = NG_OK;
     }
     if (rc != NG_OK) {
@@ -468,9 +436,9 @@ static int front_start(struct journal_front *front, struct call *call)
     }
     front->opened = store_last_seq(front->store);
     front->seen = front->opened;
-    if (!front->shared && front->cursor > front->opened &&
+    if (!store_is_shared(front->store) && front->cursor > front->opened &&
         store_backend(front->store, &store_db)->last_seq != NULL) {
-        /* The data was put back to an earlier day: what is new must not be skipped. */
+        /* An older backup of the data was restored: new events must not be skipped. */
         log_write(NG_LOG_WARNING, "journal", "the cursor %llu is beyond the last event %llu",
                   (unsigned long long)front->cursor, (unsigned long long)front->opened);
         front->cursor = front->opened;
@@ -486,10 +454,8 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
         free(front);
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    void *store_db = NULL;
     front->gateway = gateway;
     front->store = gateway->store;
-    front->shared = (store_backend(front->store, &store_db)->flags & NG_DOCUMENTS_SHARED) != 0;
     atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
     int rc = journal_pins_declare(front, call);
     if (rc == NG_OK) {
@@ -503,7 +469,7 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
         return rc;
     }
     front_offer(front);
-    /* From here on the store may know the front: it is closed with the gateway. */
+    /* From here on the store may have a watch on the front: it is closed with the gateway. */
     *ret = front;
     return front_start(front, call);
 }
@@ -514,7 +480,8 @@ void journal_stop(struct journal_front *front)
         return;
     }
     pthread_mutex_lock(&front->lock);
-    front->stopping = true;
+    bool joins = front->state == DELIVERY_RUNNING || front->state == DELIVERY_SLEEPING;
+    delivery_enter(front, DELIVERY_STOPPING);
     if (front->current != NULL) {
         call_cancel(front->current);
     }
@@ -522,9 +489,8 @@ void journal_stop(struct journal_front *front)
     pthread_cond_broadcast(&front->moved);
     pthread_cond_broadcast(&front->rwlock);
     pthread_mutex_unlock(&front->lock);
-    if (front->running) {
+    if (joins) {
         (void)pthread_join(front->thread, NULL);
-        front->running = false;
     }
 }
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * journal.h - the journal of one gateway: where it is kept, and the delivery that brings events
- * to it.
+ * journal.h - the journal of one gateway: its storage, and the delivery of events to it.
  *
- * The journal is kept in documents (quiet collections of the core's own) or by a module of kind
- * NG_KIND_JOURNAL. Either way the delivery reads the change feed from a stored cursor, makes an
- * entry of every event of a collection with NG_COLLECTION_REFERENCED, delivers them in order,
- * at least once, and moves the cursor. A journal that is away costs nothing but a growing
- * backlog.
+ * The journal is stored in documents (quiet collections of the core) or by a module of kind
+ * NG_KIND_JOURNAL. In both cases the delivery reads the change feed from a stored cursor, makes
+ * an entry of every event of a collection with NG_COLLECTION_REFERENCED, delivers the entries
+ * in order, at least once, and advances the cursor. While a journal is unreachable, the backlog
+ * grows and nothing else changes.
  *
- * What the data of an event (ng_draft_event) says becomes the entry: "kind" ("memory" makes a
- * memory, else it is a reference), "title", "status", "summary" (of a reference) or "content"
- * (of a memory), "source", "tags", "score", "version" (default: the revision), "event_id"
- * (default: made of time and sequence number). Other members are the entry's data.
+ * The data of an event (ng_draft_event) becomes the entry: "kind" ("memory" makes a memory, any
+ * other value a reference), "title", "status", "summary" (of a reference) or "content" (of a
+ * memory), "source", "tags", "score", "version" (default: the revision), "event_id" (default:
+ * made of time and sequence number). Other members are the data of the entry.
  */
 #ifndef NOTEGATE_CORE_JOURNAL_H
 #define NOTEGATE_CORE_JOURNAL_H
@@ -24,46 +23,48 @@
 
 struct journal_front;
 
-/* Does the system know `timezone`? NG_EINVAL: error says what to give. */
+/* NG_EINVAL: the system does not know the configured `timezone`; `error` explains it. */
 int journal_check_zone(const struct config *config, struct buf *error);
 
 /*
- * Opens the journal and starts the delivery. After the store is open and the plugins'
- * collections are declared, before the first call; gateway->store must be set. backend: a
- * journal module's descriptor, which must outlive the front, or NULL: kept in documents. conf:
- * the module's view of the configuration (for documents: any view; "timezone" is read from it).
- * A module whose server is away at start may fail here only for a bad configuration. *ret may
- * be set also on failure: then it is closed as after a success.
+ * Opens the journal and starts the delivery. Called after the store is open (gateway->store)
+ * and the plugins' collections are declared, before the first call. backend: descriptor of a
+ * journal module, which must outlive the front, or NULL for documents. conf: the module's view
+ * of the configuration. If the server of a module is unreachable at the start, open() must not
+ * fail for that. *ret may be set after a failure, too: the caller closes it then.
  */
 int journal_open(struct call *call, struct gateway *gateway, const struct ng_journal *backend,
                  const struct ng_conf *conf, struct journal_front **ret);
-/* Ends the delivery: what was not delivered is delivered after the next start. May be called
- * more than once. Before store_close. */
+/* Ends the delivery; the backlog is delivered after the next start. Idempotent. Called before
+ * store_close(). */
 void journal_stop(struct journal_front *front);
-/* Stops, closes the module and frees. The store tells the front about commits as long as there
- * are any: close it first, or be sure that nothing commits any more. NULL is a no-op. */
+/* Stops, closes the module and frees. The store notifies the front of every commit, so it must
+ * be closed first, or commit nothing any more. NULL is a no-op. */
 void journal_close(struct journal_front *front);
 
-/* The functions of the journal in use, and their handle. dump() and restore() deliver the
- * backlog first. */
+/* The functions of the journal and their handle. dump() and restore() deliver the backlog
+ * first.
+ */
 const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_db);
 
-/* Events that wait for their delivery: for /readyz and notegate_outbox_backlog. */
+/* Events that wait for delivery: for /readyz and notegate_outbox_backlog. */
 int64_t journal_backlog(struct journal_front *front);
-/* The last delivery failed: /readyz says "degraded". */
+/* True if the last delivery failed: "degraded" in /readyz. */
 bool journal_degraded(struct journal_front *front);
-/* The day in the journal's zone; without a journal it is UTC's. */
+/* The day in the journal's time zone; UTC without a journal. */
 void journal_date(const struct journal_front *front, int64_t time_ms,
                   char date[RFC3339_DAY_SIZE]);
-/* Waits until all that was committed before this call is delivered. NG_ETIMEOUT, NG_ECANCELLED,
- * NG_EUNAVAILABLE: the journal is away. Only where the call may block. */
+/* Waits until all events committed before this call are delivered. NG_ETIMEOUT, NG_ECANCELLED,
+ * NG_EUNAVAILABLE: the journal is unreachable. The call must be allowed to block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
-/* journal.keep, from the next upkeep on; 0: for good. NULL is a no-op. */
+/* Sets journal.keep for the next upkeep; 0: no limit. NULL is a no-op. */
 void journal_set_keep(struct journal_front *front, int64_t keep_ms);
-/* Upkeep: removes what is older from the journal, by store_now(), once an hour. */
+/* Upkeep, once an hour: removes entries older than journal.keep, by store_now(). */
 int journal_keep_run(struct journal_front *front, struct call *call);
-/* Before store_maintain: reads which versions the checkpoints name, and tells the store. */
+/* Before store_maintain(): loads the versions that checkpoints pin and passes them to the
+ * store.
+ */
 int journal_pins_load(struct journal_front *front, struct call *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_append.c - entries on their way into the journal kept in documents: some of one
- * space make a change, and all changes of a delivery go into one commit. */
+/* journal_append.c - appends entries to the journal in documents: entries of one space share a
+ * transaction, and the transactions of a delivery share a commit. */
 #include "journal_documents.h"
 
 #include <stdlib.h>
@@ -9,31 +9,31 @@
 #include "core/base/str.h"
 #include "journal_entry.h"
 
-/* Entries of one change: each makes two documents, the pointer is held beside them. Half of
- * what is allowed: every document of a change is locked meanwhile. */
+/* Entries of one transaction. Each makes two documents, and the pointer is held beside them.
+ * Half of the limit: every document of a transaction is locked meanwhile. */
 #define JOURNAL_CHUNK (NG_CHANGES_MAX / 4)
-/* Changes that are queued before the first of them has ended. */
-#define JOURNAL_TOGETHER 16
-/* The document that they are chained by, of whatever spaces they are. */
+/* Transactions in flight at a time. */
+#define JOURNAL_IN_FLIGHT 16
+/* The document that chains transactions of all spaces. */
 #define JOURNAL_CHAIN "chain"
 #define JOURNAL_CHAIN_SPACE "shared"
 
-/* The revision of the chain that a change is made of (0: any), and the one that it makes. */
+/* The revision of the chain that a transaction expects (0: any), and the one that it makes. */
 struct journal_link {
     uint64_t expected, made;
 };
 
-/* What one change delivers: entries of one space, each document once. */
+/* One transaction: entries of one space, each document once. */
 struct journal_chunk {
     struct ng_change changes[NG_CHANGES_MAX];
-    const struct ng_entry *places[NG_CHANGES_MAX]; /* the entry of a place, else NULL */
+    const struct ng_entry *places[NG_CHANGES_MAX]; /* the entry of a change, or NULL */
     size_t count;
-    /* One of several that are queued: their entries are taken to be new, which makes a conflict
-     * where one is not. NULL: it is alone. */
+    /* One of several in flight: their entries must be new, else they fail with a conflict.
+     * NULL: a single transaction. */
     struct journal_link *link;
 };
 
-/* The earlier change of the same document in this chunk; SIZE_MAX: none. */
+/* An earlier change of the same document in this chunk; SIZE_MAX: none. */
 static size_t journal_chunk_find(const struct journal_chunk *chunk, const struct ng_key *key)
 {
     for (size_t i = 1; i < chunk->count; i++) {
@@ -79,8 +79,8 @@ static int journal_write_chain(struct ng_call *call, const struct ng_doc *presen
     return store_draft_json(next, ng_str_of("{}"));
 }
 
-/* What is queued behind a change that fails must fail, too, or a day's list were out of order:
- * so each is made of the one before it. */
+/* Transactions behind a failed one must fail, too, to keep the order of a day's list: each
+ * expects the revision of the one before it. */
 static void journal_chunk_chain(struct journal_chunk *chunk)
 {
     struct ng_change change = {
@@ -94,7 +94,8 @@ static void journal_chunk_chain(struct journal_chunk *chunk)
     chunk->changes[chunk->count++] = change;
 }
 
-/* The change of the entries of one space at the beginning of `entries`; *ret_done: how many. */
+/* Fills the chunk from the beginning of `entries`, with one space only; *ret_done: their count.
+ */
 static int journal_chunk_fill(struct journal_documents *journal, struct call *call,
                               struct journal_chunk *chunk,
                               const struct ng_entry *const *entries, size_t count,
@@ -105,7 +106,7 @@ static int journal_chunk_fill(struct journal_documents *journal, struct call *ca
     if (rc != NG_OK) {
         return rc;
     }
-    rc = journal_generation_hold(call, entries[0]->space, &generation, &chunk->changes[0]);
+    journal_generation_hold(entries[0]->space, &generation, &chunk->changes[0]);
     chunk->count = 1;
     if (chunk->link != NULL) {
         journal_chunk_chain(chunk);
@@ -145,7 +146,7 @@ static struct journal_chunk *journal_chunk_new(struct call *call, struct journal
     return chunk;
 }
 
-/* ---- one after another ---- */
+/* ---- one at a time ---- */
 
 static int journal_append_chunk(struct journal_documents *journal, struct call *call,
                                 const struct ng_entry *const *entries, size_t count,
@@ -156,10 +157,8 @@ static int journal_append_chunk(struct journal_documents *journal, struct call *
         return NG_EINTERNAL;
     }
     int rc = journal_chunk_fill(journal, call, chunk, entries, count, ret_done);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_write_wait(journal->store, call, chunk->changes, chunk->count);
+    return rc != NG_OK ? rc
+                       : store_write_wait(journal->store, call, chunk->changes, chunk->count);
 }
 
 static int journal_append_each(struct journal_documents *journal, struct call *call,
@@ -170,10 +169,9 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
     for (size_t at = 0; rc == NG_OK && at < count;) {
         size_t done = 0;
         if (atomic_load(&call->cancelled)) {
-            rc = call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
-        } else {
-            rc = journal_append_chunk(journal, call, entries + at, count - at, &done);
+            return call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
         }
+        rc = journal_append_chunk(journal, call, entries + at, count - at, &done);
         if (rc == NG_OK) {
             at += done;
         }
@@ -185,42 +183,40 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
     return rc;
 }
 
-/* ---- together ---- */
+/* ---- several in flight ---- */
 
-struct journal_together {
+struct journal_flight {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     size_t pending;
     int rc; /* the first failure */
-    struct journal_link links[JOURNAL_TOGETHER];
+    struct journal_link links[JOURNAL_IN_FLIGHT];
 };
 
 static void journal_chunk_written(void *user, int rc)
 {
-    struct journal_together *together = user;
-    pthread_mutex_lock(&together->lock);
-    together->pending--;
-    if (together->rc == NG_OK) {
-        together->rc = rc;
+    struct journal_flight *flight = user;
+    pthread_mutex_lock(&flight->lock);
+    flight->pending--;
+    if (flight->rc == NG_OK) {
+        flight->rc = rc;
     }
-    if (together->pending == 0) {
-        pthread_cond_signal(&together->ended);
+    if (flight->pending == 0) {
+        pthread_cond_signal(&flight->ended);
     }
-    pthread_mutex_unlock(&together->lock);
+    pthread_mutex_unlock(&flight->lock);
 }
 
-/* Queues one change. In a call of its own: its end may touch that from another thread. */
+/* Queues one transaction in a call of its own, which the committing thread may touch. */
 static int journal_queue_chunk(struct journal_documents *journal, struct call *step,
-                               struct journal_together *together, size_t begun,
+                               struct journal_flight *flight, size_t begun,
                                const struct ng_entry *const *entries, size_t count,
                                size_t *ret_done)
 {
-    if (begun == 0) {
-        together->links[begun].expected = 0;
-    } else {
-        together->links[begun].expected = together->links[begun - 1].made;
+    if (begun > 0) {
+        flight->links[begun].expected = flight->links[begun - 1].made;
     }
-    struct journal_chunk *chunk = journal_chunk_new(step, &together->links[begun]);
+    struct journal_chunk *chunk = journal_chunk_new(step, &flight->links[begun]);
     if (chunk == NULL) {
         return NG_EINTERNAL;
     }
@@ -228,30 +224,30 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&together->lock);
-    together->pending++;
-    pthread_mutex_unlock(&together->lock);
+    pthread_mutex_lock(&flight->lock);
+    flight->pending++;
+    pthread_mutex_unlock(&flight->lock);
     rc = store_write(journal->store, step, chunk->changes, chunk->count, journal_chunk_written,
-                     together);
-    if (rc != NG_OK) { /* it was not queued, and does not end */
-        journal_chunk_written(together, rc);
+                     flight);
+    if (rc != NG_OK) { /* it was not queued: no callback */
+        journal_chunk_written(flight, rc);
     }
     return rc;
 }
 
-/* Up to JOURNAL_TOGETHER changes in one commit, most often. What failed is delivered one after
- * another by the caller: that finds what is there already. */
+/* Up to JOURNAL_IN_FLIGHT transactions, usually in one commit. After a failure the caller
+ * appends one at a time, which ignores entries that exist. */
 static int journal_append_together(struct journal_documents *journal, struct call *call,
                                    const struct ng_entry *const *entries, size_t count,
                                    size_t *ret_done)
 {
-    struct journal_together together = {
+    struct journal_flight flight = {
         PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
-    struct call *steps[JOURNAL_TOGETHER];
+    struct call *steps[JOURNAL_IN_FLIGHT];
     size_t begun = 0;
     size_t done = 0;
     int rc = NG_OK;
-    while (rc == NG_OK && done < count && begun < JOURNAL_TOGETHER) {
+    while (rc == NG_OK && done < count && begun < JOURNAL_IN_FLIGHT) {
         size_t now = 0;
         struct call *step = journal_step(call);
         if (step == NULL) {
@@ -259,20 +255,20 @@ static int journal_append_together(struct journal_documents *journal, struct cal
             break;
         }
         steps[begun] = step;
-        rc = journal_queue_chunk(journal, step, &together, begun++, entries + done,
-                                 count - done, &now);
+        rc = journal_queue_chunk(journal, step, &flight, begun++, entries + done, count - done,
+                                 &now);
         done += now;
     }
-    pthread_mutex_lock(&together.lock);
-    while (together.pending > 0) {
-        pthread_cond_wait(&together.ended, &together.lock);
+    pthread_mutex_lock(&flight.lock);
+    while (flight.pending > 0) {
+        pthread_cond_wait(&flight.ended, &flight.lock);
     }
     if (rc == NG_OK) {
-        rc = together.rc;
+        rc = flight.rc;
     }
-    pthread_mutex_unlock(&together.lock);
-    pthread_mutex_destroy(&together.lock);
-    pthread_cond_destroy(&together.ended);
+    pthread_mutex_unlock(&flight.lock);
+    pthread_mutex_destroy(&flight.lock);
+    pthread_cond_destroy(&flight.ended);
     for (size_t i = 0; i < begun; i++) {
         call_unref(steps[i]);
     }
@@ -294,26 +290,23 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
             return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
         }
     }
-    bool together = !store_is_shared(journal->store);
     int rc = NG_OK;
     size_t at = 0;
-    while (rc == NG_OK && together && at < count) {
+    while (rc == NG_OK && !store_is_shared(journal->store) && at < count) {
         size_t done = 0;
         if (atomic_load(&call->cancelled)) {
-            rc = call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
-        } else {
-            rc = journal_append_together(journal, call, entries + at, count - at, &done);
+            return call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
         }
+        rc = journal_append_together(journal, call, entries + at, count - at, &done);
         if (rc == NG_OK) {
             at += done;
         }
     }
-    if (rc != NG_OK && rc != NG_ECANCELLED) {
+    if (rc == NG_ECANCELLED || at == count) {
+        return rc;
+    }
+    if (rc != NG_OK) {
         call_reset_result(call);
-        rc = NG_OK;
     }
-    if (rc == NG_OK && at < count) {
-        rc = journal_append_each(journal, call, entries + at, count - at);
-    }
-    return rc;
+    return journal_append_each(journal, call, entries + at, count - at);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_aside.c - what lies beside the journal kept in documents: generations that a restore
- * has kept, however large; checkpoints and old entries that go. */
+/* journal_aside.c - generations that a restore keeps beside the present one; removal of
+ * checkpoints and of old entries. */
 #include <string.h>
 
 #include "core/base/str.h"
@@ -8,12 +8,12 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 
-/* A checkpoint's journal that says which kept one it is. */
+/* Format of a checkpoint that refers to a kept generation. */
 #define JOURNAL_KEPT_FORMAT "notegate-journal-kept-1"
 
-/* ---- a copy of a kept generation ---- */
+/* ---- copying a kept generation ---- */
 
-struct journal_copying {
+struct journal_copy {
     struct call *call;
     struct journal_batch *batch;
     uint64_t last_seq;
@@ -22,28 +22,27 @@ struct journal_copying {
 
 static int journal_copy_row(void *user, const struct ng_doc *doc)
 {
-    struct journal_copying *copying = user;
-    size_t at = copying->batch->count++;
-    copying->last_seq = doc->created_seq;
-    copying->rc = journal_row(copying->call, doc, &copying->batch->entries[at],
-                              &copying->batch->dates[at]);
-    return copying->rc != NG_OK;
+    struct journal_copy *copy = user;
+    size_t at = copy->batch->count++;
+    copy->last_seq = doc->created_seq;
+    copy->rc = journal_row(copy->call, doc, &copy->batch->entries[at], &copy->batch->dates[at]);
+    return copy->rc != NG_OK;
 }
 
-/* Some rows of a part. *ret_count: how many there were. */
+/* Copies one page of a part. copy->batch->count: its rows. */
 static int journal_copy_batch(struct journal_documents *journal, struct call *step,
                               const struct ng_query *query, enum journal_place place,
-                              uint64_t to, struct journal_copying *copying)
+                              uint64_t to, struct journal_copy *copy)
 {
     struct journal_batch *batch = arena_zalloc(&step->arena, sizeof(*batch));
     if (batch == NULL) {
         return call_fail(step, NG_EINTERNAL, "out of memory for the journal");
     }
-    copying->call = step;
-    copying->batch = batch;
-    int rc = store_query(journal->store, step, query, journal_copy_row, copying, NULL);
+    copy->call = step;
+    copy->batch = batch;
+    int rc = store_query(journal->store, step, query, journal_copy_row, copy, NULL);
     if (rc == NG_OK) {
-        rc = copying->rc;
+        rc = copy->rc;
     }
     for (size_t i = 0; rc == NG_OK && i < batch->count; i++) {
         rc = journal_put(step, place, to, batch->dates[i], &batch->entries[i],
@@ -58,7 +57,7 @@ static int journal_copy_batch(struct journal_documents *journal, struct call *st
 static int journal_copy_part(struct journal_documents *journal, struct call *call, size_t part,
                              struct ng_str space, uint64_t from, uint64_t to)
 {
-    struct journal_copying copying = {0};
+    struct journal_copy copy = {0};
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)from},
         {.field = ng_str_of("created_seq"), .op = NG_TERM_GT},
@@ -80,12 +79,10 @@ static int journal_copy_part(struct journal_documents *journal, struct call *cal
         if (step == NULL) {
             return NG_EINTERNAL;
         }
-        terms[1].number = (double)copying.last_seq;
-        rc = journal_copy_batch(journal, step, &query, journal_parts[part].place, to, &copying);
+        terms[1].number = (double)copy.last_seq;
+        rc = journal_copy_batch(journal, step, &query, journal_parts[part].place, to, &copy);
         if (rc == NG_OK) {
-            count = copying.batch->count;
-        } else {
-            count = 0;
+            count = copy.batch->count;
         }
         rc = journal_step_end(call, step, rc);
     } while (rc == NG_OK && count == JOURNAL_BATCH);
@@ -115,7 +112,7 @@ static int journal_copy_all(struct journal_documents *journal, struct call *call
 
 /* ---- restoring ---- */
 
-/* Writes what `json` says into a generation that is not read yet. */
+/* Writes the journal that `json` contains or refers to into a new generation. */
 static int journal_aside_fill(struct journal_documents *journal, struct call *call,
                               struct ng_str space, const struct journal_generation *generation,
                               const struct ng_value *json, uint64_t to)
@@ -141,21 +138,20 @@ static int journal_aside_locked(struct journal_documents *journal, struct call *
                                 const struct ng_value *json)
 {
     struct journal_generation generation;
-    uint64_t there = 0;
+    uint64_t kept = 0;
     int rc = journal_generation_get(journal, call, space, &generation);
-    if (rc != NG_OK || journal_generation_kept(&generation, id, &there)) {
+    if (rc != NG_OK || journal_generation_kept(&generation, id, &kept)) {
         return rc;
     }
     struct journal_move move = {.number = generation.last + 1, .keep = id};
     rc = journal_sweep(journal, call, space, &generation);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = journal_aside_fill(journal, call, space, &generation, json, move.number);
     }
-    rc = journal_aside_fill(journal, call, space, &generation, json, move.number);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = journal_generation_move(journal, call, space, &generation, &move);
     }
-    return journal_generation_move(journal, call, space, &generation, &move);
+    return rc;
 }
 
 int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_str space,
@@ -172,7 +168,7 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
         pthread_mutex_lock(&journal->lock);
         rc = journal_aside_locked(journal, call, space, id, json);
         for (int i = 1; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
-            call_reset_result(call); /* the pointer that was read was a moment old */
+            call_reset_result(call); /* the pointer has moved since it was read */
             rc = journal_aside_locked(journal, call, space, id, json);
         }
         pthread_mutex_unlock(&journal->lock);
@@ -183,7 +179,7 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     return rc;
 }
 
-/* ---- what goes ---- */
+/* ---- removing ---- */
 
 static int journal_delete_once(struct journal_documents *journal, struct call *call,
                                struct ng_str space, struct ng_str id)
@@ -211,13 +207,13 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
         struct journal_move move = {.number = generation.number, .drop = id};
         rc = journal_generation_change(call, space, &generation, &move, &changes[count++]);
     } else if (rc == NG_OK) {
-        rc = journal_generation_hold(call, space, &generation, &changes[count++]);
+        journal_generation_hold(space, &generation, &changes[count++]);
     }
     if (rc == NG_OK) {
         rc = store_write_wait(journal->store, call, changes, count);
     }
     if (rc == NG_OK && beside && generation.last > 0) {
-        /* What a failure leaves here, the next restore sweeps. */
+        /* After a failure here the next restore sweeps. */
         rc = journal_generation_get(journal, call, space, &generation);
         if (rc == NG_OK) {
             rc = journal_sweep(journal, call, space, &generation);
@@ -254,8 +250,8 @@ static int journal_trim_once(struct journal_documents *journal, struct call *cal
     if (rc != NG_OK) {
         return rc;
     }
-    /* What was read may be a moment old, and what is kept must stay whole. */
-    (void)journal_generation_hold(call, space, &generation, &hold);
+    /* The pointer may have moved, and kept generations must stay complete. */
+    journal_generation_hold(space, &generation, &hold);
     char date[RFC3339_DAY_SIZE];
     journal_zone_day(journal->zone, before_ms, date);
     struct ng_term terms[2] = {
@@ -278,7 +274,7 @@ static int journal_trim_once(struct journal_documents *journal, struct call *cal
             .term_count = NG_COUNT(terms),
         };
         bool more = true;
-        /* A stop need not wait: the rest goes after the next start. */
+        /* Stops early: the next start continues. */
         while (rc == NG_OK && more && !atomic_load(&call->gateway->stopping)) {
             rc = journal_remove_some(journal, call, &query, &hold, &more);
         }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_delivery.c - reads the change feed from a stored cursor and delivers what is for the
- * journal; waits and tries again where the journal is away. */
+/* journal_delivery.c - reads the change feed from a stored cursor and delivers events of
+ * interest to the journal; retries with backoff while the journal is unreachable. */
 #include "journal_delivery.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,28 +15,37 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 
-/* Events read from the feed at a time. */
-#define DELIVERY_PAGE NG_DELIVERY_MAX
-/* Waiting after a failure is doubled from DELIVERY_WAIT_FIRST_MS to this. */
+#define DELIVERY_PAGE NG_DELIVERY_MAX /* events of one read of the feed */
+/* Backoff after a failure: doubled from DELIVERY_WAIT_FIRST_MS to this. */
 #define DELIVERY_WAIT_LAST_MS 30000
-/* How often a feed is looked at that other gateways write to, and a journal on a server:
- * doubled from the first to the last while nothing comes. */
+/* Polling of a feed with other writers, or of a journal on a server: the interval doubles from
+ * the first to the last while no event comes. */
 #define DELIVERY_POLL_FIRST_MS 50
 #define DELIVERY_POLL_LAST_MS 2000
-/* From the beginning of one round to that of the next at least, while events come steadily:
- * what came meanwhile is delivered, and committed, in one. */
+/* Least time from the start of one round to the next under steady load, so that events of this
+ * time share a delivery and a commit. */
 #define DELIVERY_PACE_MS 20
-/* Events that are counted at most to say how many wait. */
-#define DELIVERY_COUNT_MAX 100000
-/* Events that the stored cursor may lag behind where none of them is for the journal. */
+#define DELIVERY_COUNT_MAX 100000 /* limit for counting the backlog */
+/* Lag of the stored cursor while no event is of interest. */
 #define DELIVERY_LAG_MAX 4096
-/* One delivery's time. */
-#define DELIVERY_TIMEOUT_MS 60000
+#define DELIVERY_TIMEOUT_MS 60000 /* of one round */
 #define DELIVERY_CURSOR "cursor"
-/* The cursor is the gateway's, not a space's: it lies beside the pointers of the shared one. */
+/* The cursor belongs to the gateway, not to a space; it is stored beside the pointers. */
 #define DELIVERY_SPACE "shared"
 
-/* ---- what the store tells ---- */
+void delivery_enter(struct journal_front *front, enum delivery_state state)
+{
+    static const unsigned allowed[] = {
+        [DELIVERY_STOPPED] = 1U << DELIVERY_RUNNING | 1U << DELIVERY_STOPPING,
+        [DELIVERY_RUNNING] = 1U << DELIVERY_SLEEPING | 1U << DELIVERY_STOPPING,
+        [DELIVERY_SLEEPING] = 1U << DELIVERY_RUNNING | 1U << DELIVERY_STOPPING,
+        [DELIVERY_STOPPING] = 1U << DELIVERY_STOPPING,
+    };
+    assert((allowed[front->state] & 1U << state) != 0);
+    front->state = state;
+}
+
+/* ---- notifications of the store ---- */
 
 static bool journal_wants(struct journal_front *front, struct ng_str collection)
 {
@@ -43,28 +53,29 @@ static bool journal_wants(struct journal_front *front, struct ng_str collection)
     return found != NULL && (found->flags & NG_COLLECTION_REFERENCED) != 0;
 }
 
-/* On the committing thread: counts, and wakes the delivery only for what concerns it. */
+/* On the committing thread: counts, and wakes the delivery only for events of interest. */
 static void journal_watch(void *user, const struct ng_event *events, size_t count)
 {
     struct journal_front *front = user;
+    bool shared = store_is_shared(front->store);
     pthread_mutex_lock(&front->lock);
     bool wake = false;
-    for (size_t i = 0; i < count && front->shared; i++) {
-        /* Not numbered yet, perhaps: it comes with the feed. */
+    for (size_t i = 0; i < count && shared; i++) {
+        /* Without a sequence number yet: the feed has it later. */
         front->poll = front->poll || journal_wants(front, events[i].key.collection);
         wake = front->poll;
     }
-    for (size_t i = 0; i < count && !front->shared; i++) {
+    for (size_t i = 0; i < count && !shared; i++) {
         front->seen = u64_max(events[i].seq, front->seen);
-        /* The delivery may have been quicker. */
+        /* A round may have delivered the event before this notification. */
         if (events[i].seq > front->cursor && journal_wants(front, events[i].key.collection)) {
             front->wanted = events[i].seq;
             front->backlog++;
             wake = true;
         }
     }
-    wake = wake || (!front->shared && front->seen - front->stored > DELIVERY_LAG_MAX);
-    if (wake && front->asleep) {
+    wake = wake || (!shared && front->seen - front->stored > DELIVERY_LAG_MAX);
+    if (wake && front->state == DELIVERY_SLEEPING) {
         pthread_cond_signal(&front->wake);
     }
     pthread_mutex_unlock(&front->lock);
@@ -72,8 +83,8 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
 
 /* ---- the cursor ---- */
 
-/* Of which journal it tells. Another one, as after `journal` was set anew or a backup was put
- * back, gets all events there are: what it has already it passes over. */
+/* True if the stored cursor belongs to the present journal. A different one (the setting
+ * `journal` was changed, or a backup restored) gets all events and ignores those it has. */
 static bool cursor_is_of(const struct journal_front *front, const struct ng_value *body)
 {
     const struct ng_value *journal = json_get(body, "journal");
@@ -94,7 +105,7 @@ static int delivery_write_cursor(struct ng_call *call, const struct ng_doc *pres
     (void)json_integer(json_get(present->body, "seq"), &stored);
     if (stored >= 0 && (uint64_t)stored >= cursor->seq &&
         cursor_is_of(cursor->front, present->body)) {
-        return NG_OK; /* another gateway is further */
+        return NG_OK; /* another gateway has stored a later one */
     }
     struct ng_str json =
         arena_printf(&call_of(call)->arena, "{\"seq\":%llu,\"journal\":\"%s\"}",
@@ -138,11 +149,7 @@ int delivery_stored_cursor(struct journal_front *front, struct call *call, uint6
     if (rc == NG_OK && doc->revision > 0 && !doc->deleted && cursor_is_of(front, doc->body)) {
         (void)json_integer(json_get(doc->body, "seq"), &seq);
     }
-    if (seq < 0) {
-        *ret = 0;
-    } else {
-        *ret = (uint64_t)seq;
-    }
+    *ret = (uint64_t)i64_max(seq, 0);
     return rc;
 }
 
@@ -152,7 +159,7 @@ int delivery_load_cursor(struct journal_front *front, struct call *call)
     int rc = delivery_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
         pthread_mutex_lock(&front->lock);
-        /* What was passed over since is not read again. */
+        /* Keeps a later cursor in memory, so that skipped events are not read again. */
         front->cursor = u64_max(seq, front->cursor);
         front->stored = seq;
         front->seen = u64_max(front->cursor, front->seen);
@@ -161,13 +168,13 @@ int delivery_load_cursor(struct journal_front *front, struct call *call)
     return rc;
 }
 
-/* ---- a round of the delivery ---- */
+/* ---- one round ---- */
 
 struct delivery_page {
     struct journal_front *front;
     struct call *call;
     struct ng_entry entries[DELIVERY_PAGE];
-    const struct ng_entry *list[DELIVERY_PAGE]; /* of them */
+    const struct ng_entry *list[DELIVERY_PAGE]; /* pointers to them */
     size_t count;
     size_t events;
     uint64_t last_seq;
@@ -191,8 +198,8 @@ static int delivery_event(void *user, const struct ng_event *event)
     return page->events == DELIVERY_PAGE;
 }
 
-/* An entry that the journal refuses for what it is would hold up all behind it: it is left out,
- * and the log says so. */
+/* An entry that the journal refuses as invalid would block all later ones: logs and skips it.
+ */
 static int delivery_send_singly(struct journal_front *front, struct call *call,
                                 const struct delivery_page *page)
 {
@@ -239,7 +246,7 @@ static void delivery_moved(struct journal_front *front, const struct delivery_pa
     }
     front->cursor = page->last_seq;
     front->seen = u64_max(front->cursor, front->seen);
-    /* Events of other gateways were never told: here the count is true again. */
+    /* Corrects the count, which misses events of other gateways. */
     if (front->wanted <= front->cursor) {
         front->backlog = 0;
     }
@@ -271,23 +278,17 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     }
     *ret_more = page->events == DELIVERY_PAGE;
     if (page->events == 0) {
-        /* Nobody may have to write to learn that the journal is away, or back. */
-        if (!front->remote) {
-            return NG_OK;
-        }
-        return front->inner->health(front->db, &call->pub);
+        /* Detects the loss and the return of the journal also without events. */
+        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
     }
     delivery_moved(front, page);
-    /* A cursor that is not stored means a repeated delivery after a restart, no more. */
+    /* Without a stored cursor events are delivered once more after a restart: harmless. */
     bool due = page->count > 0 || page->last_seq - stored > DELIVERY_LAG_MAX;
-    if (!due) {
-        return NG_OK;
-    }
-    return delivery_store_cursor(front, call, page->last_seq);
+    return due ? delivery_store_cursor(front, call, page->last_seq) : NG_OK;
 }
 
-/* Events that were there before the watch are part of the backlog from the start. */
-struct delivery_counting {
+/* Counts events from before the watch, which belong to the backlog. */
+struct delivery_count {
     struct journal_front *front;
     uint64_t until, last_seq, last_wanted;
     int64_t wanted;
@@ -296,46 +297,46 @@ struct delivery_counting {
 
 static int delivery_count_event(void *user, const struct ng_event *event)
 {
-    struct delivery_counting *counting = user;
-    if (event->seq > counting->until) {
+    struct delivery_count *count = user;
+    if (event->seq > count->until) {
         return 1;
     }
-    counting->events++;
-    counting->last_seq = event->seq;
-    if (journal_wants(counting->front, event->key.collection)) {
-        counting->wanted++;
-        counting->last_wanted = event->seq;
+    count->events++;
+    count->last_seq = event->seq;
+    if (journal_wants(count->front, event->key.collection)) {
+        count->wanted++;
+        count->last_wanted = event->seq;
     }
     return 0;
 }
 
 static void delivery_count_older(struct journal_front *front, uint64_t since, uint64_t until)
 {
-    struct delivery_counting counting = {.front = front, .until = until, .last_seq = since};
+    struct delivery_count count = {.front = front, .until = until, .last_seq = since};
     int rc = NG_OK;
     do {
         struct call *call = call_new(front->gateway);
-        counting.events = 0;
+        count.events = 0;
         if (call == NULL) {
             return;
         }
         call->may_block = true;
-        rc = store_changes(front->store, call, counting.last_seq, DELIVERY_PAGE,
-                           delivery_count_event, &counting);
+        rc = store_changes(front->store, call, count.last_seq, DELIVERY_PAGE,
+                           delivery_count_event, &count);
         call_unref(call);
-    } while (rc == NG_OK && counting.events == DELIVERY_PAGE &&
-             counting.wanted < DELIVERY_COUNT_MAX);
+    } while (rc == NG_OK && count.events == DELIVERY_PAGE && count.wanted < DELIVERY_COUNT_MAX);
     pthread_mutex_lock(&front->lock);
-    front->backlog = counting.wanted + (front->shared ? 0 : front->backlog);
-    if (counting.last_wanted > front->wanted) {
-        front->wanted = counting.last_wanted;
+    if (store_is_shared(front->store)) {
+        front->backlog = 0;
     }
+    front->backlog += count.wanted;
+    front->wanted = u64_max(front->wanted, count.last_wanted);
     pthread_mutex_unlock(&front->lock);
 }
 
-/* ---- with other gateways ---- */
+/* ---- shared documents ---- */
 
-/* Another gateway delivers: how far it is, and whether it could. */
+/* Another gateway delivers: takes over its cursor, and fails if the journal is unreachable. */
 static int delivery_follow(struct journal_front *front, struct call *call)
 {
     int rc = delivery_load_cursor(front, call);
@@ -350,7 +351,7 @@ static int delivery_follow(struct journal_front *front, struct call *call)
     return NG_OK;
 }
 
-/* ticket: who waits for everything to be delivered does not wait for another gateway. */
+/* ticket: for a flush this gateway delivers itself instead of waiting for another one. */
 static int delivery_shared_round(struct journal_front *front, struct call *call,
                                  uint64_t ticket, bool *ret_more)
 {
@@ -366,8 +367,8 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
     if (front->follows) {
         return delivery_follow(front, call);
     }
-    /* Also the owner: another gateway that was asked to may have delivered, and a restore may
-     * have taken that back since. */
+    /* The owner reloads the cursor, too: a flush of another gateway may have moved it, and a
+     * restore may have moved it back. */
     rc = delivery_load_cursor(front, call);
     if (rc == NG_OK) {
         rc = delivery_round(front, call, ret_more);
@@ -378,22 +379,20 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
     return rc;
 }
 
-/* ---- the delivery's thread ---- */
+/* ---- the thread ---- */
 
 static void delivery_failed(struct journal_front *front, const struct call *call, int rc)
 {
     pthread_mutex_lock(&front->lock);
-    /* A stop cancels the round under way: no news. */
-    bool tell = !front->degraded && !front->stopping;
+    /* A stop cancels the present round: no failure to report. */
+    bool tell = !front->degraded && front->state != DELIVERY_STOPPING;
     front->degraded = true;
     front->failures++;
     pthread_cond_broadcast(&front->moved);
     pthread_mutex_unlock(&front->lock);
     if (tell) {
-        struct ng_str text;
-        if (call == NULL) {
-            text = ng_str_of("out of memory");
-        } else {
+        struct ng_str text = ng_str_of("out of memory");
+        if (call != NULL) {
             text = call->staged.message;
         }
         log_write(NG_LOG_WARNING, "journal",
@@ -407,7 +406,7 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
     pthread_mutex_lock(&front->lock);
     bool tell = front->degraded;
     front->degraded = false;
-    if (!more && front->shared && !front->follows) {
+    if (!more && store_is_shared(front->store) && !front->follows) {
         front->backlog = 0;
     }
     if (!more && !front->follows) {
@@ -420,7 +419,7 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
     }
 }
 
-/* One round in a call of its own, so that its memory does not add up. */
+/* Runs one round in a call of its own, whose memory is freed afterwards. */
 static int delivery_step(struct journal_front *front, bool *ret_more)
 {
     struct call *call = call_new(front->gateway);
@@ -436,12 +435,9 @@ static int delivery_step(struct journal_front *front, bool *ret_more)
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
     pthread_mutex_unlock(&front->lock);
-    int rc;
-    if (front->shared) {
-        rc = delivery_shared_round(front, call, ticket, ret_more);
-    } else {
-        rc = delivery_round(front, call, ret_more);
-    }
+    int rc = store_is_shared(front->store)
+                 ? delivery_shared_round(front, call, ticket, ret_more)
+                 : delivery_round(front, call, ret_more);
     pthread_mutex_lock(&front->lock);
     front->current = NULL;
     pthread_mutex_unlock(&front->lock);
@@ -459,38 +455,28 @@ static bool delivery_flush_due(const struct journal_front *front)
     return front->flush_asked > front->flush_tried;
 }
 
-/* As far as this gateway knows, nothing is to be done. */
+/* True if this gateway knows of no work. */
 static bool delivery_idle(const struct journal_front *front)
 {
-    if (front->shared) {
+    if (store_is_shared(front->store)) {
         return !front->poll && !delivery_flush_due(front);
     }
     return front->wanted <= front->cursor && front->seen - front->stored <= DELIVERY_LAG_MAX &&
            !delivery_flush_due(front);
 }
 
-/* With the lock held: until CLOCK_MONOTONIC reaches `until_ns`, or sooner. */
 bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
 {
     struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
     return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
 }
 
-/* With the lock held: new events do not shorten the wait after a failure, a flush does. */
-static void delivery_back_off(struct journal_front *front, int64_t wait_ms)
+/* With the lock held: waits until `until_ns`. A flush or a stop ends the wait, events do not.
+ */
+static void delivery_pause(struct journal_front *front, int64_t until_ns)
 {
-    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
-    while (!front->stopping && !delivery_flush_due(front) &&
-           delivery_wait_until(&front->wake, &front->lock, until)) {
-    }
-}
-
-/* With the lock held: until it is time for a round, which a flush asks for at once. */
-static void delivery_pace(struct journal_front *front, int64_t begun_ns)
-{
-    int64_t until = begun_ns + (int64_t)DELIVERY_PACE_MS * 1000000;
-    while (!front->stopping && !delivery_flush_due(front) &&
-           delivery_wait_until(&front->wake, &front->lock, until)) {
+    while (front->state != DELIVERY_STOPPING && !delivery_flush_due(front) &&
+           delivery_wait_until(&front->wake, &front->lock, until_ns)) {
     }
 }
 
@@ -499,15 +485,17 @@ static void delivery_sleep(struct journal_front *front)
 {
     int64_t until = clock_monotonic_ns() + front->poll_ms * 1000000;
     front->poll_ms = i64_min(front->poll_ms * 2, DELIVERY_POLL_LAST_MS);
-    front->asleep = true;
-    while (!front->stopping && delivery_idle(front)) {
-        if (!front->shared && !front->remote) {
+    delivery_enter(front, DELIVERY_SLEEPING);
+    while (front->state == DELIVERY_SLEEPING && delivery_idle(front)) {
+        if (!store_is_shared(front->store) && !front->remote) {
             pthread_cond_wait(&front->wake, &front->lock);
         } else if (!delivery_wait_until(&front->wake, &front->lock, until)) {
             break;
         }
     }
-    front->asleep = false;
+    if (front->state == DELIVERY_SLEEPING) {
+        delivery_enter(front, DELIVERY_RUNNING);
+    }
 }
 
 static void *delivery_run(void *user)
@@ -518,13 +506,13 @@ static void *delivery_run(void *user)
     uint64_t since = front->cursor;
     uint64_t until = front->opened;
     pthread_mutex_unlock(&front->lock);
-    if (until > since && !front->shared) {
+    if (until > since && !store_is_shared(front->store)) {
         delivery_count_older(front, since, until);
     }
     pthread_mutex_lock(&front->lock);
-    front->counted = true;
+    front->opened = 0;
     front->poll_ms = DELIVERY_POLL_FIRST_MS;
-    while (!front->stopping) {
+    while (front->state != DELIVERY_STOPPING) {
         bool more = false;
         if (front->poll) {
             front->poll_ms = DELIVERY_POLL_FIRST_MS;
@@ -535,14 +523,14 @@ static void *delivery_run(void *user)
         int rc = delivery_step(front, &more);
         pthread_mutex_lock(&front->lock);
         if (rc != NG_OK) {
-            delivery_back_off(front, wait_ms);
+            delivery_pause(front, clock_monotonic_ns() + wait_ms * 1000000);
             wait_ms = i64_min(wait_ms * 2, DELIVERY_WAIT_LAST_MS);
             continue;
         }
         wait_ms = DELIVERY_WAIT_FIRST_MS;
-        if (!more) {
+        if (!more && front->state != DELIVERY_STOPPING) {
             delivery_sleep(front);
-            delivery_pace(front, begun_ns);
+            delivery_pause(front, begun_ns + (int64_t)DELIVERY_PACE_MS * 1000000);
         }
     }
     pthread_mutex_unlock(&front->lock);
@@ -555,10 +543,15 @@ int delivery_start(struct journal_front *front, struct call *call)
     if (rc != NG_OK) {
         return call_fail(call, rc, "the store takes no further watcher");
     }
-    if (pthread_create(&front->thread, NULL, delivery_run, front) != 0) {
-        front->stopping = true;
+    pthread_mutex_lock(&front->lock);
+    delivery_enter(front, DELIVERY_RUNNING);
+    rc = pthread_create(&front->thread, NULL, delivery_run, front);
+    if (rc != 0) {
+        delivery_enter(front, DELIVERY_STOPPING);
+    }
+    pthread_mutex_unlock(&front->lock);
+    if (rc != 0) {
         return call_fail(call, NG_EINTERNAL, "no thread could be started for the journal");
     }
-    front->running = true;
     return NG_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_delivery.h - the delivery of the journal: one thread that brings events to it, in
- * order, at least once. Its state is part of the front's. */
+/* journal_delivery.h - delivery of events to the journal by one thread, in order, at least
+ * once; its state is part of struct journal_front. */
 #ifndef NOTEGATE_CORE_JOURNAL_DELIVERY_H
 #define NOTEGATE_CORE_JOURNAL_DELIVERY_H
 
@@ -10,97 +10,115 @@
 #include "journal.h"
 #include "journal_zone.h"
 
-/* How long a wait lasts before it looks again at what does not wake it. */
+/* First wait after a failure, and the step of waits that a cancellation does not wake. */
 #define DELIVERY_WAIT_FIRST_MS 100
+
+/*
+ * The thread of the delivery. Transitions, under the lock (delivery_enter()):
+ *
+ *   from       to         when
+ *   STOPPED    RUNNING    delivery_start() has created the thread
+ *   STOPPED    STOPPING   journal_stop() without a thread
+ *   RUNNING    SLEEPING   nothing to deliver: an event of interest signals `wake`
+ *   SLEEPING   RUNNING    woken by an event, a flush or a poll
+ *   RUNNING    STOPPING   journal_stop(), or the thread could not be created
+ *   SLEEPING   STOPPING   journal_stop()
+ *   STOPPING   STOPPING   journal_stop() once more
+ */
+enum delivery_state {
+    DELIVERY_STOPPED = 0,
+    DELIVERY_RUNNING = 1,
+    DELIVERY_SLEEPING = 2,
+    DELIVERY_STOPPING = 3
+};
 
 struct journal_front {
     struct gateway *gateway;
     struct store *store;
-    struct ng_journal functions;    /* what plugins call: the front's own, around inner */
-    const struct ng_journal *inner; /* the module's or the documents' */
-    void *db;                       /* of inner */
+    struct ng_journal functions;    /* the functions for plugins: wrappers of `inner` */
+    const struct ng_journal *inner; /* of the module, or of the journal in documents */
+    void *db;                       /* handle of `inner` */
     struct journal_zone *zone;
-    bool shared; /* other gateways write to the store too */
-    bool remote; /* the journal can be away while nothing is written */
     pthread_t thread;
-    bool running;
+    bool remote; /* a module with a health check: probe it while there is nothing to deliver */
 
     pthread_mutex_t lock;
-    pthread_cond_t wake;   /* of the delivery: something is to be done */
+    pthread_cond_t wake;   /* of the delivery */
     pthread_cond_t moved;  /* of flushers: a round has ended */
-    pthread_cond_t rwlock; /* of who waits at the gate (journal_rwlock.c) */
+    pthread_cond_t rwlock; /* of callers of journal_rwlock_lock() */
     /* Under the lock: */
-    size_t readers; /* who is within the gate together with others */
-    bool exclusive; /* one is, or is about to be, with nobody else */
-    bool stopping;
-    bool degraded;
-    struct call *current; /* the delivery's call, to be cancelled by a stop */
-    uint64_t failures;    /* rounds that failed, ever */
-    uint64_t flush_asked; /* tickets of flushers */
-    uint64_t flush_tried; /* ... a round was begun for */
-    uint64_t flush_done;  /* ... after which nothing was left */
-    uint64_t cursor;      /* all events up to this are delivered */
-    uint64_t stored;      /* ... and this is on disk */
-    uint64_t seen;        /* events up to this were told by the watch, or before it */
-    uint64_t wanted;      /* the last one told that is for the journal */
-    int64_t backlog;      /* those of them that were told and are not delivered */
-    uint64_t opened;      /* the last event when the front was opened */
-    bool counted;         /* those between cursor and opened are in the backlog */
+    enum delivery_state state;
+    size_t readers; /* holders of the shared lock */
+    bool exclusive; /* the exclusive lock is held or requested */
+    bool degraded;  /* the last round failed */
+    bool poll;      /* shared documents: this gateway has committed an event of interest */
+    struct call *current; /* the call of the delivery, to be cancelled by a stop */
+    uint64_t failures;    /* rounds that failed since the start */
+    uint64_t flush_asked; /* last ticket of a flush */
+    uint64_t flush_tried; /* last ticket before the present round */
+    uint64_t flush_done;  /* last ticket whose events are all delivered */
+    uint64_t cursor;      /* all events up to this one are delivered */
+    uint64_t stored;      /* the cursor in the database */
+    uint64_t seen;        /* the last event that the watch, or a round, has reported */
+    uint64_t wanted;      /* the last event of interest */
+    int64_t backlog;      /* events of interest up to `seen` that are not delivered */
+    uint64_t opened;      /* the last event at the start; 0 once the backlog includes it */
 
-    uint64_t *pins; /* hashes of pinned revisions, sorted; of the upkeep that runs */
+    uint64_t *pins; /* sorted hashes of pinned revisions, for the upkeep in progress */
     size_t pin_count;
-    atomic_llong keep_ms; /* journal.keep; 0: for good */
-    atomic_llong kept_ms; /* when what was older went last */
-    bool poll;            /* shared: this gateway has committed something for the journal */
-    bool asleep;          /* the delivery has nothing to do: an event wakes it */
-    /* Of the delivery's thread: */
-    int64_t poll_ms; /* shared: the wait until the next look */
-    char **spaces;   /* those that are noted, sorted */
+    atomic_llong keep_ms; /* journal.keep; 0: no limit */
+    atomic_llong kept_ms; /* time of the last trim */
+    /* Used by the thread of the delivery only: */
+    int64_t poll_ms; /* wait until the next poll */
+    char **spaces;   /* sorted: the spaces noted for journal.keep */
     size_t space_count;
-    bool follows;     /* shared: another gateway delivers */
-    int64_t lease_ns; /* shared: this gateway delivers, and need not look who does until then */
+    bool follows; /* shared documents: another gateway delivers */
+    int64_t
+        lease_ns; /* shared documents: this gateway delivers; no check of the lease before */
 };
 
-/* journal_lease.c: shared documents. Is it this gateway that delivers? One does, as long as it
- * lives; that two do for a moment is harmless, as each event is delivered once by its id. */
+/* journal_lease.c: shared documents. *ret_mine: this gateway delivers. A live owner keeps the
+ * lease. Two owners for a moment are harmless: entries are delivered once by their event id. */
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine);
 
-/* Up to where all events were delivered, by whichever gateway, as documents say. */
+/* The cursor in the database, of any gateway. */
 int delivery_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret);
-/* Where the last delivery ended. Before delivery_start. */
+/* Continues at the stored cursor. Before delivery_start(). */
 int delivery_load_cursor(struct journal_front *front, struct call *call);
+/* With the lock held: changes the state; asserts that the table above has the transition. */
+void delivery_enter(struct journal_front *front, enum delivery_state state);
 /* Watches the store and starts the thread. */
 int delivery_start(struct journal_front *front, struct call *call);
-/* With the front's lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the
- * condition is signalled. */
+/* With the lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the condition
+ * is signalled. */
 bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
 
 /*
- * journal_rwlock.c: who writes entries or a summary passes the gate with others; a dump, a
- * restore passes it alone, as nothing may come between its look and its step. Nobody holds a
- * lock meanwhile: who waits does so no longer than its call lasts, and not over a stop. NG_OK,
- * NG_ETIMEOUT, NG_ECANCELLED; after NG_OK the same is to leave.
+ * journal_rwlock.c: writers of entries and summaries take the lock shared; a dump or a restore
+ * takes it exclusively, because no write may come between its read and its commit. No mutex is
+ * held meanwhile: a call waits at most until its deadline, and not after a stop. NG_OK,
+ * NG_ETIMEOUT, NG_ECANCELLED; after NG_OK the caller unlocks with the same `exclusive`.
  */
 int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive);
 void journal_rwlock_unlock(struct journal_front *front, bool exclusive);
 
-/* journal_merge.c: see restore_over in struct ng_journal. After a flush. */
+/* journal_merge.c: restore_over of struct ng_journal, after a flush. */
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
                   struct ng_str json, struct ng_str base);
 
-/* journal_pins.c: the versions that checkpoints name, in documents, so that the store's upkeep
- * knows them wherever the journal is. Declares the collection; notes those of one checkpoint.
- */
+/* journal_pins.c: the versions that checkpoints name, stored in documents: the upkeep of the
+ * store needs them also while the journal is unreachable. Declares the collection. */
 int journal_pins_declare(struct journal_front *front, struct call *call);
+/* Stores the pins of one checkpoint. */
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json);
-/* The versions of a checkpoint that is gone need no longer stay. */
+/* Removes the pins of a deleted checkpoint. */
 int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
                         struct ng_str id);
 
-/* journal_keep.c: the spaces that there are entries of, and what is too old of them. Declares
- * the collection; notes the spaces of entries (the delivery's thread); frees. */
+/* journal_keep.c: the spaces with entries, for journal.keep. Declares the collection. */
 int journal_keep_declare(struct journal_front *front, struct call *call);
+/* Stores the spaces of new entries. On the thread of the delivery. */
 int journal_keep_note(struct journal_front *front, struct call *call,
                       const struct ng_entry *const *entries, size_t count);
 void journal_keep_close(struct journal_front *front);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_documents.c - the journal kept in documents: timeline, recall, summary. */
+/* journal_documents.c - the journal in documents: timeline, recall, summary. */
 #include "journal_documents.h"
 
 #include <stdlib.h>
@@ -10,10 +10,9 @@
 #include "journal_entry.h"
 
 #define JOURNAL_SUMMARY "summary"
-/* What a reference counts beside memories, which say it themselves. */
+/* Score of a reference; memories have their own. */
 #define JOURNAL_REFERENCE_SCORE 0.8
-/* Of a recall by words so many of the best texts, whatever their scores, come into question at
- * least; and with a least score so many of the best or newest. */
+/* Least candidates of a recall by words, and of a recall with a least score. */
 #define JOURNAL_CANDIDATES 100
 #define JOURNAL_CANDIDATES_SCORED 4000
 
@@ -58,10 +57,7 @@ static uint32_t journal_limit(uint32_t limit)
     if (limit == 0) {
         return JOURNAL_ROWS_DEFAULT;
     }
-    if (limit > JOURNAL_ROWS_MAX) {
-        return JOURNAL_ROWS_MAX;
-    }
-    return limit;
+    return u32_min(limit, JOURNAL_ROWS_MAX);
 }
 
 static struct ng_term journal_equal_number(const char *field, uint64_t number)
@@ -84,7 +80,7 @@ struct journal_rows {
     struct call *call;
     ng_entry_row_fn *row;
     void *user;
-    struct ng_entry *entries; /* recall: collected before they are given out */
+    struct ng_entry *entries; /* recall: the best so far */
     double *ranks;
     size_t count, max;
     double min_score;
@@ -138,28 +134,22 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
     };
     struct journal_rows rows = {.call = call, .row = row, .user = row_user};
     rc = store_query(journal->store, call, &query, journal_timeline_row, &rows, NULL);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return rows.rc;
+    return rc != NG_OK ? rc : rows.rc;
 }
 
 static double journal_score(const struct ng_entry *entry)
 {
-    if (entry->kind == NG_ENTRY_MEMORY) {
-        return entry->score;
-    }
-    return JOURNAL_REFERENCE_SCORE;
+    return entry->kind == NG_ENTRY_MEMORY ? entry->score : JOURNAL_REFERENCE_SCORE;
 }
 
-/* Keeps the best `max` rows of both collections, best first, of equal ones the newest. */
+/* Keeps the best `max` rows of both collections; of equal ranks the newest first. */
 static int journal_recall_row(void *user, const struct ng_doc *doc)
 {
     struct journal_rows *rows = user;
     struct ng_entry entry;
     bool full = rows->count == rows->max;
     if (full && !rows->by_time && doc->score < rows->ranks[rows->max - 1]) {
-        return 1; /* texts come best first: no score makes one better than it is */
+        return 1; /* texts come best first, and a score only lowers the rank */
     }
     rows->rc = journal_row(rows->call, doc, &entry, NULL);
     if (rows->rc != NG_OK) {
@@ -168,11 +158,9 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
     if (journal_score(&entry) < rows->min_score) {
         return 0;
     }
-    double rank;
+    double rank = doc->score * journal_score(&entry);
     if (rows->by_time) {
         rank = (double)entry.time_ms;
-    } else {
-        rank = doc->score * journal_score(&entry);
     }
     size_t at = rows->count;
     while (at > 0 &&
@@ -181,17 +169,9 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
         at--;
     }
     if (at == rows->max) {
-        if (rows->by_time) {
-            return 1;
-        }
-        return 0;
+        return rows->by_time;
     }
-    size_t kept;
-    if (rows->count < rows->max) {
-        kept = rows->count;
-    } else {
-        kept = rows->max - 1;
-    }
+    size_t kept = size_min(rows->count, rows->max - 1);
     memmove(rows->entries + at + 1, rows->entries + at, (kept - at) * sizeof(*rows->entries));
     memmove(rows->ranks + at + 1, rows->ranks + at, (kept - at) * sizeof(*rows->ranks));
     rows->entries[at] = entry;
@@ -200,7 +180,7 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
     return 0;
 }
 
-/* The conditions of a recall beside its text. */
+/* The conditions of a recall besides its text. */
 static size_t journal_recall_terms(const struct ng_recall *recall, uint64_t generation,
                                    struct ng_term terms[4])
 {
@@ -226,24 +206,45 @@ static size_t journal_recall_terms(const struct ng_recall *recall, uint64_t gene
     return count;
 }
 
-/* Rows that the store gives at most. */
+/* Limit of the query. */
 static uint32_t journal_candidates(const struct journal_rows *rows)
 {
-    size_t least;
+    size_t least = JOURNAL_CANDIDATES;
     if (rows->min_score > 0) {
         least = JOURNAL_CANDIDATES_SCORED;
     } else if (rows->by_time) {
         least = 0;
-    } else {
-        least = JOURNAL_CANDIDATES;
     }
-    return (uint32_t)(size_max(rows->max, least));
+    return (uint32_t)size_max(rows->max, least);
+}
+
+/* Runs the query on both collections. *ret_engine: of a text search. */
+static int journal_recall_rows(struct journal_documents *journal, struct ng_query *query,
+                               struct ng_str text, struct journal_rows *rows,
+                               const char **ret_engine)
+{
+    static const char *const collections[] = {JOURNAL_MEMORY, JOURNAL_REFERENCES};
+    struct ng_search search = {.size = sizeof(search), .query = query, .text = text};
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(collections); i++) {
+        query->collection = ng_str_of(collections[i]);
+        if (!rows->by_time) {
+            rc = store_search(journal->store, rows->call, &search, journal_recall_row, rows,
+                              NULL, ret_engine);
+        } else {
+            query->sort = ng_str_of("time");
+            rc = store_query(journal->store, rows->call, query, journal_recall_row, rows, NULL);
+        }
+        if (rc == NG_OK) {
+            rc = rows->rc;
+        }
+    }
+    return rc;
 }
 
 static int journal_recall(void *user, struct ng_call *pub, const struct ng_recall *recall,
                           ng_entry_row_fn *row, void *row_user, const char **ret_engine)
 {
-    static const char *const collections[] = {JOURNAL_MEMORY, JOURNAL_REFERENCES};
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
     struct journal_generation generation;
@@ -276,21 +277,8 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
         .limit = journal_candidates(&rows),
         .with_text = true,
     };
-    struct ng_search search = {.size = sizeof(search), .query = &query, .text = recall->text};
     const char *engine = "scan";
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(collections); i++) {
-        query.collection = ng_str_of(collections[i]);
-        if (!rows.by_time) {
-            rc = store_search(journal->store, call, &search, journal_recall_row, &rows, NULL,
-                              &engine);
-        } else {
-            query.sort = ng_str_of("time");
-            rc = store_query(journal->store, call, &query, journal_recall_row, &rows, NULL);
-        }
-        if (rc == NG_OK) {
-            rc = rows.rc;
-        }
-    }
+    rc = journal_recall_rows(journal, &query, recall->text, &rows, &engine);
     for (size_t i = 0; rc == NG_OK && i < rows.count; i++) {
         if (row(row_user, &rows.entries[i]) != 0) {
             break;
@@ -310,24 +298,17 @@ int journal_summary_of(struct journal_documents *journal, struct call *call,
     struct ng_str id = journal_id(call, generation, ng_str_of(JOURNAL_SUMMARY));
     struct ng_key key = journal_key(JOURNAL_SUMMARIES, space, id);
     const struct ng_doc *doc = NULL;
-    int rc;
     if (id.data == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "out of memory");
-    } else {
-        rc = store_get(journal->store, call, &key, 0, &doc);
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    int rc = store_get(journal->store, call, &key, 0, &doc);
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str text = {NULL, 0};
+    *ret_text = str_make(NULL, 0);
     if (doc->revision > 0 && !doc->deleted) {
-        if (doc->text.data == NULL) {
-            text = ng_str_of("");
-        } else {
-            text = doc->text;
-        }
+        *ret_text = doc->text.data == NULL ? ng_str_of("") : doc->text;
     }
-    *ret_text = text;
     return NG_OK;
 }
 
@@ -338,10 +319,8 @@ static int journal_summary(void *user, struct ng_call *pub, struct ng_str space,
     struct call *call = call_of(pub);
     struct journal_generation generation;
     int rc = journal_generation_get(journal, call, space, &generation);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return journal_summary_of(journal, call, space, generation.number, ret_text);
+    return rc != NG_OK ? rc
+                       : journal_summary_of(journal, call, space, generation.number, ret_text);
 }
 
 struct journal_summary_put {
@@ -355,10 +334,7 @@ static int journal_write_summary(struct ng_call *call, const struct ng_doc *pres
     (void)present;
     const struct journal_summary_put *put = user;
     int rc = store_draft_json(next, put->json);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_draft_text(next, &put->text, 1);
+    return rc != NG_OK ? rc : store_draft_text(next, &put->text, 1);
 }
 
 int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,
@@ -397,9 +373,7 @@ static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str sp
         }
         rc = journal_generation_get(journal, call, space, &generation);
         if (rc == NG_OK) {
-            rc = journal_generation_hold(call, space, &generation, &changes[0]);
-        }
-        if (rc == NG_OK) {
+            journal_generation_hold(space, &generation, &changes[0]);
             rc = journal_summary_change(call, generation.number, space, text, &changes[1]);
         }
         if (rc == NG_OK) {

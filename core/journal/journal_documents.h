@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * journal_documents.h - the journal kept in documents.
+ * journal_documents.h - the journal stored in documents.
  *
- * One document per line of a day's list, per reference and per memory, all in quiet
- * collections. Each belongs to a generation of its space; the space's pointer document names
- * the one that is read. So a restore writes a new generation beside the present one and becomes
- * true in one step, by moving the pointer.
+ * Each entry of a day's list, each reference and each memory is one document, in quiet
+ * collections. Each belongs to a generation of its space; the pointer document of the space
+ * names the generation that is read. A restore writes a new generation beside the present one
+ * and becomes visible atomically, by moving the pointer.
  */
 #ifndef NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
 #define NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
@@ -21,61 +21,61 @@
 #define JOURNAL_MEMORY "journal_memory"
 #define JOURNAL_SUMMARIES "journal_summaries"
 #define JOURNAL_CHECKPOINTS "journal_checkpoints"
-#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the delivery's cursor */
+#define JOURNAL_STATE "journal_state" /* pointers of spaces, and the cursor of the delivery */
 
-/* Rows of one answer at most, and where the caller names no limit. */
+/* Most rows of one answer, and the default limit. */
 #define JOURNAL_ROWS_MAX 1000
 #define JOURNAL_ROWS_DEFAULT 100
 
 struct journal_documents {
     struct store *store;
     const struct journal_zone *zone;
-    /* Restores and dumps of this process take turns. What writes holds the generation. */
+    /* Serializes restores and dumps of this process. Writers hold the generation instead. */
     pthread_mutex_t lock;
 };
 
-/* The generation of a space that is read now, and the revision of its pointer. */
+/* The present generation of a space, and the revision of its pointer. */
 struct journal_generation {
     uint64_t number;
     uint64_t pointer_revision;
-    uint64_t last;               /* the highest that was ever read or kept */
-    const struct ng_value *kept; /* {id: generation}: those that stay beside it; or NULL */
+    uint64_t last;               /* the highest number ever used */
+    const struct ng_value *kept; /* {id: generation}: generations kept beside it; or NULL */
 };
 
-/* Declares the collections. The store must outlive it; zone is lent for good. */
+/* Declares the collections. Store and zone must outlive it. */
 int journal_documents_open(struct call *call, struct store *store,
                            const struct journal_zone *zone, struct journal_documents **ret);
 void journal_documents_close(struct journal_documents *journal);
-/* Its functions; the handle is the struct journal_documents. */
+/* Its functions; their handle is the struct journal_documents. */
 const struct ng_journal *journal_documents_vtable(void);
 
-/* A restore by another gateway moves what is written to: so often it is looked up again. */
+/* Attempts of a write whose generation a restore of another gateway has replaced. */
 #define JOURNAL_TRIES 8
 
-/* journal_append.c: see struct ng_journal. */
+/* journal_append.c: deliver of struct ng_journal. */
 int journal_documents_deliver(void *journal, struct ng_call *call,
                               const struct ng_entry *const *entries, size_t count);
 
 /* ---- between journal_documents.c and journal_snapshot.c ---- */
 
-/* The collections as they are declared. */
+/* Declares the collections. */
 int journal_declare(struct store *store, struct call *call);
 struct ng_key journal_key(const char *collection, struct ng_str space, struct ng_str id);
 int journal_generation_get(struct journal_documents *journal, struct call *call,
                            struct ng_str space, struct journal_generation *ret);
-/* A change that touches nothing and fails with NG_ECONFLICT where the pointer has moved. */
-int journal_generation_hold(struct call *call, struct ng_str space,
-                            const struct journal_generation *generation, struct ng_change *ret);
-/* The generation that is kept under an id; false: none is. */
+/* A change that writes nothing and fails with NG_ECONFLICT if the pointer has moved. */
+void journal_generation_hold(struct ng_str space, const struct journal_generation *generation,
+                             struct ng_change *ret);
+/* The generation kept under an id; false: none. */
 bool journal_generation_kept(const struct journal_generation *generation, struct ng_str id,
                              uint64_t *ret);
-/* How the pointer moves. */
+/* A move of the pointer. */
 struct journal_move {
-    uint64_t number;    /* the generation that is read from now on */
-    struct ng_str keep; /* the id that the former one is kept under; {NULL, 0}: it goes */
-    struct ng_str drop; /* the id of one that is kept no more, or {NULL, 0} */
+    uint64_t number;    /* the new present generation */
+    struct ng_str keep; /* id for keeping the former one; {NULL, 0}: it is dropped */
+    struct ng_str drop; /* id of a kept one to be dropped, or {NULL, 0} */
 };
-/* The change that moves it; fails with NG_ECONFLICT where it has moved. */
+/* The change that moves the pointer; NG_ECONFLICT if it has moved meanwhile. */
 int journal_generation_change(struct call *call, struct ng_str space,
                               const struct journal_generation *generation,
                               const struct journal_move *move, struct ng_change *ret);
@@ -87,37 +87,38 @@ int journal_generation_move(struct journal_documents *journal, struct call *call
 int journal_summary_of(struct journal_documents *journal, struct call *call,
                        struct ng_str space, uint64_t generation, struct ng_str *ret_text);
 
-/* Memory for the tree of a dump or a checkpoint, beside the call's. */
+/* Memory for the parsed tree of a dump or a checkpoint, in an arena of its own. */
 #define JOURNAL_TREE_MAX ((size_t)1024 * 1024 * 1024)
 
-/* A call for one step of `call`, whose memory goes with it, so that what a large journal needs
- * does not add up. NULL: out of memory, as the call says. */
+/* A nested call for one step, so that the memory of a large journal is freed after each step.
+ * NULL: out of memory, and `call` has failed. */
 struct call *journal_step(struct call *call);
-/* Ends it; where it failed, the call says what the step said. Returns rc. */
+/* Ends the step; copies the message of a failure to `call`. Returns rc. */
 int journal_step_end(struct call *call, struct call *step, int rc);
 
-/* Where an entry goes. */
+/* The collection of an entry. */
 enum journal_place { JOURNAL_IN_DAY, JOURNAL_IN_REFERENCES, JOURNAL_IN_MEMORY };
 
-/* The change that puts an entry in its place in a generation. Texts of the entry are lent until
- * the change is done. date: of the day's list, only for JOURNAL_IN_DAY. */
+/* The change that writes an entry into a generation. It borrows the texts of the entry until it
+ * is done. date: the day of the list, only for JOURNAL_IN_DAY. */
 int journal_put(struct call *call, enum journal_place place, uint64_t generation,
                 struct ng_str date, const struct ng_entry *entry, struct ng_change *ret);
-/* The entry of a row, in the call's memory. date: of the day's list, or NULL. */
+/* The entry of a row, in call memory. ret_date: the day of the list, or NULL. */
 int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *ret,
                 struct ng_str *ret_date);
-/* The change that sets the summary of a space in a generation. `text` is lent until it is done.
- */
+/* The change that sets the summary of a space. It borrows `text` until it is done. */
 int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,
                            struct ng_str text, struct ng_change *ret);
-/* Id of something in a generation: "G/name". */
+/* Id of a document in a generation: "G/name". */
 struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name);
+/* Copies the text of `buf` into the arena and frees the buffer. NG_EINTERNAL, NG_ETOOLARGE. */
+int journal_take_buf(struct arena *arena, struct buf *buf, struct ng_str *ret);
 
 /* ---- between journal_snapshot.c and journal_aside.c ---- */
 
 #define JOURNAL_FORMAT "notegate-journal-1"
 #define JOURNAL_PARTS 3
-#define JOURNAL_BATCH (NG_CHANGES_MAX / 2) /* documents written at a time */
+#define JOURNAL_BATCH (NG_CHANGES_MAX / 2) /* documents of one commit */
 
 struct journal_part {
     enum journal_place place;
@@ -126,7 +127,7 @@ struct journal_part {
 };
 extern const struct journal_part journal_parts[JOURNAL_PARTS];
 
-/* What one commit of a restore takes of a part. */
+/* One commit of a restore. */
 struct journal_batch {
     struct ng_change changes[JOURNAL_BATCH];
     struct ng_entry entries[JOURNAL_BATCH];
@@ -135,24 +136,24 @@ struct journal_batch {
 };
 
 int journal_damaged(struct call *call, const char *what);
-/* The failure of a text of so many bytes that json_parse() did not read into `tree`. */
+/* Fails the call after json_parse() of `bytes` bytes into `tree` has failed with rc. */
 int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes);
-/* Removes what lies in no generation that is read or kept: what a restore that was cut off has
- * left, and what was read before. */
+/* Removes documents of generations that are neither present nor kept: leftovers of interrupted
+ * restores, and replaced generations. */
 int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,
                   const struct journal_generation *generation);
-/* Removes some of what a query finds, in one commit. hold: of journal_generation_hold, or NULL.
- * *ret_more: there may be more. */
+/* Removes one page of the documents that a query finds, in one commit. hold: a change from
+ * journal_generation_hold(), or NULL. *ret_more: there may be more. */
 int journal_remove_some(struct journal_documents *journal, struct call *call,
                         struct ng_query *query, const struct ng_change *hold, bool *ret_more);
-/* Writes a dump into a generation that is not read yet. */
+/* Writes a dump into a generation that is not present yet. */
 int journal_restore_all(struct journal_documents *journal, struct call *call,
                         struct ng_str space, uint64_t generation, const struct ng_value *dump);
-/* Removes a document, where it is there. */
+/* Removes a document if it exists. */
 int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
                        struct ng_draft *next, void *user);
 
-/* journal_aside.c: see struct ng_journal. */
+/* journal_aside.c: functions of struct ng_journal. */
 int journal_documents_restore_aside(void *journal, struct ng_call *call, struct ng_str space,
                                     struct ng_str id, struct ng_str json);
 int journal_documents_checkpoint_delete(void *journal, struct ng_call *call,
@@ -160,7 +161,7 @@ int journal_documents_checkpoint_delete(void *journal, struct ng_call *call,
 int journal_documents_trim(void *journal, struct ng_call *call, struct ng_str space,
                            int64_t before_ms);
 
-/* journal_snapshot.c: see struct ng_journal. */
+/* journal_snapshot.c: functions of struct ng_journal. */
 int journal_snapshot_dump(void *journal, struct ng_call *call, struct ng_str space,
                           struct ng_str *ret_json);
 int journal_snapshot_restore(void *journal, struct ng_call *call, struct ng_str space,

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_entry.c - entries of the journal from events, to JSON and back. */
+/* journal_entry.c - makes entries of the journal from events; writes and reads them as JSON. */
 #include "journal_entry.h"
 
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "journal_documents.h"
 
 /* Longest data of one entry, as JSON. */
 #define JOURNAL_DATA_MAX ((size_t)1024 * 1024)
-
-struct ng_str journal_cut(struct ng_str text, size_t characters)
-{
-    size_t seen = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (((unsigned char)text.data[i] & 0xc0) != 0x80 && seen++ == characters) {
-            return str_make(text.data, i);
-        }
-    }
-    return text;
-}
 
 bool journal_entry_later(const struct ng_entry *entry, uint64_t version, uint64_t seq)
 {
@@ -72,15 +63,14 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
     }
 }
 
-/* The text of a string member; absent where it is none. */
+/* The text of a string member, or absent. */
 static struct ng_str journal_text(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
-    struct ng_str none = {NULL, 0};
     if (value != NULL && value->type == NG_TYPE_STRING) {
         return value->text;
     }
-    return none;
+    return str_make(NULL, 0);
 }
 
 static int64_t journal_integer(const struct ng_value *body, const char *name, int64_t fallback)
@@ -113,7 +103,7 @@ static int journal_read_tags(struct arena *arena, const struct ng_value *body,
     return NG_OK;
 }
 
-/* What stored entries and the data of events have in common. */
+/* The members that stored entries and the data of events have in common. */
 static int journal_read_members(struct arena *arena, const struct ng_value *body,
                                 struct ng_entry *entry)
 {
@@ -121,11 +111,8 @@ static int journal_read_members(struct arena *arena, const struct ng_value *body
     if (event_id.len > 0) {
         entry->event_id = event_id;
     }
-    if (str_is(journal_text(body, "kind"), "memory")) {
-        entry->kind = NG_ENTRY_MEMORY;
-    } else {
-        entry->kind = NG_ENTRY_REFERENCE;
-    }
+    bool is_memory = str_is(journal_text(body, "kind"), "memory");
+    entry->kind = is_memory ? NG_ENTRY_MEMORY : NG_ENTRY_REFERENCE;
     entry->title = journal_text(body, "title");
     entry->status = journal_text(body, "status");
     entry->source = journal_text(body, "source");
@@ -134,11 +121,7 @@ static int journal_read_members(struct arena *arena, const struct ng_value *body
         entry->version = (uint64_t)version;
     }
     const struct ng_value *score = json_get(body, "score");
-    if (score == NULL) {
-        entry->score = 0;
-    } else {
-        entry->score = json_double(score);
-    }
+    entry->score = score == NULL ? 0 : json_double(score);
     return journal_read_tags(arena, body, entry);
 }
 
@@ -147,17 +130,8 @@ static int journal_print(struct arena *arena, const struct ng_value *value, stru
 {
     struct buf buf;
     buf_init(&buf, JOURNAL_DATA_MAX);
-    int rc = json_print(&buf, value);
-    if (rc == NG_OK) {
-        *ret = arena_copy(arena, buf_str(&buf));
-        if (ret->data == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
-    }
-    buf_done(&buf);
-    return rc;
+    (void)json_print(&buf, value);
+    return journal_take_buf(arena, &buf, ret);
 }
 
 int journal_entry_read(struct arena *arena, const struct ng_value *body, struct ng_str space,
@@ -185,7 +159,7 @@ int journal_entry_read(struct arena *arena, const struct ng_value *body, struct 
     return rc;
 }
 
-/* The members of an event's data that have no place in the entry, as one object. */
+/* The members of the data of an event that are no members of the entry, as one object. */
 static int journal_rest(struct arena *arena, const struct ng_value *body, struct ng_str *ret)
 {
     static const char known[] =
@@ -216,7 +190,7 @@ static int journal_rest(struct arena *arena, const struct ng_value *body, struct
     return journal_print(arena, rest, ret);
 }
 
-/* An event may be about another document than the one whose change it is. */
+/* The data may name another document than the changed one. */
 static void journal_read_about(const struct ng_value *body, struct ng_entry *entry)
 {
     const struct ng_value *about = json_get(body, "about");
@@ -256,7 +230,7 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
     const struct ng_value *body = NULL;
     struct json_error error;
     int rc = NG_OK;
-    /* Data that does not parse is a fault of a plugin, but no reason to lose the event. */
+    /* Data that does not parse is a bug of a plugin, but the event must not be lost. */
     if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
         body->type == NG_TYPE_OBJECT) {
         rc = journal_read_members(arena, body, &entry);
@@ -264,7 +238,7 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
         if (entry.kind == NG_ENTRY_MEMORY) {
             entry.content = journal_text(body, "content");
         } else {
-            entry.content = journal_cut(journal_text(body, "summary"), NG_SUMMARY_MAX);
+            entry.content = utf8_cut_count(journal_text(body, "summary"), NG_SUMMARY_MAX);
         }
         if (rc == NG_OK) {
             rc = journal_rest(arena, body, &entry.data);

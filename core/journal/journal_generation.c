@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_generation.c - how the journal lies in documents: collections, ids, generations, one
- * entry in and out. */
+/* journal_generation.c - layout of the journal in documents: collections, ids, generations, and
+ * reading and writing one entry. */
 #include "journal_documents.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ int journal_declare(struct store *store, struct call *call)
 {
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(journal_collections); i++) {
-        /* A second journal on one store finds them declared. */
+        /* A second journal on the same store finds them declared. */
         if (store_collection(store, ng_str_of(journal_collections[i].name)) == NULL) {
             rc = store_declare(store, call, &journal_collections[i]);
         }
@@ -63,22 +63,26 @@ struct ng_key journal_key(const char *collection, struct ng_str space, struct ng
 
 struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name)
 {
-    struct ng_str id = {NULL, 0};
-    struct ng_str prefix = arena_printf(&call->arena, "%llu/", (unsigned long long)generation);
-    char *whole = NULL;
-    if (prefix.data != NULL) {
-        whole = arena_alloc(&call->arena, prefix.len + name.len);
+    struct buf id;
+    buf_init(&id, SIZE_MAX / 2);
+    (void)buf_printf(&id, "%llu/", (unsigned long long)generation);
+    (void)buf_add_str(&id, name);
+    struct ng_str ret = {NULL, 0};
+    (void)journal_take_buf(&call->arena, &id, &ret);
+    return ret;
+}
+
+int journal_take_buf(struct arena *arena, struct buf *buf, struct ng_str *ret)
+{
+    int rc = buf->rc;
+    if (rc == NG_OK) {
+        *ret = arena_copy(arena, buf_str(buf));
     }
-    if (whole == NULL) {
-        return id;
+    if (rc == NG_OK && ret->data == NULL) {
+        rc = NG_EINTERNAL;
     }
-    memcpy(whole, prefix.data, prefix.len);
-    if (name.len > 0) {
-        memcpy(whole + prefix.len, name.data, name.len);
-    }
-    id.data = whole;
-    id.len = prefix.len + name.len;
-    return id;
+    buf_done(buf);
+    return rc;
 }
 
 /* ---- steps ---- */
@@ -127,16 +131,12 @@ int journal_generation_get(struct journal_documents *journal, struct call *call,
                              (int)space.len, space.data, (int)doc->json.len, doc->json.data);
         }
         if (json_integer(json_get(doc->body, "last"), &last) != NG_OK) {
-            last = 0; /* a pointer of before there was one */
+            last = 0; /* written by a version without `last` */
         }
         ret->kept = json_get(doc->body, "kept");
     }
     ret->number = (uint64_t)number;
-    if (last < number) {
-        ret->last = (uint64_t)number;
-    } else {
-        ret->last = (uint64_t)last;
-    }
+    ret->last = (uint64_t)i64_max(last, number);
     return NG_OK;
 }
 
@@ -165,19 +165,16 @@ static int journal_touch_nothing(struct ng_call *call, const struct ng_doc *pres
     return NG_OK;
 }
 
-int journal_generation_hold(struct call *call, struct ng_str space,
-                            const struct journal_generation *generation, struct ng_change *ret)
+void journal_generation_hold(struct ng_str space, const struct journal_generation *generation,
+                             struct ng_change *ret)
 {
-    (void)call;
-    struct ng_change change = {
-        .size = sizeof(change),
+    *ret = (struct ng_change){
+        .size = sizeof(*ret),
         .key = journal_key(JOURNAL_STATE, space, ng_str_of(JOURNAL_POINTER)),
         .fn = journal_touch_nothing,
         .has_expected = true,
         .expected_revision = generation->pointer_revision,
     };
-    *ret = change;
-    return NG_OK;
 }
 
 static int journal_write_pointer(struct ng_call *call, const struct ng_doc *present,
@@ -229,20 +226,18 @@ int journal_generation_change(struct call *call, struct ng_str space,
     buf_init(&buf, JOURNAL_ENTRY_MAX);
     json_writer_init(&writer, &buf);
     journal_pointer_json(&writer, generation, move);
-    int rc = buf.rc;
-    if (rc == NG_OK && json != NULL) {
-        *json = arena_copy(&call->arena, buf_str(&buf));
+    struct ng_str text = {NULL, 0};
+    int rc = journal_take_buf(&call->arena, &buf, &text);
+    if (rc == NG_ETOOLARGE) {
+        return call_fail(call, rc,
+                         "too many states of the journal are kept beside it; remove "
+                         "some with checkpoint_delete");
     }
-    buf_done(&buf);
-    if (rc != NG_OK || json == NULL || json->data == NULL) {
-        if (rc == NG_ETOOLARGE) {
-            return call_fail(call, rc,
-                             "too many states of the journal are kept beside it; remove "
-                             "some with checkpoint_delete");
-        }
+    if (rc != NG_OK || json == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    (void)journal_generation_hold(call, space, generation, ret);
+    *json = text;
+    journal_generation_hold(space, generation, ret);
     ret->fn = journal_write_pointer;
     ret->user = json;
     return NG_OK;
@@ -254,50 +249,43 @@ int journal_generation_move(struct journal_documents *journal, struct call *call
 {
     struct ng_change change;
     int rc = journal_generation_change(call, space, generation, move, &change);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_write_wait(journal->store, call, &change, 1);
+    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
 }
 
 /* ---- entries ---- */
 
-struct journal_putting {
+struct journal_entry_put {
     enum journal_place place;
     const struct ng_entry *entry;
     struct ng_str json;
 };
 
-/* Is what lies there as new as the entry, or newer? */
-static bool journal_is_there(const struct journal_putting *putting,
-                             const struct ng_doc *present)
+/* True if the stored entry is as new as this one, or newer. */
+static bool journal_is_stored(const struct journal_entry_put *put, const struct ng_doc *present)
 {
     if (present->revision == 0 || present->deleted) {
         return false;
     }
-    if (putting->place != JOURNAL_IN_REFERENCES) {
+    if (put->place != JOURNAL_IN_REFERENCES) {
         return true;
     }
     int64_t version = 0;
     int64_t seq = 0;
     (void)json_integer(json_get(present->body, "version"), &version);
     (void)json_integer(json_get(present->body, "seq"), &seq);
-    return !journal_entry_later(putting->entry, (uint64_t)version, (uint64_t)seq);
+    return !journal_entry_later(put->entry, (uint64_t)version, (uint64_t)seq);
 }
 
 static int journal_put_entry(struct ng_call *call, const struct ng_doc *present,
                              struct ng_draft *next, void *user)
 {
     (void)call;
-    const struct journal_putting *putting = user;
-    if (journal_is_there(putting, present)) {
+    const struct journal_entry_put *put = user;
+    if (journal_is_stored(put, present)) {
         return NG_OK;
     }
-    int rc = store_draft_json(next, putting->json);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_draft_text(next, &putting->entry->content, 1);
+    int rc = store_draft_json(next, put->json);
+    return rc != NG_OK ? rc : store_draft_text(next, &put->entry->content, 1);
 }
 
 static int journal_entry_json(struct call *call, uint64_t generation, struct ng_str date,
@@ -316,66 +304,47 @@ static int journal_entry_json(struct call *call, uint64_t generation, struct ng_
     }
     journal_entry_write(&writer, entry);
     json_end(&writer);
-    int rc = buf.rc;
-    if (rc == NG_OK) {
-        *ret = arena_copy(&call->arena, buf_str(&buf));
-        if (ret->data == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
+    int rc = journal_take_buf(&call->arena, &buf, ret);
+    if (rc != NG_OK) {
+        return call_fail(call, rc, "the journal entry '%.*s' is too large",
+                         (int)entry->event_id.len, entry->event_id.data);
     }
-    buf_done(&buf);
-    if (rc == NG_OK) {
-        return rc;
-    }
-    return call_fail(call, rc, "the journal entry '%.*s' is too large",
-                     (int)entry->event_id.len, entry->event_id.data);
+    return NG_OK;
 }
 
-/* A document's id may hold '/', a collection's name may not: so this is unique. */
+/* Unique: the name of a collection contains no '/'. */
 static struct ng_str journal_reference_name(struct call *call, const struct ng_entry *entry)
 {
-    struct ng_str name = {NULL, 0};
-    size_t len = entry->collection.len + 1 + entry->id.len;
-    char *whole = arena_alloc(&call->arena, len);
-    if (whole == NULL) {
-        return name;
-    }
-    if (entry->collection.len > 0) {
-        memcpy(whole, entry->collection.data, entry->collection.len);
-    }
-    whole[entry->collection.len] = '/';
-    if (entry->id.len > 0) {
-        memcpy(whole + entry->collection.len + 1, entry->id.data, entry->id.len);
-    }
-    name.data = whole;
-    name.len = len;
-    return name;
+    struct buf name;
+    struct ng_str ret = {NULL, 0};
+    buf_init(&name, SIZE_MAX / 2);
+    (void)buf_add_str(&name, entry->collection);
+    (void)buf_add_char(&name, '/');
+    (void)buf_add_str(&name, entry->id);
+    (void)journal_take_buf(&call->arena, &name, &ret);
+    return ret;
 }
 
 int journal_put(struct call *call, enum journal_place place, uint64_t generation,
                 struct ng_str date, const struct ng_entry *entry, struct ng_change *ret)
 {
     static const char *const collections[] = {JOURNAL_DAYS, JOURNAL_REFERENCES, JOURNAL_MEMORY};
-    struct journal_putting *putting = arena_alloc(&call->arena, sizeof(*putting));
-    struct ng_str name;
+    struct journal_entry_put *put = arena_alloc(&call->arena, sizeof(*put));
+    struct ng_str name = entry->event_id;
     if (place == JOURNAL_IN_REFERENCES) {
         name = journal_reference_name(call, entry);
-    } else {
-        name = entry->event_id;
     }
     struct ng_str id = journal_id(call, generation, name);
-    if (putting == NULL || name.data == NULL || id.data == NULL) {
+    if (put == NULL || name.data == NULL || id.data == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
     }
-    *putting = (struct journal_putting){.place = place, .entry = entry};
-    int rc = journal_entry_json(call, generation, date, entry, &putting->json);
+    *put = (struct journal_entry_put){.place = place, .entry = entry};
+    int rc = journal_entry_json(call, generation, date, entry, &put->json);
     struct ng_change change = {
         .size = sizeof(change),
         .key = journal_key(collections[place], entry->space, id),
         .fn = journal_put_entry,
-        .user = putting,
+        .user = put,
     };
     *ret = change;
     return rc;
@@ -404,11 +373,7 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
     ret->content = content;
     if (ret_date != NULL) {
         const struct ng_value *date = json_get(body, "date");
-        if (date == NULL) {
-            *ret_date = str_make(NULL, 0);
-        } else {
-            *ret_date = date->text;
-        }
+        *ret_date = date == NULL ? str_make(NULL, 0) : date->text;
     }
     return NG_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_keep.c - journal.keep: what is older goes from the journal of every space. The spaces
- * are noted when something of them is delivered, as no journal can tell which it has. */
+/* journal_keep.c - journal.keep: trims older entries from the journal of every space. The
+ * delivery notes the spaces, because a journal cannot list them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@
 #include "journal_documents.h"
 
 #define KEEP_COLLECTION "journal_spaces"
-/* All lie in one space, so that one query finds them: a document's id is the space. */
+/* All notes are in one space, so that one query finds them. The id is the noted space. */
 #define KEEP_SPACE "shared"
 #define KEEP_PAGE 256
-/* From one look at every space to the next. */
+/* Time between two trims. */
 #define KEEP_EVERY_MS (INT64_C(60) * 60 * 1000)
 
 static const struct ng_collection keep_collection = {
@@ -47,11 +47,8 @@ static int keep_write(struct ng_call *call, const struct ng_doc *present, struct
 {
     (void)call;
     (void)user;
-    bool is_there = present->revision > 0 && !present->deleted;
-    if (is_there) {
-        return NG_OK;
-    }
-    return store_draft_json(next, ng_str_of("{}"));
+    bool exists = present->revision > 0 && !present->deleted;
+    return exists ? NG_OK : store_draft_json(next, ng_str_of("{}"));
 }
 
 static int keep_note(struct journal_front *front, struct call *call, const char *space)
@@ -90,11 +87,9 @@ int journal_keep_note(struct journal_front *front, struct call *call,
         }
         struct ng_str space = arena_copy(&call->arena, entries[i]->space);
         if (space.data == NULL) {
-            rc = call_no_memory(call);
-        } else {
-            rc = NG_OK;
+            return call_no_memory(call);
         }
-        if (rc == NG_OK && !keep_knows(front, space.data)) {
+        if (!keep_knows(front, space.data)) {
             rc = keep_note(front, call, space.data);
         }
     }
@@ -109,7 +104,7 @@ void journal_keep_close(struct journal_front *front)
     free(front->spaces);
 }
 
-/* ---- what goes ---- */
+/* ---- trimming ---- */
 
 void journal_set_keep(struct journal_front *front, int64_t keep_ms)
 {
@@ -135,7 +130,7 @@ static int keep_row(void *user, const struct ng_doc *row)
     return space.data == NULL;
 }
 
-/* In a call of its own, so that what many spaces need does not add up. */
+/* In a call of its own, whose memory is freed after each space. */
 static int keep_trim(struct journal_front *front, struct call *call, struct ng_str space,
                      int64_t before_ms)
 {
@@ -143,12 +138,8 @@ static int keep_trim(struct journal_front *front, struct call *call, struct ng_s
     if (step == NULL) {
         return NG_EINTERNAL;
     }
-    int rc;
-    if (space.data == NULL) {
-        rc = call_no_memory(step);
-    } else {
-        rc = front->inner->trim(front->db, &step->pub, space, before_ms);
-    }
+    int rc = space.data == NULL ? call_no_memory(step)
+                                : front->inner->trim(front->db, &step->pub, space, before_ms);
     return journal_step_end(call, step, rc);
 }
 
@@ -165,10 +156,10 @@ static int keep_trim_all(struct journal_front *front, struct call *call, int64_t
         .limit = KEEP_PAGE,
     };
     struct keep_page *page = arena_zalloc(&call->arena, sizeof(*page));
-    int rc = NG_OK;
     if (page == NULL) {
-        rc = call_no_memory(call);
+        return call_no_memory(call);
     }
+    int rc = NG_OK;
     size_t count = KEEP_PAGE;
     while (rc == NG_OK && count == KEEP_PAGE) {
         page->call = call;
@@ -194,7 +185,7 @@ int journal_keep_run(struct journal_front *front, struct call *call)
     }
     int rc = keep_trim_all(front, call, now - keep);
     if (rc == NG_OK) {
-        /* Not where journal.keep has changed meanwhile. */
+        /* Unless journal_set_keep() has reset it meanwhile. */
         (void)atomic_compare_exchange_strong(&front->kept_ms, &before, now);
     }
     return rc;

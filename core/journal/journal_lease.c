@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_lease.c - which of the gateways that share their documents brings events to the
- * journal: the one that a document names, as long as it lives (cluster.h). */
+/* journal_lease.c - shared documents: one gateway delivers, named in a document as long as it
+ * is alive (cluster.h). */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -10,7 +10,7 @@
 
 #define LEASE_SPACE "shared"
 #define LEASE_ID "relay"
-/* How long it is not looked at again who delivers. */
+/* Time between two checks of the lease. */
 #define LEASE_LOOK_MS 2000
 
 static int lease_write(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
@@ -34,7 +34,7 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
     int64_t now = clock_monotonic_ns();
     *ret_mine = false;
     if (!cluster_has_lease(cluster)) {
-        return NG_OK; /* others may take it for dead */
+        return NG_OK; /* other gateways may take over */
     }
     if (now < front->lease_ns) {
         *ret_mine = true;
@@ -46,10 +46,11 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
     if (rc != NG_OK) {
         return rc;
     }
-    bool is_there = doc->revision > 0 && !doc->deleted;
     const struct ng_value *owner = NULL;
-    if (is_there) {
+    uint64_t revision = 0;
+    if (doc->revision > 0 && !doc->deleted) {
         owner = json_get(doc->body, "gateway");
+        revision = doc->revision;
     }
     bool mine = owner != NULL && str_equal(owner->text, cluster_id(cluster));
     if (!mine && (owner == NULL || !cluster_is_alive(cluster, owner->text))) {
@@ -57,7 +58,7 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
                                    .key = key,
                                    .fn = lease_write,
                                    .has_expected = true,
-                                   .expected_revision = is_there ? doc->revision : 0};
+                                   .expected_revision = revision};
         rc = store_write_wait(front->store, call, &change, 1);
         mine = rc == NG_OK;
         if (rc == NG_ECONFLICT) {
@@ -69,10 +70,9 @@ int journal_lease_take(struct journal_front *front, struct call *call, bool *ret
                       (int)owner->text.len, owner->text.data);
         }
     }
+    front->lease_ns = 0;
     if (mine) {
         front->lease_ns = now + (int64_t)LEASE_LOOK_MS * 1000000;
-    } else {
-        front->lease_ns = 0;
     }
     *ret_mine = mine;
     return rc;

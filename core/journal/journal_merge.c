@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_merge.c - restoring a journal without losing what came after a look at it: entries,
- * moved references and another summary are carried over. */
+/* journal_merge.c - three-way merge at a restore: entries, moved references and a changed
+ * summary that came after the base are carried over into the restored journal. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -9,12 +9,12 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 
-/* Largest journal that is put together: of two that are as large as they may be. */
+/* Largest merged journal: two journals of the largest size. */
 #define MERGE_MAX ((size_t)2 * 64 * 1024 * 1024)
-/* How long deliveries are remembered. */
+/* Age of entries that another gateway may still deliver. */
 #define MERGE_PASSED_MS ((int64_t)24 * 60 * 60 * 1000)
 
-/* Texts to look things up by, sorted. */
+/* Sorted names for lookups. */
 struct merge_names {
     struct ng_str *list;
     size_t count;
@@ -34,14 +34,13 @@ static bool merge_has(const struct merge_names *names, struct ng_str name)
 static struct ng_str merge_text(const struct ng_value *item, const char *member)
 {
     const struct ng_value *value = json_get(item, member);
-    bool good = value != NULL && value->type == NG_TYPE_STRING;
-    if (good) {
+    if (value != NULL && value->type == NG_TYPE_STRING) {
         return value->text;
     }
     return str_make(NULL, 0);
 }
 
-/* What an entry is: of a reference (by_document) its document, else its event. */
+/* The identity of an entry: the document of a reference (by_document), else its event. */
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                 bool by_document)
 {
@@ -74,8 +73,8 @@ static int merge_names_of(struct call *call, struct arena *tree, const struct ng
     return NG_OK;
 }
 
-/* The three journals: what comes back, what was looked at, what is there now. Their trees are
- * far larger than what a call may use, and go when they are put together. */
+/* The restored journal, the base that the caller saw, and the present one. Their trees exceed
+ * the memory of a call, so they have an arena of their own. */
 struct merge {
     struct call *call;
     struct arena tree;
@@ -86,13 +85,11 @@ struct merge {
 static const struct ng_value *merge_array(const struct ng_value *dump, const char *part)
 {
     const struct ng_value *array = json_get(dump, part);
-    if (array != NULL && array->type == NG_TYPE_ARRAY) {
-        return array;
-    }
-    return NULL;
+    return array != NULL && array->type == NG_TYPE_ARRAY ? array : NULL;
 }
 
-/* Entries are named by their event: one that was seen is never another. */
+/* Restored entries, and present ones whose event is in neither the base nor the restored
+ * journal. */
 static int merge_entries(struct merge *merge, const char *part)
 {
     const struct ng_value *json = merge_array(merge->json, part);
@@ -104,10 +101,9 @@ static int merge_entries(struct merge *merge, const char *part)
         return call_fail(merge->call, NG_EINVAL, "the journal has no `%s`", part);
     }
     int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = merge_names_of(merge->call, &merge->tree, json, false, &back);
     }
-    rc = merge_names_of(merge->call, &merge->tree, json, false, &back);
     if (rc != NG_OK) {
         return rc;
     }
@@ -126,7 +122,8 @@ static int merge_entries(struct merge *merge, const char *part)
     return NG_OK;
 }
 
-/* A reference has moved on if its event is none that was looked at. */
+/* A present reference whose event is not in the base has moved: it replaces the restored one.
+ */
 static int merge_references(struct merge *merge)
 {
     const struct ng_value *json = merge_array(merge->json, "references");
@@ -140,8 +137,10 @@ static int merge_references(struct merge *merge)
     struct merge_names moved_names = {0};
     struct ng_value **link = &moved.first;
     int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    for (const struct ng_value *item = now->first; rc == NG_OK && item != NULL;
-         item = item->next) {
+    if (rc != NG_OK) {
+        return rc;
+    }
+    for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
         if (merge_has(&seen, merge_text(item, "event_id"))) {
             continue;
         }
@@ -154,9 +153,6 @@ static int merge_references(struct merge *merge)
         *link = copy;
         link = &copy->next;
         moved.count++;
-    }
-    if (rc != NG_OK) {
-        return rc;
     }
     rc = merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
@@ -176,8 +172,8 @@ static int merge_references(struct merge *merge)
     return NG_OK;
 }
 
-/* What was looked at and does not come back is not to be delivered again: another gateway may
- * have it in its hands. */
+/* Recent entries of the base that are not restored must not be delivered again: another gateway
+ * may be delivering them now. */
 static int merge_passed(struct merge *merge)
 {
     const struct ng_value *base = merge_array(merge->base, "days");
@@ -204,21 +200,9 @@ static int merge_passed(struct merge *merge)
 
 static bool merge_same(const struct ng_value *one, const struct ng_value *other)
 {
-    struct ng_str a;
-    if (one == NULL) {
-        a = str_make(NULL, 0);
-    } else {
-        a = one->text;
-    }
-    struct ng_str b;
-    if (other == NULL) {
-        b = str_make(NULL, 0);
-    } else {
-        b = other->text;
-    }
     bool a_is = one != NULL && one->type == NG_TYPE_STRING;
     bool b_is = other != NULL && other->type == NG_TYPE_STRING;
-    return a_is == b_is && (!a_is || str_equal(a, b));
+    return a_is == b_is && (!a_is || str_equal(one->text, other->text));
 }
 
 static void merge_summary(const struct merge *merge)
@@ -249,10 +233,10 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
     if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);
     }
-    if (rc == NG_OK) {
-        return rc;
+    if (rc != NG_OK) {
+        return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
     }
-    return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
+    return NG_OK;
 }
 
 static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
@@ -262,12 +246,9 @@ static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base
     if (rc == NG_OK) {
         rc = merge_parse(merge->call, &merge->tree, base, &merge->base);
     }
-    if (str_equal(now, base)) {
-        merge->now = merge->base;
-    } else {
-        if (rc == NG_OK) {
-            rc = merge_parse(merge->call, &merge->tree, now, &merge->now);
-        }
+    merge->now = merge->base;
+    if (rc == NG_OK && !str_equal(now, base)) {
+        rc = merge_parse(merge->call, &merge->tree, now, &merge->now);
     }
     if (rc != NG_OK) {
         return rc;
@@ -293,7 +274,7 @@ static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base
     return rc;
 }
 
-/* `json` with what is new in `now` since `base`, in one step. */
+/* Restores `json` merged with the changes from `base` to `now`, in one transaction. */
 static int merge_back(struct journal_front *front, struct call *call, struct ng_str space,
                       struct ng_str json, struct ng_str base, struct ng_str now)
 {
@@ -315,15 +296,15 @@ static int merge_back(struct journal_front *front, struct call *call, struct ng_
     return rc;
 }
 
-/* ---- what other gateways deliver meanwhile ---- */
+/* ---- concurrent deliveries of other gateways ---- */
 
 struct merge_feed {
     struct journal_front *front;
     struct call *call;
     struct ng_str space;
-    struct merge_names seen; /* at the look: what is not new */
+    struct merge_names seen; /* entries of the base: not new */
     struct ng_entry entries[NG_DELIVERY_MAX];
-    const struct ng_entry *list[NG_DELIVERY_MAX]; /* of them */
+    const struct ng_entry *list[NG_DELIVERY_MAX]; /* pointers to them */
     size_t count;
     uint32_t events;
     uint64_t last_seq;
@@ -364,30 +345,29 @@ static int merge_feed_page(struct merge_feed *feed, uint64_t since)
     return rc;
 }
 
-/* Once more what came since: another gateway may have delivered it between the look and the
- * step. What is there already is passed over. */
+/* Delivers the events since the cursor once more: another gateway may have delivered them to
+ * the replaced generation between the dump and the restore. Entries that exist are ignored. */
 static int merge_deliver_again(struct journal_front *front, struct call *call,
                                struct ng_str space, struct ng_str base, uint64_t since)
 {
-    const struct ng_value *looked = NULL;
+    const struct ng_value *dump = NULL;
+    const struct ng_value *days = NULL;
     struct merge_feed *feed = arena_zalloc(&call->arena, sizeof(*feed));
     struct arena tree;
-    arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc;
     if (feed == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "out of memory");
-    } else {
-        rc = merge_parse(call, &tree, base, &looked);
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    const struct ng_value *days = rc == NG_OK ? merge_array(looked, "days") : NULL;
+    feed->front = front;
+    feed->call = call;
+    feed->space = space;
+    feed->last_seq = since;
+    arena_init(&tree, JOURNAL_TREE_MAX);
+    int rc = merge_parse(call, &tree, base, &dump);
+    if (rc == NG_OK) {
+        days = merge_array(dump, "days");
+    }
     if (days != NULL) {
         rc = merge_names_of(call, &tree, days, false, &feed->seen);
-    }
-    if (rc == NG_OK) {
-        feed->front = front;
-        feed->call = call;
-        feed->space = space;
-        feed->last_seq = since;
     }
     while (rc == NG_OK) {
         rc = merge_feed_page(feed, feed->last_seq);
@@ -406,18 +386,13 @@ static int merge_restore(struct journal_front *front, struct ng_call *pub, struc
     struct ng_str now = {NULL, 0};
     uint64_t since = 0;
     int rc = delivery_stored_cursor(front, call, &since);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = front->inner->dump(front->db, pub, space, &now);
     }
-    rc = front->inner->dump(front->db, pub, space, &now);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = merge_back(front, call, space, json, base, now);
     }
-    rc = merge_back(front, call, space, json, base, now);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return merge_deliver_again(front, call, space, base, since);
+    return rc != NG_OK ? rc : merge_deliver_again(front, call, space, base, since);
 }
 
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,

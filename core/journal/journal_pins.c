@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_pins.c - the versions that checkpoints name stay: their hashes lie in documents, one
- * document for each checkpoint, and the store's upkeep is told of them. */
+/* journal_pins.c - pins the versions that checkpoints name, against the upkeep of the store.
+ * Their hashes are in documents, one for each checkpoint. */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
+#include "core/base/hash.h"
+#include "core/base/hex.h"
 #include "core/base/str.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"
 
 #define PINS_COLLECTION "journal_pins"
-/* All pins lie in one space, so that one query finds them: a document's id is SPACE/CHECKPOINT.
- */
+/* All pins are in one space, so that one query finds them. The id is SPACE/CHECKPOINT. */
 #define PINS_SPACE "shared"
-/* Versions that all checkpoints together may name, and those of one. */
+/* Most versions of all checkpoints together, and of one. */
 #define PINS_MAX ((size_t)8 * 1024 * 1024)
 #define PINS_OF_ONE_MAX ((size_t)800000)
 #define PIN_CHARS 16 /* a hash in hexadecimal digits */
@@ -32,15 +35,13 @@ int journal_pins_declare(struct journal_front *front, struct call *call)
     return store_declare(front->store, call, &pins_collection);
 }
 
-/* FNV-1a, with the length behind each text. Stored: never to be changed. Two versions of one
- * hash only keep one too many. */
+/* The length follows each text. These hashes are stored, so the function must never change. A
+ * collision pins one version too many. */
 static uint64_t pin_mix(uint64_t hash, struct ng_str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
-    }
+    hash = hash_fnv(hash, text);
     for (size_t i = 0; i < sizeof(uint32_t); i++) {
-        hash = (hash ^ ((text.len >> (8 * i)) & 0xff)) * UINT64_C(1099511628211);
+        hash = hash_fnv_byte(hash, (unsigned char)(text.len >> (8 * i) & 0xff));
     }
     return hash;
 }
@@ -48,15 +49,12 @@ static uint64_t pin_mix(uint64_t hash, struct ng_str text)
 static uint64_t pin_hash(struct ng_str collection, struct ng_str space, struct ng_str id,
                          uint64_t revision)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    hash = pin_mix(pin_mix(pin_mix(hash, collection), space), id);
-    for (size_t i = 0; i < sizeof(revision); i++) {
-        hash = (hash ^ ((revision >> (8 * i)) & 0xff)) * UINT64_C(1099511628211);
-    }
-    return hash;
+    uint64_t hash = pin_mix(HASH_FNV_BASIS, collection);
+    hash = pin_mix(pin_mix(hash, space), id);
+    return hash_fnv_u64(hash, revision);
 }
 
-/* ---- noting those of one checkpoint ---- */
+/* ---- storing the pins of one checkpoint ---- */
 
 static int pins_write(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                       void *user)
@@ -70,7 +68,6 @@ static int pins_write(struct ng_call *call, const struct ng_doc *present, struct
 static int pins_text(struct call *call, struct ng_str space, const struct ng_value *entries,
                      struct ng_str *ret)
 {
-    static const char digits[] = "0123456789abcdef";
     char *text = NULL;
     size_t at = 0;
     if (entries->count <= PINS_OF_ONE_MAX) {
@@ -90,17 +87,17 @@ static int pins_text(struct call *call, struct ng_str space, const struct ng_val
             json_integer(version, &revision) != NG_OK || revision < 0) {
             continue;
         }
-        uint64_t hash = pin_hash(collection->text, space, id->text, (uint64_t)revision);
-        for (size_t i = 0; i < PIN_CHARS; i++) {
-            text[at++] = digits[(hash >> (60 - 4 * i)) & 0xf];
-        }
+        uint64_t hash =
+            htobe64(pin_hash(collection->text, space, id->text, (uint64_t)revision));
+        hex_write(&hash, sizeof(hash), text + at);
+        at += PIN_CHARS;
     }
     text[at] = '\0';
     *ret = str_make(text, at);
     return NG_OK;
 }
 
-/* *ret: the hashes of what the checkpoint names; {NULL, 0}: it names nothing. */
+/* *ret: the hashes of a checkpoint; {NULL, 0}: it names no version. */
 static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
                    struct ng_str *ret)
 {
@@ -114,7 +111,7 @@ static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
     if (rc == NG_OK) {
         entries = json_get(body, "entries");
     } else if (rc == NG_EJSON) {
-        rc = NG_OK; /* the journal says what is wrong with it */
+        rc = NG_OK; /* the journal reports the error */
     } else {
         rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",
                        json.len);
@@ -126,7 +123,7 @@ static int pins_of(struct call *call, struct ng_str space, struct ng_str json,
     return rc;
 }
 
-/* The document of one checkpoint gets this text; NULL: it goes. */
+/* Sets the text of the document of one checkpoint; NULL: removes the document. */
 static int pins_change(struct journal_front *front, struct call *call, struct ng_str space,
                        struct ng_str id, struct ng_str *text)
 {
@@ -161,9 +158,9 @@ int journal_pins_delete(struct journal_front *front, struct call *call, struct n
     return pins_change(front, call, space, id, NULL);
 }
 
-/* ---- telling the store ---- */
+/* ---- passing the pins to the store ---- */
 
-struct pins_reading {
+struct pin_list {
     uint64_t *list;
     size_t count, room;
     uint64_t last_seq;
@@ -171,57 +168,27 @@ struct pins_reading {
     int rc;
 };
 
-static int pins_grow(struct pins_reading *reading, size_t more)
-{
-    if (reading->count + more <= reading->room) {
-        return NG_OK;
-    }
-    size_t room = reading->room * 2 + more;
-    uint64_t *grown = NULL;
-    if (room <= 2 * PINS_MAX) {
-        grown = alloc_resize(reading->list, room * sizeof(*grown));
-    }
-    if (grown == NULL) {
-        if (room > 2 * PINS_MAX) {
-            return NG_ETOOLARGE;
-        }
-        return NG_EINTERNAL;
-    }
-    reading->list = grown;
-    reading->room = room;
-    return NG_OK;
-}
-
-static unsigned pin_digit(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10) & 0xfU;
-}
-
 static int pins_row(void *user, const struct ng_doc *row)
 {
-    struct pins_reading *reading = user;
-    reading->rows++;
-    reading->last_seq = row->created_seq;
-    reading->rc = pins_grow(reading, row->text.len / PIN_CHARS);
-    for (size_t at = 0; reading->rc == NG_OK && at + PIN_CHARS <= row->text.len;
-         at += PIN_CHARS) {
+    struct pin_list *pins = user;
+    size_t count = pins->count + row->text.len / PIN_CHARS;
+    pins->rows++;
+    pins->last_seq = row->created_seq;
+    pins->rc = array_reserve((void **)&pins->list, &pins->room, count, sizeof(*pins->list),
+                             2 * PINS_MAX);
+    for (size_t at = 0; pins->rc == NG_OK && at + PIN_CHARS <= row->text.len; at += PIN_CHARS) {
         uint64_t hash = 0;
-        for (size_t i = 0; i < PIN_CHARS; i++) {
-            hash = hash << 4 | pin_digit(row->text.data[at + i]);
-        }
-        reading->list[reading->count++] = hash;
+        (void)hex_read(str_make(row->text.data + at, PIN_CHARS), &hash);
+        pins->list[pins->count++] = be64toh(hash);
     }
-    return reading->rc != NG_OK;
+    return pins->rc != NG_OK;
 }
 
 static int pin_compare(const void *one, const void *other)
 {
     uint64_t a = *(const uint64_t *)one;
     uint64_t b = *(const uint64_t *)other;
-    if (a < b) {
-        return -1;
-    }
-    return a > b;
+    return (a > b) - (a < b);
 }
 
 static bool pins_has(void *user, const struct ng_key *key, uint64_t revision)
@@ -234,7 +201,7 @@ static bool pins_has(void *user, const struct ng_key *key, uint64_t revision)
 
 int journal_pins_load(struct journal_front *front, struct call *call)
 {
-    struct pins_reading reading = {0};
+    struct pin_list pins = {0};
     struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
     struct ng_query query = {
         .size = sizeof(query),
@@ -248,26 +215,23 @@ int journal_pins_load(struct journal_front *front, struct call *call)
     };
     int rc = NG_OK;
     do {
-        reading.rows = 0;
-        after.number = (double)reading.last_seq;
-        rc = store_query(front->store, call, &query, pins_row, &reading, NULL);
-        if (rc == NG_OK) {
-            rc = reading.rc;
+        pins.rows = 0;
+        after.number = (double)pins.last_seq;
+        rc = store_query(front->store, call, &query, pins_row, &pins, NULL);
+        if (rc == NG_OK && pins.rc != NG_OK) {
+            rc = call_fail(call, pins.rc, "the pins of checkpoints do not fit into memory");
         }
-    } while (rc == NG_OK && reading.rows == PINS_PAGE);
+    } while (rc == NG_OK && pins.rows == PINS_PAGE);
     if (rc != NG_OK) {
-        free(reading.list);
-        if (reading.rc == NG_OK) {
-            return rc;
-        }
-        return call_fail(call, rc, "what checkpoints keep does not fit into memory");
+        free(pins.list);
+        return rc;
     }
-    if (reading.count > 0) {
-        qsort(reading.list, reading.count, sizeof(*reading.list), pin_compare);
+    if (pins.count > 0) {
+        qsort(pins.list, pins.count, sizeof(*pins.list), pin_compare);
     }
     free(front->pins);
-    front->pins = reading.list;
-    front->pin_count = reading.count;
+    front->pins = pins.list;
+    front->pin_count = pins.count;
     store_pin_revisions(front->store, pins_has, front);
     return NG_OK;
 }

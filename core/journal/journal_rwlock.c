@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_rwlock.c - who may write to the journal just now: many together, or one exclusive. */
+/* journal_rwlock.c - shared/exclusive lock of the journal, with deadlines and cancellation. */
 #include "core/base/clock.h"
 #include "journal_delivery.h"
 
-/* With the lock held: waits a step, as neither a cancellation nor the call's end wakes. */
+/* With the mutex held: waits one step, because a cancellation does not signal. */
 static int rwlock_wait(struct journal_front *front, struct call *call)
 {
     int64_t now = clock_monotonic_ns();
-    if (atomic_load(&call->cancelled) || front->stopping) {
+    if (atomic_load(&call->cancelled) || front->state == DELIVERY_STOPPING) {
         return call_fail(call, NG_ECANCELLED, "the call was cancelled");
     }
     if (call->deadline_ns != 0 && now >= call->deadline_ns) {
@@ -28,16 +28,15 @@ int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exc
     }
     if (rc == NG_OK && !exclusive) {
         front->readers++;
-    }
-    /* From here on nobody else comes in: so the wait has an end. */
-    front->exclusive = front->exclusive || (rc == NG_OK && exclusive);
-    bool mine = rc == NG_OK && exclusive;
-    while (mine && rc == NG_OK && front->readers > 0) {
-        rc = rwlock_wait(front, call);
-    }
-    if (mine && rc != NG_OK) {
-        front->exclusive = false;
-        pthread_cond_broadcast(&front->rwlock);
+    } else if (rc == NG_OK) {
+        front->exclusive = true; /* blocks new readers, so that the wait ends */
+        while (rc == NG_OK && front->readers > 0) {
+            rc = rwlock_wait(front, call);
+        }
+        if (rc != NG_OK) {
+            front->exclusive = false;
+            pthread_cond_broadcast(&front->rwlock);
+        }
     }
     pthread_mutex_unlock(&front->lock);
     return rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_snapshot.c - the journal of a space as one JSON text and back, and checkpoints. */
+/* journal_snapshot.c - dumps and restores the journal of a space as one JSON text; checkpoints.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,9 @@
 
 /* Largest dump of one space. */
 #define JOURNAL_DUMP_MAX ((size_t)64 * 1024 * 1024)
-/* Rows read, and documents written, at a time. */
+/* Rows of one query. */
 #define JOURNAL_PAGE 256
-/* Rows of a dump: looking for where a page begins costs as much as what lies before it. */
+/* Rows of one query of a dump; large, because each query scans from the start. */
 #define JOURNAL_DUMP_PAGE 4096
 
 const struct journal_part journal_parts[JOURNAL_PARTS] = {
@@ -22,7 +23,7 @@ const struct journal_part journal_parts[JOURNAL_PARTS] = {
 
 /* ---- dump ---- */
 
-struct journal_dumping {
+struct journal_dump {
     struct call *call;
     struct ng_writer *writer;
     uint64_t last_seq;
@@ -32,14 +33,14 @@ struct journal_dumping {
 
 static int journal_dump_row(void *user, const struct ng_doc *doc)
 {
-    struct journal_dumping *dumping = user;
-    struct ng_writer *writer = dumping->writer;
+    struct journal_dump *dump = user;
+    struct ng_writer *writer = dump->writer;
     struct ng_entry entry;
     struct ng_str date = {NULL, 0};
-    dumping->rows++;
-    dumping->last_seq = doc->created_seq;
-    dumping->rc = journal_row(dumping->call, doc, &entry, &date);
-    if (dumping->rc != NG_OK) {
+    dump->rows++;
+    dump->last_seq = doc->created_seq;
+    dump->rc = journal_row(dump->call, doc, &entry, &date);
+    if (dump->rc != NG_OK) {
         return 1;
     }
     json_object(writer);
@@ -58,7 +59,7 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
                              const char *collection, struct ng_str space, uint64_t generation,
                              struct ng_writer *writer)
 {
-    struct journal_dumping dumping = {.writer = writer};
+    struct journal_dump dump = {.writer = writer};
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation},
         {.field = ng_str_of("created_seq"), .op = NG_TERM_GT},
@@ -75,20 +76,22 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
     };
     int rc = NG_OK;
     do {
-        dumping.rows = 0;
-        dumping.call = journal_step(call);
-        if (dumping.call == NULL) {
+        dump.rows = 0;
+        dump.call = journal_step(call);
+        if (dump.call == NULL) {
             return NG_EINTERNAL;
         }
-        terms[1].number = (double)dumping.last_seq;
+        terms[1].number = (double)dump.last_seq;
         if (atomic_load(&call->cancelled)) {
-            rc = call_fail(dumping.call, NG_ECANCELLED, "the call was cancelled");
+            rc = call_fail(dump.call, NG_ECANCELLED, "the call was cancelled");
         } else {
-            rc = store_query(journal->store, dumping.call, &query, journal_dump_row, &dumping,
-                             NULL);
+            rc = store_query(journal->store, dump.call, &query, journal_dump_row, &dump, NULL);
         }
-        rc = journal_step_end(call, dumping.call, rc != NG_OK ? rc : dumping.rc);
-    } while (rc == NG_OK && writer->buf->rc == NG_OK && dumping.rows == JOURNAL_DUMP_PAGE);
+        if (rc == NG_OK) {
+            rc = dump.rc;
+        }
+        rc = journal_step_end(call, dump.call, rc);
+    } while (rc == NG_OK && writer->buf->rc == NG_OK && dump.rows == JOURNAL_DUMP_PAGE);
     return rc;
 }
 
@@ -139,26 +142,21 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
                        "%zu bytes; journal.keep makes it forget what is older than some days",
                        JOURNAL_DUMP_MAX);
     }
-    if (rc == NG_OK) {
-        struct ng_str text = arena_copy(&call->arena, buf_str(&buf));
-        if (text.data == NULL) {
-            rc = call_fail(call, NG_EINTERNAL, "out of memory for the journal");
-        } else {
-            rc = NG_OK;
-        }
-        if (rc == NG_OK) {
-            *ret_json = text;
-        }
+    if (rc != NG_OK) {
+        buf_done(&buf);
+        return rc;
     }
-    buf_done(&buf);
-    return rc;
+    if (journal_take_buf(&call->arena, &buf, ret_json) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
+    }
+    return NG_OK;
 }
 
 /* ---- restore ---- */
 
-struct journal_removing {
+struct journal_removal {
     struct call *call;
-    struct ng_change changes[JOURNAL_BATCH + 1]; /* the last: the pointer that is held */
+    struct ng_change changes[JOURNAL_BATCH + 1]; /* the last one holds the pointer */
     size_t count;
     int rc;
 };
@@ -176,8 +174,8 @@ int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
 
 static int journal_remove_row(void *user, const struct ng_doc *doc)
 {
-    struct journal_removing *removing = user;
-    struct arena *arena = &removing->call->arena;
+    struct journal_removal *removal = user;
+    struct arena *arena = &removal->call->arena;
     struct ng_change change = {
         .size = sizeof(change),
         .key = {arena_copy(arena, doc->key.collection), arena_copy(arena, doc->key.space),
@@ -185,11 +183,11 @@ static int journal_remove_row(void *user, const struct ng_doc *doc)
         .fn = journal_remove_doc,
     };
     if (change.key.id.data == NULL || change.key.space.data == NULL) {
-        removing->rc = NG_EINTERNAL;
+        removal->rc = NG_EINTERNAL;
         return 1;
     }
-    removing->changes[removing->count++] = change;
-    return removing->count == JOURNAL_BATCH;
+    removal->changes[removal->count++] = change;
+    return removal->count == JOURNAL_BATCH;
 }
 
 int journal_remove_some(struct journal_documents *journal, struct call *call,
@@ -199,28 +197,28 @@ int journal_remove_some(struct journal_documents *journal, struct call *call,
     if (step == NULL) {
         return NG_EINTERNAL;
     }
-    struct journal_removing *removing = arena_zalloc(&step->arena, sizeof(*removing));
-    if (removing == NULL) {
+    struct journal_removal *removal = arena_zalloc(&step->arena, sizeof(*removal));
+    if (removal == NULL) {
         return journal_step_end(call, step, call_no_memory(step));
     }
-    removing->call = step;
+    removal->call = step;
     query->limit = JOURNAL_BATCH;
-    int rc = store_query(journal->store, step, query, journal_remove_row, removing, NULL);
-    if (rc == NG_OK && removing->rc != NG_OK) {
-        rc = call_fail(step, removing->rc, "out of memory");
+    int rc = store_query(journal->store, step, query, journal_remove_row, removal, NULL);
+    if (rc == NG_OK && removal->rc != NG_OK) {
+        rc = call_fail(step, removal->rc, "out of memory");
     }
-    if (rc == NG_OK && removing->count > 0) {
-        size_t count = removing->count;
+    if (rc == NG_OK && removal->count > 0) {
+        size_t count = removal->count;
         if (hold != NULL) {
-            removing->changes[count++] = *hold;
+            removal->changes[count++] = *hold;
         }
-        rc = store_write_wait(journal->store, step, removing->changes, count);
+        rc = store_write_wait(journal->store, step, removal->changes, count);
     }
-    *ret_more = removing->count == JOURNAL_BATCH;
+    *ret_more = removal->count == JOURNAL_BATCH;
     return journal_step_end(call, step, rc);
 }
 
-/* Removes what lies between two generations, neither of them, from one collection. */
+/* Removes the documents of generations strictly between two numbers from one collection. */
 static int journal_sweep_part(struct journal_documents *journal, struct call *call,
                               const char *collection, const struct ng_change *hold,
                               const struct ng_term terms[2])
@@ -251,10 +249,7 @@ static int journal_sweep_between(struct journal_documents *journal, struct call 
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         rc = journal_sweep_part(journal, call, journal_parts[i].collection, hold, terms);
     }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return journal_sweep_part(journal, call, JOURNAL_SUMMARIES, hold, terms);
+    return rc != NG_OK ? rc : journal_sweep_part(journal, call, JOURNAL_SUMMARIES, hold, terms);
 }
 
 static int journal_sort_numbers(const void *one, const void *other)
@@ -268,11 +263,9 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
                   const struct journal_generation *generation)
 {
     const struct ng_value *item = NULL;
-    if (generation->kept != NULL) {
-        item = generation->kept->first;
-    }
     size_t count = 0;
     if (generation->kept != NULL) {
+        item = generation->kept->first;
         count = generation->kept->count;
     }
     double *stay = arena_alloc(&call->arena, (count + 3) * sizeof(*stay));
@@ -280,8 +273,8 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
     if (stay == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    /* The pointer that was read may be a moment old: then nothing goes. */
-    (void)journal_generation_hold(call, space, generation, &hold);
+    /* If the pointer has moved since it was read, nothing is removed. */
+    journal_generation_hold(space, generation, &hold);
     count = 0;
     stay[count++] = -1;
     stay[count++] = (double)generation->number;
@@ -291,7 +284,7 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
             stay[count++] = (double)number;
         }
     }
-    /* A restore writes into the one after the last. */
+    /* A restore writes into the generation after the last. */
     stay[count++] = (double)generation->last + 2;
     qsort(stay, count, sizeof(*stay), journal_sort_numbers);
     int rc = NG_OK;
@@ -320,7 +313,7 @@ int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t
                      bytes);
 }
 
-/* Writes the items from *at on, as many as one commit takes, and moves *at behind them. */
+/* Writes one commit of items from *at on, and advances *at. */
 static int journal_restore_batch(struct journal_documents *journal, struct call *step,
                                  size_t part, const struct ng_key *place, uint64_t generation,
                                  const struct ng_value **at)
@@ -336,6 +329,7 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
         struct ng_entry *entry = &batch->entries[count];
         const struct ng_value *date = json_get(*at, "date");
         const struct ng_value *content = json_get(*at, "content");
+        struct ng_str day = {NULL, 0};
         if (journal_entry_read(&step->arena, *at, place->space, entry) != NG_OK ||
             (in_day && (date == NULL || !rfc3339_is_day(date->text)))) {
             return journal_damaged(step, "an entry of it is of another form");
@@ -343,17 +337,16 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
         if (content != NULL) {
             entry->content = content->text;
         }
-        rc = journal_put(step, journal_parts[part].place, generation,
-                         in_day ? date->text : str_make(NULL, 0), entry,
+        if (in_day) {
+            day = date->text;
+        }
+        rc = journal_put(step, journal_parts[part].place, generation, day, entry,
                          &batch->changes[count++]);
     }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_write_wait(journal->store, step, batch->changes, count);
+    return rc != NG_OK ? rc : store_write_wait(journal->store, step, batch->changes, count);
 }
 
-/* Writes one part of the dump into a generation that is not read yet. */
+/* Writes one part of the dump into a new generation. */
 static int journal_restore_part(struct journal_documents *journal, struct call *call,
                                 size_t part, struct ng_str space, uint64_t generation,
                                 const struct ng_value *array)
@@ -394,7 +387,6 @@ int journal_restore_all(struct journal_documents *journal, struct call *call,
     return rc;
 }
 
-/* With the tree of the dump. */
 static int journal_restore_tree(struct journal_documents *journal, struct call *call,
                                 struct ng_str space, const struct ng_value *dump)
 {
@@ -405,7 +397,7 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     }
     pthread_mutex_lock(&journal->lock);
     int rc = journal_generation_get(journal, call, space, &generation);
-    /* What a restore that was cut off has left would mix with this one. */
+    /* Leftovers of an interrupted restore would mix with this one. */
     if (rc == NG_OK) {
         rc = journal_sweep(journal, call, space, &generation);
     }
@@ -417,8 +409,8 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
         rc = journal_generation_move(journal, call, space, &generation, &move);
     }
     pthread_mutex_unlock(&journal->lock);
-    /* The former generation is swept by the next restore: a failure here must not undo the
-     * answer. */
+    /* The next restore sweeps the former generation: a failure of that must not fail this call.
+     */
     return rc;
 }
 
@@ -443,7 +435,7 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
 /* ---- checkpoints ---- */
 
 struct journal_checkpoint {
-    struct ng_str head; /* the members that are no containers */
+    struct ng_str head; /* members that are neither arrays nor objects */
     struct ng_str json;
 };
 
@@ -454,10 +446,7 @@ static int journal_write_checkpoint(struct ng_call *call, const struct ng_doc *p
     (void)present;
     const struct journal_checkpoint *checkpoint = user;
     int rc = store_draft_json(next, checkpoint->head);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_draft_text(next, &checkpoint->json, 1);
+    return rc != NG_OK ? rc : store_draft_text(next, &checkpoint->json, 1);
 }
 
 static int journal_checkpoint_short(struct call *call, const struct ng_value *body,
@@ -475,23 +464,11 @@ static int journal_checkpoint_short(struct call *call, const struct ng_value *bo
         }
     }
     json_end(&writer);
-    int rc = buf.rc;
-    if (rc == NG_OK) {
-        *ret = arena_copy(&call->arena, buf_str(&buf));
-        if (ret->data == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
-    }
-    buf_done(&buf);
-    if (rc == NG_OK) {
-        return rc;
-    }
-    return call_fail(call, rc, "out of memory for a checkpoint");
+    int rc = journal_take_buf(&call->arena, &buf, ret);
+    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory for a checkpoint");
 }
 
-/* The short members of a checkpoint: what a list shows. */
+/* The members of a checkpoint that a list shows. */
 static int journal_checkpoint_head(struct call *call, struct ng_str json, struct ng_str *ret)
 {
     const struct ng_value *body = NULL;
@@ -525,10 +502,7 @@ int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
         .fn = journal_write_checkpoint,
         .user = &checkpoint,
     };
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return store_write_wait(journal->store, call, &change, 1);
+    return rc != NG_OK ? rc : store_write_wait(journal->store, call, &change, 1);
 }
 
 int journal_checkpoint_get(void *user, struct ng_call *pub, struct ng_str space,
@@ -550,7 +524,7 @@ int journal_checkpoint_get(void *user, struct ng_call *pub, struct ng_str space,
     return NG_OK;
 }
 
-struct journal_listing {
+struct journal_list {
     ng_row_fn *row;
     void *user;
     uint32_t rows;
@@ -559,10 +533,10 @@ struct journal_listing {
 
 static int journal_checkpoint_row(void *user, const struct ng_doc *doc)
 {
-    struct journal_listing *listing = user;
-    listing->rows++;
-    listing->stopped = listing->row(listing->user, doc) != 0;
-    return listing->stopped;
+    struct journal_list *list = user;
+    list->rows++;
+    list->stopped = list->row(list->user, doc) != 0;
+    return list->stopped;
 }
 
 int journal_checkpoint_list(void *user, struct ng_call *pub, struct ng_str space,
@@ -570,7 +544,7 @@ int journal_checkpoint_list(void *user, struct ng_call *pub, struct ng_str space
 {
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
-    struct journal_listing listing = {.row = row, .user = row_user};
+    struct journal_list list = {.row = row, .user = row_user};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(JOURNAL_CHECKPOINTS),
@@ -580,9 +554,9 @@ int journal_checkpoint_list(void *user, struct ng_call *pub, struct ng_str space
     };
     int rc = NG_OK;
     do {
-        listing.rows = 0;
-        rc = store_query(journal->store, call, &query, journal_checkpoint_row, &listing, NULL);
-        query.offset += listing.rows;
-    } while (rc == NG_OK && !listing.stopped && listing.rows == JOURNAL_PAGE);
+        list.rows = 0;
+        rc = store_query(journal->store, call, &query, journal_checkpoint_row, &list, NULL);
+        query.offset += list.rows;
+    } while (rc == NG_OK && !list.stopped && list.rows == JOURNAL_PAGE);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_zone.c - the day in a zone. The C library knows one zone a process, which OpenNotes
- * needs for the system's. So it is asked once, at the start, when the zone's clocks change. */
+/* journal_zone.c - the day in a time zone. The C library supports one zone per process, and
+ * OpenNotes uses the one of the system. So the offsets of this zone are read once, at the
+ * start. */
 #include "journal_zone.h"
 
 #include <stdio.h>
@@ -15,10 +16,10 @@
 #define ZONE_FOLDER "/usr/share/zoneinfo/"
 #define ZONE_NAME_MAX 64
 #define ZONE_CHANGES_MAX ((size_t)4096)
-/* Unix seconds of 1901 and 2200: outside of them the first and last offset hold. */
+/* Unix seconds of 1901 and 2200; before and after them the first and last offset apply. */
 #define ZONE_FROM INT64_C(-2145916800)
 #define ZONE_TO INT64_C(7258118400)
-/* Clocks do not change forth and back within less (Ramadan in Morocco: a month). */
+/* No zone changes its offset and back within this time (Ramadan in Morocco: a month). */
 #define ZONE_STEP ((int64_t)7 * 86400)
 
 struct zone_change {
@@ -58,7 +59,7 @@ bool journal_zone_exists(struct ng_str name)
     return is_zone;
 }
 
-/* Seconds east of UTC in the process' zone. */
+/* Seconds east of UTC in the zone of the process. */
 static int64_t offset_at(int64_t time)
 {
     time_t seconds = (time_t)time;
@@ -108,7 +109,7 @@ static int read_changes(struct journal_zone *zone)
     return rc;
 }
 
-/* Reads the changes while TZ names the zone, and puts TZ back. */
+/* Reads the changes while TZ names the zone, then restores TZ. */
 static int read_named(struct journal_zone *zone, struct ng_str name)
 {
     char value[ZONE_NAME_MAX + 2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_zone.h - the day at a time in the zone that `timezone` names. The process keeps the
- * system's zone. */
+/* journal_zone.h - the day at a time in the zone of the setting `timezone`. The process keeps
+ * the zone of the system. */
 #ifndef NOTEGATE_CORE_JOURNAL_ZONE_H
 #define NOTEGATE_CORE_JOURNAL_ZONE_H
 
@@ -8,9 +8,9 @@
 
 struct journal_zone;
 
-/* Is it "UTC", "" or the name of a file of the system's zone database ("Europe/Berlin")? */
+/* True for "UTC", "" and names in the zone database of the system ("Europe/Berlin"). */
 bool journal_zone_exists(struct ng_str name);
-/* Switches the process to the zone for a moment, so only before threads ask for local times.
+/* Switches the process to the zone temporarily: call it before threads use local times.
  * NG_EINVAL: there is no such zone. NG_EINTERNAL: out of memory. */
 int journal_zone_open(struct ng_str name, struct journal_zone **ret);
 void journal_zone_free(struct journal_zone *zone);

@@ -5,8 +5,8 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_tools.h"
-#include "entry/entry_opened.h"
 #include "entry/entry_tools.h"
+#include "entry/read_receipts.h"
 #include "memory/memory.h"
 #include "memory/memory_tools.h"
 
@@ -23,14 +23,14 @@ static int agent_notebook_start(struct ng_call *call, const struct ng_conf *conf
     self->max_size = (uint64_t)host->conf_int(conf, "max_size");
     self->max_tags = (uint32_t)host->conf_int(conf, "max_tags");
     self->max_title = (uint32_t)host->conf_int(conf, "max_title");
-    int rc = entry_opened_start(call, &self->opened);
+    int rc = read_receipts_start(call, &self->receipts);
     if (rc != NG_OK) {
         free(self);
         return rc;
     }
     rc = checkpoint_start(call, conf, self);
     if (rc != NG_OK) {
-        entry_opened_stop(self->opened);
+        read_receipts_stop(self->receipts);
         free(self);
         return rc;
     }
@@ -43,7 +43,7 @@ static void agent_notebook_stop(void *self)
     struct agent_notebook *notebook = self;
     if (notebook != NULL) {
         checkpoint_stop(notebook->checkpoint);
-        entry_opened_stop(notebook->opened);
+        read_receipts_stop(notebook->receipts);
         free(notebook);
     }
 }
@@ -377,7 +377,7 @@ static const struct ng_collection agent_notebook_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
-        .name = ENTRY_OPENED_COLLECTION,
+        .name = READ_RECEIPTS_COLLECTION,
         .flags = NG_COLLECTION_REFERENCED | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
     },

@@ -2,6 +2,10 @@
 /* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
 #include "checkpoint.h"
 
+#include "core/base/minmax.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +27,7 @@ static int checkpoint_row(void *user, const struct ng_doc *row)
     host->json_object(making->writer);
     memory_put(making->call, making->writer, "collection", ng_str_of(making->collection));
     memory_put(making->call, making->writer, "id", row->key.id);
-    memory_put_int(making->call, making->writer, "version", row->revision);
+    entry_put_int(making->call, making->writer, "version", row->revision);
     host->json_end(making->writer);
     making->last_seq = row->created_seq;
     making->entries++;
@@ -100,20 +104,20 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
     struct ng_writer *writer = making.writer;
     if (writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "format", ng_str_of(CHECKPOINT_FORMAT));
     memory_put(call, writer, "checkpoint_id", id);
     memory_put(call, writer, "label", label);
-    memory_put(call, writer, "created_at", memory_time(call, host->now_ms()));
+    memory_put(call, writer, "created_at", entry_time(call, host->now_ms()));
     memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
     if (dump.data != NULL) {
         struct ng_str summary = checkpoint_text_member(dump, "summary");
-        memory_put_int(call, writer, "daily_entries",
-                       checkpoint_text_count(checkpoint_text_member(dump, "days")));
-        memory_put_int(call, writer, "memories",
-                       checkpoint_text_count(checkpoint_text_member(dump, "memories")));
+        entry_put_int(call, writer, "daily_entries",
+                      checkpoint_text_count(checkpoint_text_member(dump, "days")));
+        entry_put_int(call, writer, "memories",
+                      checkpoint_text_count(checkpoint_text_member(dump, "memories")));
         host->json_name(writer, "has_summary");
         host->json_bool(writer, summary.len > 0 && summary.data[0] == '"');
     } else {
@@ -124,11 +128,15 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     host->json_array(writer);
     int rc = checkpoint_entries(&making, space);
     host->json_end(writer);
-    memory_put_int(call, writer, "notebooks", making.entries);
+    entry_put_int(call, writer, "notebooks", making.entries);
     host->json_end(writer);
     if (rc == NG_OK) {
         *ret_head = host->json_result(writer);
-        rc = ret_head->data == NULL ? checkpoint_too_large(call) : NG_OK;
+        if (ret_head->data == NULL) {
+            rc = checkpoint_too_large(call);
+        } else {
+            rc = NG_OK;
+        }
     }
     return rc;
 }
@@ -141,8 +149,14 @@ int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
     struct ng_str dump = {NULL, 0};
     struct ng_str head = {NULL, 0};
     int rc = functions->dump(handle, call, space, &dump);
-    rc = rc != NG_OK ? rc : checkpoint_head(call, space, id, label, dump, &head);
-    return rc != NG_OK ? rc : checkpoint_join(call, head, dump, ret_json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_head(call, space, id, label, dump, &head);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return checkpoint_join(call, head, dump, ret_json);
 }
 
 int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
@@ -159,16 +173,24 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
                        "the journal of the space is larger than a checkpoint can be, and the "
                        "journal in use cannot keep it otherwise");
     }
-    int rc =
-        id.data == NULL ? NG_EINTERNAL : checkpoint_head(call, space, id, label, none, &head);
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_head(call, space, id, label, none, &head);
+    }
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str kept =
         call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
                            (int)id.len, id.data);
-    rc = kept.data == NULL ? memory_no_room(call) : checkpoint_join(call, head, kept, &json);
-    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    if (kept.data == NULL) {
+        rc = entry_no_memory(call);
+    } else {
+        rc = checkpoint_join(call, head, kept, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
     if (rc == NG_OK) {
         *ret_id = id;
     }
@@ -182,8 +204,13 @@ int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str lab
     const struct ng_journal *functions = memory_journal(call, &handle);
     struct ng_str id = memory_uuid(call);
     struct ng_str json = {NULL, 0};
-    int rc = id.data == NULL ? NG_EINTERNAL : checkpoint_make(call, space, id, label, &json);
-    rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+    int rc = NG_EINTERNAL;
+    if (id.data != NULL) {
+        rc = checkpoint_make(call, space, id, label, &json);
+    }
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_put(handle, call, space, id, json);
+    }
     if (rc == NG_OK) {
         *ret_id = id;
         *ret_json = json;
@@ -206,10 +233,12 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
     int rc = functions->checkpoint_get(handle, call, space, id, &json);
     if (rc == NG_ENOTFOUND) {
         rc = checkpoint_make(call, space, id, label, &json);
-        rc = rc != NG_OK ? rc : functions->checkpoint_put(handle, call, space, id, json);
+        if (rc == NG_OK) {
+            rc = functions->checkpoint_put(handle, call, space, id, json);
+        }
     } else if (rc == NG_OK) {
         rc = call->host->json_parse(call, json, &body);
-        if (rc == NG_OK && memory_time_read(memory_text(call, body, "created_at"), &made_ms) &&
+        if (rc == NG_OK && entry_time_read(memory_text(call, body, "created_at"), &made_ms) &&
             made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
             return checkpoint_take(call, space, label, ret_id, ret_json);
         }
@@ -228,7 +257,7 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
 
 struct checkpoint_near {
     struct ng_str wanted;
-    char best[MEMORY_UUID_SIZE];
+    char best[UUID_SIZE];
     size_t same;
 };
 
@@ -257,12 +286,15 @@ int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_st
     (void)functions->checkpoint_list(handle, call, space, checkpoint_near_row, &near);
     int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
-    struct ng_str hint = near.same == 0
-                             ? ng_str_of("checkpoint_list tells which there are.")
-                             : call->host->format(call,
-                                                  "The nearest is %s; checkpoint_list tells "
-                                                  "which there are.",
-                                                  near.best);
+    struct ng_str hint;
+    if (near.same == 0) {
+        hint = ng_str_of("checkpoint_list tells which there are.");
+    } else {
+        hint = call->host->format(call,
+                                  "The nearest is %s; checkpoint_list tells "
+                                  "which there are.",
+                                  near.best);
+    }
     if (hint.data != NULL) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
     }
@@ -275,7 +307,10 @@ int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
     void *handle = NULL;
     const struct ng_journal *functions = memory_journal(call, &handle);
     int rc = functions->checkpoint_get(handle, call, space, id, ret_json);
-    return rc == NG_ENOTFOUND ? checkpoint_not_found(call, space, id) : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return checkpoint_not_found(call, space, id);
 }
 
 /* ---- reading ---- */
@@ -284,7 +319,9 @@ static unsigned checkpoint_collection(struct ng_str name)
 {
     unsigned found = ENTRY_COLLECTIONS;
     for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
-        found = memory_is(name, entry_collections[i]) ? i : found;
+        if (str_is(name, entry_collections[i])) {
+            found = i;
+        }
     }
     return found;
 }
@@ -292,14 +329,23 @@ static unsigned checkpoint_collection(struct ng_str name)
 int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other)
 {
     if (one->collection != other->collection) {
-        return one->collection < other->collection ? -1 : 1;
+        if (one->collection < other->collection) {
+            return -1;
+        }
+        return 1;
     }
-    size_t shorter = one->id.len < other->id.len ? one->id.len : other->id.len;
-    int order = shorter == 0 ? 0 : memcmp(one->id.data, other->id.data, shorter);
+    size_t shorter = size_min(one->id.len, other->id.len);
+    int order = 0;
+    if (shorter != 0) {
+        order = memcmp(one->id.data, other->id.data, shorter);
+    }
     if (order != 0 || one->id.len == other->id.len) {
         return order;
     }
-    return one->id.len < other->id.len ? -1 : 1;
+    if (one->id.len < other->id.len) {
+        return -1;
+    }
+    return 1;
 }
 
 static int checkpoint_sort(const void *one, const void *other)
@@ -313,10 +359,12 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     const struct ng_value *entries = NULL;
     struct checkpoint_view view = {.text = checkpoint_text_member(json, "journal")};
     struct ng_str list = checkpoint_text_member(json, "entries");
-    bool ours =
-        memory_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
-        view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
-    int rc = ours ? host->json_parse(call, list, &entries) : NG_EINVAL;
+    bool ours = str_is(checkpoint_text_member(json, "format"), "\"" CHECKPOINT_FORMAT "\"") &&
+                view.text.len > 0 && view.text.data[0] == '{' && list.len > 0;
+    int rc = NG_EINVAL;
+    if (ours) {
+        rc = host->json_parse(call, list, &entries);
+    }
     if (rc == NG_EINTERNAL) {
         return rc; /* no memory: another try may have it */
     }
@@ -325,11 +373,11 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
                        "this checkpoint is not of the form " CHECKPOINT_FORMAT
                        ": another program wrote it");
     }
-    view.aside = memory_is(checkpoint_text_member(view.text, "format"),
-                           "\"" CHECKPOINT_KEPT_FORMAT "\"");
+    view.aside =
+        str_is(checkpoint_text_member(view.text, "format"), "\"" CHECKPOINT_KEPT_FORMAT "\"");
     view.entries = ng_alloc(call, (host->json_count(entries) + 1) * sizeof(*view.entries));
     if (view.entries == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     for (const struct ng_value *item = host->json_first(entries); item != NULL;
          item = host->json_next(item)) {
@@ -337,7 +385,7 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
         entry->collection = checkpoint_collection(memory_text(call, item, "collection"));
         entry->id = memory_text(call, item, "id");
         entry->version = memory_int(call, item, "version");
-        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0 ? 1 : 0;
+        view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0;
     }
     qsort(view.entries, view.count, sizeof(*view.entries), checkpoint_sort);
     *ret = view;
@@ -352,9 +400,10 @@ int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
                        "too large to be compared; checkpoint_restore can put it back");
     }
     int rc = call->host->json_parse(call, view->text, &view->journal);
-    return rc == NG_OK || rc == NG_EINTERNAL
-               ? rc
-               : ng_fail(call, NG_ETOOLARGE,
-                         "the journal of a checkpoint, %zu bytes, is too large to be compared",
-                         view->text.len);
+    if (rc == NG_OK || rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return ng_fail(call, NG_ETOOLARGE,
+                   "the journal of a checkpoint, %zu bytes, is too large to be compared",
+                   view->text.len);
 }

@@ -11,7 +11,7 @@
 #define NOTEGATE_AGENT_NOTEBOOK_CHECKPOINT_H
 
 #include "checkpoint_tools.h"
-#include "entry/notebook.h"
+#include "entry/entry.h"
 #include "memory/memory.h"
 
 #define CHECKPOINT_FORMAT "notegate-checkpoint-1"

@@ -2,6 +2,9 @@
 /* checkpoint_diff.c - checkpoint_diff: what changed between a checkpoint and the present, or
  * another one. */
 #include "checkpoint.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +31,18 @@ static int checkpoint_event_sort(const void *one, const void *other)
 {
     const struct checkpoint_event *a = one;
     const struct checkpoint_event *b = other;
-    size_t shorter = a->id.len < b->id.len ? a->id.len : b->id.len;
-    int order = shorter == 0 ? 0 : memcmp(a->id.data, b->id.data, shorter);
-    return order != 0 ? order : a->id.len < b->id.len ? -1 : a->id.len > b->id.len;
+    size_t shorter = size_min(a->id.len, b->id.len);
+    int order = 0;
+    if (shorter != 0) {
+        order = memcmp(a->id.data, b->id.data, shorter);
+    }
+    if (order != 0) {
+        return order;
+    }
+    if (a->id.len < b->id.len) {
+        return -1;
+    }
+    return a->id.len > b->id.len;
 }
 
 static int checkpoint_events_of(struct ng_call *call, const struct checkpoint_view *view,
@@ -41,7 +53,7 @@ static int checkpoint_events_of(struct ng_call *call, const struct checkpoint_vi
     ret->count = 0;
     ret->list = ng_alloc(call, (host->json_count(array) + 1) * sizeof(*ret->list));
     if (ret->list == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     for (const struct ng_value *item = host->json_first(array); item != NULL;
          item = host->json_next(item)) {
@@ -79,7 +91,7 @@ static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writ
         host->json_object(writer);
         memory_put(call, writer, "memory_id", from->list[i].id);
         memory_put(call, writer, "content",
-                   memory_cut(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
+                   utf8_cut_count(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
         memory_put(call, writer, "source", memory_text(call, item, "source"));
         memory_put(call, writer, "agent", memory_agent(call, memory_text(call, item, "agent")));
         host->json_end(writer);
@@ -95,7 +107,10 @@ static int checkpoint_diff_memories(struct ng_call *call, struct ng_writer *writ
     struct checkpoint_events old = {0};
     struct checkpoint_events new = {0};
     int rc = checkpoint_events_of(call, then, "memories", &old);
-    rc = rc != NG_OK ? rc : checkpoint_events_of(call, now, "memories", &new);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_events_of(call, now, "memories", &new);
     if (rc != NG_OK) {
         return rc;
     }
@@ -103,8 +118,8 @@ static int checkpoint_diff_memories(struct ng_call *call, struct ng_writer *writ
     call->host->json_object(writer);
     uint64_t added = checkpoint_memories_missing(call, writer, "added", &new, &old);
     uint64_t removed = checkpoint_memories_missing(call, writer, "removed", &old, &new);
-    memory_put_int(call, writer, "added_count", added);
-    memory_put_int(call, writer, "removed_count", removed);
+    entry_put_int(call, writer, "added_count", added);
+    entry_put_int(call, writer, "removed_count", removed);
     call->host->json_end(writer);
     return NG_OK;
 }
@@ -120,9 +135,10 @@ static int checkpoint_day_sort(const void *one, const void *other)
 {
     const struct checkpoint_day *a = one;
     const struct checkpoint_day *b = other;
-    return a->date.len == b->date.len && a->date.len > 0
-               ? memcmp(a->date.data, b->date.data, a->date.len)
-               : (a->date.len > b->date.len) - (a->date.len < b->date.len);
+    if (a->date.len == b->date.len && a->date.len > 0) {
+        return memcmp(a->date.data, b->date.data, a->date.len);
+    }
+    return (a->date.len > b->date.len) - (a->date.len < b->date.len);
 }
 
 /* One line for every event of `from` that `to` has not. */
@@ -135,8 +151,16 @@ static size_t checkpoint_days_missing(struct ng_call *call, struct checkpoint_da
     for (size_t i = 0; i < from->count; i++) {
         if (!checkpoint_events_have(to, &from->list[i])) {
             lines[count].date = memory_text(call, from->list[i].item, "date");
-            lines[count].added = added ? 1 : 0;
-            lines[count++].removed = added ? 0 : 1;
+            if (added) {
+                lines[count].added = 1;
+            } else {
+                lines[count].added = 0;
+            }
+            if (added) {
+                lines[count++].removed = 0;
+            } else {
+                lines[count++].removed = 1;
+            }
         }
     }
     return count;
@@ -149,14 +173,17 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     const struct ng_host *host = call->host;
     struct checkpoint_events lists[2];
     int rc = checkpoint_events_of(call, then, "days", &lists[0]);
-    rc = rc != NG_OK ? rc : checkpoint_events_of(call, now, "days", &lists[1]);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_events_of(call, now, "days", &lists[1]);
     if (rc != NG_OK) {
         return rc;
     }
     struct checkpoint_day *lines =
         ng_alloc(call, (lists[0].count + lists[1].count + 1) * sizeof(*lines));
     if (lines == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     size_t count = checkpoint_days_missing(call, lines, 0, true, lists);
     count = checkpoint_days_missing(call, lines, count, false, lists);
@@ -165,14 +192,14 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     host->json_array(writer);
     for (size_t i = 0, days = 0; i < count && days < CHECKPOINT_DAYS_MAX; days++) {
         struct checkpoint_day day = lines[i++];
-        while (i < count && memory_same(lines[i].date, day.date)) {
+        while (i < count && str_equal(lines[i].date, day.date)) {
             day.added += lines[i].added;
             day.removed += lines[i++].removed;
         }
         host->json_object(writer);
         memory_put(call, writer, "date", day.date);
-        memory_put_int(call, writer, "added", day.added);
-        memory_put_int(call, writer, "removed", day.removed);
+        entry_put_int(call, writer, "added", day.added);
+        entry_put_int(call, writer, "removed", day.removed);
         host->json_end(writer);
     }
     host->json_end(writer);
@@ -198,7 +225,7 @@ static void checkpoint_diff_summary(struct ng_call *call, struct ng_writer *writ
 {
     struct ng_str before = memory_text(call, then->journal, "summary");
     struct ng_str after = memory_text(call, now->journal, "summary");
-    bool same = memory_same(before, after) && (before.data == NULL) == (after.data == NULL);
+    bool same = str_equal(before, after) && (before.data == NULL) == (after.data == NULL);
     call->host->json_name(writer, "summary");
     call->host->json_object(writer);
     call->host->json_name(writer, "changed");
@@ -217,8 +244,12 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     const struct ng_host *host = call->host;
     struct checkpoint_plan plan = {0};
     struct ng_writer *writer = host->reply_json(call);
-    int rc =
-        writer == NULL ? memory_no_room(call) : checkpoint_plan_make(call, then, now, &plan);
+    int rc;
+    if (writer == NULL) {
+        rc = entry_no_memory(call);
+    } else {
+        rc = checkpoint_plan_make(call, then, now, &plan);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -226,7 +257,9 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     memory_put(call, writer, "checkpoint_id", ng_arg_text(call, "checkpoint_id"));
     memory_put(call, writer, "against", against.data == NULL ? ng_str_of("present") : against);
     rc = checkpoint_diff_days(call, writer, then, now);
-    rc = rc != NG_OK ? rc : checkpoint_diff_memories(call, writer, then, now);
+    if (rc == NG_OK) {
+        rc = checkpoint_diff_memories(call, writer, then, now);
+    }
     checkpoint_diff_summary(call, writer, then, now);
     checkpoint_plan_write(call, writer, &plan, CHECKPOINT_TOLD);
     host->json_end(writer);
@@ -244,16 +277,28 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     int rc = checkpoint_get(call, space, ng_arg_text(call, "checkpoint_id"), &json);
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &then);
-    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &then);
     if (rc == NG_OK) {
-        rc = against.data == NULL
-                 ? checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json)
-                 : checkpoint_get(call, space, against, &json);
+        rc = checkpoint_read(call, json, &then);
     }
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &now);
-    rc = rc != NG_OK ? rc : checkpoint_read_journal(call, &now);
-    rc = rc != NG_OK ? rc : checkpoint_diff_write(call, against, &then, &now);
+    if (rc == NG_OK) {
+        rc = checkpoint_read_journal(call, &then);
+    }
+    if (rc == NG_OK) {
+        if (against.data == NULL) {
+            rc = checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json);
+        } else {
+            rc = checkpoint_get(call, space, against, &json);
+        }
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_read(call, json, &now);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_read_journal(call, &now);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_diff_write(call, against, &then, &now);
+    }
     if (rc == NG_EINTERNAL && ng_alloc(call, CHECKPOINT_ROOM) == NULL) {
         rc = ng_fail(call, NG_ETOOLARGE,
                      "the journals have more entries than one call can compare; journal.keep "

@@ -2,6 +2,7 @@
 /* checkpoint_intent.c - the record that carries a restore over a crash: one document for each
  * space, with who works on it and how far it is. */
 #include "checkpoint.h"
+#include "core/base/str.h"
 
 #define CHECKPOINT_INTENTS_MAX 64
 
@@ -28,10 +29,10 @@ static struct ng_str checkpoint_intent_json(struct ng_call *call,
     memory_put(call, writer, "owner", intent->owner);
     memory_put(call, writer, "token", intent->token);
     memory_put(call, writer, "once", intent->once);
-    memory_put_int(call, writer, "phase", (uint64_t)intent->phase);
+    entry_put_int(call, writer, "phase", (uint64_t)intent->phase);
     host->json_name(writer, "notebooks");
     host->json_bool(writer, intent->notebooks);
-    memory_put_int(call, writer, "lease", (uint64_t)intent->lease_ms);
+    entry_put_int(call, writer, "lease", (uint64_t)intent->lease_ms);
     host->json_end(writer);
     return host->json_result(writer);
 }
@@ -52,7 +53,10 @@ static int checkpoint_intent_read(struct ng_call *call, const struct ng_value *b
         .lease_ms = (int64_t)memory_int(call, body, "lease"),
     };
     *ret = intent;
-    return intent.space.len > 0 && intent.token.len > 0 ? NG_OK : NG_EINVAL;
+    if (intent.space.len > 0 && intent.token.len > 0) {
+        return NG_OK;
+    }
+    return NG_EINVAL;
 }
 
 static int checkpoint_intent_busy(struct ng_call *call, const struct checkpoint_intent *intent)
@@ -72,8 +76,7 @@ static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *pr
     struct checkpoint_intent there;
     bool is_there = present->revision > 0 && !present->deleted &&
                     checkpoint_intent_read(call, present->body, &there) == NG_OK;
-    if (is_there ? !memory_same(there.token, intent->token)
-                 : intent->phase != CHECKPOINT_BEGUN) {
+    if (is_there ? !str_equal(there.token, intent->token) : intent->phase != CHECKPOINT_BEGUN) {
         return checkpoint_intent_busy(call, is_there ? &there : intent);
     }
     if (intent->phase == CHECKPOINT_FINISHED) {
@@ -81,7 +84,10 @@ static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *pr
         return NG_OK;
     }
     struct ng_str json = checkpoint_intent_json(call, intent);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 struct ng_change checkpoint_intent_change(struct ng_call *call,
@@ -104,8 +110,10 @@ struct ng_change checkpoint_intent_change(struct ng_call *call,
 int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent *intent)
 {
     struct ng_change change = checkpoint_intent_change(call, intent);
-    return change.user == NULL ? memory_no_room(call)
-                               : call->host->change_wait(call, &change, 1);
+    if (change.user == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->change_wait(call, &change, 1);
 }
 
 int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng_str id)
@@ -118,8 +126,11 @@ int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng
         return NG_OK;
     }
     bool needs = rc == NG_OK && checkpoint_intent_read(call, doc->body, &there) == NG_OK &&
-                 (memory_same(there.checkpoint, id) || memory_same(there.previous, id));
-    return needs ? checkpoint_intent_busy(call, &there) : rc;
+                 (str_equal(there.checkpoint, id) || str_equal(there.previous, id));
+    if (!needs) {
+        return rc;
+    }
+    return checkpoint_intent_busy(call, &there);
 }
 
 /* ---- those that are done ---- */
@@ -129,7 +140,10 @@ static int checkpoint_done_write(struct ng_call *call, const struct ng_doc *pres
 {
     (void)present;
     struct ng_str json = checkpoint_intent_json(call, user);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 static struct ng_key checkpoint_done_key(struct ng_str once)
@@ -191,14 +205,17 @@ static int checkpoint_intent_change_hands(struct ng_call *call, const struct ng_
     struct checkpoint_intent there;
     if (present->revision == 0 || present->deleted ||
         checkpoint_intent_read(call, present->body, &there) != NG_OK ||
-        !memory_same(there.token, taking->token_before)) {
+        !str_equal(there.token, taking->token_before)) {
         return checkpoint_intent_busy(call, taking->intent);
     }
     there.owner = taking->intent->owner;
     there.token = taking->intent->token;
     there.lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
     struct ng_str json = checkpoint_intent_json(call, &there);
-    return json.data == NULL ? memory_no_room(call) : call->host->draft_json(next, json);
+    if (json.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->draft_json(next, json);
 }
 
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
@@ -229,8 +246,11 @@ static int checkpoint_intent_row(void *user, const struct ng_doc *row)
     struct ng_call *call = listing->call;
     const struct ng_value *body = NULL;
     struct ng_str json = call->host->format(call, "%.*s", (int)row->json.len, row->json.data);
-    listing->rc =
-        json.data == NULL ? memory_no_room(call) : call->host->json_parse(call, json, &body);
+    if (json.data == NULL) {
+        listing->rc = entry_no_memory(call);
+    } else {
+        listing->rc = call->host->json_parse(call, json, &body);
+    }
     if (listing->rc == NG_OK &&
         checkpoint_intent_read(call, body, &listing->list[listing->count]) == NG_OK) {
         listing->count++;
@@ -250,10 +270,13 @@ int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
     };
     listing.list = ng_alloc(call, CHECKPOINT_INTENTS_MAX * sizeof(*listing.list));
     if (listing.list == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     int rc = call->host->query(call, &query, checkpoint_intent_row, &listing, NULL);
     *ret = listing.list;
     *ret_count = listing.count;
-    return rc != NG_OK ? rc : listing.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return listing.rc;
 }

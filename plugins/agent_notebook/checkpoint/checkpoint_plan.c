@@ -14,9 +14,22 @@ static void checkpoint_next(const struct checkpoint_view *then,
                             const struct checkpoint_view *now, size_t at[2],
                             struct checkpoint_step *ret)
 {
-    const struct checkpoint_entry *old = at[0] < then->count ? &then->entries[at[0]] : NULL;
-    const struct checkpoint_entry *new = at[1] < now->count ? &now->entries[at[1]] : NULL;
-    int order = old == NULL ? 1 : new == NULL ? -1 : checkpoint_order(old, new);
+    const struct checkpoint_entry *old = NULL;
+    if (at[0] < then->count) {
+        old = &then->entries[at[0]];
+    }
+    const struct checkpoint_entry *new = NULL;
+    if (at[1] < now->count) {
+        new = &now->entries[at[1]];
+    }
+    int order;
+    if (old == NULL) {
+        order = 1;
+    } else if (new == NULL) {
+        order = -1;
+    } else {
+        order = checkpoint_order(old, new);
+    }
     memset(ret, 0, sizeof(*ret));
     if (order <= 0) {
         ret->entry = *old;
@@ -25,7 +38,11 @@ static void checkpoint_next(const struct checkpoint_view *then,
     }
     if (order == 0) {
         ret->present = new->version;
-        ret->fate = old->version == new->version ? 0 : CHECKPOINT_MOVED;
+        if (old->version == new->version) {
+            ret->fate = 0;
+        } else {
+            ret->fate = CHECKPOINT_MOVED;
+        }
         at[1]++;
     }
     if (order > 0) {
@@ -72,7 +89,7 @@ int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *the
     plan.texts = malloc(bytes + 1);
     if (plan.steps == NULL || plan.texts == NULL) {
         checkpoint_plan_free(&plan);
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     checkpoint_walk(then, now, &plan, &bytes);
     *ret = plan;
@@ -112,16 +129,16 @@ static void checkpoint_step_write(struct ng_call *call, struct ng_writer *writer
                ng_str_of(entry_collections[step->entry.collection]));
     memory_put(call, writer, "since", ng_str_of(fates[step->fate]));
     if (step->fate != CHECKPOINT_MADE) {
-        memory_put_int(call, writer, "checkpoint_version", step->entry.version);
+        entry_put_int(call, writer, "checkpoint_version", step->entry.version);
     }
     if (step->present > 0) {
-        memory_put_int(call, writer, "version", step->present);
+        entry_put_int(call, writer, "version", step->present);
     }
     if (tell != CHECKPOINT_TOLD) {
         memory_put(call, writer, "outcome", ng_str_of(checkpoint_outcome_name(step)));
     }
     if (step->made > 0) {
-        memory_put_int(call, writer, "new_version", step->made);
+        entry_put_int(call, writer, "new_version", step->made);
     }
     call->host->json_end(writer);
 }
@@ -134,15 +151,15 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
     uint64_t done = 0;
     for (size_t i = 0; i < plan->count; i++) {
         counts[plan->steps[i].fate]++;
-        done += plan->steps[i].outcome == CHECKPOINT_RESTORED ? 1 : 0;
+        done += plan->steps[i].outcome == CHECKPOINT_RESTORED;
     }
     host->json_name(writer, "notebooks");
     host->json_object(writer);
-    memory_put_int(call, writer, "updated", counts[CHECKPOINT_MOVED]);
-    memory_put_int(call, writer, "deleted", counts[CHECKPOINT_DELETED]);
-    memory_put_int(call, writer, "created", counts[CHECKPOINT_MADE]);
+    entry_put_int(call, writer, "updated", counts[CHECKPOINT_MOVED]);
+    entry_put_int(call, writer, "deleted", counts[CHECKPOINT_DELETED]);
+    entry_put_int(call, writer, "created", counts[CHECKPOINT_MADE]);
     if (tell == CHECKPOINT_BACK) {
-        memory_put_int(call, writer, "restored", done);
+        entry_put_int(call, writer, "restored", done);
     }
     host->json_name(writer, "moved");
     host->json_array(writer);

@@ -2,6 +2,8 @@
 /* checkpoint_recover.c - restores that were cut off: found at the start, or when /readyz is
  * asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,8 +17,8 @@ struct checkpoint_state {
     char *owner; /* MACHINE:DATA_DIR, which one process at a time has */
     pthread_mutex_t lock;
     /* Under the lock: */
-    char live[CHECKPOINT_LIVE_MAX][MEMORY_UUID_SIZE]; /* tokens of runs; "": free */
-    bool checked; /* since the start all was finished once */
+    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of runs; "": free */
+    bool checked;                              /* since the start all was finished once */
 };
 
 struct ng_str checkpoint_owner(const struct checkpoint_state *state)
@@ -29,7 +31,7 @@ struct ng_str checkpoint_owner(const struct checkpoint_state *state)
 static char *checkpoint_live_find(struct checkpoint_state *state, struct ng_str token)
 {
     for (size_t i = 0; i < CHECKPOINT_LIVE_MAX; i++) {
-        if (memory_is(token, state->live[i])) {
+        if (str_is(token, state->live[i])) {
             return state->live[i];
         }
     }
@@ -41,14 +43,16 @@ int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
 {
     pthread_mutex_lock(&state->lock);
     char *place = checkpoint_live_find(state, ng_str_of(""));
-    if (place != NULL && token.len == MEMORY_UUID_SIZE - 1) {
+    if (place != NULL && token.len == UUID_SIZE - 1) {
         memcpy(place, token.data, token.len);
         place[token.len] = '\0';
     }
     pthread_mutex_unlock(&state->lock);
-    return place != NULL ? NG_OK
-                         : ng_fail(call, NG_EBUSY, "%d restores are under way; try again later",
-                                   CHECKPOINT_LIVE_MAX);
+    if (place != NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EBUSY, "%d restores are under way; try again later",
+                   CHECKPOINT_LIVE_MAX);
 }
 
 void checkpoint_live_remove(struct checkpoint_state *state, struct ng_str token)
@@ -79,7 +83,7 @@ static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *c
     if (checkpoint_is_live(state, intent->token)) {
         return false;
     }
-    return memory_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
+    return str_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
 }
 
 static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
@@ -87,7 +91,10 @@ static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
 {
     struct checkpoint_state *state = self->checkpoint;
     struct ng_str token = memory_uuid(call);
-    int rc = token.data == NULL ? NG_EINTERNAL : checkpoint_live_add(state, call, token);
+    int rc = NG_EINTERNAL;
+    if (token.data != NULL) {
+        rc = checkpoint_live_add(state, call, token);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -120,10 +127,14 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     for (size_t i = 0; i < count; i++) {
         bool left = checkpoint_is_left(state, call, &intents[i]);
         /* It concerns only who has just come: one that was ready stays so. */
-        *ret_open += checked ? 0 : 1;
+        if (!checked) {
+            *ret_open += 1;
+        }
         if (left) {
             int taken = checkpoint_resume(self, call, &intents[i]);
-            rc = taken == NG_EBUSY ? rc : taken;
+            if (taken != NG_EBUSY) {
+                rc = taken;
+            }
         }
     }
     if (*ret_open == 0) {
@@ -169,11 +180,14 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     }
     struct ng_str owner = call->host->format(call, "%s:%.*s", name, (int)folder.len,
                                              folder.data == NULL ? "" : folder.data);
-    char *copy = owner.data == NULL ? NULL : strndup(owner.data, owner.len);
+    char *copy = NULL;
+    if (owner.data != NULL) {
+        copy = strndup(owner.data, owner.len);
+    }
     if (state == NULL || copy == NULL) {
         free(state);
         free(copy);
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     state->owner = copy;
     pthread_mutex_init(&state->lock, NULL);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "entry/entry.h"
 
 /* Entries in one step: with the record of the restore they are one commit. Some less than a
  * change may touch, as each is a lock that is held, and tools that watch locks count them. */
@@ -47,7 +46,7 @@ static int checkpoint_job_answer(const struct checkpoint_job *job)
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
     if (writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("restored"));
@@ -96,7 +95,11 @@ static int checkpoint_job_end(struct checkpoint_job *job, int rc)
     struct ng_call *caller = job->caller;
     struct ng_deferred *deferred = job->deferred;
     if (caller != NULL) {
-        rc = rc == NG_OK ? checkpoint_job_answer(job) : checkpoint_job_fail(job, rc);
+        if (rc == NG_OK) {
+            rc = checkpoint_job_answer(job);
+        } else {
+            rc = checkpoint_job_fail(job, rc);
+        }
     }
     checkpoint_job_free(job);
     if (caller != NULL) {
@@ -111,7 +114,10 @@ static int checkpoint_job_step(struct ng_call *call, void *user);
 static int checkpoint_job_go_on(struct checkpoint_job *job, struct ng_call *call)
 {
     int rc = call->host->background(call, checkpoint_job_step, job);
-    return rc == NG_OK ? NG_OK : checkpoint_job_end(job, rc);
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    return checkpoint_job_end(job, rc);
 }
 
 static struct ng_str checkpoint_keep(char **at, struct ng_str text)
@@ -131,7 +137,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                    intent->owner.len + intent->token.len + intent->once.len;
     struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
     if (job == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     char *at = job->names;
     job->self = self;
@@ -147,14 +153,21 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
     if (rc == NG_OK && answer) {
         job->caller = call;
         job->deferred = call->host->defer(call);
-        rc = job->deferred == NULL ? memory_no_room(call) : NG_OK;
+        if (job->deferred == NULL) {
+            rc = entry_no_memory(call);
+        } else {
+            rc = NG_OK;
+        }
     }
     if (rc != NG_OK) {
         checkpoint_job_free(job);
         return rc;
     }
     rc = checkpoint_job_go_on(job, call); /* where it fails, it has ended the job */
-    return answer ? NG_PENDING : rc;
+    if (answer) {
+        return NG_PENDING;
+    }
+    return rc;
 }
 
 /* ---- the journal ---- */
@@ -167,10 +180,18 @@ static int checkpoint_job_load(struct checkpoint_job *job, struct ng_call *call,
     struct ng_str json = {NULL, 0};
     checkpoint_plan_free(&job->plan);
     int rc = checkpoint_get(call, intent->space, intent->checkpoint, &json);
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, then);
-    rc = rc != NG_OK ? rc : checkpoint_get(call, intent->space, intent->previous, &json);
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, now);
-    rc = rc != NG_OK ? rc : checkpoint_plan_make(call, then, now, &job->plan);
+    if (rc == NG_OK) {
+        rc = checkpoint_read(call, json, then);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_get(call, intent->space, intent->previous, &json);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_read(call, json, now);
+    }
+    if (rc == NG_OK) {
+        rc = checkpoint_plan_make(call, then, now, &job->plan);
+    }
     if (rc != NG_OK) {
         checkpoint_plan_free(&job->plan);
     }
@@ -182,8 +203,10 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
 {
     job->intent.phase = phase;
     struct ng_change change = checkpoint_intent_change(call, &job->intent);
-    return change.user == NULL ? memory_no_room(call)
-                               : call->host->change_wait(call, &change, 1);
+    if (change.user == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->change_wait(call, &change, 1);
 }
 
 /* The checkpoint of the present says that it is kept, which did not come to be. */
@@ -212,9 +235,10 @@ static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *cal
     if (did && job->intent.once.len > 0) {
         changes[count++] = checkpoint_done_change(call, &job->intent);
     }
-    return changes[0].user == NULL || changes[count - 1].user == NULL
-               ? memory_no_room(call)
-               : call->host->change_wait(call, changes, count);
+    if (changes[0].user == NULL || changes[count - 1].user == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->change_wait(call, changes, count);
 }
 
 static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *call)
@@ -225,7 +249,9 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
     struct checkpoint_view now;
     int rc = checkpoint_job_load(job, call, &then, &now);
     /* The record must still be this run's: another gateway may have thought it dead. */
-    rc = rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
+    if (rc == NG_OK) {
+        rc = checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
+    }
     job->aside = rc == NG_OK && now.aside;
     if (job->aside) {
         rc = functions->restore_aside(handle, call, job->intent.space, job->intent.previous,
@@ -233,7 +259,10 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
     } else if (rc == NG_OK) {
         rc = functions->restore_over(handle, call, job->intent.space, then.text, now.text);
     }
-    return rc != NG_OK ? rc : checkpoint_job_phase(job, call, CHECKPOINT_ENTRIES);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return checkpoint_job_phase(job, call, CHECKPOINT_ENTRIES);
 }
 
 /* ---- the entries ---- */
@@ -270,15 +299,17 @@ static int checkpoint_back_prepare(struct checkpoint_job *job, struct ng_call *c
     struct ng_key key = {ng_str_of(entry_collections[entry->collection]), job->intent.space,
                          entry->id};
     int rc = call->host->get(call, &key, entry->version, &doc);
-    rc = rc != NG_OK ? rc
-                     : entry_restore_prepare(job->self, call, &key, entry->version, false,
-                                             &back->change);
+    if (rc == NG_OK) {
+        rc = entry_restore_prepare(job->self, call, &key, entry->version, false, &back->change);
+    }
     if (rc == NG_ENOTFOUND || rc == AGENT_NOTEBOOK_ENTRY_NOT_FOUND ||
         rc == AGENT_NOTEBOOK_VERSION_NOT_FOUND) {
         back->step->outcome = CHECKPOINT_GONE;
         return NG_ENOTFOUND;
     }
-    *ret_bytes += rc == NG_OK ? doc->text_size : 0;
+    if (rc == NG_OK) {
+        *ret_bytes += doc->text_size;
+    }
     return rc;
 }
 
@@ -289,7 +320,10 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
     struct ng_change *changes = ng_alloc(call, NG_CHANGES_MAX * sizeof(*changes));
     uint64_t bytes = 0;
     size_t count = 0;
-    int rc = backs == NULL || changes == NULL ? memory_no_room(call) : NG_OK;
+    int rc = NG_OK;
+    if (backs == NULL || changes == NULL) {
+        rc = entry_no_memory(call);
+    }
     while (rc == NG_OK && job->next < job->plan.count && count < CHECKPOINT_STEP_ENTRIES &&
            bytes < CHECKPOINT_STEP_BYTES) {
         struct checkpoint_step *step = &job->plan.steps[job->next++];
@@ -305,17 +339,26 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
             changes[count].fn = checkpoint_back_change;
             changes[count++].user = back;
         }
-        rc = rc == NG_ENOTFOUND ? NG_OK : rc;
+        if (rc == NG_ENOTFOUND) {
+            rc = NG_OK;
+        }
     }
     if (rc != NG_OK) {
         return rc;
     }
     changes[count] = checkpoint_intent_change(call, &job->intent);
-    rc = changes[count].user == NULL ? memory_no_room(call)
-                                     : call->host->change_wait(call, changes, count + 1);
+    if (changes[count].user == NULL) {
+        rc = entry_no_memory(call);
+    } else {
+        rc = call->host->change_wait(call, changes, count + 1);
+    }
     for (size_t i = 0; rc == NG_OK && i < count; i++) {
         backs[i].step->outcome = backs[i].outcome;
-        backs[i].step->made = backs[i].outcome == CHECKPOINT_RESTORED ? backs[i].made : 0;
+        if (backs[i].outcome == CHECKPOINT_RESTORED) {
+            backs[i].step->made = backs[i].made;
+        } else {
+            backs[i].step->made = 0;
+        }
     }
     return rc;
 }
@@ -345,8 +388,12 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
         if (job->plan.steps == NULL) { /* one that was cut off */
             rc = checkpoint_job_load(job, call, &then, &now);
         }
-        rc = rc != NG_OK ? rc : checkpoint_job_entries(job, call);
-        job->next = rc == NG_OK ? job->next : first;
+        if (rc == NG_OK) {
+            rc = checkpoint_job_entries(job, call);
+        }
+        if (rc != NG_OK) {
+            job->next = first;
+        }
         checkpoint_job_tell(job);
         break;
     default: /* nothing was changed yet: it never began */
@@ -362,7 +409,9 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
     }
     if (rc == NG_OK || !checkpoint_may_mend(rc)) {
         int finished = checkpoint_job_finish(job, call, rc);
-        rc = rc != NG_OK ? rc : finished;
+        if (rc == NG_OK) {
+            rc = finished;
+        }
     }
     return checkpoint_job_end(job, rc);
 }
@@ -379,8 +428,10 @@ static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_inten
     struct ng_str label =
         call->host->format(call, "before the restore of %.*s", (int)intent->checkpoint.len,
                            intent->checkpoint.data);
-    int rc = aside ? NG_ETOOLARGE
-                   : checkpoint_take(call, intent->space, label, &intent->previous, &json);
+    int rc = NG_ETOOLARGE;
+    if (!aside) {
+        rc = checkpoint_take(call, intent->space, label, &intent->previous, &json);
+    }
     if ((rc == NG_ETOOLARGE || rc == NG_ETIMEOUT) && !call->host->cancelled(call)) {
         rc = checkpoint_take_aside(call, intent->space, label, &intent->previous);
     }
@@ -413,7 +464,9 @@ static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *
     struct checkpoint_view now;
     struct checkpoint_job job = {.self = self, .caller = call, .intent = *done};
     int rc = checkpoint_job_load(&job, call, &then, &now);
-    rc = rc != NG_OK ? rc : checkpoint_job_answer(&job);
+    if (rc == NG_OK) {
+        rc = checkpoint_job_answer(&job);
+    }
     checkpoint_plan_free(&job.plan);
     return rc;
 }
@@ -429,8 +482,10 @@ static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call 
     if (rc != NG_OK) {
         return rc;
     }
-    return *ret_done ? checkpoint_restore_told(self, call, &before)
-                     : checkpoint_restore_keep(call, intent, aside);
+    if (*ret_done) {
+        return checkpoint_restore_told(self, call, &before);
+    }
+    return checkpoint_restore_keep(call, intent, aside);
 }
 
 int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
@@ -450,11 +505,18 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     };
     bool done = false;
     (void)args;
-    int rc = intent.token.data == NULL
-                 ? NG_EINTERNAL
-                 : checkpoint_get(call, intent.space, intent.checkpoint, &json);
-    rc = rc != NG_OK ? rc : checkpoint_read(call, json, &view);
-    rc = rc != NG_OK ? rc : checkpoint_live_add(notebook->checkpoint, call, intent.token);
+    int rc = NG_EINTERNAL;
+    if (intent.token.data != NULL) {
+        rc = checkpoint_get(call, intent.space, intent.checkpoint, &json);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_read(call, json, &view);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = checkpoint_live_add(notebook->checkpoint, call, intent.token);
     if (rc != NG_OK) {
         return rc;
     }
@@ -464,7 +526,9 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     }
     if (rc == NG_OK) {
         rc = checkpoint_restore_begun(notebook, call, &intent, view.aside, &done);
-        rc = rc != NG_OK || done ? rc : checkpoint_job_start(notebook, call, &intent, true);
+        if (!(rc != NG_OK || done)) {
+            rc = checkpoint_job_start(notebook, call, &intent, true);
+        }
         if (done || (rc != NG_OK && rc != NG_PENDING)) {
             checkpoint_restore_drop(call, &intent);
         }

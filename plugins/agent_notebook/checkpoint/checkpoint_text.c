@@ -27,9 +27,12 @@ static size_t text_skip_blanks(struct ng_str json, size_t at)
 static size_t text_skip_string(struct ng_str json, size_t at)
 {
     for (at++; at < json.len && json.data[at] != '"'; at++) {
-        at += json.data[at] == '\\' ? 1 : 0;
+        at += json.data[at] == '\\';
     }
-    return at < json.len ? at + 1 : json.len;
+    if (at >= json.len) {
+        return json.len;
+    }
+    return at + 1;
 }
 
 /* Behind the value that begins at `at`. */
@@ -46,7 +49,7 @@ static size_t text_skip_value(struct ng_str json, size_t at)
         } else if (depth == 0 && (c == ',' || c == ']' || c == '}' || text_is_blank(c))) {
             return at;
         } else {
-            depth -= c == ']' || c == '}' ? 1 : 0;
+            depth -= c == ']' || c == '}';
             at++;
         }
         if (depth == 0 && at > 0 && (c == '"' || c == ']' || c == '}')) {

@@ -2,6 +2,7 @@
 /* checkpoint_tools.c - checkpoint_snapshot, checkpoint_list and checkpoint_delete, and
  * checkpoints as resources. */
 #include "checkpoint.h"
+#include "core/base/str.h"
 
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void checkpoint_head_write(struct ng_call *call, struct ng_writer *writer
          member = host->json_next(member)) {
         enum ng_type type = host->json_type(member);
         if (type != NG_TYPE_ARRAY && type != NG_TYPE_OBJECT &&
-            !memory_is(host->json_key(member), "format")) {
+            !str_is(host->json_key(member), "format")) {
             host->json_name_str(writer, host->json_key(member));
             host->json_copy(writer, member);
         }
@@ -33,15 +34,23 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
     (void)args;
     int rc =
         checkpoint_take_once(call, call->caller->space, ng_arg_text(call, "label"), &id, &json);
-    rc = rc != NG_OK ? rc : host->json_parse(call, json, &body);
-    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc == NG_OK) {
+        rc = host->json_parse(call, json, &body);
+    }
+    struct ng_writer *writer = NULL;
+    if (rc == NG_OK) {
+        writer = host->reply_json(call);
+    }
     if (writer == NULL) {
-        return rc != NG_OK ? rc : memory_no_room(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("kept"));
     checkpoint_head_write(call, writer, body);
-    memory_put_int(call, writer, "bytes", json.len);
+    entry_put_int(call, writer, "bytes", json.len);
     host->json_end(writer);
     return NG_OK;
 }
@@ -61,7 +70,7 @@ static int checkpoint_row_body(struct ng_call *call, const struct ng_doc *row,
 {
     char *copy = ng_alloc(call, row->json.len + 1);
     if (copy == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     memcpy(copy, row->json.data, row->json.len);
     struct ng_str json = {copy, row->json.len};
@@ -102,16 +111,18 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     if (rows.writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(rows.writer);
     host->json_name(rows.writer, "checkpoints");
     host->json_array(rows.writer);
     int rc = functions->checkpoint_list(handle, call, call->caller->space, checkpoint_list_row,
                                         &rows);
-    rc = rc != NG_OK ? rc : rows.rc;
+    if (rc == NG_OK) {
+        rc = rows.rc;
+    }
     host->json_end(rows.writer);
-    memory_put_int(call, rows.writer, "total", rows.total);
+    entry_put_int(call, rows.writer, "total", rows.total);
     host->json_end(rows.writer);
     return rc;
 }
@@ -131,13 +142,21 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
         return ng_fail(call, NG_EINVAL, "the journal in use keeps every checkpoint");
     }
     int rc = checkpoint_intent_needs(call, space, id);
-    rc = rc != NG_OK ? rc : functions->checkpoint_delete(handle, call, space, id);
+    if (rc == NG_OK) {
+        rc = functions->checkpoint_delete(handle, call, space, id);
+    }
     if (rc == NG_ENOTFOUND) {
         return checkpoint_not_found(call, space, id);
     }
-    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    struct ng_writer *writer = NULL;
+    if (rc == NG_OK) {
+        writer = host->reply_json(call);
+    }
     if (writer == NULL) {
-        return rc != NG_OK ? rc : memory_no_room(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("deleted"));
@@ -171,7 +190,10 @@ int checkpoint_resource_list(void *self, struct ng_call *call, struct ng_str spa
     struct checkpoint_rows rows = {.call = call, .listing = listing};
     (void)self;
     int rc = functions->checkpoint_list(handle, call, space, checkpoint_resource_row, &rows);
-    return rc != NG_OK ? rc : rows.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return rows.rc;
 }
 
 int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str space,
@@ -181,5 +203,8 @@ int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str spa
     (void)self;
     (void)revision;
     int rc = checkpoint_get(call, space, id, &json);
-    return rc != NG_OK ? rc : ng_reply(call, json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, json);
 }

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "entry_text.h"
 
 /* Headings named where a section was not found. */
@@ -15,20 +18,10 @@
 const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
                                                           "research_notes"};
 
-bool entry_same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
-bool entry_is(struct ng_str a, const char *word)
-{
-    return entry_same(a, ng_str_of(word));
-}
-
 unsigned entry_collection(struct ng_str name)
 {
     unsigned i = 0;
-    while (i < ENTRY_COLLECTIONS && !entry_is(name, entry_collections[i])) {
+    while (i < ENTRY_COLLECTIONS && !str_is(name, entry_collections[i])) {
         i++;
     }
     return i;
@@ -147,12 +140,7 @@ int entry_no_version(struct ng_call *call, const struct ng_key *key, uint64_t ve
 
 struct ng_str entry_quoted(struct ng_str text)
 {
-    size_t len = text.len < ENTRY_QUOTED_MAX ? text.len : ENTRY_QUOTED_MAX;
-    while (len > 0 && len < text.len && ((unsigned char)text.data[len] & 0xc0) == 0x80) {
-        len--;
-    }
-    struct ng_str quoted = {text.data, len};
-    return quoted;
+    return utf8_cut(text, ENTRY_QUOTED_MAX);
 }
 
 int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_str text,
@@ -217,18 +205,24 @@ void entry_put_int(struct ng_call *call, struct ng_writer *writer, const char *n
                    uint64_t number)
 {
     call->host->json_name(writer, name);
-    call->host->json_int(writer, number > INT64_MAX ? INT64_MAX : (int64_t)number);
+    call->host->json_int(writer, (int64_t)u64_min(number, INT64_MAX));
 }
 
 const struct ng_value *entry_member(struct ng_call *call, const struct ng_value *body,
                                     const char *a, const char *b)
 {
     const struct ng_value *value = call->host->json_get(body, a);
-    return b == NULL ? value : call->host->json_get(value, b);
+    if (b == NULL) {
+        return value;
+    }
+    return call->host->json_get(value, b);
 }
 
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret)
 {
     *ret = doc->body;
-    return doc->body != NULL ? NG_OK : call->host->json_parse(call, doc->json, ret);
+    if (doc->body != NULL) {
+        return NG_OK;
+    }
+    return call->host->json_parse(call, doc->json, ret);
 }

@@ -20,8 +20,6 @@
 
 /* ---- entry.c ---- */
 
-bool entry_same(struct ng_str a, struct ng_str b);
-bool entry_is(struct ng_str a, const char *word);
 /* Which collection has this name; ENTRY_COLLECTIONS: none. */
 unsigned entry_collection(struct ng_str name);
 /* Key of the entry that the arguments `collection` and `notebook_id` name, in the caller's
@@ -53,12 +51,12 @@ const struct ng_value *entry_member(struct ng_call *call, const struct ng_value 
 /* The body of a row or document, parsed. */
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret);
 
-/* ---- entry_time.c ---- */
+/* ---- times ---- */
 
 /* "2026-02-16T10:30:00.000Z" in call memory. */
 struct ng_str entry_time(struct ng_call *call, int64_t ms);
 /* A date, or a time with or without fraction and zone (none: UTC). False: no such thing. */
-bool entry_time_parse(struct ng_str text, int64_t *ret_ms);
+bool entry_time_read(struct ng_str text, int64_t *ret_ms);
 
 /* ---- entry_draft.c: the next state ---- */
 

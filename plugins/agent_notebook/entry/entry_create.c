@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_create.c - notebook_create: a new entry under an id of its own. */
-#include <sys/random.h>
-
+#include "core/base/random.h"
 #include "entry.h"
 #include "entry_text.h"
 #include "entry_tools.h"
@@ -22,7 +21,7 @@ static int create_id(struct ng_call *call, struct ng_str *ret)
     static const char digits[32] = "0123456789abcdefghjkmnpqrstvwxyz";
     unsigned char bytes[ENTRY_ID_LEN];
     char *text = ng_alloc(call, ENTRY_ID_LEN);
-    if (text == NULL || getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (text == NULL || !random_bytes(bytes, sizeof(bytes))) {
         return ng_fail(call, NG_EINTERNAL, "no id could be made");
     }
     for (size_t i = 0; i < ENTRY_ID_LEN; i++) {
@@ -75,8 +74,14 @@ static int create_change(struct ng_call *call, const struct ng_doc *present,
     draft.bytes = draft.text.len;
     entry_draft_args(call, &draft);
     int rc = call->host->draft_text(next, &draft.text, 1);
-    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
-    return rc != NG_OK ? rc : create_reply(call, &draft);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_draft_store(call, &draft, next);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return create_reply(call, &draft);
 }
 
 int entry_create_run(void *self, struct ng_call *call, struct ng_str args)

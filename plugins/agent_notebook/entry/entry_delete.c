@@ -2,8 +2,8 @@
 /* entry_delete.c - notebook_delete: a tombstone with its event; the versions stay as long as
  * history is kept. */
 #include "entry.h"
-#include "entry_opened.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 struct entry_delete {
     const struct agent_notebook *self;
@@ -26,7 +26,7 @@ static int delete_change(struct ng_call *call, const struct ng_doc *present,
     entry_draft_load(call, &draft, present->body);
     draft.summary = ng_str_of("");
     entry_event(call, next, &draft);
-    entry_opened_deleted(delete->self->opened, &delete->key, draft.version);
+    read_receipts_deleted(delete->self->receipts, &delete->key, draft.version);
     call->host->draft_delete(next);
     struct ng_writer *writer = call->host->reply_json(call);
     if (writer == NULL) {
@@ -51,9 +51,18 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
     delete->self = self;
     int rc = entry_key(call, &delete->key);
     /* Read before the hold, so that nothing is loaded within it. */
-    rc = rc != NG_OK ? rc : call->host->get(call, &delete->key, 0, &doc);
-    rc = rc != NG_OK ? rc : entry_opened_before(delete->self->opened, call, &delete->key);
-    rc = rc != NG_OK ? rc : entry_opened_hold(delete->self->opened, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = call->host->get(call, &delete->key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_flush(delete->self->receipts, call, &delete->key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_lock(delete->self->receipts, call);
     if (rc != NG_OK) {
         return rc;
     }
@@ -64,6 +73,6 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
         .user = delete,
     };
     rc = ng_change_one(call, &change);
-    entry_opened_release(delete->self->opened);
+    read_receipts_unlock(delete->self->receipts);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/diff.h"
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -48,7 +49,7 @@ static int diff_versions(struct ng_call *call, const struct ng_key *key, uint64_
     if (newest->revision == 0) {
         return entry_not_found(call, key, newest);
     }
-    uint64_t last = newest->revision - (newest->deleted ? 1 : 0);
+    uint64_t last = newest->revision - newest->deleted;
     *ret_from = (uint64_t)ng_arg_int(call, "from", 1);
     *ret_to = (uint64_t)ng_arg_int(call, "to", (int64_t)last);
     return NG_OK;
@@ -68,7 +69,7 @@ static bool diff_member_differs(struct ng_call *call, const struct ng_value *a,
     }
     host->json_copy(left, a);
     host->json_copy(right, b);
-    return !entry_same(host->json_result(left), host->json_result(right));
+    return !str_equal(host->json_result(left), host->json_result(right));
 }
 
 /* The names of what differs beside the text. */
@@ -82,10 +83,20 @@ static void diff_put_changed(struct ng_call *call, struct ng_writer *writer,
     host->json_name(writer, "changed");
     host->json_array(writer);
     for (size_t i = 0; i < NG_COUNT(all) + ENTRY_OWN_MAX; i++) {
-        const struct entry_own *own =
-            i < NG_COUNT(all) ? &all[i] : &entry_own[collection][i - NG_COUNT(all)];
-        const char *group = own->in_metadata ? "metadata" : own->name;
-        const char *name = own->in_metadata ? own->name : NULL;
+        const struct entry_own *own;
+        if (i < NG_COUNT(all)) {
+            own = &all[i];
+        } else {
+            own = &entry_own[collection][i - NG_COUNT(all)];
+        }
+        const char *group = "metadata";
+        if (!own->in_metadata) {
+            group = own->name;
+        }
+        const char *name = NULL;
+        if (own->in_metadata) {
+            name = own->name;
+        }
         if (own->name != NULL && diff_member_differs(call, entry_member(call, a, group, name),
                                                      entry_member(call, b, group, name))) {
             host->json_string(writer, ng_str_of(own->name));
@@ -133,12 +144,17 @@ static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t
     uint64_t offset = (uint64_t)ng_arg_int(call, "offset", 0);
     size_t most = (size_t)ng_arg_int(call, "max_bytes", DIFF_BYTES_DEFAULT);
     size_t from = diff_character(whole, offset < whole.len ? (size_t)offset : whole.len);
-    size_t to = whole.len - from > most ? diff_character(whole, from + most) : whole.len;
+    size_t to = whole.len;
+    if (whole.len - from > most) {
+        to = diff_character(whole, from + most);
+    }
     size_t line = to;
     while (to < whole.len && line > from && whole.data[line - 1] != '\n') {
         line--;
     }
-    to = line > from ? line : to;
+    if (line > from) {
+        to = line;
+    }
     if (to <= from && from < whole.len) { /* less than a character was asked for */
         to = from + 1;
         while (to < whole.len && diff_character(whole, to) != to) {
@@ -158,11 +174,21 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     const struct ng_value *bodies[2];
     struct ng_str text = {NULL, 0};
     int rc = entry_body(call, docs[0], &bodies[0]);
-    rc = rc != NG_OK ? rc : entry_body(call, docs[1], &bodies[1]);
-    rc = rc != NG_OK ? rc : diff_text(call, diff, key, versions, &text);
-    struct ng_writer *writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc == NG_OK) {
+        rc = entry_body(call, docs[1], &bodies[1]);
+    }
+    if (rc == NG_OK) {
+        rc = diff_text(call, diff, key, versions, &text);
+    }
+    struct ng_writer *writer = NULL;
+    if (rc == NG_OK) {
+        writer = host->reply_json(call);
+    }
     if (writer == NULL) {
-        return rc != NG_OK ? rc : entry_no_memory(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return entry_no_memory(call);
     }
     host->json_object(writer);
     entry_put(call, writer, "notebook_id", key->id);
@@ -194,14 +220,27 @@ int entry_diff_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     int rc = entry_key(call, &key);
-    rc = rc != NG_OK ? rc : diff_versions(call, &key, &from, &to);
-    rc = rc != NG_OK ? rc : diff_get(call, &key, from, &docs[0]);
-    rc = rc != NG_OK ? rc : diff_get(call, &key, to, &docs[1]);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = diff_versions(call, &key, &from, &to);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = diff_get(call, &key, from, &docs[0]);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = diff_get(call, &key, to, &docs[1]);
     if (rc != NG_OK) {
         return rc;
     }
     rc = diff_lines(docs[0]->text, docs[1]->text, &diff);
-    rc = rc != NG_OK ? entry_no_memory(call) : diff_reply(call, &key, docs, &diff);
+    if (rc != NG_OK) {
+        rc = entry_no_memory(call);
+    } else {
+        rc = diff_reply(call, &key, docs, &diff);
+    }
     diff_done(&diff);
     return rc;
 }

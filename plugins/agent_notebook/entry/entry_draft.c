@@ -3,6 +3,7 @@
  * from it (summary, word count, sections, history), and its event. */
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_text.h"
 
@@ -47,12 +48,19 @@ void entry_draft_load(struct ng_call *call, struct entry_draft *draft,
     draft->sections = host->json_get(body, "sections");
     draft->sections_given = draft_bool(call, body, "sections_given");
     (void)host->json_integer(entry_member(call, body, "metadata", "word_count"), &words);
-    draft->words = words < 0 ? 0 : (uint64_t)words;
+    if (words < 0) {
+        draft->words = 0;
+    } else {
+        draft->words = (uint64_t)words;
+    }
     for (size_t i = 0; i < ENTRY_OWN_MAX; i++) {
         const struct entry_own *own = &entry_own[draft->collection][i];
         if (own->name != NULL) {
-            draft->own[i] = own->in_metadata ? entry_member(call, body, "metadata", own->name)
-                                             : host->json_get(body, own->name);
+            if (own->in_metadata) {
+                draft->own[i] = entry_member(call, body, "metadata", own->name);
+            } else {
+                draft->own[i] = host->json_get(body, own->name);
+            }
         }
     }
     draft->same_headings = true;
@@ -140,21 +148,24 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
                      unsigned collection)
 {
     struct ng_str title = ng_arg_text(call, "title");
-    if (entry_longer(title, self->max_title)) {
+    if (utf8_count(title) > self->max_title) {
         return entry_invalid(
             call, "/title",
             call->host->format(call, "at most %u characters", (unsigned)self->max_title),
-            call->host->format(call, "%zu", entry_count_chars(title)));
+            call->host->format(call, "%zu", utf8_count(title)));
     }
     int rc = check_tags(self, call);
-    return rc != NG_OK ? rc : check_own(call, collection);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_own(call, collection);
 }
 
 /* ---- what is made ---- */
 
 static int draft_make_summary(struct ng_call *call, struct entry_draft *draft)
 {
-    struct ng_str head = {draft->text.data, entry_chars(draft->text, ENTRY_SUMMARY_CHARS)};
+    struct ng_str head = utf8_cut_count(draft->text, ENTRY_SUMMARY_CHARS);
     bool cut = head.len < draft->text.len;
     struct ng_str trimmed = entry_trim(head);
     size_t len = trimmed.len + (cut ? 3 : 0);
@@ -200,7 +211,10 @@ static void write_history(struct ng_call *call, const struct entry_draft *draft,
     const struct ng_host *host = call->host;
     size_t there = host->json_count(draft->history);
     bool full = there >= ENTRY_HISTORY_MAX + ENTRY_HISTORY_SLACK;
-    size_t skip = full ? there - ENTRY_HISTORY_MAX + 1 : 0;
+    size_t skip = 0;
+    if (full) {
+        skip = there - ENTRY_HISTORY_MAX + 1;
+    }
     const struct ng_value *item = host->json_first(draft->history);
     host->json_name(writer, "history");
     host->json_array(writer);
@@ -320,8 +334,7 @@ void entry_event(struct ng_call *call, struct ng_draft *next, const struct entry
     if (writer == NULL) {
         return;
     }
-    struct ng_str summary = {draft->summary.data,
-                             entry_chars(draft->summary, ENTRY_SUMMARY_CHARS)};
+    struct ng_str summary = utf8_cut_count(draft->summary, ENTRY_SUMMARY_CHARS);
     host->json_object(writer);
     entry_put(call, writer, "title", draft->title);
     entry_put(call, writer, "summary", summary);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "entry_text.h"
 
 /* Lines named where an edit failed. */
@@ -19,7 +21,7 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
     bool append = ng_has_arg(call, "append");
     bool edits = ng_has_arg(call, "edits");
     bool section = ng_has_arg(call, "section");
-    if ((content ? 1 : 0) + (append ? 1 : 0) + (edits ? 1 : 0) > 1) {
+    if (content + append + edits > 1) {
         return entry_invalid(call, content ? "/content" : "/append",
                              ng_str_of("one of `content`, `append` and `edits`"),
                              ng_str_of("several of them"));
@@ -28,11 +30,17 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
         return entry_invalid(call, "/section", ng_str_of("`content` beside it"),
                              ng_str_of("`section` without `content`"));
     }
-    *ret = section   ? ENTRY_SECTION
-           : content ? ENTRY_REPLACE
-           : append  ? ENTRY_APPEND
-           : edits   ? ENTRY_EDITS
-                     : ENTRY_KEEP;
+    if (section) {
+        *ret = ENTRY_SECTION;
+    } else if (content) {
+        *ret = ENTRY_REPLACE;
+    } else if (append) {
+        *ret = ENTRY_APPEND;
+    } else if (edits) {
+        *ret = ENTRY_EDITS;
+    } else {
+        *ret = ENTRY_KEEP;
+    }
     return NG_OK;
 }
 
@@ -115,7 +123,10 @@ static void edit_put_line(struct ng_call *call, struct ng_writer *writer, struct
 static struct ng_str edit_first_line(struct ng_str text)
 {
     struct ng_str line = entry_trim(text);
-    const char *end = line.len > 0 ? memchr(line.data, '\n', line.len) : NULL;
+    const char *end = NULL;
+    if (line.len > 0) {
+        end = memchr(line.data, '\n', line.len);
+    }
     if (end != NULL) {
         line.len = (size_t)(end - line.data);
     }
@@ -128,7 +139,7 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
 {
     struct ng_str line = edit_first_line(old);
     struct ng_str shown = entry_quoted(old);
-    size_t found = entry_find(text, line, 0);
+    size_t found = str_find(text, line, 0);
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
                   "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
                   "changed",
@@ -144,7 +155,7 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
     struct ng_writer *writer = edit_details(call, draft, index, old);
     for (int i = 0; writer != NULL && found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, found);
-        found = entry_find(text, line, found + line.len);
+        found = str_find(text, line, found + line.len);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_NO_MATCH;
@@ -154,21 +165,21 @@ static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
                           struct ng_str text, size_t index, struct ng_str old)
 {
     struct ng_str shown = entry_quoted(old);
-    size_t first = entry_find(text, old, 0);
-    size_t second = entry_find(text, old, first + 1);
+    size_t first = str_find(text, old, 0);
+    size_t second = str_find(text, old, first + 1);
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
                   "edit %zu: the text to replace is there more than once (lines %llu, "
                   "%llu%s): '%.*s%s'; nothing was changed",
                   index + 1, (unsigned long long)entry_line_of(text, first),
                   (unsigned long long)entry_line_of(text, second),
-                  entry_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
+                  str_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
                   shown.data, shown.len < old.len ? "..." : "");
     call->host->hint(call, "Add text around it to old_str until it is there only once.");
     struct ng_writer *writer = edit_details(call, draft, index, old);
     size_t at = first;
     for (int i = 0; writer != NULL && at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, at);
-        at = entry_find(text, old, at + 1);
+        at = str_find(text, old, at + 1);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
@@ -182,14 +193,17 @@ static int edit_one(struct ng_call *call, const struct entry_draft *draft,
     const struct ng_host *host = call->host;
     struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
     struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-    size_t at = entry_find(edit_str(text), old, 0);
+    size_t at = str_find(edit_str(text), old, 0);
     if (at == SIZE_MAX) {
         return edit_no_match(call, draft, edit_str(text), index, old);
     }
-    if (entry_find(edit_str(text), old, at + 1) != SIZE_MAX) {
+    if (str_find(edit_str(text), old, at + 1) != SIZE_MAX) {
         return edit_ambiguous(call, draft, edit_str(text), index, old);
     }
-    return edit_splice(text, at, old.len, new) ? NG_OK : entry_no_memory(call);
+    if (edit_splice(text, at, old.len, new)) {
+        return NG_OK;
+    }
+    return entry_no_memory(call);
 }
 
 /* Gives a text that was made in memory of its own. */
@@ -218,8 +232,10 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     const struct ng_value *edits = ng_arg(call, "edits");
     struct edit_text text = {.data = malloc(present.len + 1), .cap = present.len + 1};
     size_t index = 0;
-    int rc =
-        text.data == NULL || !edit_splice(&text, 0, 0, present) ? entry_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (text.data == NULL || !edit_splice(&text, 0, 0, present)) {
+        rc = entry_no_memory(call);
+    }
     for (const struct ng_value *edit = host->json_first(edits); rc == NG_OK && edit != NULL;
          edit = host->json_next(edit)) {
         rc = edit_one(call, draft, &text, index, edit);
@@ -238,8 +254,8 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
 static int edit_joined(struct ng_call *call, struct ng_str a, struct ng_str b, size_t needed,
                        struct ng_str *ret)
 {
-    size_t from_a = a.len < needed ? a.len : needed;
-    size_t from_b = b.len < needed - from_a ? b.len : needed - from_a;
+    size_t from_a = size_min(a.len, needed);
+    size_t from_b = size_min(b.len, needed - from_a);
     char *text = ng_alloc(call, from_a + from_b + 1);
     if (text == NULL) {
         return entry_no_memory(call);
@@ -267,7 +283,11 @@ static int edit_append(struct ng_call *call, struct ng_str present, struct entry
     if (rc != NG_OK) {
         return rc;
     }
-    draft->words = on_line ? entry_words(draft->text) : draft->words + entry_words(more);
+    if (on_line) {
+        draft->words = entry_words(draft->text);
+    } else {
+        draft->words = draft->words + entry_words(more);
+    }
     draft->same_headings = !rescan;
     draft->did = ng_str_of("content appended");
     return call->host->draft_splice(next, present.len, 0, more);
@@ -296,8 +316,14 @@ static size_t blank_tail(struct ng_str text)
     while (end > 0 && memchr(" \t\r\n", text.data[end - 1], 4) != NULL) {
         end--;
     }
-    const char *line = end < text.len ? memchr(text.data + end, '\n', text.len - end) : NULL;
-    return line == NULL ? text.len : (size_t)(line - text.data) + 1;
+    const char *line = NULL;
+    if (end < text.len) {
+        line = memchr(text.data + end, '\n', text.len - end);
+    }
+    if (line == NULL) {
+        return text.len;
+    }
+    return (size_t)(line - text.data) + 1;
 }
 
 /* What stays around the new text of a section, and what is put between. */
@@ -338,8 +364,14 @@ static bool edit_join(struct edit_text *text, const struct edit_cut *cut, struct
 {
     struct ng_str none = {"", 0};
     bool ends = content.len == 0 || content.data[content.len - 1] == '\n';
-    struct ng_str end = !ends && (cut->after.len > 0 || cut->closed) ? cut->line_end : none;
-    struct ng_str gap = content.len > 0 && cut->gap ? cut->line_end : none;
+    struct ng_str end = none;
+    if (!ends && (cut->after.len > 0 || cut->closed)) {
+        end = cut->line_end;
+    }
+    struct ng_str gap = none;
+    if (content.len > 0 && cut->gap) {
+        gap = cut->line_end;
+    }
     const struct ng_str pieces[] = {
         cut->before, cut->open ? cut->line_end : none, content, end, gap, cut->after};
     bool ok = true;
@@ -392,8 +424,10 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
     edit_cut(present, &section, &cut);
     struct edit_text text = {.cap = present.len + content.len + 8};
     text.data = malloc(text.cap);
-    int rc =
-        text.data == NULL || !edit_join(&text, &cut, content) ? entry_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (text.data == NULL || !edit_join(&text, &cut, content)) {
+        rc = entry_no_memory(call);
+    }
     if (rc == NG_OK) {
         rc = edit_give(call, &text, draft, next);
     }

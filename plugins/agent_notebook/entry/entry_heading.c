@@ -14,8 +14,17 @@
 static struct ng_str line_at(struct ng_str text, size_t at, size_t *ret_next)
 {
     const char *end = memchr(text.data + at, '\n', text.len - at);
-    size_t len = end == NULL ? text.len - at : (size_t)(end - text.data) - at;
-    *ret_next = end == NULL ? text.len : at + len + 1;
+    size_t len;
+    if (end == NULL) {
+        len = text.len - at;
+    } else {
+        len = (size_t)(end - text.data) - at;
+    }
+    if (end == NULL) {
+        *ret_next = text.len;
+    } else {
+        *ret_next = at + len + 1;
+    }
     if (len > 0 && text.data[at + len - 1] == '\r') {
         len--;
     }
@@ -104,11 +113,17 @@ static unsigned underline(struct ng_str line)
     }
     size_t equals = run_of(bare, '=');
     size_t dashes = run_of(bare, '-');
-    size_t marks = equals > 0 ? equals : dashes;
+    size_t marks = dashes;
+    if (equals > 0) {
+        marks = equals;
+    }
     if (marks == 0 || !all_blank(behind(bare, marks))) {
         return 0;
     }
-    return equals > 0 ? 1 : 2;
+    if (equals > 0) {
+        return 1;
+    }
+    return 2;
 }
 
 /* Goes into or out of a fenced block; true: the line belongs to one. */
@@ -123,7 +138,10 @@ static bool in_fence(struct entry_scan *scan, struct ng_str line)
         }
         return true;
     }
-    char mark = bare.len > 0 ? bare.data[0] : '\0';
+    char mark = '\0';
+    if (bare.len > 0) {
+        mark = bare.data[0];
+    }
     if (!shallow || (mark != '`' && mark != '~')) {
         return false;
     }
@@ -152,7 +170,10 @@ static bool is_container(struct ng_str line)
     while (digits < bare.len && bare.data[digits] >= '0' && bare.data[digits] <= '9') {
         digits++;
     }
-    char mark = digits < bare.len ? bare.data[digits] : '\0';
+    char mark = '\0';
+    if (digits < bare.len) {
+        mark = bare.data[digits];
+    }
     bool bullet = digits == 0 && (mark == '-' || mark == '*' || mark == '+');
     bool number = digits > 0 && (mark == '.' || mark == ')');
     return (bullet || number) &&
@@ -211,7 +232,10 @@ bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret)
             scan->in_paragraph = false;
             return true;
         }
-        unsigned level = scan->in_paragraph ? underline(line) : 0;
+        unsigned level = 0;
+        if (scan->in_paragraph) {
+            level = underline(line);
+        }
         if (level > 0) {
             struct ng_str text = {scan->text.data + scan->paragraph, at - scan->paragraph};
             ret->text = entry_trim(text);

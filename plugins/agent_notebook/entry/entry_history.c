@@ -71,7 +71,11 @@ static int history_said(struct history_list *list, const struct ng_value *light)
          item = host->json_next(item)) {
         int64_t number = 0;
         (void)host->json_integer(host->json_get(item, "version"), &number);
-        list->said[list->said_count].version = number > 0 ? (uint64_t)number : 0;
+        if (number > 0) {
+            list->said[list->said_count].version = (uint64_t)number;
+        } else {
+            list->said[list->said_count].version = 0;
+        }
         list->said[list->said_count++].did = host->json_text(host->json_get(item, "summary"));
     }
     return NG_OK;
@@ -85,12 +89,20 @@ static int history_light(struct history_list *list, const struct ng_key *key,
     const struct ng_value *body = NULL;
     int rc = NG_OK;
     if (newest->deleted) {
-        rc = newest->revision < 2 ? NG_ENOTFOUND
-                                  : call->host->get(call, key, newest->revision - 1, &newest);
+        if (newest->revision < 2) {
+            rc = NG_ENOTFOUND;
+        } else {
+            rc = call->host->get(call, key, newest->revision - 1, &newest);
+        }
     }
-    rc = rc != NG_OK ? rc : entry_body(call, newest, &body);
+    if (rc == NG_OK) {
+        rc = entry_body(call, newest, &body);
+    }
     if (rc != NG_OK) {
-        return rc == NG_ENOTFOUND ? NG_OK : rc;
+        if (rc != NG_ENOTFOUND) {
+            return rc;
+        }
+        return NG_OK;
     }
     return history_said(list, call->host->json_get(body, "history"));
 }
@@ -117,9 +129,10 @@ static int history_page(struct history_list *list, const struct ng_key *key, uin
     if (list->limit < UINT32_MAX - list->skip) {
         range.limit = (uint32_t)(list->skip + list->limit);
     }
-    return rc == NG_OK && list->limit > 0
-               ? host->history(list->call, key, &range, history_row, list)
-               : rc;
+    if (rc == NG_OK && list->limit > 0) {
+        return host->history(list->call, key, &range, history_row, list);
+    }
+    return rc;
 }
 
 static int history_answer(struct history_list *list, const struct ng_key *key,
@@ -131,9 +144,16 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     uint64_t total = 0;
     uint64_t limit = list->limit;
     int rc = host->history_count(call, key, &all, &total);
-    list->writer = rc != NG_OK ? NULL : host->reply_json(call);
+    if (rc != NG_OK) {
+        list->writer = NULL;
+    } else {
+        list->writer = host->reply_json(call);
+    }
     if (rc != NG_OK || list->writer == NULL) {
-        return rc != NG_OK ? rc : entry_no_memory(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return entry_no_memory(call);
     }
     host->json_object(list->writer);
     entry_put(call, list->writer, "notebook_id", key->id);
@@ -143,7 +163,11 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     host->json_bool(list->writer, newest->deleted);
     host->json_name(list->writer, "history");
     host->json_array(list->writer);
-    rc = offset < total ? history_page(list, key, newest->revision, offset) : NG_OK;
+    if (offset < total) {
+        rc = history_page(list, key, newest->revision, offset);
+    } else {
+        rc = NG_OK;
+    }
     host->json_end(list->writer);
     entry_put_int(call, list->writer, "total", total);
     entry_put_int(call, list->writer, "offset", offset);
@@ -165,12 +189,18 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
     (void)self;
     (void)args;
     int rc = entry_key(call, &key);
-    rc = rc != NG_OK ? rc : host->get(call, &key, 0, &newest);
+    if (rc == NG_OK) {
+        rc = host->get(call, &key, 0, &newest);
+    }
     if (rc == NG_OK && newest->revision == 0) {
         rc = entry_not_found(call, &key, newest);
     }
-    rc = rc != NG_OK ? rc : history_light(&list, &key, newest);
-    return rc != NG_OK
-               ? rc
-               : history_answer(&list, &key, newest, (uint64_t)ng_arg_int(call, "offset", 0));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = history_light(&list, &key, newest);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return history_answer(&list, &key, newest, (uint64_t)ng_arg_int(call, "offset", 0));
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -112,7 +113,7 @@ static int list_filters(struct list *list)
         list_term_agent(list, ng_arg_text(call, "created_by"));
     }
     if (since.data != NULL) {
-        if (!entry_time_parse(since, &ms)) {
+        if (!entry_time_read(since, &ms)) {
             return entry_invalid(call, "/updated_since",
                                  ng_str_of("a date or time as 2026-02-16 or "
                                            "2026-02-16T10:30:00Z"),
@@ -208,7 +209,10 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
     if (list->engine == NULL || strcmp(engine, "filter") == 0 || strcmp(engine, "scan") == 0) {
         list->engine = engine;
     }
-    return rc != NG_OK ? rc : list->rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return list->rc;
 }
 
 static int list_order_newest(const void *left, const void *right)
@@ -216,9 +220,18 @@ static int list_order_newest(const void *left, const void *right)
     const struct list_hit *a = left;
     const struct list_hit *b = right;
     if (a->updated_ms != b->updated_ms) {
-        return a->updated_ms < b->updated_ms ? 1 : -1;
+        if (a->updated_ms < b->updated_ms) {
+            return 1;
+        }
+        return -1;
     }
-    return a->seq == b->seq ? 0 : a->seq < b->seq ? 1 : -1;
+    if (a->seq == b->seq) {
+        return 0;
+    }
+    if (a->seq < b->seq) {
+        return 1;
+    }
+    return -1;
 }
 
 static int list_order_rank(const void *left, const void *right)
@@ -226,7 +239,10 @@ static int list_order_rank(const void *left, const void *right)
     const struct list_hit *a = left;
     const struct list_hit *b = right;
     if (a->score < b->score || a->score > b->score) {
-        return a->score < b->score ? 1 : -1;
+        if (a->score < b->score) {
+            return 1;
+        }
+        return -1;
     }
     return list_order_newest(left, right);
 }
@@ -235,7 +251,10 @@ static int list_room(struct list *list, uint64_t hits)
 {
     list->cap = (size_t)hits;
     list->hits = ng_alloc(list->call, (list->cap + 1) * sizeof(*list->hits));
-    return list->hits == NULL ? entry_no_memory(list->call) : NG_OK;
+    if (list->hits != NULL) {
+        return NG_OK;
+    }
+    return entry_no_memory(list->call);
 }
 
 /* Fills hits with the page. */
@@ -244,9 +263,10 @@ static int list_find(struct list *list)
     struct ng_str name = ng_arg_text(list->call, "collection");
     if (name.data != NULL) {
         int rc = list_room(list, list->limit);
-        return rc != NG_OK
-                   ? rc
-                   : list_query(list, entry_collection(name), list->offset, list->limit);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return list_query(list, entry_collection(name), list->offset, list->limit);
     }
     uint64_t each = list->offset + list->limit;
     if (list->offset > LIST_MERGED_MAX) {
@@ -270,7 +290,9 @@ static int list_find(struct list *list)
     size_t skip = list->offset < list->count ? (size_t)list->offset : list->count;
     list->hits += skip;
     list->count -= skip;
-    list->count = list->count < list->limit ? list->count : (size_t)list->limit;
+    if (list->count >= list->limit) {
+        list->count = (size_t)list->limit;
+    }
     return NG_OK;
 }
 
@@ -282,16 +304,21 @@ static int list_body_row(void *user, const struct ng_doc *row)
     struct ng_str json;
     for (size_t i = 0; i < list->count; i++) {
         struct list_hit *hit = &list->hits[i];
-        if (hit->collection != list->collection || !entry_same(hit->id, row->key.id)) {
+        if (hit->collection != list->collection || !str_equal(hit->id, row->key.id)) {
             continue;
         }
         /* The row is lent for this call of ours only. */
-        list->rc = list_copy(list, row->json, &json)
-                       ? list->call->host->json_parse(list->call, json, &hit->body)
-                       : entry_no_memory(list->call);
+        if (list_copy(list, row->json, &json)) {
+            list->rc = list->call->host->json_parse(list->call, json, &hit->body);
+        } else {
+            list->rc = entry_no_memory(list->call);
+        }
         break;
     }
-    return list->rc == NG_OK ? 0 : 1;
+    if (list->rc == NG_OK) {
+        return 0;
+    }
+    return 1;
 }
 
 /* Of those on the page: what was kept, as a tree. */
@@ -332,7 +359,10 @@ static int list_bodies(struct list *list, unsigned collection)
     };
     list->collection = collection;
     int rc = list->call->host->query(list->call, &query, list_body_row, list, NULL);
-    return rc != NG_OK ? rc : list->rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return list->rc;
 }
 
 static void list_copy_member(struct ng_call *call, struct ng_writer *writer,
@@ -418,12 +448,19 @@ static int list_run(struct ng_call *call, struct ng_str text)
         .limit = (uint64_t)ng_arg_int(call, "limit", LIST_LIMIT_DEFAULT),
     };
     int rc = list_filters(&list);
-    rc = rc != NG_OK ? rc : list_find(&list);
-    rc = rc != NG_OK ? rc : list_parse(&list);
+    if (rc == NG_OK) {
+        rc = list_find(&list);
+    }
+    if (rc == NG_OK) {
+        rc = list_parse(&list);
+    }
     for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK; i++) {
         rc = list_bodies(&list, i);
     }
-    return rc != NG_OK ? rc : list_reply(&list);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return list_reply(&list);
 }
 
 int entry_search_run(void *self, struct ng_call *call, struct ng_str args)

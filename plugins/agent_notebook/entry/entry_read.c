@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_read.c - notebook_read: an entry as it is or was, whole, one section, or some lines. */
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "entry.h"
-#include "entry_opened.h"
 #include "entry_text.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 /* Code up to this is read back as both `code` and `content`, larger one as `content` alone:
  * twice of it would be more than an answer can have. */
@@ -29,7 +31,10 @@ static int read_get(struct ng_call *call, const struct ng_key *key, const struct
         return entry_not_found(call, key, *ret);
     }
     if (version == 0 || version == (*ret)->revision) {
-        return (*ret)->deleted ? entry_no_version(call, key, version) : NG_OK;
+        if (!(*ret)->deleted) {
+            return NG_OK;
+        }
+        return entry_no_version(call, key, version);
     }
     rc = call->host->get(call, key, version, ret);
     if (rc == NG_ENOTFOUND || (rc == NG_OK && !entry_exists(*ret))) {
@@ -60,11 +65,15 @@ static int read_part(struct ng_call *call, const struct ng_doc *doc, struct read
     part->first = (uint64_t)ng_arg_int(call, "start_line", 1);
     uint64_t most = (uint64_t)ng_arg_int(call, "max_lines", INT64_MAX);
     uint64_t left = part->first > part->total ? 0 : part->total - part->first + 1;
-    part->lines = left < most ? left : most;
+    part->lines = u64_min(left, most);
     size_t from = left == 0 ? part->text.len : entry_line_at(part->text, part->first);
     size_t to = part->lines == left ? part->text.len
                                     : entry_line_at(part->text, part->first + part->lines);
-    part->text.data = part->text.data == NULL ? NULL : part->text.data + from;
+    if (part->text.data == NULL) {
+        part->text.data = NULL;
+    } else {
+        part->text.data = part->text.data + from;
+    }
     part->text.len = to - from;
     return NG_OK;
 }
@@ -94,8 +103,8 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
 /* What the seed's document has; parts of one come without what is long. */
 static bool read_shows(struct ng_str member, bool partly)
 {
-    bool own = entry_is(member, "summary_given") || entry_is(member, "sections_given");
-    return !own && !entry_is(member, "history") && !(partly && entry_is(member, "sections"));
+    bool own = str_is(member, "summary_given") || str_is(member, "sections_given");
+    return !own && !str_is(member, "history") && !(partly && str_is(member, "sections"));
 }
 
 /* The last of it; see ENTRY_HISTORY_SLACK. */
@@ -134,7 +143,7 @@ static int read_reply(struct ng_call *call, const struct ng_doc *doc,
             host->json_name_str(writer, name);
             host->json_copy(writer, member);
         }
-        if (entry_is(name, "title")) {
+        if (str_is(name, "title")) {
             read_put_text(call, writer, entry_collection(doc->key.collection), part);
         }
     }
@@ -155,22 +164,33 @@ int entry_read_run(void *self, struct ng_call *call, struct ng_str args)
     struct read_part part = {.first = 1};
     (void)args;
     int rc = entry_key(call, &key);
-    rc = rc != NG_OK ? rc : read_get(call, &key, &doc);
+    if (rc == NG_OK) {
+        rc = read_get(call, &key, &doc);
+    }
     if (rc == NG_OK && doc->text.len > ENTRY_INLINE_BYTES && !call->host->may_block(call)) {
         return NG_EWOULDBLOCK;
     }
-    rc = rc != NG_OK ? rc : entry_body(call, doc, &body);
-    rc = rc != NG_OK ? rc : read_part(call, doc, &part);
     if (rc != NG_OK) {
         return rc;
     }
-    struct entry_opening opening = {
+    rc = entry_body(call, doc, &body);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_part(call, doc, &part);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct read_receipt opening = {
         .key = key,
         .title = call->host->json_text(call->host->json_get(body, "title")),
         .summary = call->host->json_text(call->host->json_get(body, "summary")),
         .status = call->host->json_text(entry_member(call, body, "metadata", "status")),
         .version = doc->revision,
     };
-    rc = entry_opened_add(notebook->opened, call, &opening);
-    return rc != NG_OK ? rc : read_reply(call, doc, body, &part);
+    rc = read_receipts_add(notebook->receipts, call, &opening);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return read_reply(call, doc, body, &part);
 }

@@ -22,7 +22,10 @@ struct resource_page {
 
 static const char *resource_mime(unsigned collection)
 {
-    return collection == ENTRY_CODE ? "text/plain" : "text/markdown";
+    if (collection == ENTRY_CODE) {
+        return "text/plain";
+    }
+    return "text/markdown";
 }
 
 static int resource_row(void *user, const struct ng_doc *row)
@@ -49,7 +52,10 @@ static int resource_row(void *user, const struct ng_doc *row)
                              call->host->json_text(call->host->json_get(body, "summary")),
                              resource_mime(entry_collection(row->key.collection)),
                              row->text_size, row->updated_ms) != NG_OK;
-    return page->full ? 1 : 0;
+    if (page->full) {
+        return 1;
+    }
+    return 0;
 }
 
 /* In the order of creation: what is made meanwhile comes last. */
@@ -82,7 +88,9 @@ static int resource_list(struct ng_call *call, unsigned collection, struct ng_st
         page.rows = 0;
         later.number = (double)page.last_seq;
         rc = call->host->query(call, &query, resource_row, &page, NULL);
-        rc = rc != NG_OK ? rc : page.rc;
+        if (rc == NG_OK) {
+            rc = page.rc;
+        }
     } while (rc == NG_OK && page.rows == RESOURCE_PAGE && !page.full);
     return rc;
 }
@@ -102,7 +110,10 @@ static int resource_complete(struct ng_call *call, unsigned collection, struct n
         .limit = RESOURCE_COMPLETE_MAX,
     };
     int rc = call->host->query(call, &query, resource_row, &page, NULL);
-    return rc != NG_OK ? rc : page.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return page.rc;
 }
 
 static int resource_read(struct ng_call *call, unsigned collection, struct ng_str space,
@@ -122,7 +133,10 @@ static int resource_read(struct ng_call *call, unsigned collection, struct ng_st
     }
     rc = call->host->revision_number(call, doc->revision);
     struct ng_str none = {"", 0};
-    return rc != NG_OK ? rc : ng_reply(call, doc->text.len > 0 ? doc->text : none);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, doc->text.len > 0 ? doc->text : none);
 }
 
 /* A kind is told apart by its functions: they are given no other word of it. */

@@ -2,8 +2,8 @@
 /* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry.
  */
 #include "entry.h"
-#include "entry_opened.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 struct entry_restore {
     const struct agent_notebook *self;
@@ -46,13 +46,21 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
         .change_by = entry_agent(call),
     };
     entry_draft_load(call, &draft, restore->body);
-    draft.history = entry_exists(present) ? call->host->json_get(present->body, "history")
-                                          : restore->history;
+    if (entry_exists(present)) {
+        draft.history = call->host->json_get(present->body, "history");
+    } else {
+        draft.history = restore->history;
+    }
     draft.did = call->host->format(call, "restored from version %llu",
                                    (unsigned long long)restore->version);
     int rc = call->host->draft_text(next, &draft.text, 1);
-    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
-    return rc != NG_OK || !restore->with_reply ? rc : restore_reply(call, &draft);
+    if (rc == NG_OK) {
+        rc = entry_draft_store(call, &draft, next);
+    }
+    if (rc != NG_OK || !restore->with_reply) {
+        return rc;
+    }
+    return restore_reply(call, &draft);
 }
 
 /* The version, and, where the entry is deleted, the history it had. */
@@ -73,7 +81,9 @@ static int restore_load(struct ng_call *call, struct entry_restore *restore)
     if (rc == NG_ENOTFOUND || (rc == NG_OK && !entry_exists(restore->source))) {
         return entry_no_version(call, &restore->key, restore->version);
     }
-    rc = rc != NG_OK ? rc : entry_body(call, restore->source, &restore->body);
+    if (rc == NG_OK) {
+        rc = entry_body(call, restore->source, &restore->body);
+    }
     if (rc != NG_OK || !newest->deleted || newest->revision < 2) {
         return rc;
     }
@@ -81,9 +91,16 @@ static int restore_load(struct ng_call *call, struct entry_restore *restore)
     rc = host->get(call, &restore->key, newest->revision - 1, &last);
     if (rc == NG_OK && entry_exists(last)) {
         rc = entry_body(call, last, &body);
-        restore->history = rc != NG_OK ? NULL : host->json_get(body, "history");
+        if (rc != NG_OK) {
+            restore->history = NULL;
+        } else {
+            restore->history = host->json_get(body, "history");
+        }
     }
-    return rc == NG_ENOTFOUND ? NG_OK : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *call,
@@ -117,10 +134,17 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
     struct ng_change change;
     (void)args;
     int rc = entry_key(call, &key);
-    rc = rc != NG_OK
-             ? rc
-             : entry_restore_prepare(notebook, call, &key,
-                                     (uint64_t)ng_arg_int(call, "version", 0), true, &change);
-    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &key);
-    return rc != NG_OK ? rc : ng_change_one(call, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_restore_prepare(notebook, call, &key, (uint64_t)ng_arg_int(call, "version", 0),
+                               true, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_flush(notebook->receipts, call, &key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_change_one(call, &change);
 }

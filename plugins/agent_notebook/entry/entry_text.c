@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 /* The white space that parts words is what Python's str.split() parts at, which counted the
  * words of entries before there was this gateway. */
 static bool space_code(uint32_t code)
@@ -22,15 +24,24 @@ size_t entry_space(struct ng_str text, size_t at)
     }
     const unsigned char *bytes = (const unsigned char *)text.data + at;
     if (bytes[0] < 0x80) {
-        return space_code(bytes[0]) ? 1 : 0;
+        if (space_code(bytes[0])) {
+            return 1;
+        }
+        return 0;
     }
     if (left >= 2 && bytes[0] == 0xc2) {
-        return space_code(bytes[1]) ? 2 : 0;
+        if (space_code(bytes[1])) {
+            return 2;
+        }
+        return 0;
     }
     if (left >= 3 && bytes[0] >= 0xe1 && bytes[0] <= 0xe3) {
         uint32_t code = ((uint32_t)(bytes[0] & 0x0f) << 12) |
                         ((uint32_t)(bytes[1] & 0x3f) << 6) | (uint32_t)(bytes[2] & 0x3f);
-        return space_code(code) ? 3 : 0;
+        if (space_code(code)) {
+            return 3;
+        }
+        return 0;
     }
     return 0;
 }
@@ -42,39 +53,15 @@ uint64_t entry_words(struct ng_str text)
     size_t at = 0;
     while (at < text.len) {
         size_t space = entry_space(text, at);
-        words += space == 0 && !in_word ? 1 : 0;
+        words += space == 0 && !in_word;
         in_word = space == 0;
-        at += space == 0 ? 1 : space;
+        if (space == 0) {
+            at += 1;
+        } else {
+            at += space;
+        }
     }
     return words;
-}
-
-size_t entry_chars(struct ng_str text, size_t chars)
-{
-    size_t at = 0;
-    size_t seen = 0;
-    while (at < text.len) {
-        bool begins = ((unsigned char)text.data[at] & 0xc0) != 0x80;
-        if (begins && seen++ == chars) {
-            break;
-        }
-        at++;
-    }
-    return at;
-}
-
-size_t entry_count_chars(struct ng_str text)
-{
-    size_t count = 0;
-    for (size_t at = 0; at < text.len; at++) {
-        count += ((unsigned char)text.data[at] & 0xc0) != 0x80 ? 1 : 0;
-    }
-    return count;
-}
-
-bool entry_longer(struct ng_str text, size_t chars)
-{
-    return entry_chars(text, chars) < text.len;
 }
 
 /* Bytes of the white space that ends before `end`. */
@@ -82,8 +69,11 @@ static size_t space_before(struct ng_str text, size_t end)
 {
     for (size_t bytes = 1; bytes <= 3 && bytes <= end; bytes++) {
         struct ng_str head = {text.data, end};
-        if (((unsigned char)text.data[end - bytes] & 0xc0) != 0x80) {
-            return entry_space(head, end - bytes) == bytes ? bytes : 0;
+        if (utf8_is_start(text.data[end - bytes])) {
+            if (entry_space(head, end - bytes) == bytes) {
+                return bytes;
+            }
+            return 0;
         }
     }
     return 0;
@@ -135,13 +125,4 @@ uint64_t entry_line_of(struct ng_str text, size_t at)
         from = (size_t)(end - text.data) + 1;
     }
     return line;
-}
-
-size_t entry_find(struct ng_str text, struct ng_str part, size_t from)
-{
-    if (part.len == 0 || from > text.len || text.len - from < part.len) {
-        return SIZE_MAX;
-    }
-    const char *found = memmem(text.data + from, text.len - from, part.data, part.len);
-    return found == NULL ? SIZE_MAX : (size_t)(found - text.data);
 }

@@ -13,11 +13,6 @@
 size_t entry_space(struct ng_str text, size_t at);
 /* Words, as white space parts them. */
 uint64_t entry_words(struct ng_str text);
-/* Bytes of the first `chars` characters. */
-size_t entry_chars(struct ng_str text, size_t chars);
-/* More characters than that? */
-size_t entry_count_chars(struct ng_str text);
-bool entry_longer(struct ng_str text, size_t chars);
 /* Without white space at both ends. */
 struct ng_str entry_trim(struct ng_str text);
 /* Lines of the text, parted by \n: at least 1. */
@@ -26,9 +21,6 @@ uint64_t entry_lines(struct ng_str text);
 size_t entry_line_at(struct ng_str text, uint64_t number);
 /* The number of the line that the byte lies in. */
 uint64_t entry_line_of(struct ng_str text, size_t at);
-/* The first place at or behind `from` where `part` begins; SIZE_MAX: none. */
-size_t entry_find(struct ng_str text, struct ng_str part, size_t from);
-
 /* A heading of a Markdown text. */
 struct entry_heading {
     struct ng_str text; /* plain; of several lines where it is underlined */

@@ -3,8 +3,8 @@
  * updates of many agents at once make one line of versions and lose nothing. */
 #include "entry.h"
 #include "entry_edit.h"
-#include "entry_opened.h"
 #include "entry_tools.h"
+#include "read_receipts.h"
 
 /* Things that one update can change, as its history names them. */
 #define UPDATE_PARTS_MAX 8
@@ -63,11 +63,17 @@ static struct ng_str update_did(struct ng_call *call, const struct entry_draft *
         }
     }
     for (size_t i = 0; i < count; i++) {
-        did = did.len == 0 ? parts[i]
-                           : host->format(call, "%.*s; %.*s", (int)did.len, did.data,
-                                          (int)parts[i].len, parts[i].data);
+        if (did.len == 0) {
+            did = parts[i];
+        } else {
+            did = host->format(call, "%.*s; %.*s", (int)did.len, did.data, (int)parts[i].len,
+                               parts[i].data);
+        }
     }
-    return did.len == 0 ? ng_str_of("Updated") : did;
+    if (did.len != 0) {
+        return did;
+    }
+    return ng_str_of("Updated");
 }
 
 static int update_reply(struct ng_call *call, const struct entry_draft *draft)
@@ -113,8 +119,14 @@ static int update_change(struct ng_call *call, const struct ng_doc *present,
     int rc = entry_edit(call, update->kind, present->text, &draft, next);
     draft.same_headings = draft.same_headings && same_headings;
     draft.did = update_did(call, &draft);
-    rc = rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
-    return rc != NG_OK ? rc : update_reply(call, &draft);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_draft_store(call, &draft, next);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return update_reply(call, &draft);
 }
 
 int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
@@ -128,9 +140,18 @@ int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
     *update = (struct entry_update){.self = notebook};
     int rc = entry_key(call, &update->key);
     update->collection = entry_collection(update->key.collection);
-    rc = rc != NG_OK ? rc : entry_check_args(notebook, call, update->collection);
-    rc = rc != NG_OK ? rc : entry_edit_kind(call, &update->kind);
-    rc = rc != NG_OK ? rc : entry_opened_before(notebook->opened, call, &update->key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_check_args(notebook, call, update->collection);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = entry_edit_kind(call, &update->kind);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = read_receipts_flush(notebook->receipts, call, &update->key);
     if (rc != NG_OK) {
         return rc;
     }

@@ -21,14 +21,14 @@ extern const char *const entry_collections[ENTRY_COLLECTIONS];
  * less room for what a backend adds. */
 #define ENTRY_BYTES_MAX ((uint64_t)15 * 1024 * 1024)
 
-struct entry_opened;
+struct read_receipts;
 struct checkpoint_state;
 
 struct agent_notebook {
     uint64_t max_size;  /* bytes of one content */
     uint32_t max_tags;  /* of one entry */
     uint32_t max_title; /* characters */
-    struct entry_opened *opened;
+    struct read_receipts *receipts;
     struct checkpoint_state *checkpoint;
 };
 

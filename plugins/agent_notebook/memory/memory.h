@@ -14,14 +14,9 @@
 #define MEMORY_SUMMARY_MAX ((size_t)256 * 1024)
 /* How long a recall waits for what was logged just before it. */
 #define MEMORY_FLUSH_MS 2000
-/* Characters of an id that is made, of a UUID, and of a time, each with its NUL. */
-#define MEMORY_ID_SIZE 25
-#define MEMORY_UUID_SIZE 37
-#define MEMORY_TIME_SIZE 32
 
 /* ---- memory.c ---- */
 
-int memory_no_room(struct ng_call *call);
 /* The journal in use and its handle. */
 const struct ng_journal *memory_journal(struct ng_call *call, void **ret_handle);
 /* Random names in call memory; {NULL, 0}: the call has failed. */
@@ -29,22 +24,14 @@ struct ng_str memory_id(struct ng_call *call);
 struct ng_str memory_uuid(struct ng_call *call);
 /* The same at each try of a call with an idempotency key. {NULL, 0}: it has none. */
 struct ng_str memory_uuid_once(struct ng_call *call);
-/* "2026-02-16T10:30:00.000Z" in call memory. */
-struct ng_str memory_time(struct ng_call *call, int64_t ms);
-/* A day, or a time with or without its zone (else UTC), in milliseconds. */
+/* A day, or a time with or without seconds and offset (else UTC), from 1970 on. */
 bool memory_time_read(struct ng_str text, int64_t *ret_ms);
 /* "agent:NAME" of a name, and the name of either form. */
 struct ng_str memory_agent(struct ng_call *call, struct ng_str name);
 struct ng_str memory_agent_name(struct ng_str agent);
-bool memory_same(struct ng_str a, struct ng_str b);
-bool memory_is(struct ng_str a, const char *text);
-/* The first `characters` of the text. */
-struct ng_str memory_cut(struct ng_str text, size_t characters);
-/* "name": text, number, time; an absent text is left out. */
+/* "name": text; an absent text is left out. */
 void memory_put(struct ng_call *call, struct ng_writer *writer, const char *name,
                 struct ng_str text);
-void memory_put_int(struct ng_call *call, struct ng_writer *writer, const char *name,
-                    uint64_t number);
 /* Members of a parsed object. */
 struct ng_str memory_text(struct ng_call *call, const struct ng_value *body, const char *name);
 uint64_t memory_int(struct ng_call *call, const struct ng_value *body, const char *name);

@@ -23,13 +23,16 @@ static int memory_log_event(struct ng_call *call, struct memory_logging *logging
     struct ng_str source = ng_arg_text(call, "source");
     struct ng_writer *writer = host->json_writer(call);
     if (writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
+    }
+    if (source.data == NULL) {
+        source = ng_str_of("thought");
     }
     host->json_object(writer);
     memory_put(call, writer, "kind", ng_str_of("memory"));
     memory_put(call, writer, "event_id", logging->id);
     memory_put(call, writer, "content", ng_arg_text(call, "content"));
-    memory_put(call, writer, "source", source.data == NULL ? ng_str_of("thought") : source);
+    memory_put(call, writer, "source", source);
     host->json_name(writer, "score");
     host->json_number(writer, score == NULL ? MEMORY_SCORE : host->json_double(score));
     if (tags != NULL) {
@@ -38,7 +41,10 @@ static int memory_log_event(struct ng_call *call, struct memory_logging *logging
     }
     host->json_end(writer);
     logging->event = host->json_result(writer);
-    return logging->event.data == NULL ? memory_no_room(call) : NG_OK;
+    if (logging->event.data != NULL) {
+        return NG_OK;
+    }
+    return entry_no_memory(call);
 }
 
 static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
@@ -52,12 +58,12 @@ static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
         host->format(call, "{\"memories\":%llu,\"last\":\"%.*s\"}",
                      (unsigned long long)logged + 1, (int)logging->id.len, logging->id.data);
     if (reply == NULL || json.data == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     host->json_object(reply);
     memory_put(call, reply, "memory_id", logging->id);
     memory_put(call, reply, "status", ng_str_of("logged"));
-    memory_put(call, reply, "timestamp", memory_time(call, logging->now_ms));
+    memory_put(call, reply, "timestamp", entry_time(call, logging->now_ms));
     host->json_end(reply);
     host->draft_event(next, logging->event);
     return host->draft_json(next, json);
@@ -95,11 +101,15 @@ int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     if (logging == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     logging->now_ms = call->host->now_ms();
     logging->id = memory_id(call);
-    rc = logging->id.data == NULL ? NG_EINTERNAL : memory_log_event(call, logging);
+    if (logging->id.data == NULL) {
+        rc = NG_EINTERNAL;
+    } else {
+        rc = memory_log_event(call, logging);
+    }
     struct ng_change change = {
         .size = sizeof(change),
         .key = {ng_str_of(MEMORY_COLLECTION), call->caller->space, call->caller->agent},
@@ -107,5 +117,8 @@ int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
         .user = logging,
         .action = "logged",
     };
-    return rc != NG_OK ? rc : ng_change_one(call, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_change_one(call, &change);
 }

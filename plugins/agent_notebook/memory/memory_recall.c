@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_recall.c - memory_recall and memory_timeline: what the journal knows, by words or by
  * day. */
+#include "core/base/rfc3339.h"
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -28,7 +29,7 @@ static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, con
     rows->call = call;
     rows->writer = call->host->reply_json(call);
     if (rows->writer == NULL) {
-        return memory_no_room(call);
+        return entry_no_memory(call);
     }
     call->host->json_object(rows->writer);
     call->host->json_name(rows->writer, name);
@@ -39,9 +40,9 @@ static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, con
 static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
 {
     rows->call->host->json_end(rows->writer);
-    memory_put_int(rows->call, rows->writer, "count", rows->count);
+    entry_put_int(rows->call, rows->writer, "count", rows->count);
     if (backlog > 0) {
-        memory_put_int(rows->call, rows->writer, "backlog", backlog);
+        entry_put_int(rows->call, rows->writer, "backlog", backlog);
     }
 }
 
@@ -69,9 +70,18 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
                              since);
     }
     int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
-    rc = rc != NG_OK ? rc : memory_flush(call, &backlog);
-    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "results");
-    rc = rc != NG_OK ? rc : journal->recall(handle, call, &recall, memory_row, &rows, &engine);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_flush(call, &backlog);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_rows_begin(call, &rows, "results");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal->recall(handle, call, &recall, memory_row, &rows, &engine);
     if (rc != NG_OK) {
         return rc;
     }
@@ -80,9 +90,6 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     call->host->json_end(rows.writer);
     return NG_OK;
 }
-
-/* YYYY-MM-DD */
-#define MEMORY_DAY_LEN 10
 
 int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
 {
@@ -98,19 +105,24 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
     };
-    int64_t day_ms = 0;
     (void)self;
     (void)args;
-    if (timeline.date.data != NULL &&
-        (timeline.date.len != MEMORY_DAY_LEN || !memory_time_read(timeline.date, &day_ms))) {
+    if (timeline.date.data != NULL && !rfc3339_is_day(timeline.date)) {
         return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
     }
     /* The one that "today" is: it may end meanwhile. */
-    timeline.date = timeline.date.data != NULL ? timeline.date
-                                               : call->host->day(call, call->host->now_ms());
+    if (timeline.date.data == NULL) {
+        timeline.date = call->host->day(call, call->host->now_ms());
+    }
     int rc = memory_flush(call, &backlog);
-    rc = rc != NG_OK ? rc : memory_rows_begin(call, &rows, "events");
-    rc = rc != NG_OK ? rc : journal->timeline(handle, call, &timeline, memory_row, &rows);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = memory_rows_begin(call, &rows, "events");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = journal->timeline(handle, call, &timeline, memory_row, &rows);
     if (rc != NG_OK) {
         return rc;
     }

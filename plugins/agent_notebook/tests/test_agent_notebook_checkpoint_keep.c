@@ -17,9 +17,14 @@ static atomic_llong clock_ahead_ms, uptime_ahead_ms;
 /* In place of the C library's, for the gateway and its modules. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
 {
-    int64_t ahead = id == CLOCK_REALTIME   ? atomic_load(&clock_ahead_ms)
-                    : id == CLOCK_BOOTTIME ? atomic_load(&uptime_ahead_ms)
-                                           : 0;
+    int64_t ahead;
+    if (id == CLOCK_REALTIME) {
+        ahead = atomic_load(&clock_ahead_ms);
+    } else if (id == CLOCK_BOOTTIME) {
+        ahead = atomic_load(&uptime_ahead_ms);
+    } else {
+        ahead = 0;
+    }
     long rc = syscall(SYS_clock_gettime, id, ret);
     ret->tv_sec += (time_t)(ahead / 1000);
     return (int)rc;

@@ -62,10 +62,13 @@ const char *at(const char *json, const char *path)
                 value = value->next;
             }
         } else {
-            value =
-                value->type != NG_TYPE_OBJECT ? NULL : json_get_str(value, str_make(path, len));
+            if (value->type != NG_TYPE_OBJECT) {
+                value = NULL;
+            } else {
+                value = json_get_str(value, str_make(path, len));
+            }
         }
-        path += len + (path[len] == '.' ? 1 : 0);
+        path += len + (path[len] == '.');
     }
     buf_init(&buf, (size_t)64 * 1024 * 1024);
     if (value == NULL) {

@@ -42,11 +42,6 @@ static void test_words(void **state)
 static void test_characters(void **state)
 {
     (void)state;
-    assert_int_equal(entry_chars(str("abc"), 2), 2);
-    assert_int_equal(entry_chars(str("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80x"), 3), 9);
-    assert_int_equal(entry_chars(str("ab"), 5), 2);
-    assert_false(entry_longer(str("\xc3\xa9\xc3\xa9"), 2));
-    assert_true(entry_longer(str("\xc3\xa9\xc3\xa9."), 2));
     assert_str(entry_trim(str(" \xc2\xa0 a b\xe3\x80\x80\n")), "a b");
     assert_str(entry_trim(str(" \n ")), "");
     struct ng_str none = {NULL, 0};
@@ -69,9 +64,6 @@ static void test_line_places(void **state)
     assert_int_equal(entry_line_of(text, 0), 1);
     assert_int_equal(entry_line_of(text, 3), 2);
     assert_int_equal(entry_line_of(text, 6), 4);
-    assert_int_equal(entry_find(text, str("b"), 3), 3);
-    assert_true(entry_find(text, str("b"), 4) == SIZE_MAX);
-    assert_true(entry_find(text, str(""), 0) == SIZE_MAX);
 }
 
 /* ---- times ---- */
@@ -79,7 +71,7 @@ static void test_line_places(void **state)
 static void expect_time(const char *text, int64_t want)
 {
     int64_t got = -1;
-    assert_int_equal(entry_time_parse(str(text), &got), want >= 0);
+    assert_int_equal(entry_time_read(str(text), &got), want >= 0);
     if (want >= 0) {
         assert_int_equal(got, want);
     }

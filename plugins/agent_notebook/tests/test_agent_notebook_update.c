@@ -202,7 +202,11 @@ static void test_titles_count_characters(void **state)
     char title[2 * 501 + 1];
     char members[sizeof(title) + 100];
     for (size_t i = 0; i < sizeof(title) - 1; i++) {
-        title[i] = i % 2 == 0 ? '\xc3' : '\xa9';
+        if (i % 2 == 0) {
+            title[i] = '\xc3';
+        } else {
+            title[i] = '\xa9';
+        }
     }
     title[sizeof(title) - 1] = '\0';
     (void)snprintf(members, sizeof(members),
@@ -265,10 +269,10 @@ static void *write_lines(void *user)
                        "{\"notebook_id\":\"%s\",\"collection\":\"%s\",\"append\":\"%d-%d\\n\"}",
                        writer->entry->id, writer->entry->collection, writer->number, i);
         struct answer answer = harness_call(writer->harness, "notebook_update", args);
-        writer->failed += answer.rc != NG_OK ? 1 : 0;
+        writer->failed += answer.rc != NG_OK;
         answer_free(&answer);
         answer = harness_call(writer->harness, "notebook_read", about_args);
-        writer->failed += answer.rc != NG_OK ? 1 : 0;
+        writer->failed += answer.rc != NG_OK;
         answer_free(&answer);
     }
     return NULL;

@@ -208,7 +208,7 @@ def check_events(place, block):
         return events if "followed" in [event["id"] for event in events] else None
 
     events = eventually(followed, TIMEOUT, "the event")
-    promised = json.loads(re.search(r"like `(\{\"seq\".*?\})`", README.read_text()).group(1))
+    promised = json.loads(re.search(r"like\s+`(\{\"seq\".*?\})`", README.read_text()).group(1))
     assert all(set(event) == set(promised) for event in events)
 
 

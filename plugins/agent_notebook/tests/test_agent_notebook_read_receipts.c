@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_notebook_opened.c - references of entries: every change and every opening is one,
- * in the order in which things happened, by whom, and none of an entry after its deletion. */
+/* test_agent_notebook_read_receipts.c - references of entries: every change and every opening
+ * is one, in the order in which things happened, by whom, and none of an entry after its
+ * deletion. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -99,7 +100,7 @@ static size_t count_events(const struct timeline *timeline, const char *action,
     size_t count = 0;
     for (const struct ng_value *event = timeline->events->first; event != NULL;
          event = event->next) {
-        count += is(event, "action", action) && is(event, "agent", agent) ? 1 : 0;
+        count += is(event, "action", action) && is(event, "agent", agent);
     }
     return count;
 }
@@ -243,7 +244,7 @@ static void *read_until_gone(void *user)
         while (rc == NG_OK) {
             struct answer answer = harness_call(reader->harness, "notebook_read", args);
             rc = answer.rc;
-            reader->answered += rc == NG_OK ? 1 : 0;
+            reader->answered += rc == NG_OK;
             answer_free(&answer);
         }
     }
