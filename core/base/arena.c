@@ -50,17 +50,26 @@ static bool alloc_must_fail(void)
 
 void *alloc_bytes(size_t bytes)
 {
-    return alloc_must_fail() ? NULL : malloc(bytes);
+    if (alloc_must_fail()) {
+        return NULL;
+    }
+    return malloc(bytes);
 }
 
 void *alloc_zeroed(size_t count, size_t bytes)
 {
-    return alloc_must_fail() ? NULL : calloc(count, bytes);
+    if (alloc_must_fail()) {
+        return NULL;
+    }
+    return calloc(count, bytes);
 }
 
 void *alloc_resize(void *memory, size_t bytes)
 {
-    return alloc_must_fail() ? NULL : realloc(memory, bytes);
+    if (alloc_must_fail()) {
+        return NULL;
+    }
+    return realloc(memory, bytes);
 }
 
 void alloc_settle(void)
@@ -127,8 +136,14 @@ void arena_reset(struct arena *arena)
 
 static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
 {
-    size_t first = arena->first != 0 ? arena->first : ARENA_FIRST_BLOCK;
-    size_t size = arena->blocks == NULL ? first : arena->blocks->size * 2;
+    size_t first = ARENA_FIRST_BLOCK;
+    if (arena->first != 0) {
+        first = arena->first;
+    }
+    size_t size = first;
+    if (arena->blocks != NULL) {
+        size = arena->blocks->size * 2;
+    }
     if (size > ARENA_LARGEST_STEP) {
         size = ARENA_LARGEST_STEP;
     }
@@ -214,7 +229,10 @@ struct ng_str arena_printf(struct arena *arena, const char *format, ...)
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    char *data = len < 0 ? NULL : arena_alloc(arena, (size_t)len + 1);
+    char *data = NULL;
+    if (len >= 0) {
+        data = arena_alloc(arena, (size_t)len + 1);
+    }
     arena->failed = arena->failed || data == NULL;
     if (data != NULL) {
         (void)vsnprintf(data, (size_t)len + 1, format, again);

@@ -137,7 +137,12 @@ static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_
     int64_t *v = work->forward + work->middle;
     const int64_t *back = work->backward + work->middle;
     for (int64_t k = -d; k <= d; k += 2) {
-        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t x;
+        if (k == -d || (k != d && v[k - 1] < v[k + 1])) {
+            x = v[k + 1];
+        } else {
+            x = v[k - 1] + 1;
+        }
         int64_t y = x - k;
         int64_t from = x;
         while (x < n && y < m && work->a[s->a + x] == work->b[s->b + y]) {
@@ -167,7 +172,12 @@ static bool walk_backward(struct diff_work *work, const struct stretch *s, int64
     int64_t *v = work->backward + work->middle;
     const int64_t *front = work->forward + work->middle;
     for (int64_t k = -d; k <= d; k += 2) {
-        int64_t x = k == -d || (k != d && v[k - 1] < v[k + 1]) ? v[k + 1] : v[k - 1] + 1;
+        int64_t x;
+        if (k == -d || (k != d && v[k - 1] < v[k + 1])) {
+            x = v[k + 1];
+        } else {
+            x = v[k - 1] + 1;
+        }
         int64_t y = x - k;
         int64_t from = x;
         while (x < n && y < m && work->a[s->a_end - 1 - x] == work->b[s->b_end - 1 - y]) {
@@ -258,7 +268,10 @@ static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
     struct diff_line *table = calloc(size, sizeof(*table));
     uint32_t *numbers = malloc((old + new + 1) * sizeof(*numbers));
     int64_t *room = malloc(2 * ways * sizeof(*room));
-    int rc = table == NULL || numbers == NULL || room == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (table == NULL || numbers == NULL || room == NULL) {
+        rc = NG_EINTERNAL;
+    }
     if (rc == NG_OK) {
         uint32_t last = 0;
         struct stretch all = {0, (int64_t)old, 0, (int64_t) new};
@@ -376,9 +389,16 @@ static void put_range(struct unified *out, const char *before, size_t from, size
 {
     char text[80];
     size_t count = to - from;
-    size_t first = count == 0 ? from : from + 1;
-    int len = count == 1 ? snprintf(text, sizeof(text), "%s%zu", before, first)
-                         : snprintf(text, sizeof(text), "%s%zu,%zu", before, first, count);
+    size_t first = from;
+    if (count != 0) {
+        first = from + 1;
+    }
+    int len;
+    if (count == 1) {
+        len = snprintf(text, sizeof(text), "%s%zu", before, first);
+    } else {
+        len = snprintf(text, sizeof(text), "%s%zu,%zu", before, first, count);
+    }
     struct ng_str piece = {text, len < 0 ? 0 : (size_t)len};
     put(out, piece);
 }
@@ -431,7 +451,10 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
             equal++;
         }
     }
-    size_t back = equal > DIFF_CONTEXT ? equal - DIFF_CONTEXT : 0;
+    size_t back = 0;
+    if (equal > DIFF_CONTEXT) {
+        back = equal - DIFF_CONTEXT;
+    }
     *i -= back;
     *j -= back;
     ret->old_end = *i;

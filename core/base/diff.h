@@ -7,7 +7,7 @@
 
 struct diff {
     struct ng_str old, new;
-    size_t *old_at, *new_at;     /* where each line begins, and the end behind the last */
+    size_t *old_at, *new_at;     /* start of each line, and the end behind the last */
     size_t old_count, new_count; /* lines */
     unsigned char *gone, *come;  /* lines of old that go, of new that come */
     uint64_t removed, added;     /* how many */

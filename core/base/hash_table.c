@@ -44,7 +44,10 @@ static void hash_table_link_in(struct hash_table *table, struct hash_link *link)
 static int hash_table_grow(struct hash_table *table)
 {
     struct hash_table old = *table;
-    size_t size = old.size == 0 ? HASH_TABLE_FIRST : old.size * 2;
+    size_t size = HASH_TABLE_FIRST;
+    if (old.size != 0) {
+        size = old.size * 2;
+    }
     struct hash_link **buckets = alloc_zeroed(size, sizeof(struct hash_link *));
     if (buckets == NULL) {
         return NG_EINTERNAL;

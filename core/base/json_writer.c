@@ -167,7 +167,10 @@ static int print_thousandths(double number, char text[NUMBER_TEXT_MAX])
     if (back < size || back > size) {
         return 0;
     }
-    const char *sign = number < 0 ? "-" : "";
+    const char *sign = "";
+    if (number < 0) {
+        sign = "-";
+    }
     int len = snprintf(text, NUMBER_TEXT_MAX, "%s%lld.%03d", sign, (long long)(whole / 1000),
                        (int)(whole % 1000));
     while (text[len - 1] == '0') {

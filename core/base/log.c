@@ -49,9 +49,13 @@ static enum log_format log_format_now(void)
 {
     int format = atomic_load_explicit(&log_format_set, memory_order_relaxed);
     if (format < 0) {
-        format = isatty(STDERR_FILENO) == 1 ? LOG_TEXT : LOG_JSON;
+        if (isatty(STDERR_FILENO) == 1) {
+            format = LOG_TEXT;
+        } else {
+            format = LOG_JSON;
+        }
         int unset = -1;
-        /* Somebody may have set it meanwhile: theirs stays. */
+        /* A format set meanwhile by another thread stays. */
         if (!atomic_compare_exchange_strong(&log_format_set, &unset, format)) {
             format = unset;
         }
@@ -105,7 +109,7 @@ static bool log_add_c(struct log_line *line, const char *text)
     return log_add(line, text, strlen(text));
 }
 
-/* What closes a line or its message goes into the room kept for it. */
+/* The end of a line or of its message uses the reserved room. */
 static void log_close(struct log_line *line, const char *tail)
 {
     size_t len = strlen(tail);
@@ -123,43 +127,32 @@ static bool log_is_hidden(unsigned code)
            (code >= 0x2066 && code <= 0x2069);   /* isolates */
 }
 
-/* The code point of two or three bytes of valid UTF-8, which is as far as those that are hidden
- * go; 0: it has another length. */
-static unsigned log_code_point(const unsigned char *at, size_t len)
-{
-    if (len >= 2 && (at[0] & 0xe0) == 0xc0) {
-        return (at[0] & 0x1fU) << 6 | (at[1] & 0x3fU);
-    }
-    if (len >= 3 && (at[0] & 0xf0) == 0xe0) {
-        return (at[0] & 0x0fU) << 12 | (at[1] & 0x3fU) << 6 | (at[2] & 0x3fU);
-    }
-    return 0;
-}
-
 size_t log_escape(struct ng_str text, size_t *at, bool ascii, char out[LOG_ESCAPE_MAX])
 {
-    static const char hex[] = "0123456789abcdef";
-    const unsigned char *from = (const unsigned char *)text.data + *at;
-    size_t left = text.len - *at;
-    unsigned code = *from;
-    *at += 1;
+    char first = text.data[*at];
+    uint32_t code = (unsigned char)first;
+    size_t len = 1;
     if (code >= 0x80) {
-        code = ascii ? 0 : log_code_point(from, left);
-        if (!log_is_hidden(code)) {
-            out[0] = ascii ? '?' : (char)*from;
+        if (ascii) {
+            first = '?';
+        } else {
+            len = utf8_decode(text, *at, &code);
+        }
+        if (ascii || len == 0 || !log_is_hidden(code)) {
+            out[0] = first;
+            *at += 1;
             return 1;
         }
-        *at += code < 0x800 ? 1 : 2;
     } else if (code >= 0x20 && code != 0x7f) {
-        out[0] = (char)code;
+        out[0] = first;
+        *at += 1;
         return 1;
     }
+    *at += len;
     out[0] = '\\';
     out[1] = 'u';
-    for (unsigned i = 0; i < 4; i++) {
-        out[2 + i] = hex[(code >> (12 - 4 * i)) & 15];
-    }
-    return LOG_ESCAPE_MAX;
+    (void)snprintf(out + 2, 5, "%04x", (unsigned)code & 0xffff);
+    return LOG_ESCAPE_MAX - 1;
 }
 
 /* A character that has a short escape of its own; NULL: it has none. */
@@ -173,9 +166,15 @@ static const char *log_short_escape(char c, bool json)
     case '\t':
         return "\\t";
     case '"':
-        return json ? "\\\"" : NULL;
+        if (json) {
+            return "\\\"";
+        }
+        return NULL;
     case '\\':
-        return json ? "\\\\" : NULL;
+        if (json) {
+            return "\\\\";
+        }
+        return NULL;
     default:
         return NULL;
     }
@@ -291,7 +290,10 @@ static void log_entry(enum ng_level level, const char *where, struct ng_str mess
 
 void log_kind_write(enum log_kind kind, const char *message, struct ng_str values, bool cut)
 {
-    const char *where = kind == LOG_ACCESS ? "access" : "audit";
+    const char *where = "audit";
+    if (kind == LOG_ACCESS) {
+        where = "access";
+    }
     struct log_line line;
     int saved = errno;
     line.len = 0;
@@ -319,7 +321,10 @@ void log_vwrite(enum ng_level level, const char *where, const char *format, va_l
     int saved = errno;
     int len = vsnprintf(text, sizeof(text), format, args);
     errno = saved;
-    size_t have = len < 0 ? 0 : (size_t)len;
+    size_t have = 0;
+    if (len >= 0) {
+        have = (size_t)len;
+    }
     if (have >= sizeof(text)) {
         have = sizeof(text) - 1;
     }

@@ -35,11 +35,11 @@ void log_vwrite(enum ng_level level, const char *where, const char *format, va_l
 /* The same with members: `json` is an object's members without braces, or NULL:
  * "\"agent\":\"a\"". */
 void log_fields(enum ng_level level, const char *where, const char *message, const char *json);
-/* Longest form of one character in a line. */
-#define LOG_ESCAPE_MAX 6
-/* The character at *at as it may stand in a line, whose reader may be a terminal: controls (of
- * C1 as well), line separators and what turns the direction of writing as \uXXXX. Its length in
- * `out`; *at goes on behind it. ascii: the text is not UTF-8, of which only ASCII is shown. */
+/* Longest form of one character in a line, with a NUL behind it. */
+#define LOG_ESCAPE_MAX 7
+/* Escapes the character at *at for a line that may be shown on a terminal: controls (C1 too),
+ * line separators and bidi controls become \uXXXX. Returns its length in `out` and moves *at
+ * behind it. ascii: the text is not UTF-8, so only ASCII is shown. */
 size_t log_escape(struct ng_str text, size_t *at, bool ascii, char out[LOG_ESCAPE_MAX]);
 /* For log_record.c: values as JSON members, or as text, by log_is_json(). */
 void log_kind_write(enum log_kind kind, const char *message, struct ng_str values, bool cut);

@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "minmax.h"
 
 /* Written at once. */
 #define LOG_PIECE ((size_t)64 * 1024)
@@ -24,8 +25,8 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t filled;  /* for the thread */
-    pthread_cond_t drained; /* for who waits: `written` moved on, or the thread ended */
-    bool has_drained;       /* it was made, with the clock that nobody sets */
+    pthread_cond_t drained; /* signalled when `written` advances or the thread ends */
+    bool has_drained;       /* initialised, with the monotonic clock */
     char *bytes;            /* LOG_QUEUE_BYTES; NULL: not started */
     uint64_t put, taken;    /* bytes ever; what lies between waits */
     uint64_t written;
@@ -84,8 +85,8 @@ static void *run(void *user)
             continue;
         }
         size_t at = (size_t)(queue.taken % LOG_QUEUE_BYTES);
-        size_t len = have < LOG_PIECE ? have : LOG_PIECE;
-        len = len < LOG_QUEUE_BYTES - at ? len : LOG_QUEUE_BYTES - at;
+        size_t len = size_min(have, LOG_PIECE);
+        len = size_min(len, LOG_QUEUE_BYTES - at);
         memcpy(piece, queue.bytes + at, len);
         queue.taken += len;
         pthread_mutex_unlock(&queue.lock);
@@ -113,7 +114,10 @@ static int start_thread(char *piece)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&queue.thread, NULL, run, piece);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? NG_OK : NG_EINTERNAL;
+    if (failed == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* With the lock. A clock that is set back must not make a stop wait for longer. */
@@ -207,7 +211,10 @@ void log_queue_stop(void)
 
 void log_queue_put(const char *line, size_t len, bool minor)
 {
-    const size_t room = minor ? LOG_QUEUE_MINOR_BYTES : LOG_QUEUE_BYTES;
+    size_t room = LOG_QUEUE_BYTES;
+    if (minor) {
+        room = LOG_QUEUE_MINOR_BYTES;
+    }
     bool direct = false;
     pthread_mutex_lock(&queue.lock);
     if (queue.bytes == NULL) {
@@ -217,7 +224,7 @@ void log_queue_put(const char *line, size_t len, bool minor)
         (void)atomic_fetch_add(&dropped, 1);
     } else {
         size_t at = (size_t)(queue.put % LOG_QUEUE_BYTES);
-        size_t first = len < LOG_QUEUE_BYTES - at ? len : LOG_QUEUE_BYTES - at;
+        size_t first = size_min(len, LOG_QUEUE_BYTES - at);
         memcpy(queue.bytes + at, line, first);
         memcpy(queue.bytes, line + first, len - first);
         queue.put += len;

@@ -12,8 +12,7 @@
 
 /* Bytes that wait to be written. */
 #define LOG_QUEUE_BYTES ((size_t)1024 * 1024)
-/* Of these, what the lines of the access log may fill: who floods the gateway with requests
- * does not thereby keep its errors and changes out of the log. */
+/* Share of the access log: a flood of requests must not displace errors and audit lines. */
 #define LOG_QUEUE_MINOR_BYTES (LOG_QUEUE_BYTES / 4 * 3)
 /* How long log_queue_stop() waits for a reader that does not read. */
 #define LOG_QUEUE_STOP_MS 1000

@@ -57,10 +57,19 @@ static int private_clear(const char *path)
     int rc = NG_EFORBIDDEN;
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
-        return errno == ENOENT ? NG_OK : NG_EFORBIDDEN;
+        if (errno == ENOENT) {
+            return NG_OK;
+        }
+        return NG_EFORBIDDEN;
     }
     if (private_is_ours(fd, &info)) {
-        rc = !private_lock(fd) ? NG_EBUSY : unlink(path) == 0 ? NG_OK : NG_EFORBIDDEN;
+        if (!private_lock(fd)) {
+            rc = NG_EBUSY;
+        } else if (unlink(path) == 0) {
+            rc = NG_OK;
+        } else {
+            rc = NG_EFORBIDDEN;
+        }
     }
     (void)close(fd);
     return rc;

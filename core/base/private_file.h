@@ -13,7 +13,7 @@
 
 struct private_file {
     int fd;                      /* read and write; locked (F_SETLK) until it is closed */
-    char path[PRIVATE_PATH_MAX]; /* where it is now */
+    char path[PRIVATE_PATH_MAX]; /* its present path */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trust.c - who can write a file: owner and mode of the opened file and of its folder. */
+/* trust.c - write access to a file: owner and mode of the opened file and of its folder. */
 #include "trust.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "minmax.h"
 #include "str.h"
 
 #define TRUST_OVERFLOW_FILE "/proc/sys/kernel/overflowuid"
@@ -32,7 +33,7 @@ static void trust_read(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd < 0 ? 0 : read(fd, text, size - 1);
-    text[len > 0 ? len : 0] = '\0';
+    text[i64_max(len, 0)] = '\0';
     if (fd >= 0) {
         (void)close(fd);
     }
@@ -149,10 +150,14 @@ static int trust_check_folder(const char *file, enum trust trust, struct buf *er
     char folder[TRUST_TEXT_MAX];
     struct stat info;
     const char *slash = strrchr(file, '/');
-    int len = slash == NULL ? snprintf(folder, sizeof(folder), ".")
-              : slash == file
-                  ? snprintf(folder, sizeof(folder), "/")
-                  : snprintf(folder, sizeof(folder), "%.*s", (int)(slash - file), file);
+    int len;
+    if (slash == NULL) {
+        len = snprintf(folder, sizeof(folder), ".");
+    } else if (slash == file) {
+        len = snprintf(folder, sizeof(folder), "/");
+    } else {
+        len = snprintf(folder, sizeof(folder), "%.*s", (int)(slash - file), file);
+    }
     if (len < 0 || (size_t)len >= sizeof(folder)) {
         errno = ENAMETOOLONG;
         return trust_unseen(file, error);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* errors.h - every error code of the gateway: number, name on the wire, HTTP status. */
+/* errors.h - the error codes of the gateway: number, name on the wire, HTTP status. */
 #ifndef NOTEGATE_ERRORS_H
 #define NOTEGATE_ERRORS_H
 
 /*
- * X(symbol, value, wire name, HTTP status, what it means)
+ * X(symbol, value, wire name, HTTP status, meaning)
  * Functions return NG_OK, NG_PENDING or one of the negative values. Values are part of the ABI:
- * they are never renumbered, new ones go last. A plugin's own codes begin at NG_EPLUGIN (see
+ * they are never renumbered, and new ones go last. Codes of a plugin begin at NG_EPLUGIN (see
  * struct ng_code).
  */
 #define NG_ERROR_MAP(X)                                                                        \
@@ -48,13 +48,12 @@
 
 enum ng_error {
     NG_OK = 0,
-    /* Started; the answer comes later, through the commit waited for or through host->finish.
-     */
+    /* In progress; a commit or host->finish completes the call. */
     NG_PENDING = 1,
 #define NG_ERROR_ENUM(symbol, value, name, status, text) symbol = value,
     NG_ERROR_MAP(NG_ERROR_ENUM)
 #undef NG_ERROR_ENUM
-    /* The first of a plugin's own codes: its code number i has the value NG_EPLUGIN - i. */
+    /* First code of a plugin: its code number i has the value NG_EPLUGIN - i. */
     NG_EPLUGIN = -1000
 };
 
