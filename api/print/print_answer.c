@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "api/base/content.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
@@ -82,9 +81,9 @@ static void answer_violations(const struct ng_value *details)
         struct ng_str path = answer_text(one, "path");
         struct ng_str expected = answer_text(one, "expected");
         struct ng_str got = answer_text(one, "got");
-        fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
-                path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
-                got.data);
+        (void)fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
+                      path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
+                      got.data);
     }
 }
 
@@ -97,7 +96,7 @@ static void answer_failure(const struct ng_value *answer)
                   (int)code.len, code.data, code.len > 0 ? ")" : "");
     answer_violations(json_get(answer, "details"));
     if (hint.len > 0) {
-        fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
+        (void)fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
     }
 }
 

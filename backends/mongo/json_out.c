@@ -69,7 +69,7 @@ int date_print(struct bytes *ret, int64_t ms)
     int64_t mp = (5 * of_year + 2) / 153;
     int64_t month = mp < 10 ? mp + 3 : mp - 9;
     (void)snprintf(text, sizeof(text), "%04lld-%02lld-%02lldT%02lld:%02lld:%02lld.%03lldZ",
-                   (long long)(year + era * 400 + (month <= 2)), (long long)month,
+                   (long long)year + era * 400 + (month <= 2), (long long)month,
                    (long long)(of_year - (153 * mp + 2) / 5 + 1), (long long)(left / 3600000),
                    (long long)(left / 60000 % 60), (long long)(left / 1000 % 60),
                    (long long)(left % 1000));

@@ -44,8 +44,11 @@
 #endif
 
 /* Process-wide, as signal handlers are. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_int crash_fd = -1;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool crash_installed;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool crash_told;
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
@@ -250,8 +253,11 @@ static void crash_free_stack(void *stack)
     free(stack);
 }
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_key_t crash_stack_key;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_once_t crash_stack_once = PTHREAD_ONCE_INIT;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static bool crash_stack_keyed;
 
 static void make_stack_key(void)

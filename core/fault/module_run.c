@@ -5,6 +5,7 @@
 #include "core/module/registry.h"
 
 /* By thread: a signal handler has nothing else to find it by. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local struct module_run *module_run_innermost;
 
 static void module_run_push(struct module_run *run)

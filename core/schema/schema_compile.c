@@ -541,6 +541,7 @@ static int compile_text(struct schema_compiler *compiler, struct ng_str text)
     return rc == NG_OK ? schema_resolve(compiler) : rc;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 int schema_compile(struct ng_str text, struct schema **ret, char *error, size_t error_size)
 {
     char unused[1];

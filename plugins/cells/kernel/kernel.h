@@ -174,7 +174,7 @@ void kernels_unlock(struct kernels *kernels);
 void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec);
 /* What turn() asked for: the run may have ended meanwhile. source NULL: as it was; `gone`: it
  * is not to be run. The text is taken over. */
-void kernels_set_source(struct kernels *kernels, uint64_t run, size_t cell,
+void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
                         struct nb_text *source, bool gone);
 void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);

@@ -46,8 +46,6 @@ struct supervisor {
     bool ending;
 };
 
-extern char **environ;
-
 /* ---- telling ---- */
 
 static void send_event(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)

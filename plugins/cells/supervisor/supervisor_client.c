@@ -19,8 +19,6 @@
 #define SWEEPS_MAX 20
 #define SWEEP_ENVIRON_MAX ((size_t)1024 * 1024)
 
-extern char **environ;
-
 /* The program lies beside this module. */
 static bool program_path(char path[PATH_MAX])
 {

@@ -100,16 +100,16 @@ int cells_attachments_refresh(struct cells *self, struct ng_call *call);
 /* The same for what tells of selected cells, where cells_path() had no need to. Does not fail.
  */
 void cells_refresh_selection(struct cells *self, struct ng_call *call);
-void cells_attachments_close(struct cells_attachments *attachments);
+void cells_attachments_close(struct cells_attachments *all);
 /* The active notebook; absent: none. Call memory. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);
 /* 0: unselected, 1: selected, 2: active (being edited). real: of the file. */
 int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real,
                     const char *handle);
 bool cells_listed_attached(void *self, struct ng_call *call);
-int cells_attach_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_detach_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_attach_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_detach_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_select_run(void *user, struct ng_call *call, struct ng_str args);
 
 /* ---- cells_status.c: how cells are doing ---- */
 
@@ -126,20 +126,20 @@ struct cells_last {
 
 /* ---- reading: cells_read.c, cells_context.c ---- */
 
-int cells_get_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_outputs_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_context_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_get_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_context_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args);
 int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
 /* ---- changing: cells_edit.c, cells_create.c ---- */
 
-int cells_add_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_update_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_add_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_update_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_delete_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_move_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_clear_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_create_run(void *user, struct ng_call *call, struct ng_str args);
 /* Gives the edit of those bytes to the draft, in one piece. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
@@ -172,11 +172,11 @@ void cells_runs_close(struct cells_runs *runs);
 /* How the cell last ended, as far as this gateway ran it. */
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook,
                                  const char *handle);
-int cells_run_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_get_run_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_interrupt_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_restart_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_kernels_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_run_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_interrupt_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_restart_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args);
 
 /* ---- cells_schemas.c ---- */
 

@@ -16,7 +16,7 @@ int cells_run_over(struct ng_call *call, struct cells_run *run);
 size_t cells_run_find(const struct nb *nb, const char *handle, struct ng_str source);
 bool cells_has_source(const struct nb *nb, size_t index, struct ng_str source);
 /* The run is over: its outputs go into the file, then the answer leaves. A step on a worker. */
-int cells_run_save(struct ng_call *call, void *run);
+int cells_run_save(struct ng_call *call, void *user);
 /* The sentence and all outputs, as far as they fit; sets run->code. `note`: what could not be
  * saved, or NULL. */
 void cells_answer(struct cells_run *run, const char *note, struct nb_text *out);

@@ -30,7 +30,9 @@ struct notes_blocks_memory {
 };
 
 /* cmark-gfm's allocators get no argument of ours, so that each thread has its own at hand. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local struct notes_blocks_memory *memory_now;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local jmp_buf *memory_out;
 
 struct notes_blocks_memory *notes_blocks_memory_new(void)
