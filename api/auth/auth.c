@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/config/config.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
 

@@ -6,6 +6,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/keys/keys.h"
 
 /* Of a wrong id that a sentence shows. */
@@ -78,7 +79,7 @@ static int list(struct call *call, const struct key_job *job)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_writer *writer = call_host.reply_json(&call->pub);
+    struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
     json_name(writer, "keys");
     json_array(writer);
@@ -101,7 +102,7 @@ static int list(struct call *call, const struct key_job *job)
 
 static void reply_once(struct call *call, const struct key *key, const char *text)
 {
-    struct ng_writer *writer = call_host.reply_json(&call->pub);
+    struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
     if (text != NULL) {
         json_name(writer, "key");

@@ -16,6 +16,10 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
+#include "core/config/config.h"
+#include "core/gateway/gateway_open.h"
+#include "core/module/loader.h"
+#include "core/store/store.h"
 
 #define ATTACH_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */

@@ -2,6 +2,7 @@
 /* mcp_relay.c - each line of stdin is a POST to the gateway; each message that comes back, a
  * line of stdout. The gateway trusts its own socket: headers that repeat arguments are not
  * needed there. */
+#include "core/base/lock.h"
 #include "mcp_relay_job.h"
 
 #include <errno.h>
@@ -37,12 +38,12 @@ static bool has_asked(const struct relay *relay)
 static bool job_enter(struct relay_job *job)
 {
     struct relay *relay = job->relay;
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     while (is_full(relay) && !has_asked(relay) && !atomic_load(&relay->stop)) {
-        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+        lock_wait(&relay->changed, &relay->lock);
     }
     if (is_full(relay) && !atomic_load(&relay->stop)) {
-        (void)pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
         return false;
     }
     if (job->ends_itself) {
@@ -56,7 +57,7 @@ static bool job_enter(struct relay_job *job)
     }
     relay->jobs = job;
     atomic_store(&job->stop, atomic_load(&relay->stop));
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     return true;
 }
 
@@ -64,7 +65,7 @@ static void job_leave(struct relay_job *job)
 {
     struct relay *relay = job->relay;
     bool has_thread = job->has_thread;
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     if (job->next != NULL) {
         job->next->prev = job->prev;
     }
@@ -87,7 +88,7 @@ static void job_leave(struct relay_job *job)
         relay->has_last = true;
     }
     (void)pthread_cond_broadcast(&relay->changed);
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     relay_job_free(job);
     if (has_before) {
         (void)pthread_join(before, NULL);
@@ -143,14 +144,14 @@ static void relay_listen(struct relay *relay)
 static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     for (struct relay_job *job = relay->jobs; job != NULL && id.len > 0; job = job->next) {
         if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
         }
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     return found;
 }
 
@@ -257,19 +258,19 @@ static void relay_end(struct relay *relay)
     if (!atomic_load(&relay->stop)) {
         relay_answer_asked(relay);
     }
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     if (atomic_load(&relay->stop)) {
         relay_stop_jobs(relay);
     }
     while (relay->running > 0) {
-        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+        lock_wait(&relay->changed, &relay->lock);
     }
     bool stopped = atomic_exchange(&relay->stop, true);
     relay_stop_jobs(relay);
     while (relay->listening > 0) {
-        (void)pthread_cond_wait(&relay->changed, &relay->lock);
+        lock_wait(&relay->changed, &relay->lock);
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     if (relay->has_last) {
         (void)pthread_join(relay->last, NULL);
     }
@@ -296,21 +297,17 @@ int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, 
     }
     relay->attach = attach;
     relay->out_fd = out_fd;
-    (void)pthread_mutex_init(&relay->lock, NULL);
-    (void)pthread_mutex_init(&relay->opening, NULL);
-    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&relay->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&relay->lock, LOCK_RELAY);
+    lock_init(&relay->opening, LOCK_RELAY_OPENING);
+    lock_cond_init(&relay->changed);
     buf_init(&relay->initialize, ATTACH_ANSWER_MAX);
     relay_read(relay, stop_fd);
     relay_end(relay);
     relay_session_done(relay);
     bool oom = relay->oom;
     (void)pthread_cond_destroy(&relay->changed);
-    (void)pthread_mutex_destroy(&relay->opening);
-    (void)pthread_mutex_destroy(&relay->lock);
+    lock_done(&relay->opening);
+    lock_done(&relay->lock);
     free(relay);
     if (oom) {
         command_error(

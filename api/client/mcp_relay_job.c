@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 #define RELAY_ERROR_MAX 512
@@ -27,7 +28,7 @@ void relay_stop_jobs(struct relay *relay)
 
 static void relay_write(struct relay *relay, struct ng_str line)
 {
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     struct ng_str parts[2] = {line, ng_str_of("\n")};
     for (size_t i = 0; i < NG_COUNT(parts) && !relay->broken; i++) {
         struct ng_str left = parts[i];
@@ -46,7 +47,7 @@ static void relay_write(struct relay *relay, struct ng_str line)
             left.len -= (size_t)written;
         }
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }
 
 static void job_write(struct relay_job *job, struct ng_str text)
@@ -75,13 +76,13 @@ static void note_asked(struct relay *relay, const char *id)
 
 void relay_was_answered(struct relay *relay, struct ng_str id)
 {
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     for (size_t i = 0; i < RELAY_ASKED_MAX; i++) {
         if (relay->asked[i][0] != '\0' && str_is(id, relay->asked[i])) {
             relay->asked[i][0] = '\0';
         }
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }
 
 static void answer_for_client(struct relay *relay, const char *id)
@@ -104,11 +105,11 @@ void relay_answer_asked(struct relay *relay)
 {
     for (size_t i = 0; i < RELAY_ASKED_MAX; i++) {
         char id[RELAY_ASKED_ID_MAX];
-        (void)pthread_mutex_lock(&relay->lock);
+        lock_take(&relay->lock);
         relay->ended = true;
         memcpy(id, relay->asked[i], sizeof(id));
         relay->asked[i][0] = '\0';
-        (void)pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
         if (id[0] != '\0') {
             answer_for_client(relay, id);
         }
@@ -126,12 +127,12 @@ static void job_take(void *user, struct ng_str text)
     if (said == RELAY_ANSWERS) {
         job->answered = true;
     } else if (said == RELAY_ASKS && id[0] != '\0') {
-        (void)pthread_mutex_lock(&relay->lock);
+        lock_take(&relay->lock);
         ended = relay->ended;
         if (!ended) {
             note_asked(relay, id);
         }
-        (void)pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
     }
     if (ended) {
         answer_for_client(relay, id);
@@ -157,10 +158,10 @@ static void job_on_header(void *user, const char *name, struct ng_str value)
         job->is_stream = value.len >= 17 && memcmp(value.data, "text/event-stream", 17) == 0;
     } else if (strcmp(name, "mcp-session-id") == 0 && value.len < RELAY_HEADER_MAX) {
         struct relay *relay = job->relay;
-        (void)pthread_mutex_lock(&relay->lock);
+        lock_take(&relay->lock);
         memcpy(relay->session, value.data, value.len);
         relay->session[value.len] = '\0';
-        (void)pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
     }
 }
 
@@ -201,7 +202,7 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
     if (job->message.is_initialize) {
         return; /* it is in no session, also where there was one before */
     }
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     if (strcmp(job->session, relay->session) != 0) {
         memcpy(job->session, relay->session, sizeof(job->session));
         job->events.last_id[0] = '\0'; /* it was the other session's */
@@ -214,7 +215,7 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
         header_add(request, texts->last_id, sizeof(texts->last_id), "Last-Event-ID",
                    job->events.last_id);
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }
 
 static enum client_outcome job_send(struct relay_job *job, const char *method, int *ret_status,
@@ -256,12 +257,12 @@ static bool job_pause(struct relay_job *job, long ms)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     int rc = 0;
     while (rc == 0 && !atomic_load(&job->stop)) {
-        rc = pthread_cond_timedwait(&relay->changed, &relay->lock, &until);
+        rc = lock_wait_until(&relay->changed, &relay->lock, &until);
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     return !atomic_load(&job->stop);
 }
 
@@ -291,9 +292,9 @@ static enum client_outcome job_post(struct relay_job *job, int *status, char *er
 
 static void job_agree(struct relay_job *job)
 {
-    (void)pthread_mutex_lock(&job->relay->lock);
+    lock_take(&job->relay->lock);
     relay_message_agreed(buf_str(&job->answer), job->relay->version);
-    (void)pthread_mutex_unlock(&job->relay->lock);
+    lock_release(&job->relay->lock);
 }
 
 bool relay_job_try(struct relay_job *job)

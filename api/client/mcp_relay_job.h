@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "mcp_relay.h"
 #include "mcp_relay_events.h"
 #include "mcp_relay_message.h"
@@ -29,7 +30,7 @@ struct relay {
     struct attach *attach;
     int out_fd;
     struct client_request base; /* the caller's headers */
-    pthread_mutex_t lock;       /* the members below, and stdout */
+    struct lock lock;           /* the members below, and stdout */
     pthread_cond_t changed;
     struct relay_job *jobs; /* all that have a thread */
     size_t running;         /* requests that will end */
@@ -46,7 +47,7 @@ struct relay {
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */
     size_t setting_count;
-    pthread_mutex_t opening; /* one at a time; taken before `lock` */
+    struct lock opening; /* one at a time; taken before `lock` */
     atomic_bool stop;
 };
 

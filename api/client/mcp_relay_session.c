@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "mcp_relay_job.h"
 
@@ -61,7 +62,7 @@ void relay_session_note(struct relay *relay, const struct relay_job *job)
     if (job->message.version[0] != '\0') {
         return;
     }
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     if (job->message.is_initialize) {
         buf_clear(&relay->initialize);
         (void)buf_add_str(&relay->initialize, body);
@@ -75,7 +76,7 @@ void relay_session_note(struct relay *relay, const struct relay_job *job)
     } else if (strcmp(method, "resources/unsubscribe") == 0) {
         forget_setting(relay, job->message.name);
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }
 
 /* One message of the relay's own; what is answered is for nobody. */
@@ -98,7 +99,7 @@ static bool say(struct relay *relay, struct ng_str body)
 static void copy_setting(struct relay *relay, size_t done, struct buf *out)
 {
     buf_clear(out);
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     const struct relay_setting *setting = relay->settings;
     for (; setting != NULL && done > 0; done--) {
         setting = setting->next;
@@ -106,7 +107,7 @@ static void copy_setting(struct relay *relay, size_t done, struct buf *out)
     if (setting != NULL) {
         (void)buf_add_str(out, buf_str(&setting->body));
     }
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }
 
 static bool open_again(struct relay *relay)
@@ -114,9 +115,9 @@ static bool open_again(struct relay *relay)
     struct buf text;
     size_t done = 0;
     buf_init(&text, ATTACH_ANSWER_MAX);
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     (void)buf_add_str(&text, buf_str(&relay->initialize));
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     bool ok = text.len > 0 && say(relay, buf_str(&text)) &&
               say(relay, ng_str_of("{\"jsonrpc\":\"2.0\",\"method\":"
                                    "\"notifications/initialized\"}"));
@@ -133,12 +134,12 @@ static bool open_again(struct relay *relay)
 
 bool relay_session_again(struct relay *relay, const char *lost)
 {
-    (void)pthread_mutex_lock(&relay->opening);
-    (void)pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->opening);
+    lock_take(&relay->lock);
     bool ok = strcmp(relay->session, lost) != 0; /* another thread did it */
-    (void)pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     ok = ok || open_again(relay);
-    (void)pthread_mutex_unlock(&relay->opening);
+    lock_release(&relay->opening);
     return ok;
 }
 

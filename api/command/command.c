@@ -11,6 +11,7 @@
 #include "core/base/edit_distance.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 /* Memory for what a command line adds up to. */
 #define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)

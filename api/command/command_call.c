@@ -10,6 +10,7 @@
 #include "command_wait.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 
 /* Most bytes of arguments; the gateway's limits.body is smaller. */
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)

@@ -15,11 +15,16 @@
 #include "command_user.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/files/files.h"
 #include "core/gateway/gateway_modules.h"
+#include "core/gateway/gateway_open.h"
 #include "core/journal/journal.h"
 #include "core/json/json.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
+#include "core/module/registry.h"
 #include "core/store/disk.h"
+#include "core/store/store.h"
 
 #define CHECK_ERROR_MAX ((size_t)64 * 1024)
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)

@@ -12,6 +12,8 @@
 #include "commands.h"
 #include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
 #define KEY_COLUMNS 14

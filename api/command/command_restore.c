@@ -11,7 +11,12 @@
 #include "commands.h"
 #include "core/archive/archive.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/files/files_pack.h"
+#include "core/gateway/gateway_open.h"
+#include "core/module/loader.h"
+#include "core/module/registry.h"
+#include "core/store/store.h"
 
 #define RESTORE_ERROR_MAX ((size_t)64 * 1024)
 #define RESTORE_REASON_MAX 128

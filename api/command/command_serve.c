@@ -24,7 +24,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
+#include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
+#include "core/module/registry.h"
 #include "core/store/disk.h"
 
 #define SERVE_ERROR_MAX ((size_t)64 * 1024)

@@ -8,7 +8,9 @@
 #include "api/print/print_tools.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 #define TOOLS_ERROR_MAX ((size_t)64 * 1024)
 

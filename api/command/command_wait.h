@@ -5,10 +5,11 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "core/call/call.h"
 
 struct command_wait {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed;
     bool done;
 };

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "api/auth/auth_peer.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/quota.h"
 #include "http_request.h"
@@ -60,19 +61,19 @@ static void give_place(struct http_monitor *monitor, struct http_connection *con
 
 void http_monitor_add(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     list_add(&monitor->first, connection);
     connection->turn = monitor->added++;
     if (monitor->count++ == 0) {
         pthread_cond_signal(&monitor->wake);
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }
 
 /* A call left behind keeps its agent's place: else leaving would be a way to run more. */
 void http_monitor_remove(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     list_remove(&monitor->first, connection);
     monitor->count--;
     if (connection->is_behind) {
@@ -80,7 +81,7 @@ void http_monitor_remove(struct http_monitor *monitor, struct http_connection *c
     } else {
         give_place(monitor, connection);
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }
 
 void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection)
@@ -88,10 +89,10 @@ void http_monitor_forget(struct http_monitor *monitor, struct http_connection *c
     if (!connection->is_behind) {
         return;
     }
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     list_remove(&monitor->behind, connection);
     give_place(monitor, connection);
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     call_unref(connection->waits.call);
 }
 
@@ -106,13 +107,13 @@ int http_monitor_agent(struct http_monitor *monitor, struct http_connection *con
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     if (connection->agent_len > 0) {
         quota_release(monitor->agents, agent_of(connection));
     }
     memcpy(connection->agent, agent.data, agent.len);
     connection->agent_len = agent.len;
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     return NG_OK;
 }
 
@@ -122,22 +123,22 @@ void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *
     if (wait->call != NULL) {
         call_ref(wait->call);
     }
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     connection->waits = *wait;
     connection->left = false;
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }
 
 bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
     connection->is_behind = connection->is_behind && abandoned;
     struct call *call = connection->is_behind ? NULL : connection->waits.call;
     if (!connection->is_behind) {
         connection->waits.call = NULL;
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     call_unref(call);
     return abandoned;
 }
@@ -146,20 +147,20 @@ void http_monitor_stream(struct http_monitor *monitor, struct http_connection *c
                          struct http_stream *stream)
 {
     http_stream_ref(stream);
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     connection->stream = stream;
     if (monitor->ending) {
         http_stream_finish(stream);
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }
 
 void http_monitor_unstream(struct http_monitor *monitor, struct http_connection *connection)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     struct http_stream *stream = connection->stream;
     connection->stream = NULL;
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     http_stream_unref(stream);
 }
 
@@ -410,10 +411,10 @@ static void *monitor_run(void *user)
 {
     struct http_monitor *monitor = user;
     struct http_wait left[ROUND_CALLS];
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     while (!monitor->stopping) {
         if (monitor->count == 0) {
-            (void)pthread_cond_wait(&monitor->wake, &monitor->lock);
+            lock_wait(&monitor->wake, &monitor->lock);
             continue;
         }
         struct timespec until;
@@ -423,23 +424,22 @@ static void *monitor_run(void *user)
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        if (pthread_cond_timedwait(&monitor->wake, &monitor->lock, &until) != ETIMEDOUT) {
+        if (lock_wait_until(&monitor->wake, &monitor->lock, &until) != ETIMEDOUT) {
             continue;
         }
         size_t count = look(monitor, left);
         if (count > 0) {
-            pthread_mutex_unlock(&monitor->lock);
+            lock_release(&monitor->lock);
             tell_left(left, count);
-            pthread_mutex_lock(&monitor->lock);
+            lock_take(&monitor->lock);
         }
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     return NULL;
 }
 
 int http_monitor_start(struct http_monitor *monitor)
 {
-    pthread_condattr_t attributes;
     monitor->first = NULL;
     monitor->behind = NULL;
     monitor->count = 0;
@@ -448,24 +448,14 @@ int http_monitor_start(struct http_monitor *monitor)
     monitor->ending = false;
     monitor->stopping = false;
     monitor->agents = quota_new();
-    if (monitor->agents == NULL || pthread_mutex_init(&monitor->lock, NULL) != 0) {
-        quota_free(monitor->agents);
+    if (monitor->agents == NULL) {
         return NG_EINTERNAL;
     }
-    int failed = pthread_condattr_init(&attributes);
-    if (failed == 0) {
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        failed = pthread_cond_init(&monitor->wake, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    if (failed != 0) {
-        (void)pthread_mutex_destroy(&monitor->lock);
-        quota_free(monitor->agents);
-        return NG_EINTERNAL;
-    }
+    lock_init(&monitor->lock, LOCK_HTTP_MONITOR);
+    lock_cond_init(&monitor->wake);
     if (pthread_create(&monitor->thread, NULL, monitor_run, monitor) != 0) {
         (void)pthread_cond_destroy(&monitor->wake);
-        (void)pthread_mutex_destroy(&monitor->lock);
+        lock_done(&monitor->lock);
         quota_free(monitor->agents);
         return NG_EINTERNAL;
     }
@@ -474,13 +464,13 @@ int http_monitor_start(struct http_monitor *monitor)
 
 void http_monitor_stop(struct http_monitor *monitor)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     monitor->stopping = true;
     pthread_cond_signal(&monitor->wake);
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     (void)pthread_join(monitor->thread, NULL);
     (void)pthread_cond_destroy(&monitor->wake);
-    (void)pthread_mutex_destroy(&monitor->lock);
+    lock_done(&monitor->lock);
     quota_free(monitor->agents);
 }
 
@@ -503,17 +493,17 @@ void http_monitor_cancel_all(struct http_monitor *monitor)
     struct http_wait calls[ROUND_CALLS];
     size_t count;
     do {
-        pthread_mutex_lock(&monitor->lock);
+        lock_take(&monitor->lock);
         count = uncancelled(monitor->first, calls, 0);
         count = uncancelled(monitor->behind, calls, count);
-        pthread_mutex_unlock(&monitor->lock);
+        lock_release(&monitor->lock);
         tell_left(calls, count);
     } while (count == ROUND_CALLS);
 }
 
 void http_monitor_end_streams(struct http_monitor *monitor)
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     monitor->ending = true;
     for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
@@ -521,30 +511,30 @@ void http_monitor_end_streams(struct http_monitor *monitor)
             http_stream_finish(connection->stream);
         }
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }
 
 size_t http_monitor_busy(struct http_monitor *monitor)
 {
     size_t busy = 0;
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         int phase = atomic_load(&connection->phase);
         busy += phase == HTTP_PHASE_WORKING || phase == HTTP_PHASE_SENDING ||
                 (phase == HTTP_PHASE_STREAMING && monitor->ending);
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
     return busy;
 }
 
 void http_monitor_each(struct http_monitor *monitor,
                        void (*each)(struct http_connection *connection))
 {
-    pthread_mutex_lock(&monitor->lock);
+    lock_take(&monitor->lock);
     for (struct http_connection *connection = monitor->first; connection != NULL;
          connection = connection->next) {
         each(connection);
     }
-    pthread_mutex_unlock(&monitor->lock);
+    lock_release(&monitor->lock);
 }

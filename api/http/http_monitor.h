@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "notegate/abi.h"
 
 struct http_connection;
@@ -40,7 +41,7 @@ struct call;
 #define HTTP_SEND_MAX_MS 300000
 
 struct http_monitor {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     pthread_t thread;
     struct http_connection *first;  /* all connections */

@@ -17,6 +17,7 @@
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/gateway/gateway_open.h"
 #include "http_reply.h"
 #include "http_request.h"
 #include "http_route.h"

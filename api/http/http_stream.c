@@ -4,12 +4,12 @@
 #include "http_stream.h"
 
 #include <microhttpd.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/quota.h"
@@ -33,7 +33,7 @@ struct http_stream {
     void *user;
     struct key *key; /* a reference, or NULL */
 
-    pthread_mutex_t lock;
+    struct lock lock;
     struct MHD_Connection *mhd; /* while it is being answered */
     bool sleeping;              /* suspended: to be resumed */
     bool woken;                 /* since fill() began */
@@ -59,10 +59,10 @@ struct http_stream *http_stream_new(const struct http_stream_source *source, voi
                                     struct key *key)
 {
     struct http_stream *stream = alloc_zeroed(1, sizeof(*stream));
-    if (stream == NULL || pthread_mutex_init(&stream->lock, NULL) != 0) {
-        free(stream);
+    if (stream == NULL) {
         return NULL;
     }
+    lock_init(&stream->lock, LOCK_HTTP_STREAM);
     atomic_init(&stream->refs, 1);
     atomic_init(&stream->fed_ms, http_now_ms());
     stream->source = *source;
@@ -82,10 +82,10 @@ void http_stream_ref(struct http_stream *stream)
 
 static void stream_close(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     bool first = !stream->closed;
     stream->closed = true;
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     if (first) {
         stream->source.closed(stream->user);
     }
@@ -117,7 +117,7 @@ void http_stream_unref(struct http_stream *stream)
     }
     stream_close(stream);
     stream_forget_pending(stream);
-    (void)pthread_mutex_destroy(&stream->lock);
+    lock_done(&stream->lock);
     key_unref(stream->key);
     free(stream);
 }
@@ -142,9 +142,9 @@ static void stream_resume(struct http_stream *stream)
 
 void http_stream_wake(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream_resume(stream);
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
 }
 
 /* ---- the event loop ---- */
@@ -167,11 +167,11 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
 /* Asks the source. False: the stream is cut. */
 static bool stream_fill(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     bool cut = stream->cut;
     bool ending = stream->ending;
     stream->woken = false;
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     if (cut) {
         return false;
     }
@@ -187,7 +187,7 @@ static bool stream_fill(struct http_stream *stream)
 /* The source has nothing. True: the connection is suspended. */
 static bool stream_sleep(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     /* The first bytes go out at once: they bring the headers with them. */
     bool comment = !stream->source.plain && (stream->comment_due || !stream->begun);
     bool sleep = !comment && !stream->woken && !stream->ending && !stream->cut;
@@ -196,7 +196,7 @@ static bool stream_sleep(struct http_stream *stream)
         stream->sleeping = true;
         MHD_suspend_connection(stream->mhd);
     }
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     if (comment) {
         (void)buf_add_c(&stream->pending, COMMENT);
     }
@@ -227,10 +227,10 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *out, size_t max)
 static void stream_detach(void *cls)
 {
     struct http_stream *stream = cls;
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream->mhd = NULL;
     stream->sleeping = false;
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     http_stream_drop(stream);
 }
 
@@ -244,9 +244,9 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
         return NULL;
     }
     (void)setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream->mhd = connection->mhd;
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     stream->gateway = connection->request.gateway;
     return response;
 }
@@ -260,25 +260,25 @@ uint64_t http_stream_bytes(const struct http_stream *stream)
 
 void http_stream_cut(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream->cut = true;
     stream_resume(stream);
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
 }
 
 void http_stream_finish(struct http_stream *stream)
 {
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream->ending = true;
     stream_resume(stream);
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
 }
 
 bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key)
 {
     bool live = stream->key != NULL ? key_live(stream->key) : !needs_key;
     bool late = false;
-    pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     if (!live && stream->ending_ms == 0) {
         stream->ending = true;
         stream->ending_ms = now_ms;
@@ -290,7 +290,7 @@ bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_k
         stream->comment_due = true;
         stream_resume(stream);
     }
-    pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     return late;
 }
 

@@ -11,13 +11,18 @@
 
 #include "api/http/http_transport.h"
 #include "api/listen/http_names.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/config/config_log.h"
+#include "core/config/gateway_options.h"
 #include "core/dispatch/audit.h"
 #include "core/gateway/gateway_modules.h"
+#include "core/gateway/gateway_open.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
+#include "core/module/registry.h"
 
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define RELOAD_SPARE_FILES 256
@@ -34,7 +39,7 @@ struct reload {
     struct config *held[GATEWAY_MODULES_MAX]; /* earlier ones; each brought plugins in */
     size_t held_count;
     struct {
-        pthread_mutex_t lock;
+        struct lock lock;
         struct call *waiters[RELOAD_WAITERS_MAX];
         size_t count;
         bool ended;
@@ -383,12 +388,12 @@ static void reload_take(struct reload *reload, struct config *config,
 
 static size_t reload_waiters(struct reload *reload, struct call **ret, bool end)
 {
-    pthread_mutex_lock(&reload->asked.lock);
+    lock_take(&reload->asked.lock);
     size_t count = reload->asked.count;
     memcpy(ret, reload->asked.waiters, count * sizeof(struct call *));
     reload->asked.count = 0;
     reload->asked.ended = reload->asked.ended || end;
-    pthread_mutex_unlock(&reload->asked.lock);
+    lock_release(&reload->asked.lock);
     return count;
 }
 
@@ -412,14 +417,14 @@ static void reload_answer(struct call *call, struct reload_report *report)
 int reload_ask(struct reload *reload, struct call *call)
 {
     int rc = NG_EBUSY;
-    pthread_mutex_lock(&reload->asked.lock);
+    lock_take(&reload->asked.lock);
     if (!reload->asked.ended && reload->asked.count < RELOAD_WAITERS_MAX) {
         (void)call->pub.host->defer(&call->pub);
         reload->asked.waiters[reload->asked.count++] = call;
         rc = NG_PENDING;
         (void)pthread_kill(reload->thread, SIGHUP);
     }
-    pthread_mutex_unlock(&reload->asked.lock);
+    lock_release(&reload->asked.lock);
     return rc == NG_PENDING
                ? rc
                : call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
@@ -498,7 +503,7 @@ int reload_new(struct gateway *gateway, const struct config_input *input, struct
     reload->start_modules = gateway->module_count;
     reload->thread = pthread_self();
     reload->shutdown_ms = config_int(gateway->config, "shutdown_timeout");
-    (void)pthread_mutex_init(&reload->asked.lock, NULL);
+    lock_init(&reload->asked.lock, LOCK_RELOAD);
     *ret = reload;
     return NG_OK;
 }
@@ -516,7 +521,7 @@ void reload_free(struct reload *reload)
         for (size_t i = 0; i < reload->held_count; i++) {
             config_free(reload->held[i]);
         }
-        (void)pthread_mutex_destroy(&reload->asked.lock);
+        lock_done(&reload->asked.lock);
         free(reload);
     }
 }

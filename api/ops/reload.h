@@ -10,6 +10,7 @@
 #define NOTEGATE_API_RELOAD_H
 
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/config/reload_report.h"
 
 /* Requests that wait for one reload. */

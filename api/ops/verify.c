@@ -9,6 +9,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/json/json.h"
+#include "core/store/store.h"
 
 /* Events looked at in one go. */
 #define VERIFY_EVENTS 500

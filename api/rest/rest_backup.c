@@ -12,6 +12,7 @@
 #include "api/http/http_stream.h"
 #include "core/archive/archive.h"
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
@@ -36,7 +37,7 @@ struct backup_job {
     struct gateway *gateway;
     struct files *files; /* NULL: without files */
     struct http_stream *stream;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved; /* something was made, taken or has ended; CLOCK_MONOTONIC */
     struct buf queue;
     size_t taken; /* of queue */
@@ -54,7 +55,7 @@ static void backup_unref(struct backup_job *job)
     buf_done(&job->queue);
     buf_done(&job->why);
     (void)pthread_cond_destroy(&job->moved);
-    (void)pthread_mutex_destroy(&job->lock);
+    lock_done(&job->lock);
     free(job);
 }
 
@@ -63,7 +64,7 @@ static void backup_unref(struct backup_job *job)
 static int backup_fill(void *user, struct buf *out)
 {
     struct backup_job *job = user;
-    pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     size_t len = job->queue.len - job->taken;
     len = len < BACKUP_FILL ? len : BACKUP_FILL;
     if (len > 0) {
@@ -73,7 +74,7 @@ static int backup_fill(void *user, struct buf *out)
     bool end = job->ended && job->taken == job->queue.len;
     bool failed = end && job->rc != NG_OK;
     pthread_cond_broadcast(&job->moved);
-    pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     if (failed) {
         return HTTP_STREAM_BROKEN;
     }
@@ -83,10 +84,10 @@ static int backup_fill(void *user, struct buf *out)
 static void backup_closed(void *user)
 {
     struct backup_job *job = user;
-    pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->closed = true;
     pthread_cond_broadcast(&job->moved);
-    pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     backup_unref(job);
 }
 
@@ -109,7 +110,7 @@ static int backup_wait(struct backup_job *job)
     struct timespec until = backup_until();
     size_t taken = job->taken;
     while (!job->closed && job->queue.len - job->taken >= BACKUP_QUEUE_MAX) {
-        if (pthread_cond_timedwait(&job->moved, &job->lock, &until) == ETIMEDOUT) {
+        if (lock_wait_until(&job->moved, &job->lock, &until) == ETIMEDOUT) {
             return NG_ETIMEOUT;
         }
         if (job->taken != taken) {
@@ -123,7 +124,7 @@ static int backup_wait(struct backup_job *job)
 static int backup_put(void *user, struct ng_str bytes)
 {
     struct backup_job *job = user;
-    pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     int rc = backup_wait(job);
     if (rc == NG_OK) {
         size_t rest = job->queue.len - job->taken;
@@ -135,7 +136,7 @@ static int backup_put(void *user, struct ng_str bytes)
         rc = buf_add_str(&job->queue, bytes);
     }
     pthread_cond_broadcast(&job->moved);
-    pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     if (rc == NG_OK) {
         http_stream_wake(job->stream);
     }
@@ -144,13 +145,13 @@ static int backup_put(void *user, struct ng_str bytes)
 
 static void backup_end(struct backup_job *job, int rc, struct ng_str why)
 {
-    pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->rc = rc;
     (void)buf_add_str(&job->why, why);
     bool told = job->closed;
     job->ended = true;
     pthread_cond_broadcast(&job->moved);
-    pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     if (rc != NG_OK && !told) {
         log_write(NG_LOG_WARNING, "backup", "%.*s", (int)why.len, why.data);
     }
@@ -183,7 +184,6 @@ static void *backup_run(void *user)
 static struct backup_job *backup_new(struct gateway *gateway, bool files)
 {
     struct backup_job *job = alloc_zeroed(1, sizeof(*job));
-    pthread_condattr_t monotonic;
     if (job == NULL) {
         return NULL;
     }
@@ -192,11 +192,8 @@ static struct backup_job *backup_new(struct gateway *gateway, bool files)
     job->files = files ? gateway->files : NULL;
     buf_init(&job->queue, ARCHIVE_LINE_MAX);
     buf_init(&job->why, BACKUP_TEXT_MAX);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&job->lock, NULL);
-    (void)pthread_cond_init(&job->moved, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&job->lock, LOCK_REST_BACKUP);
+    lock_cond_init(&job->moved);
     job->stream = http_stream_new(&backup_source, job, NULL);
     if (job->stream == NULL) {
         backup_unref(job);
@@ -237,14 +234,14 @@ int rest_backup_begin(struct call *call, bool files, struct http_stream **ret)
         return call_fail(call, NG_EBUSY, "no thread can be started for the backup; try again");
     }
     /* What fails at once is told as an error, not as an archive that breaks off. */
-    pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     while (job->queue.len == 0 && !job->ended) {
-        (void)pthread_cond_wait(&job->moved, &job->lock);
+        lock_wait(&job->moved, &job->lock);
     }
     int rc = job->queue.len > 0 || job->rc == NG_OK
                  ? NG_OK
                  : call_fail(call, job->rc, "%s", buf_cstr(&job->why));
-    pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     backup_unref(job);
     if (rc != NG_OK) {
         http_stream_unref(stream);

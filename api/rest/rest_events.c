@@ -8,8 +8,10 @@
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/dispatch.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "rest.h"
 
 #define STATUS_OK 200

@@ -14,7 +14,9 @@
 #include "core/dispatch/record.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/registry.h"
 #include "core/store/disk.h"
+#include "core/store/store.h"
 #include "rest.h"
 
 #define STATUS_OK 200

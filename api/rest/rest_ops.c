@@ -9,6 +9,7 @@
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
 #include "core/store/disk.h"
+#include "core/store/store.h"
 #include "rest.h"
 
 #define STATUS_OK 200
@@ -113,7 +114,7 @@ static int readyz_step(struct ng_call *pub, void *user)
     own->deadline_ns = call->deadline_ns;
     if (gateway->disk != NULL) {
         disk_look(gateway->disk);
-        disk_look_roots(gateway->disk, gateway->files);
+        disk_look_roots(gateway->disk);
     }
     if (gateway->store != NULL) {
         int rc = store_health(gateway->store, own);

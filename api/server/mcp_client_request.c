@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "mcp_input.h"
@@ -41,7 +42,7 @@ struct mcp_client_requests {
     struct mcp_seal *seal;
     void (*tick)(void *user);
     void *tick_user;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed;
     pthread_t thread;
     bool started, stopping;
@@ -67,12 +68,8 @@ int mcp_client_requests_new(struct gateway *gateway, void (*tick)(void *user), v
         free(requests);
         return rc;
     }
-    (void)pthread_mutex_init(&requests->lock, NULL);
-    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&requests->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&requests->lock, LOCK_CLIENT_REQUEST);
+    lock_cond_init(&requests->changed);
     *ret = requests;
     return NG_OK;
 }
@@ -82,15 +79,15 @@ void mcp_client_requests_free(struct mcp_client_requests *requests)
     if (requests == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     requests->stopping = true;
     (void)pthread_cond_broadcast(&requests->changed);
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
     if (requests->started) {
         (void)pthread_join(requests->thread, NULL);
     }
     (void)pthread_cond_destroy(&requests->changed);
-    (void)pthread_mutex_destroy(&requests->lock);
+    lock_done(&requests->lock);
     mcp_seal_free(requests->seal);
     free(requests);
 }
@@ -119,47 +116,47 @@ static void end_late(struct mcp_client_requests *requests)
 static void *requests_run(void *user)
 {
     struct mcp_client_requests *requests = user;
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     while (!requests->stopping) {
         struct timespec until;
         end_late(requests);
-        (void)pthread_mutex_unlock(&requests->lock);
+        lock_release(&requests->lock);
         if (requests->tick != NULL) {
             requests->tick(requests->tick_user);
         }
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += MCP_CLIENT_REQUEST_TICK_MS / 1000;
-        (void)pthread_mutex_lock(&requests->lock);
+        lock_take(&requests->lock);
         if (!requests->stopping) {
-            (void)pthread_cond_timedwait(&requests->changed, &requests->lock, &until);
+            (void)lock_wait_until(&requests->changed, &requests->lock, &until);
         }
     }
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
     return NULL;
 }
 
 void mcp_client_requests_start(struct mcp_client_requests *requests)
 {
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     if (!requests->started && !requests->stopping) {
         requests->started =
             pthread_create(&requests->thread, NULL, requests_run, requests) == 0;
     }
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
 }
 
 void mcp_client_requests_age(struct mcp_client_requests *requests, int64_t ms)
 {
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     requests->shift_ms += ms;
     (void)pthread_cond_broadcast(&requests->changed);
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
 }
 
 static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
 {
     mcp_client_requests_start(requests);
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     bool room = requests->waiting < MCP_CLIENT_REQUEST_WAITING_MAX && requests->started;
     if (room) {
         requests->waiting++;
@@ -170,13 +167,13 @@ static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
         }
         requests->rounds = round;
     }
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
     return room;
 }
 
 static void leave(struct mcp_client_requests *requests, struct mcp_round *round)
 {
-    (void)pthread_mutex_lock(&requests->lock);
+    lock_take(&requests->lock);
     if (round->next != NULL) {
         round->next->prev = round->prev;
     }
@@ -186,7 +183,7 @@ static void leave(struct mcp_client_requests *requests, struct mcp_round *round)
         requests->rounds = round->next;
     }
     requests->waiting--;
-    (void)pthread_mutex_unlock(&requests->lock);
+    lock_release(&requests->lock);
 }
 
 /* ---- a round ---- */

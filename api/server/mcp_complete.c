@@ -4,6 +4,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/listing.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_prompts.h"
 
 /* Values in one answer: the protocol's limit. */

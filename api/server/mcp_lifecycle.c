@@ -3,6 +3,7 @@
  * and the log level. */
 #include <stdio.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
@@ -46,9 +47,9 @@ void mcp_take_client(struct mcp_exchange *exchange)
     struct mcp_session *session = exchange->job->session;
     struct ng_str name = client_name(exchange->message.meta, MCP_META_CLIENT_INFO);
     if (name.len == 0 && session != NULL) {
-        (void)pthread_mutex_lock(&session->lock);
+        lock_take(&session->lock);
         memcpy(kept, session->client, sizeof(kept));
-        (void)pthread_mutex_unlock(&session->lock);
+        lock_release(&session->lock);
         name = ng_str_of(kept);
     }
     if (call != NULL && name.len > 0) {
@@ -67,9 +68,9 @@ static void remember_client(struct mcp_exchange *exchange)
         return;
     }
     struct ng_str name = client_name(exchange->message.params, "clientInfo");
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
     atomic_store(&session->client_asks, mcp_client_request_kinds(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);

@@ -3,6 +3,7 @@
  * for, acknowledged first, every message with the subscription's id. */
 #include "api/http/http_stream.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_notifier.h"
 
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/buffered.h"
 #include "core/feed/feed.h"
@@ -39,11 +40,10 @@ struct mcp_notifier {
     atomic_int turn;     /* enum turn: at most one worker at a time */
     atomic_int refs;
     struct task task;
-    pthread_mutex_t lock; /* of sending and the reader; may be held while the feed is asked */
+    struct lock lock; /* of sending and the reader; may be held while the feed is asked */
     struct feed_reader *reader;
     bool open, closed;
-    pthread_mutex_t
-        table_lock; /* of the table; the feed asks while it holds locks of its own */
+    struct lock table_lock; /* of the table; the feed asks while it holds locks of its own */
     struct subscription *table[NOTIFIER_BUCKETS];
     size_t count, bytes;              /* of URIs */
     struct mcp_notifier *prev, *next; /* in the gateway's list */
@@ -51,7 +51,7 @@ struct mcp_notifier {
 
 /* gateway->lists_user. */
 struct notifiers {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct mcp_notifier *first;
     int refs;
 };
@@ -106,9 +106,9 @@ int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *sou
 {
     struct ng_str space = space_of(source, uri);
     size_t size = sizeof(struct subscription) + space.len + uri->id.len + text.len;
-    (void)pthread_mutex_lock(&notifier->table_lock);
+    lock_take(&notifier->table_lock);
     bool known = *find(notifier, mcp_source_name(source->desc), space, uri->id) != NULL;
-    (void)pthread_mutex_unlock(&notifier->table_lock);
+    lock_release(&notifier->table_lock);
     if (known) {
         return NG_OK;
     }
@@ -129,7 +129,7 @@ int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *sou
     made->id = put_text(&at, uri->id);
     made->uri = put_text(&at, text);
     made->hash = hash_of(made->space, made->id);
-    (void)pthread_mutex_lock(&notifier->table_lock);
+    lock_take(&notifier->table_lock);
     struct subscription **place = find(notifier, made->name, made->space, made->id);
     known = *place != NULL;
     if (!known && (notifier->count >= MCP_SUBSCRIPTIONS_MAX ||
@@ -140,7 +140,7 @@ int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *sou
         notifier->count++;
         notifier->bytes += text.len;
     }
-    (void)pthread_mutex_unlock(&notifier->table_lock);
+    lock_release(&notifier->table_lock);
     if (known || rc != NG_OK) {
         subscription_free(notifier, made);
     }
@@ -150,7 +150,7 @@ int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *sou
 bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source *source,
                          const struct mcp_uri *uri)
 {
-    (void)pthread_mutex_lock(&notifier->table_lock);
+    lock_take(&notifier->table_lock);
     struct subscription **place =
         find(notifier, mcp_source_name(source->desc), space_of(source, uri), uri->id);
     struct subscription *gone = *place;
@@ -159,7 +159,7 @@ bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source 
         notifier->count--;
         notifier->bytes -= gone->uri.len;
     }
-    (void)pthread_mutex_unlock(&notifier->table_lock);
+    lock_release(&notifier->table_lock);
     bool found = gone != NULL;
     subscription_free(notifier, gone);
     return found;
@@ -222,12 +222,12 @@ static bool notifier_wants(void *user, const struct ng_event *event)
 {
     struct mcp_notifier *notifier = user;
     bool wanted = changes_list(notifier, event);
-    (void)pthread_mutex_lock(&notifier->table_lock);
+    lock_take(&notifier->table_lock);
     if (!wanted && notifier->count > 0) {
         wanted = next_subscribed(notifier, event, bucket_of(event, false), NULL) != NULL ||
                  next_subscribed(notifier, event, bucket_of(event, true), NULL) != NULL;
     }
-    (void)pthread_mutex_unlock(&notifier->table_lock);
+    lock_release(&notifier->table_lock);
     return wanted;
 }
 
@@ -279,7 +279,7 @@ static void send_bucket(struct mcp_notifier *notifier, const struct ng_event *ev
 {
     struct buf uris;
     buf_init(&uris, MCP_SUBSCRIPTIONS_BYTES_MAX + MCP_SUBSCRIPTIONS_MAX * sizeof(size_t));
-    (void)pthread_mutex_lock(&notifier->table_lock);
+    lock_take(&notifier->table_lock);
     for (struct subscription *at = event == NULL
                                        ? notifier->table[bucket]
                                        : next_subscribed(notifier, event, bucket, NULL);
@@ -288,7 +288,7 @@ static void send_bucket(struct mcp_notifier *notifier, const struct ng_event *ev
         (void)buf_add(&uris, &at->uri.len, sizeof(at->uri.len));
         (void)buf_add_str(&uris, at->uri);
     }
-    (void)pthread_mutex_unlock(&notifier->table_lock);
+    lock_release(&notifier->table_lock);
     size_t at = 0;
     while (uris.rc == NG_OK && at < uris.len) {
         size_t len = 0;
@@ -324,8 +324,8 @@ static void notifier_free(struct mcp_notifier *notifier)
             subscription_free(notifier, gone);
         }
     }
-    (void)pthread_mutex_destroy(&notifier->lock);
-    (void)pthread_mutex_destroy(&notifier->table_lock);
+    lock_done(&notifier->lock);
+    lock_done(&notifier->table_lock);
     call_unref(notifier->who);
     free(notifier->meta);
     free(notifier);
@@ -413,9 +413,9 @@ static void notifier_run(struct task *task)
     struct mcp_notifier *notifier =
         (struct mcp_notifier *)(void *)((char *)task - offsetof(struct mcp_notifier, task));
     atomic_store(&notifier->turn, TURN_RUNS);
-    (void)pthread_mutex_lock(&notifier->lock);
+    lock_take(&notifier->lock);
     bool more = notifier->open && key_live(notifier->who->key) && take_turn(notifier);
-    (void)pthread_mutex_unlock(&notifier->lock);
+    lock_release(&notifier->lock);
     int turn = TURN_RUNS;
     if (!more && atomic_compare_exchange_strong(&notifier->turn, &turn, TURN_NONE)) {
         mcp_notifier_unref(notifier);
@@ -434,8 +434,8 @@ int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
     if (notifier == NULL) {
         return NG_EINTERNAL;
     }
-    (void)pthread_mutex_init(&notifier->lock, NULL);
-    (void)pthread_mutex_init(&notifier->table_lock, NULL);
+    lock_init(&notifier->lock, LOCK_NOTIFIER);
+    lock_init(&notifier->table_lock, LOCK_NOTIFIER_TABLE);
     call_ref(who);
     notifier->who = who;
     notifier->gateway = who->gateway;
@@ -465,13 +465,13 @@ static void join_list(struct mcp_notifier *notifier)
     if (notifiers == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&notifiers->lock);
+    lock_take(&notifiers->lock);
     notifier->next = notifiers->first;
     if (notifier->next != NULL) {
         notifier->next->prev = notifier;
     }
     notifiers->first = notifier;
-    (void)pthread_mutex_unlock(&notifiers->lock);
+    lock_release(&notifiers->lock);
 }
 
 static void leave_list(struct mcp_notifier *notifier)
@@ -480,7 +480,7 @@ static void leave_list(struct mcp_notifier *notifier)
     if (notifiers == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&notifiers->lock);
+    lock_take(&notifiers->lock);
     if (notifier->next != NULL) {
         notifier->next->prev = notifier->prev;
     }
@@ -491,12 +491,12 @@ static void leave_list(struct mcp_notifier *notifier)
     }
     notifier->prev = NULL;
     notifier->next = NULL;
-    (void)pthread_mutex_unlock(&notifiers->lock);
+    lock_release(&notifiers->lock);
 }
 
 int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
 {
-    (void)pthread_mutex_lock(&notifier->lock);
+    lock_take(&notifier->lock);
     int rc = notifier->closed ? NG_OK : open_reader(notifier);
     if (rc == NG_OK && !notifier->closed) {
         notifier->open = true;
@@ -506,13 +506,13 @@ int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
         join_list(notifier);
         notifier_wake(notifier); /* the feed wakes only who has asked it once */
     }
-    (void)pthread_mutex_unlock(&notifier->lock);
+    lock_release(&notifier->lock);
     return rc;
 }
 
 void mcp_notifier_close(struct mcp_notifier *notifier)
 {
-    (void)pthread_mutex_lock(&notifier->lock);
+    lock_take(&notifier->lock);
     bool was_open = notifier->open;
     notifier->open = false;
     notifier->closed = true;
@@ -521,7 +521,7 @@ void mcp_notifier_close(struct mcp_notifier *notifier)
     }
     feed_close(notifier->reader);
     notifier->reader = NULL;
-    (void)pthread_mutex_unlock(&notifier->lock);
+    lock_release(&notifier->lock);
 }
 
 /* ---- plugins whose lists changed ---- */
@@ -530,14 +530,14 @@ static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
 {
     struct notifiers *notifiers = user;
     (void)gateway;
-    (void)pthread_mutex_lock(&notifiers->lock);
+    lock_take(&notifiers->lock);
     for (struct mcp_notifier *at = notifiers->first; at != NULL; at = at->next) {
         if ((at->lists & lists) != 0) {
             (void)atomic_fetch_or(&at->changed, lists);
             notifier_wake(at);
         }
     }
-    (void)pthread_mutex_unlock(&notifiers->lock);
+    lock_release(&notifiers->lock);
 }
 
 int mcp_notifiers_open(struct gateway *gateway)
@@ -545,10 +545,10 @@ int mcp_notifiers_open(struct gateway *gateway)
     struct notifiers *notifiers = gateway->lists_user;
     if (notifiers == NULL) {
         notifiers = alloc_zeroed(1, sizeof(*notifiers));
-        if (notifiers == NULL || pthread_mutex_init(&notifiers->lock, NULL) != 0) {
-            free(notifiers);
+        if (notifiers == NULL) {
             return NG_EINTERNAL;
         }
+        lock_init(&notifiers->lock, LOCK_NOTIFIERS);
         gateway->lists_user = notifiers;
         gateway->lists_changed = lists_changed;
     }
@@ -564,6 +564,6 @@ void mcp_notifiers_close(struct gateway *gateway)
     }
     gateway->lists_changed = NULL;
     gateway->lists_user = NULL;
-    (void)pthread_mutex_destroy(&notifiers->lock);
+    lock_done(&notifiers->lock);
     free(notifiers);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/module/registry.h"
 #include "mcp_server.h"
 
 #define MCP_PARAM_PREFIX "Mcp-Param-"

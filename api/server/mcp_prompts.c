@@ -6,6 +6,7 @@
 #include "api/base/content.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/dispatch.h"
 
 static const struct ng_str no_text = {NULL, 0};
 

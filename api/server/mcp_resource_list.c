@@ -7,6 +7,7 @@
 #include "api/protocol/mcp_pages.h"
 #include "core/base/str.h"
 #include "core/call/listing.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
 /* What add() answers when the page is full: plugins stop at anything but NG_OK. */

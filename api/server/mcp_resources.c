@@ -5,6 +5,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 
 /* Older versions had a code of their own for it. */
 #define MCP_RESOURCE_NOT_FOUND (-32002)

@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "api/listen/http_check.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
 static const struct ng_str no_text = {NULL, 0};
@@ -19,7 +21,7 @@ struct buf *mcp_answer_open(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     if (job->is_batch) {
-        (void)pthread_mutex_lock(&job->lock);
+        lock_take(&job->lock);
     }
     exchange->answer_at = job->out->len;
     if (job->is_batch) {
@@ -57,7 +59,7 @@ void mcp_answer_close(struct mcp_exchange *exchange)
         answer_overflow(exchange);
     }
     if (job->is_batch) {
-        (void)pthread_mutex_unlock(&job->lock);
+        lock_release(&job->lock);
     }
 }
 
@@ -213,9 +215,9 @@ static int give_call(struct mcp_exchange *exchange)
                          ng_str_of("the gateway ran out of memory"), no_text);
         return NG_EINTERNAL;
     }
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     exchange->call = call;
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     if (atomic_load(&job->call->cancelled)) {
         call_cancel(call);
     }
@@ -242,12 +244,12 @@ void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
     if (job->is_batch) {
-        (void)pthread_mutex_lock(&job->lock); /* mcp_job_cancel() looks at it */
+        lock_take(&job->lock); /* mcp_job_cancel() looks at it */
     }
     struct call *before = exchange->call;
     exchange->call = call;
     if (job->is_batch) {
-        (void)pthread_mutex_unlock(&job->lock);
+        lock_release(&job->lock);
     }
     if (before != job->call) {
         call_unref(before);
@@ -263,7 +265,7 @@ static void drop_call(struct mcp_exchange *exchange)
 static struct call *take_uncancelled(struct mcp_job *job)
 {
     struct call *call = NULL;
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     for (size_t i = 0; i < job->count && call == NULL; i++) {
         struct call *of = job->many[i].call;
         if (of != NULL && of != job->call && !atomic_load(&of->cancelled)) {
@@ -271,7 +273,7 @@ static struct call *take_uncancelled(struct mcp_job *job)
             call_ref(call);
         }
     }
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     return call;
 }
 
@@ -387,7 +389,7 @@ static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 
 static void destroy_lock(void *object)
 {
-    (void)pthread_mutex_destroy(object);
+    lock_done(object);
 }
 
 static int run_batch(struct mcp_job *job, const struct ng_value *batch)
@@ -409,8 +411,8 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
     /* The lock lasts as long as the call: who cancels may come after the answer. */
-    if (job->many == NULL || pthread_mutex_init(&job->lock, NULL) != 0 ||
-        call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
+    lock_init(&job->lock, LOCK_MCP_BATCH);
+    if (job->many == NULL || call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
         return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
     }
     job->is_batch = true;

@@ -12,6 +12,7 @@
 #include "api/auth/auth.h"
 #include "api/protocol/mcp_version.h"
 #include "api/session/mcp_session.h"
+#include "core/base/lock.h"
 
 struct mcp_client_requests;
 struct mcp_job;
@@ -104,8 +105,8 @@ struct mcp_job {
     size_t count;
     bool is_batch;
     bool has_items;
-    atomic_size_t left;   /* messages not yet answered, and one for the run itself */
-    pthread_mutex_t lock; /* batches: one answer at a time goes into the buffer */
+    atomic_size_t left; /* messages not yet answered, and one for the run itself */
+    struct lock lock;   /* batches: one answer at a time goes into the buffer */
 };
 
 /* NG_OK: answered (job->out, job->status). NG_PENDING: job->done() runs once, possibly before

@@ -3,7 +3,9 @@
  * notifications/initialized on, and the resources it subscribes to. */
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_notifier.h"
 
 /* The notifications of a session. Memory of its own, until the session ends. */
@@ -32,10 +34,10 @@ static void session_ended(struct mcp_session *session, void *user)
 {
     struct subscriber *subscriber = user;
     mcp_notifier_close(subscriber->notifier);
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     struct mcp_notifier *notifier = session->notifier;
     session->notifier = NULL;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     mcp_notifier_unref(notifier);
     hearing_free(subscriber);
 }
@@ -78,12 +80,12 @@ static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
     struct mcp_session *session = exchange->job->session;
     struct subscriber *made = NULL;
     struct mcp_notifier *notifier = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     notifier = session->notifier;
     if (notifier != NULL) {
         mcp_notifier_ref(notifier);
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     if (notifier != NULL) {
         return notifier;
     }
@@ -91,7 +93,7 @@ static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
     if (made == NULL) {
         return NULL;
     }
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool first = session->notifier == NULL && !session->ended;
     if (first) {
         session->notifier = made->notifier;
@@ -101,7 +103,7 @@ static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
     if (notifier != NULL) {
         mcp_notifier_ref(notifier);
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     if (!first) {
         hearing_free(made);
         return notifier;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 
@@ -15,10 +16,7 @@ struct mcp_session *mcp_session_new(void)
     if (session == NULL) {
         return NULL;
     }
-    if (pthread_mutex_init(&session->lock, NULL) != 0) {
-        free(session);
-        return NULL;
-    }
+    lock_init(&session->lock, LOCK_MCP_SESSION);
     atomic_init(&session->refs, 1);
     atomic_init(&session->version, MCP_VERSION_NONE);
     atomic_init(&session->log_level, MCP_LOG_NONE);
@@ -40,7 +38,7 @@ void mcp_session_unref(struct mcp_session *session)
     if (session == NULL || atomic_fetch_sub(&session->refs, 1) != 1) {
         return;
     }
-    (void)pthread_mutex_destroy(&session->lock);
+    lock_done(&session->lock);
     key_unref(session->key);
     if (session->say_release != NULL) {
         session->say_release(session->say_user);
@@ -54,19 +52,19 @@ void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *
     inflight->cancelled = false;
     inflight->notified = false;
     inflight->prev = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     inflight->next = session->inflight;
     if (inflight->next != NULL) {
         inflight->next->prev = inflight;
     }
     session->inflight = inflight;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     (void)atomic_fetch_add(&session->busy, 1);
 }
 
 bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_inflight *inflight)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     if (inflight->next != NULL) {
         inflight->next->prev = inflight->prev;
     }
@@ -76,7 +74,7 @@ bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_infligh
         session->inflight = inflight->next;
     }
     bool cancelled = inflight->cancelled;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     (void)atomic_fetch_sub(&session->busy, 1);
     return cancelled;
 }
@@ -86,7 +84,7 @@ bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_infligh
 static struct call *inflight_take(struct mcp_session *session, const struct ng_value *id)
 {
     struct call *call = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     for (struct mcp_inflight *inflight = session->inflight; inflight != NULL && call == NULL;
          inflight = inflight->next) {
         if (!inflight->cancelled && (id == NULL || mcp_id_equal(inflight->id, id))) {
@@ -95,7 +93,7 @@ static struct call *inflight_take(struct mcp_session *session, const struct ng_v
             call_ref(call);
         }
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return call;
 }
 
@@ -120,25 +118,25 @@ void mcp_session_notify(struct mcp_session *session, struct ng_str message)
 
 bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool open = !session->ended;
     if (open) {
         end->next = session->ends;
         session->ends = end;
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return open;
 }
 
 static struct mcp_session_end *take_end(struct mcp_session *session)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     session->ended = true;
     struct mcp_session_end *end = session->ends;
     if (end != NULL) {
         session->ends = end->next;
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return end;
 }
 
@@ -146,7 +144,7 @@ static struct mcp_session_end *take_end(struct mcp_session *session)
 static struct call *take_waiting(struct mcp_session *session)
 {
     struct call *call = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     struct mcp_inflight *inflight = session->inflight;
     while (inflight != NULL && inflight->notified) {
         inflight = inflight->next;
@@ -156,7 +154,7 @@ static struct call *take_waiting(struct mcp_session *session)
         call = inflight->call;
         call_ref(call);
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return call;
 }
 
@@ -177,9 +175,9 @@ void mcp_session_hang_up(struct mcp_session *session)
 
 bool mcp_session_has_ended(struct mcp_session *session)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool ended = session->ended;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return ended;
 }
 
@@ -194,7 +192,7 @@ void mcp_session_close(struct mcp_session *session)
 
 bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool open = !session->ended && session->question_count < MCP_SESSION_QUESTIONS_MAX;
     question->id = ++session->question_id;
     if (open) {
@@ -203,7 +201,7 @@ bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
         question->next = session->questions;
         session->questions = question;
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return open;
 }
 
@@ -227,9 +225,9 @@ static bool take_question(struct mcp_session *session, const struct mcp_question
 
 bool mcp_session_withdraw(struct mcp_session *session, struct mcp_question *question)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool found = take_question(session, question);
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return found;
 }
 
@@ -240,7 +238,7 @@ bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
     if (id == NULL || id->type != NG_TYPE_NUMBER || json_integer(id, &number) != NG_OK) {
         return false;
     }
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     struct mcp_question *question = session->questions;
     while (question != NULL && question->id != (uint64_t)number) {
         question = question->next;
@@ -249,22 +247,22 @@ bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
         (void)take_question(session, question);
         question->answered(question, message);
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return question != NULL;
 }
 
 bool mcp_session_let_in(struct mcp_session *session)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     bool room = session->let_in > 0;
     session->let_in -= room ? 1 : 0;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return room;
 }
 
 void mcp_session_let_in_again(struct mcp_session *session)
 {
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     session->let_in += session->let_in < session->question_count ? 1 : 0;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
 }

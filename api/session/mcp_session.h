@@ -7,10 +7,10 @@
 #ifndef NOTEGATE_API_MCP_SESSION_H
 #define NOTEGATE_API_MCP_SESSION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "api/protocol/mcp_version.h"
+#include "core/base/lock.h"
 #include "core/call/call.h"
 #include "core/dispatch/audit.h"
 #include "mcp_stream.h"
@@ -84,7 +84,7 @@ struct mcp_session {
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
     atomic_uint client_asks, client_abilities;
     char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
-    pthread_mutex_t lock;              /* of the inflight and the lists below */
+    struct lock lock;                  /* of the inflight and the lists below */
     struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
     struct mcp_notifier *notifier; /* what it wants to hear of (mcp_subscribe.c), a reference */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_session_stream.c - the streams of a session over HTTP: its own, which GET opens, and
  * those of answers, found again by their number when a client comes back. */
+#include "core/base/lock.h"
 #include "mcp_session.h"
 
 static void release_session(void *user)
@@ -32,7 +33,7 @@ static struct mcp_stream *make_stream(struct mcp_session *session, unsigned numb
 struct mcp_stream *mcp_session_own_stream(struct mcp_session *session)
 {
     struct mcp_stream *stream = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     if (session->streams_replay && !session->ended) {
         if (session->own == NULL) {
             session->own = make_stream(session, 0);
@@ -42,7 +43,7 @@ struct mcp_stream *mcp_session_own_stream(struct mcp_session *session)
             mcp_stream_ref(stream);
         }
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return stream;
 }
 
@@ -68,7 +69,7 @@ struct mcp_stream *mcp_session_new_stream(struct mcp_session *session)
 {
     struct mcp_stream *stream = NULL;
     struct mcp_stream *gone = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     size_t place = session->ended ? MCP_SESSION_STREAMS_MAX : find_place(session);
     if (session->streams_replay && place < MCP_SESSION_STREAMS_MAX) {
         stream = make_stream(session, ++session->stream_number);
@@ -78,7 +79,7 @@ struct mcp_stream *mcp_session_new_stream(struct mcp_session *session)
             session->streams[place] = stream;
         }
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     mcp_stream_unref(gone);
     return stream;
 }
@@ -89,28 +90,28 @@ struct mcp_stream *mcp_session_find_stream(struct mcp_session *session, unsigned
         return mcp_session_own_stream(session);
     }
     struct mcp_stream *stream = NULL;
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     for (size_t i = 0; i < MCP_SESSION_STREAMS_MAX && stream == NULL; i++) {
         if (session->streams[i] != NULL && mcp_stream_number(session->streams[i]) == number) {
             stream = session->streams[i];
             mcp_stream_ref(stream);
         }
     }
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return stream;
 }
 
 void mcp_session_cut_streams(struct mcp_session *session)
 {
     struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX + 1];
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     for (size_t i = 0; i < MCP_SESSION_STREAMS_MAX; i++) {
         streams[i] = session->streams[i];
         session->streams[i] = NULL;
     }
     streams[MCP_SESSION_STREAMS_MAX] = session->own;
     session->own = NULL;
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     for (size_t i = 0; i <= MCP_SESSION_STREAMS_MAX; i++) {
         if (streams[i] != NULL) {
             mcp_stream_cut(streams[i]);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/keys/keys.h"
 #include "mcp_session.h"
@@ -13,7 +14,7 @@
 #define MCP_SESSION_BUCKETS 1024 /* a power of two */
 
 struct mcp_sessions {
-    pthread_mutex_t lock;
+    struct lock lock;
     int64_t timeout_ms;
     int64_t shift_ms;       /* mcp_sessions_age */
     atomic_size_t kept_sum; /* bytes of all their streams */
@@ -237,10 +238,7 @@ int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
     if (sessions == NULL) {
         return NG_EINTERNAL;
     }
-    if (pthread_mutex_init(&sessions->lock, NULL) != 0) {
-        free(sessions);
-        return NG_EINTERNAL;
-    }
+    lock_init(&sessions->lock, LOCK_MCP_SESSIONS);
     sessions->timeout_ms = timeout_ms;
     atomic_init(&sessions->kept_sum, 0);
     *ret = sessions;
@@ -249,9 +247,9 @@ int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
 
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     sessions->timeout_ms = timeout_ms;
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
 }
 
 void mcp_sessions_free(struct mcp_sessions *sessions)
@@ -260,29 +258,29 @@ void mcp_sessions_free(struct mcp_sessions *sessions)
         return;
     }
     mcp_sessions_close_all(sessions);
-    (void)pthread_mutex_destroy(&sessions->lock);
+    lock_done(&sessions->lock);
     free(sessions);
 }
 
 void mcp_sessions_close_all(struct mcp_sessions *sessions)
 {
     struct mcp_session *gone = NULL;
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     while (sessions->oldest != NULL) {
         struct mcp_session *session = sessions->oldest;
         take_out(sessions, session);
         session->older = gone;
         gone = session;
     }
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     end_all(gone);
 }
 
 void mcp_sessions_sweep(struct mcp_sessions *sessions)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     struct mcp_session *gone = take_keyless(sessions, take_silent(sessions));
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     end_all(gone);
 }
 
@@ -348,9 +346,9 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct
     if (key != NULL) {
         key_ref(key);
     }
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     int rc = add_session(sessions, session, &gone);
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     end_all(gone);
     if (rc != NG_OK) {
         mcp_session_unref(session);
@@ -374,7 +372,7 @@ static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
                                       struct ng_str owner)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     struct mcp_session *gone = take_silent(sessions);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
@@ -382,14 +380,14 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_s
         link_newest(sessions, session);
         (void)atomic_fetch_add(&session->refs, 1);
     }
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     end_all(gone);
     return session;
 }
 
 bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     struct mcp_session *gone = take_silent(sessions);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
@@ -397,22 +395,22 @@ bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng
         session->older = gone;
         gone = session;
     }
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     end_all(gone);
     return session != NULL;
 }
 
 size_t mcp_sessions_count(struct mcp_sessions *sessions)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     size_t count = sessions->count;
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     return count;
 }
 
 void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     sessions->shift_ms += ms;
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
 }

@@ -3,9 +3,9 @@
  * wait. The lock covers the list and who reads; what the connection does happens outside. */
 #include "mcp_stream.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 /* Bytes around a message: its id, the words of the format. */
@@ -32,7 +32,7 @@ struct reader {
 struct mcp_stream {
     struct mcp_stream_options options;
     atomic_int refs;
-    pthread_mutex_t lock;
+    struct lock lock;
     struct event *first, **last;
     struct event *next;    /* first one not sent; NULL: none waits */
     size_t count;          /* events in the list */
@@ -51,10 +51,7 @@ struct mcp_stream *mcp_stream_new(const struct mcp_stream_options *options)
     if (stream == NULL) {
         return NULL;
     }
-    if (pthread_mutex_init(&stream->lock, NULL) != 0) {
-        free(stream);
-        return NULL;
-    }
+    lock_init(&stream->lock, LOCK_MCP_STREAM);
     stream->options = *options;
     stream->last = &stream->first;
     atomic_init(&stream->refs, 1);
@@ -117,7 +114,7 @@ void mcp_stream_unref(struct mcp_stream *stream)
         return;
     }
     drop_all(stream);
-    (void)pthread_mutex_destroy(&stream->lock);
+    lock_done(&stream->lock);
     if (stream->options.release != NULL) {
         stream->options.release(stream->options.user);
     }
@@ -226,7 +223,7 @@ bool mcp_stream_add(struct mcp_stream *stream, struct ng_str message, enum mcp_s
     }
     memcpy(copy, message.data, message.len);
     make_one_line(copy, message.len);
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     bool read = stream->reader != NULL || stream->options.keeps_unread;
     if (!stream->finished && !stream->cut && read &&
         (!may_drop || make_room(stream, message.len))) {
@@ -234,7 +231,7 @@ bool mcp_stream_add(struct mcp_stream *stream, struct ng_str message, enum mcp_s
         copy = NULL;
         wake(stream);
     }
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     free(copy);
     return added;
 }
@@ -247,7 +244,7 @@ void mcp_stream_finish(struct mcp_stream *stream, struct buf *message)
     if (data != NULL) {
         make_one_line(data, len);
     }
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     /* An answer nobody waits for is kept while all of these fit. */
     bool wanted =
         stream->reader != NULL || (stream->options.keeps_unread && !over_total(stream));
@@ -257,36 +254,36 @@ void mcp_stream_finish(struct mcp_stream *stream, struct buf *message)
     }
     stream->finished = true;
     wake(stream);
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     free(data);
 }
 
 bool mcp_stream_is_finished(struct mcp_stream *stream)
 {
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     bool finished = stream->finished || stream->cut;
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     return finished;
 }
 
 void mcp_stream_cut(struct mcp_stream *stream)
 {
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     stream->cut = true;
     drop_all(stream);
     wake(stream);
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
 }
 
 void mcp_stream_pause(struct mcp_stream *stream, int64_t retry_ms)
 {
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     if (stream->options.resumable && stream->reader != NULL && !stream->finished) {
         stream->paused = true;
         stream->retry_ms = retry_ms;
         wake(stream);
     }
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
 }
 
 /* ---- reading ---- */
@@ -318,9 +315,9 @@ static int fill(void *user, struct buf *out)
     struct reader *reader = user;
     struct mcp_stream *stream = reader->stream;
     int state = HTTP_STREAM_OPEN;
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     if (stream->reader != reader || stream->cut) {
-        (void)pthread_mutex_unlock(&stream->lock);
+        lock_release(&stream->lock);
         return HTTP_STREAM_END;
     }
     if (stream->options.primes && !reader->primed) {
@@ -341,7 +338,7 @@ static int fill(void *user, struct buf *out)
     if (stream->next == NULL && (stream->finished || stream->paused)) {
         state = HTTP_STREAM_END;
     }
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     return state;
 }
 
@@ -355,14 +352,14 @@ static void closed(void *user)
 {
     struct reader *reader = user;
     struct mcp_stream *stream = reader->stream;
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     bool current = stream->reader == reader;
     bool ended = stream->cut || (stream->finished && stream->next == NULL);
     if (current) {
         stream->reader = NULL;
         stream->paused = false;
     }
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     if (current && !ended && stream->options.left != NULL) {
         stream->options.left(stream->options.user);
     }
@@ -431,14 +428,14 @@ struct http_stream *mcp_stream_attach(struct mcp_stream *stream,
     if (reader->open != NULL) {
         (void)atomic_fetch_add(reader->open, 1);
     }
-    (void)pthread_mutex_lock(&stream->lock);
+    lock_take(&stream->lock);
     wake(stream); /* the one before finds that it is not the reader any more */
     stream->reader = reader;
     stream->paused = false;
     if (asked->resumes) {
         rewind_to(stream, asked->after);
     }
-    (void)pthread_mutex_unlock(&stream->lock);
+    lock_release(&stream->lock);
     return http;
 }
 

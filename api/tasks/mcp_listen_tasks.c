@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 /* Around a task: the envelope and the subscription's id. */
@@ -17,7 +18,7 @@ struct mcp_listen_tasks {
     struct mcp_tasks *tasks;
     struct mcp_task_subscription *subscription;
     struct ng_str meta;
-    pthread_mutex_t lock;
+    struct lock lock;
     bool is_acknowledged, is_over;
     struct buf pending[LISTEN_PENDING_MAX];
     size_t count;
@@ -50,7 +51,7 @@ static void changed(void *user, struct ng_str task)
     buf_add_c(&text, ",\"_meta\":{");
     buf_add_str(&text, listen->meta);
     buf_add_c(&text, "}}}");
-    (void)pthread_mutex_lock(&listen->lock);
+    lock_take(&listen->lock);
     if (listen->is_acknowledged && !listen->is_over) {
         send_message(listen, &text);
     } else if (!listen->is_over && listen->count < LISTEN_PENDING_MAX) {
@@ -58,14 +59,14 @@ static void changed(void *user, struct ng_str task)
     } else {
         buf_done(&text);
     }
-    (void)pthread_mutex_unlock(&listen->lock);
+    lock_release(&listen->lock);
 }
 
 static void release(void *object)
 {
     struct mcp_listen_tasks *listen = object;
     mcp_listen_tasks_end(listen);
-    (void)pthread_mutex_destroy(&listen->lock);
+    lock_done(&listen->lock);
 }
 
 static bool read_ids(struct mcp_exchange *exchange, const struct ng_value *ids,
@@ -117,7 +118,7 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
     listen->tasks = tasks;
     listen->meta = meta;
     listen->is_over = true; /* until it watches */
-    (void)pthread_mutex_init(&listen->lock, NULL);
+    lock_init(&listen->lock, LOCK_MCP_LISTEN);
     int rc = call_pin(exchange->job->call, release, listen);
     if (rc == NG_OK) {
         listen->is_over = false;
@@ -145,13 +146,13 @@ void mcp_listen_tasks_acknowledged(struct mcp_listen_tasks *listen)
     if (listen == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&listen->lock);
+    lock_take(&listen->lock);
     listen->is_acknowledged = true;
     for (size_t i = 0; i < listen->count && !listen->is_over; i++) {
         send_message(listen, &listen->pending[i]);
     }
     listen->count = listen->is_over ? listen->count : 0;
-    (void)pthread_mutex_unlock(&listen->lock);
+    lock_release(&listen->lock);
 }
 
 void mcp_listen_tasks_end(struct mcp_listen_tasks *listen)
@@ -159,7 +160,7 @@ void mcp_listen_tasks_end(struct mcp_listen_tasks *listen)
     if (listen == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&listen->lock);
+    lock_take(&listen->lock);
     struct mcp_task_subscription *subscription = listen->subscription;
     listen->subscription = NULL;
     listen->is_over = true;
@@ -167,6 +168,6 @@ void mcp_listen_tasks_end(struct mcp_listen_tasks *listen)
         buf_done(&listen->pending[i]);
     }
     listen->count = 0;
-    (void)pthread_mutex_unlock(&listen->lock);
+    lock_release(&listen->lock);
     mcp_tasks_unsubscribe(listen->tasks, subscription);
 }

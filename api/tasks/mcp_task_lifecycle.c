@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "mcp_task_table.h"
 
 /* Expired tasks removed from disk by one upkeep. */
@@ -226,8 +228,8 @@ static void tasks_close(void *self)
         free(entry);
         entry = next;
     }
-    (void)pthread_mutex_destroy(&tasks->subscription_lock);
-    (void)pthread_mutex_destroy(&tasks->lock);
+    lock_done(&tasks->subscription_lock);
+    lock_done(&tasks->lock);
     free(tasks);
 }
 
@@ -238,13 +240,16 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     }
     struct call *call = call_new(gateway);
     struct mcp_tasks *tasks = alloc_zeroed(1, sizeof(*tasks));
-    if (call == NULL || tasks == NULL || pthread_mutex_init(&tasks->lock, NULL) != 0 ||
-        pthread_mutex_init(&tasks->subscription_lock, NULL) != 0) {
+    if (call == NULL || tasks == NULL) {
         buf_add_c(error, "out of memory");
         free(tasks);
         call_unref(call);
         return NG_EINTERNAL;
     }
+    lock_init(&tasks->lock, LOCK_MCP_TASKS);
+    lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
+    lock_init(&tasks->lock, LOCK_MCP_TASKS);
+    lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     struct found found = {.tasks = tasks, .call = call};
     tasks->gateway = gateway;
     int rc = mcp_task_declare(gateway->store, call);

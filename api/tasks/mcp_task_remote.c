@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
+#include "core/store/store.h"
 #include "mcp_task_table.h"
 
 /* How often it is looked, and by how much the clocks of gateways may differ. */

@@ -6,7 +6,9 @@
 #include "api/server/mcp_input.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "mcp_tasks.h"
 
 /* A failure as it is stored: code and sentence. */
@@ -129,9 +131,10 @@ static void store_end(struct task *pool_task)
     struct mcp_task_edit edit = {.fn = end_edit, .user = run};
     int rc = mcp_task_change(clerk, run->task.id, &edit);
     if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
-        call_host.log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
-                      (int)clerk->staged.message.len,
-                      clerk->staged.message.data == NULL ? "" : clerk->staged.message.data);
+        clerk->pub.host->log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
+                             (int)clerk->staged.message.len,
+                             clerk->staged.message.data == NULL ? ""
+                                                                : clerk->staged.message.data);
     }
     mcp_tasks_settle(run->tasks, run->task.id, true,
                      rc == NG_OK ? run->status : MCP_TASK_FAILED, rc != NG_OK);

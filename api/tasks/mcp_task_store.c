@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
+#include "core/store/store.h"
 #include "mcp_tasks.h"
 
 /* Tasks are nobody's documents: their owner is a member. */

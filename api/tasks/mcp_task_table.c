@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "mcp_task_table.h"
 
@@ -16,12 +17,12 @@ struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)
 
 void mcp_tasks_lock(struct mcp_tasks *tasks)
 {
-    (void)pthread_mutex_lock(&tasks->lock);
+    lock_take(&tasks->lock);
 }
 
 void mcp_tasks_unlock(struct mcp_tasks *tasks)
 {
-    (void)pthread_mutex_unlock(&tasks->lock);
+    lock_release(&tasks->lock);
 }
 
 /* ---- entries ---- */

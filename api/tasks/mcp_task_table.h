@@ -4,8 +4,7 @@
 #ifndef NOTEGATE_API_MCP_TASK_TABLE_H
 #define NOTEGATE_API_MCP_TASK_TABLE_H
 
-#include <pthread.h>
-
+#include "core/base/lock.h"
 #include "mcp_tasks.h"
 
 #define TASK_BUCKETS 4096
@@ -28,12 +27,12 @@ struct mcp_task_subscription {
 
 struct mcp_tasks {
     struct gateway *gateway;
-    pthread_mutex_t lock;
+    struct lock lock;
     struct mcp_task_entry *buckets[TASK_BUCKETS];
     struct mcp_task_entry *newest;
     size_t count;
     bool is_stopping;
-    pthread_mutex_t subscription_lock; /* never taken inside `lock` */
+    struct lock subscription_lock; /* never taken inside `lock` */
     struct mcp_task_subscription *subscriptions;
     size_t subscription_count;
     /* Shared documents, the thread of cluster.h: when it looked last. */

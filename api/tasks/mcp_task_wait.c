@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "mcp_task_table.h"
 
@@ -13,8 +14,9 @@ void mcp_task_wake(struct mcp_task_waiter *waiters)
 {
     while (waiters != NULL) {
         struct mcp_task_waiter waiter = *waiters; /* it lies in its call's memory */
-        (void)call_host.continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
-        call_host.finish(waiter.deferred, NG_OK);
+        const struct ng_host *host = waiter.call->pub.host;
+        (void)host->continue_on_worker(&waiter.call->pub, waiter.step, waiter.user);
+        host->finish(waiter.deferred, NG_OK);
         call_unref(waiter.call);
         waiters = waiter.next;
     }
@@ -63,7 +65,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
     if (rc == NG_PENDING) {
         call_ref(call);
         *waiter = (struct mcp_task_waiter){.call = call,
-                                           .deferred = call_host.defer(&call->pub),
+                                           .deferred = call->pub.host->defer(&call->pub),
                                            .step = step,
                                            .user = user,
                                            .next = entry->waiters};
@@ -149,7 +151,7 @@ int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const stru
         }
     }
     mcp_tasks_unlock(tasks);
-    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    lock_take(&tasks->subscription_lock);
     bool fits = tasks->subscription_count < MCP_TASK_SUBSCRIPTIONS_MAX;
     if (fits) {
         tasks->subscription_count++;
@@ -159,7 +161,7 @@ int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const stru
         }
         tasks->subscriptions = subscription;
     }
-    (void)pthread_mutex_unlock(&tasks->subscription_lock);
+    lock_release(&tasks->subscription_lock);
     if (!fits) {
         free(subscription->ids);
         free(subscription);
@@ -174,7 +176,7 @@ void mcp_tasks_unsubscribe(struct mcp_tasks *tasks, struct mcp_task_subscription
     if (subscription == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    lock_take(&tasks->subscription_lock);
     tasks->subscription_count--;
     if (subscription->next != NULL) {
         subscription->next->prev = subscription->prev;
@@ -184,7 +186,7 @@ void mcp_tasks_unsubscribe(struct mcp_tasks *tasks, struct mcp_task_subscription
     } else {
         tasks->subscriptions = subscription->next;
     }
-    (void)pthread_mutex_unlock(&tasks->subscription_lock);
+    lock_release(&tasks->subscription_lock);
     free(subscription->ids);
     free(subscription);
 }
@@ -236,7 +238,7 @@ static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owne
 
 static void notify_subscribers(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
-    (void)pthread_mutex_lock(&tasks->subscription_lock);
+    lock_take(&tasks->subscription_lock);
     const struct mcp_task_subscription *subscription = tasks->subscriptions;
     while (subscription != NULL && !has_task(subscription, id)) {
         subscription = subscription->next;
@@ -244,7 +246,7 @@ static void notify_subscribers(struct mcp_tasks *tasks, const char *id, const ch
     if (subscription != NULL) {
         tell_state(tasks, id, owner);
     }
-    (void)pthread_mutex_unlock(&tasks->subscription_lock);
+    lock_release(&tasks->subscription_lock);
 }
 
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,

@@ -6,6 +6,7 @@
 #include "api/server/mcp_client_request.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 

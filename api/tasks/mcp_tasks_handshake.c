@@ -2,6 +2,7 @@
 /* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
  * the task is over, and tasks/list. */
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 
 static const struct ng_str no_text = {NULL, 0};
@@ -81,7 +82,7 @@ static int ask_for_task(struct mcp_task_request *request, struct call *call)
         if (method == NULL || key.data == NULL || text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory");
         }
-        (void)call_host.ask(&call->pub, key.data, kind_of(method->text, params), text);
+        (void)call->pub.host->ask(&call->pub, key.data, kind_of(method->text, params), text);
     }
     return NG_EINPUT;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_http.c - MCP over HTTP: methods and media types of /mcp, sessions by header, the streams
  * that GET opens. POST is mcp_http_post.c's. */
+#include "core/base/lock.h"
 #include "mcp_http_post.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "api/server/mcp_notifier.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/keys/keys.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"
@@ -32,8 +34,8 @@ int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
     }
     mcp->gateway = gateway;
     mcp->methods = methods;
-    (void)pthread_mutex_init(&mcp->lock, NULL);
-    (void)pthread_cond_init(&mcp->idle, NULL);
+    lock_init(&mcp->lock, LOCK_MCP_HTTP);
+    lock_cond_init(&mcp->idle);
     int rc =
         mcp_sessions_new(config_int(gateway->config, "mcp.session_timeout"), &mcp->sessions);
     if (rc == NG_OK) {
@@ -77,29 +79,29 @@ void mcp_http_free(struct mcp_http *mcp)
     if (mcp->sessions != NULL) {
         mcp_sessions_close_all(mcp->sessions);
     }
-    (void)pthread_mutex_lock(&mcp->lock);
+    lock_take(&mcp->lock);
     while (mcp->jobs > 0) {
-        (void)pthread_cond_wait(&mcp->idle, &mcp->lock);
+        lock_wait(&mcp->idle, &mcp->lock);
     }
-    (void)pthread_mutex_unlock(&mcp->lock);
+    lock_release(&mcp->lock);
     mcp_client_requests_free(mcp->client_requests);
     mcp_sessions_free(mcp->sessions);
     if (mcp->notifiers) {
         mcp_notifiers_close(mcp->gateway);
     }
     (void)pthread_cond_destroy(&mcp->idle);
-    (void)pthread_mutex_destroy(&mcp->lock);
+    lock_done(&mcp->lock);
     free(mcp);
 }
 
 void mcp_http_count_job(struct mcp_http *mcp, bool begins)
 {
-    (void)pthread_mutex_lock(&mcp->lock);
+    lock_take(&mcp->lock);
     mcp->jobs += begins ? 1 : -1;
     if (mcp->jobs == 0) {
         (void)pthread_cond_broadcast(&mcp->idle);
     }
-    (void)pthread_mutex_unlock(&mcp->lock);
+    lock_release(&mcp->lock);
 }
 
 void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms)

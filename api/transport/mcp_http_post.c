@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "api/listen/http_check.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 enum http_phase {
@@ -38,7 +39,7 @@ struct mcp_http_job {
     struct buf out;
     bool takes_json, takes_events; /* Accept */
     bool has_session;              /* of the handshake versions: leaving is not cancelling */
-    pthread_mutex_t lock;          /* of the members below */
+    struct lock lock;              /* of the members below */
     enum http_phase phase;
     struct mcp_stream *stream;
 };
@@ -122,10 +123,10 @@ static bool open_stream(struct mcp_http_job *http)
 static bool say(struct mcp_http_job *http, struct ng_str message, enum mcp_stream_need need)
 {
     struct mcp_http_response *response = http->response;
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     bool opened = open_stream(http);
     bool said = http->phase == PHASE_STREAM && mcp_stream_add(http->stream, message, need);
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     if (opened) {
         http->done(response, http->user);
     }
@@ -144,11 +145,11 @@ static void ask(struct mcp_job *job, struct ng_str message)
     if (say(http, message, MCP_STREAM_MUST_SEND)) {
         return;
     }
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     /* None: it was answered meanwhile. */
     struct mcp_stream *own =
         http->phase == PHASE_ENDED ? NULL : mcp_session_own_stream(job->session);
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     if (own != NULL) {
         (void)mcp_stream_add(own, message, MCP_STREAM_MUST_SEND);
         mcp_stream_unref(own);
@@ -159,14 +160,14 @@ static void detach_client(struct mcp_job *job, int64_t retry_ms)
 {
     struct mcp_http_job *http = http_of(job);
     struct mcp_http_response *response = http->response;
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     bool can = http->has_session && http->phase != PHASE_ENDED &&
                atomic_load(&job->session->version) >= MCP_2025_11_25;
     bool opened = can && open_stream(http);
     if (can && http->phase == PHASE_STREAM) {
         mcp_stream_pause(http->stream, retry_ms);
     }
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     if (opened) {
         http->done(response, http->user);
     }
@@ -207,9 +208,9 @@ static bool can_notify(const struct mcp_job *job)
 static bool streams(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     bool plain = http->phase == PHASE_PLAIN || http->phase == PHASE_LEFT;
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     return !plain;
 }
 
@@ -218,9 +219,9 @@ static bool streams(struct mcp_job *job)
 static bool owes_answer(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     bool streams = http->phase == PHASE_STREAM;
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     return streams || job->session == NULL || mcp_session_has_ended(job->session);
 }
 
@@ -315,14 +316,14 @@ static bool complete(struct mcp_http_job *http)
     struct mcp_http_response *response = http->response;
     struct mcp_job *job = &http->job;
     bool as_event = !http->takes_json;
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     bool streams = http->phase == PHASE_STREAM;
     http->phase = PHASE_ENDED;
     struct mcp_stream *stream = http->stream;
     http->stream = NULL;
     struct mcp_session *session = job->session; /* who is late must not find it any more */
     job->session = NULL;
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
     if (streams) {
         unwrap_answer(http);
         mcp_stream_finish(stream, &http->out);
@@ -419,7 +420,7 @@ static void destroy_job(void *object)
 {
     struct mcp_http_job *http = object;
     buf_done(&http->out);
-    (void)pthread_mutex_destroy(&http->lock);
+    lock_done(&http->lock);
 }
 
 /* The client of a session's request left before anything was said. It may come back for the
@@ -427,11 +428,11 @@ static void destroy_job(void *object)
 static void session_left(void *user)
 {
     struct mcp_http_job *http = user;
-    (void)pthread_mutex_lock(&http->lock);
+    lock_take(&http->lock);
     if (http->phase == PHASE_PLAIN) {
         http->phase = PHASE_LEFT;
     }
-    (void)pthread_mutex_unlock(&http->lock);
+    lock_release(&http->lock);
 }
 
 /* In memory of the call, of which the job has the reference. */
@@ -440,10 +441,11 @@ static struct mcp_http_job *new_job(struct mcp_http *mcp,
 {
     struct call *call = call_new(mcp->gateway);
     struct mcp_http_job *http = call == NULL ? NULL : arena_zalloc(&call->arena, sizeof(*http));
-    if (http == NULL || pthread_mutex_init(&http->lock, NULL) != 0) {
+    if (http == NULL) {
         call_unref(call);
         return NULL;
     }
+    lock_init(&http->lock, LOCK_MCP_POST);
     buf_init(&http->out, response->body.max);
     http->job.call = call;
     if (call_pin(call, destroy_job, http) != NG_OK) {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "api/server/mcp_client_request.h"
+#include "core/base/lock.h"
 #include "mcp_http.h"
 
 struct mcp_http {
@@ -14,7 +15,7 @@ struct mcp_http {
     bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_client_requests *client_requests;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t idle;
     int jobs; /* that ended pending, also those whose client went away; less than none while one
                  of them is over before it is counted */

@@ -14,7 +14,9 @@
 #include "api/server/mcp_client_request.h"
 #include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
 /* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and what is
@@ -35,7 +37,7 @@ struct stdio_state {
     const struct mcp_stdio *config;
     struct mcp_session *session;
     atomic_int refs; /* the run, and every call that may still speak */
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed;
     struct line *first, **last; /* to be written */
     size_t queued;              /* bytes of them */
@@ -62,7 +64,7 @@ static void state_unref(void *object)
     if (atomic_fetch_sub(&state->refs, 1) == 1) {
         mcp_client_requests_free(state->client_requests);
         (void)pthread_cond_destroy(&state->changed);
-        (void)pthread_mutex_destroy(&state->lock);
+        lock_done(&state->lock);
         free(state);
     }
 }
@@ -88,16 +90,16 @@ static bool write_all(int fd, const char *data, size_t len)
 
 static struct line *next_line(struct stdio_state *state)
 {
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     while (state->first == NULL && !state->closing) {
-        (void)pthread_cond_wait(&state->changed, &state->lock);
+        lock_wait(&state->changed, &state->lock);
     }
     struct line *line = state->first;
     if (line != NULL) {
         state->first = line->next;
         state->last = state->first == NULL ? &state->first : state->last;
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     return line;
 }
 
@@ -109,11 +111,11 @@ static void *run_writer(void *user)
     while ((line = next_line(state)) != NULL) {
         alive = alive && write_all(state->config->out_fd, line->data, line->len) &&
                 write_all(state->config->out_fd, "\n", 1);
-        (void)pthread_mutex_lock(&state->lock);
+        lock_take(&state->lock);
         state->queued -= line->len;
         state->broken = state->broken || !alive;
         (void)pthread_cond_broadcast(&state->changed);
-        (void)pthread_mutex_unlock(&state->lock);
+        lock_release(&state->lock);
         free(line->data);
         free(line);
     }
@@ -166,13 +168,13 @@ static void notify(struct mcp_job *job, struct ng_str message)
     struct buf text;
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     if (stdio_job->finished || state->queued > state->config->gateway->limits.buffered) {
         buf_done(&text);
     } else {
         queue_line(state, &text);
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 /* What belongs to no request. */
@@ -182,13 +184,13 @@ static void say(struct mcp_session *session, struct ng_str message)
     struct buf text;
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     if (state->closing || state->queued > state->limit) {
         buf_done(&text);
     } else {
         queue_line(state, &text);
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 static struct stdio_state *state_new(const struct mcp_stdio *config)
@@ -200,12 +202,8 @@ static struct stdio_state *state_new(const struct mcp_stdio *config)
     atomic_init(&state->refs, 1);
     state->config = config;
     state->last = &state->first;
-    (void)pthread_mutex_init(&state->lock, NULL);
-    pthread_condattr_t monotonic; /* the time of day may be set back by hours */
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&state->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&state->lock, LOCK_MCP_STDIO);
+    lock_cond_init(&state->changed);
     state->limit = config->gateway->limits.buffered;
     state->session = mcp_session_new();
     if (state->session == NULL || mcp_client_requests_new(config->gateway, NULL, NULL,
@@ -229,13 +227,13 @@ static void ask(struct mcp_job *job, struct ng_str message)
     struct buf text;
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     if (stdio_job->finished) { /* answered meanwhile; the writer may have ended */
         buf_done(&text);
     } else {
         queue_line(state, &text);
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 /* ---- jobs ---- */
@@ -257,18 +255,18 @@ static void finish_job(struct mcp_job *job)
     struct stdio_state *state = stdio_job->state;
     struct call *call = job->call;
     (void)atomic_fetch_add(&state->refs, 1); /* the call has one too, and may go first */
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     stdio_job->finished = true;
     queue_in(state, stdio_job->line, &stdio_job->out);
     stdio_job->line = NULL;
     state->in_flight_bytes -= stdio_job->bytes;
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     call_unref(call);
     /* Last: whoever waits for nothing being in flight closes the gateway then. */
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     state->in_flight--;
     (void)pthread_cond_broadcast(&state->changed);
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     state_unref(state);
 }
 
@@ -309,9 +307,9 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
 static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
 {
     size_t buffered = state->config->gateway->limits.buffered;
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     while (state->queued > buffered && !state->broken) {
-        (void)pthread_cond_wait(&state->changed, &state->lock);
+        lock_wait(&state->changed, &state->lock);
     }
     *ret_full = state->in_flight >= MCP_STDIO_IN_FLIGHT_MAX ||
                 (state->in_flight > 0 && state->in_flight_bytes + bytes > buffered);
@@ -320,7 +318,7 @@ static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
         state->in_flight++;
         state->in_flight_bytes += bytes;
     }
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     return alive;
 }
 
@@ -330,9 +328,9 @@ static void refuse_line(struct stdio_state *state, int code, const char *message
     struct ng_str none = {NULL, 0};
     buf_init(&text, MCP_STDIO_CHUNK);
     mcp_print_error(&text, NULL, code, ng_str_of(message), none);
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     queue_line(state, &text);
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 static bool is_blank(struct ng_str text)
@@ -359,10 +357,10 @@ static bool handle_line(struct stdio_state *state, struct ng_str text)
     struct stdio_job *job = call == NULL ? NULL : new_job(state, call, text.len);
     if (job == NULL) {
         call_unref(call);
-        (void)pthread_mutex_lock(&state->lock);
+        lock_take(&state->lock);
         state->in_flight--;
         state->in_flight_bytes -= text.len;
-        (void)pthread_mutex_unlock(&state->lock);
+        lock_release(&state->lock);
         refuse_line(state, MCP_INTERNAL_ERROR, "the gateway ran out of memory; try again");
         return true;
     }
@@ -484,7 +482,7 @@ static void wait_a_step(struct stdio_state *state)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&state->changed, &state->lock, &until);
+    (void)lock_wait_until(&state->changed, &state->lock, &until);
 }
 
 /* Told to stop (which the end of input is not), and what runs had shutdown_timeout to finish.
@@ -506,22 +504,22 @@ static void wait_idle(struct stdio_state *state)
 {
     int64_t stopping_since = 0;
     bool cancelled = false;
-    (void)pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     while (state->in_flight > 0) {
         state->broken = state->broken || client_left(state->config);
         if (!cancelled && (state->broken || stop_is_due(state->config, &stopping_since))) {
             cancelled = true;
-            (void)pthread_mutex_unlock(&state->lock);
+            lock_release(&state->lock);
             atomic_store(&state->config->gateway->cancelling, true);
             mcp_session_cancel(state->session, NULL);
-            (void)pthread_mutex_lock(&state->lock);
+            lock_take(&state->lock);
         } else {
             wait_a_step(state);
         }
     }
     state->closing = true;
     (void)pthread_cond_broadcast(&state->changed);
-    (void)pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 /* Calls that end later still have the state, and others the session: they come to nothing. */

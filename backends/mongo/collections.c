@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* collections.c - the collections that were declared, and their indexes. The indexes are made
  * when the server is there, which may be later than the declaration. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -27,12 +28,12 @@ void collections_free(struct mongo *db)
 
 static struct db_collection *find_declared(struct mongo *db, struct ng_str name)
 {
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     struct db_collection *found = db->collections; /* the newest declaration comes first */
     while (found != NULL && !str_same(ng_str_of(found->name), name)) {
         found = found->next;
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return found;
 }
 
@@ -44,7 +45,7 @@ const struct db_collection *collection_find(struct mongo *db, struct ng_str name
 struct db_collection **collections_list(struct mongo *db, size_t *ret_count)
 {
     size_t count = 0;
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     for (struct db_collection *at = db->collections; at != NULL; at = at->next) {
         count++;
     }
@@ -60,7 +61,7 @@ struct db_collection **collections_list(struct mongo *db, size_t *ret_count)
             list[count++] = at;
         }
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     *ret_count = count;
     return list;
 }
@@ -128,10 +129,10 @@ int collection_declare(struct mongo *db, struct ng_call *call, const struct ng_c
         return ng_fail(call, NG_EINTERNAL, "no memory to declare the collection %s",
                        decl->name);
     }
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     copy->next = db->collections;
     db->collections = copy;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return NG_OK;
 }
 

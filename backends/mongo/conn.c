@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conn.c - the pool of clients, its limits from the URI, and what failures mean. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -212,9 +213,9 @@ void conn_good(struct mongo *db)
 
 static void conn_down(struct mongo *db, const struct fault *fault)
 {
-    pthread_mutex_lock(&db->down_lock);
+    lock_take(&db->down_lock);
     (void)snprintf(db->down_text, sizeof(db->down_text), "%s", fault->text);
-    pthread_mutex_unlock(&db->down_lock);
+    lock_release(&db->down_lock);
     atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
 }
 
@@ -223,9 +224,9 @@ mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault)
     memset(fault, 0, sizeof(*fault));
     if (!may_try(db)) {
         fault->rc = NG_EUNAVAILABLE;
-        pthread_mutex_lock(&db->down_lock);
+        lock_take(&db->down_lock);
         (void)snprintf(fault->text, sizeof(fault->text), "%s", db->down_text);
-        pthread_mutex_unlock(&db->down_lock);
+        lock_release(&db->down_lock);
         return NULL;
     }
     mongoc_client_t *client = mongoc_client_pool_pop(db->pool);

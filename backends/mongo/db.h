@@ -16,11 +16,13 @@
 #include <string.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
+#include "core/base/lock.h"
 #include "core/base/utf8.h"
 #include "notegate/backend.h"
 
 #define DB_ERROR_MAX 512
-#define HASH_BYTES 16
 
 /* The most a document may have with all that lies in it; the server's own limit is 16 MiB. */
 #define DOCUMENT_BYTES_MAX ((size_t)15 * 1024 * 1024)
@@ -100,7 +102,7 @@ struct lane {
 };
 
 struct queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     pthread_t threads[WRITERS];
     size_t thread_count;
@@ -114,7 +116,7 @@ struct queue {
 struct relay {
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t moved;
     bool closing;
     bool kicked;                /* this gateway committed something */
@@ -142,7 +144,7 @@ struct batch_age {
 };
 
 struct staleness {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct batch_age items[STALENESS_MAX];
 };
 
@@ -155,7 +157,7 @@ struct mongo {
     mongoc_client_pool_t *pool;
     atomic_int_fast64_t down_until_ms; /* monotonic: until then nobody tries; 0: it is there */
     atomic_int_fast64_t good_ms;       /* monotonic: when the server answered last */
-    pthread_mutex_t down_lock;
+    struct lock down_lock;
     char down_text[DB_ERROR_MAX]; /* why */
     atomic_uint_fast64_t last_stamp;
     atomic_uint_fast64_t last_batch;
@@ -164,13 +166,13 @@ struct mongo {
     atomic_bool own_refused;      /* the server answered that it does not make them */
     atomic_uint_fast64_t backlog; /* documents whose outbox was not empty at the last scan */
 
-    pthread_mutex_t collections_lock;
+    struct lock collections_lock;
     struct db_collection *collections;
 
     struct queue queue;
     struct relay relay;
     struct staleness staleness;
-    pthread_mutex_t import_lock;
+    struct lock import_lock;
     struct import *import;
 
     atomic_uint_fast64_t stat_updates, stat_puts, stat_batches, stat_failures, stat_retries,
@@ -227,8 +229,6 @@ static inline int str_clip(struct ng_str text, int most)
 {
     return text.len < (size_t)most ? (int)text.len : most;
 }
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
 
 /* ---- names.c: what names a document on the server ---- */
 

@@ -308,7 +308,7 @@ static int add_revision(struct mongo *db, struct ng_call *call, const struct ng_
         return rc;
     }
     put_of(record, &put);
-    content_hash(put.json, put.text, put.deleted, hash);
+    content_hash(CONTENT_HASH_ROTATED, put.json, put.text, put.deleted, hash);
     rc = add_version(db, call, record, &put, hash);
     if (rc == NG_OK && record->newest) {
         rc = add_main(db, call, record, &put, hash);

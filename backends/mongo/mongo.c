@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mongo.c - documents in MongoDB, shared by any number of gateways. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -35,10 +36,10 @@ static void mongo_free(struct mongo *db)
 {
     conn_close(db);
     collections_free(db);
-    pthread_mutex_destroy(&db->collections_lock);
-    pthread_mutex_destroy(&db->import_lock);
+    lock_done(&db->collections_lock);
+    lock_done(&db->import_lock);
     staleness_close(&db->staleness);
-    pthread_mutex_destroy(&db->down_lock);
+    lock_done(&db->down_lock);
     free(db);
 }
 
@@ -49,10 +50,10 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
     if (db == NULL) {
         return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
     }
-    pthread_mutex_init(&db->collections_lock, NULL);
-    pthread_mutex_init(&db->import_lock, NULL);
+    lock_init(&db->collections_lock, LOCK_MONGO_COLLECTIONS);
+    lock_init(&db->import_lock, LOCK_MONGO_IMPORT);
     staleness_open(&db->staleness);
-    pthread_mutex_init(&db->down_lock, NULL);
+    lock_init(&db->down_lock, LOCK_MONGO_DOWN);
     int rc = conn_open(db, call, conf);
     if (rc != NG_OK) {
         mongo_free(db);
@@ -120,10 +121,10 @@ static void mongo_stats(void *self, void (*stat)(void *user, const char *name, d
                         void *user)
 {
     struct mongo *db = self;
-    pthread_mutex_lock(&db->queue.lock);
+    lock_take(&db->queue.lock);
     double waiting = (double)db->queue.batches;
     double bytes = (double)db->queue.bytes;
-    pthread_mutex_unlock(&db->queue.lock);
+    lock_release(&db->queue.lock);
     stat(user, "queue_batches", waiting);
     stat(user, "queue_bytes", bytes);
     stat(user, "batches_total", (double)atomic_load(&db->stat_batches));

@@ -5,6 +5,7 @@
  * them, so the changes of one document go out in the order of the commits, and those of
  * different ones side by side.
  */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -99,7 +100,7 @@ static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put
     if (!fields_known(ret->collection, put)) {
         return refuse(batch, NG_EINVAL, "a field of the document was not declared");
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_ROTATED, put->json, put->text, put->deleted, ret->hash);
     return NG_OK;
 }
 
@@ -212,7 +213,7 @@ static int enqueue(struct mongo *db, struct job *job)
 {
     struct queue *queue = &db->queue;
     int rc = NG_OK;
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     if (queue->closing) {
         rc = refuse(job->batch, NG_EUNAVAILABLE, "the connection to MongoDB is being closed");
     } else if (queue->batches >= QUEUE_BATCHES_MAX ||
@@ -236,7 +237,7 @@ static int enqueue(struct mongo *db, struct job *job)
             make_ready(queue, job);
         }
     }
-    pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
     return rc;
 }
 
@@ -415,7 +416,7 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
     for (size_t i = 0; i < count; i++) {
         jobs[i]->done(jobs[i]->user, jobs[i]->batch, jobs[i]->rc);
     }
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     for (size_t i = 0; i < count; i++) {
         if (jobs[i]->rc != NG_OK) {
             poison_dependents(queue, jobs[i]);
@@ -423,7 +424,7 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
         leave_lanes(queue, jobs[i]);
         forget(queue, jobs[i]);
     }
-    pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
     for (size_t i = 0; i < count; i++) {
         job_free(jobs[i]);
     }
@@ -434,30 +435,30 @@ static void *writer_main(void *user)
     struct mongo *db = user;
     struct queue *queue = &db->queue;
     struct job *jobs[GROUP_MAX];
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     while (queue->ready_first != NULL || queue->all_first != NULL || !queue->closing) {
         if (queue->ready_first == NULL) {
-            pthread_cond_wait(&queue->moved, &queue->lock);
+            lock_wait(&queue->moved, &queue->lock);
             continue;
         }
         size_t count = take_ready(queue, jobs);
-        pthread_mutex_unlock(&queue->lock);
+        lock_release(&queue->lock);
         run(db, jobs, count);
         finish(db, jobs, count);
-        pthread_mutex_lock(&queue->lock);
+        lock_take(&queue->lock);
         if (queue->closing && queue->all_first == NULL) {
             pthread_cond_broadcast(&queue->moved);
         }
     }
-    pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
     return NULL;
 }
 
 int queue_open(struct mongo *db)
 {
     struct queue *queue = &db->queue;
-    pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->moved, NULL);
+    lock_init(&queue->lock, LOCK_MONGO_QUEUE);
+    lock_cond_init(&queue->moved);
     for (size_t i = 0; i < WRITERS; i++) {
         if (pthread_create(&queue->threads[i], NULL, writer_main, db) != 0) {
             queue_close(db);
@@ -471,13 +472,13 @@ int queue_open(struct mongo *db)
 void queue_close(struct mongo *db)
 {
     struct queue *queue = &db->queue;
-    pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     queue->closing = true;
     pthread_cond_broadcast(&queue->moved);
-    pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
     for (size_t i = 0; i < queue->thread_count; i++) {
         pthread_join(queue->threads[i], NULL);
     }
-    pthread_mutex_destroy(&queue->lock);
+    lock_done(&queue->lock);
     pthread_cond_destroy(&queue->moved);
 }

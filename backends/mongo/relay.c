@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "core/base/lock.h"
+
 #define LEASE_MS 5000
 #define RENEW_MS 1500
 /* Looks at the lease: while something is going on, and else. */
@@ -187,7 +189,7 @@ static void wait_ms(struct relay *relay, int64_t ms)
     int64_t nanos = until.tv_nsec + ms * 1000000;
     until.tv_sec += (time_t)(nanos / 1000000000);
     until.tv_nsec = (long)(nanos % 1000000000);
-    (void)pthread_cond_timedwait(&relay->moved, &relay->lock, &until);
+    (void)lock_wait_until(&relay->moved, &relay->lock, &until);
 }
 
 static void *relay_main(void *user)
@@ -195,15 +197,15 @@ static void *relay_main(void *user)
     struct mongo *db = user;
     struct relay *relay = &db->relay;
     int64_t busy_ms = 0;
-    pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     while (!relay->closing) {
         bool kicked = relay->kicked;
         relay->kicked = false;
-        pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
         if (relay_step(db, kicked)) {
             busy_ms = monotonic_ms();
         }
-        pthread_mutex_lock(&relay->lock);
+        lock_take(&relay->lock);
         relay->rounds++;
         if (!relay->closing) {
             bool busy = monotonic_ms() - busy_ms < IDLE_AFTER_MS;
@@ -212,7 +214,7 @@ static void *relay_main(void *user)
             relay->idle = false;
         }
     }
-    pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
     if (relay->owner) {
         (void)relay_move(db, UINT64_MAX);
         (void)lease_write(db, false, ""); /* the next one need not wait */
@@ -223,12 +225,8 @@ static void *relay_main(void *user)
 int relay_open(struct mongo *db)
 {
     struct relay *relay = &db->relay;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_mutex_init(&relay->lock, NULL);
-    pthread_cond_init(&relay->moved, &clock);
-    pthread_condattr_destroy(&clock);
+    lock_init(&relay->lock, LOCK_MONGO_RELAY);
+    lock_cond_init(&relay->moved);
     relay->started = pthread_create(&relay->thread, NULL, relay_main, db) == 0;
     return relay->started ? NG_OK : NG_EINTERNAL;
 }
@@ -237,13 +235,13 @@ void relay_close(struct mongo *db)
 {
     struct relay *relay = &db->relay;
     if (relay->started) {
-        pthread_mutex_lock(&relay->lock);
+        lock_take(&relay->lock);
         relay->closing = true;
         pthread_cond_broadcast(&relay->moved);
-        pthread_mutex_unlock(&relay->lock);
+        lock_release(&relay->lock);
         pthread_join(relay->thread, NULL);
     }
-    pthread_mutex_destroy(&relay->lock);
+    lock_done(&relay->lock);
     pthread_cond_destroy(&relay->moved);
 }
 
@@ -252,10 +250,10 @@ void relay_kick(struct mongo *db, const struct db_collection *collection)
     struct relay *relay = &db->relay;
     (void)atomic_fetch_or(&relay->dirty,
                           collection != NULL ? relay_mark(collection) : UINT64_MAX);
-    pthread_mutex_lock(&relay->lock);
+    lock_take(&relay->lock);
     relay->kicked = true;
     if (relay->idle) {
         pthread_cond_signal(&relay->moved);
     }
-    pthread_mutex_unlock(&relay->lock);
+    lock_release(&relay->lock);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* staleness.c - how long something has been seen unchanged, by this gateway's own clock:
  * gateways do not agree on the time of day, and a clock may jump while one of them works. */
+#include "core/base/lock.h"
 #include "db.h"
 
 void staleness_open(struct staleness *staleness)
 {
     memset(staleness, 0, sizeof(*staleness));
-    (void)pthread_mutex_init(&staleness->lock, NULL);
+    lock_init(&staleness->lock, LOCK_MONGO_STALENESS);
 }
 
 void staleness_close(struct staleness *staleness)
 {
-    (void)pthread_mutex_destroy(&staleness->lock);
+    lock_done(&staleness->lock);
 }
 
 /* Its place, else that of what was not looked at for longest. */
@@ -37,7 +38,7 @@ bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms
     memcpy(text, id.data, id.len);
     text[id.len] = '\0';
     int64_t now = monotonic_ms();
-    (void)pthread_mutex_lock(&staleness->lock);
+    lock_take(&staleness->lock);
     struct batch_age *item = place_of(staleness, text);
     if (strcmp(item->id, text) != 0) {
         memcpy(item->id, text, id.len + 1);
@@ -45,6 +46,6 @@ bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms
     }
     item->seen_ms = now;
     bool older = now - item->since_ms >= ms;
-    (void)pthread_mutex_unlock(&staleness->lock);
+    lock_release(&staleness->lock);
     return older;
 }

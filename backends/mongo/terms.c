@@ -50,58 +50,19 @@ static bool subject_find(const struct db_collection *collection, struct ng_str n
     return false;
 }
 
-static bool wants_order(enum ng_op op)
-{
-    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
-           op == NG_TERM_PREFIX;
-}
-
-static int term_check(struct ng_call *call, const struct db_collection *collection,
-                      const struct ng_term *term)
+static bool find_number(const void *collection, struct ng_str name, bool ordered,
+                        bool *ret_number)
 {
     struct subject subject;
-    const char *name = term->field.data != NULL ? term->field.data : "";
-    int len = str_clip(term->field, NG_COLLECTION_MAX);
-    if (!subject_find(collection, term->field, wants_order(term->op), &subject)) {
-        return ng_fail(call, NG_EINVAL,
-                       "`%.*s` is not a field of %s that can be compared like this", len, name,
-                       collection->name);
-    }
-    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
-        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
-                       (int)term->op, len, name);
-    }
-    if (subject.number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list", len,
-                       name);
-    }
-    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d", len, name,
-                       term->value_count, NG_IN_MAX);
-    }
-    return NG_OK;
+    bool found = subject_find(collection, name, ordered, &subject);
+    *ret_number = subject.number;
+    return found;
 }
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query)
 {
-    struct subject subject;
-    if (query->term_count > NG_TERMS_MAX) {
-        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
-                       query->term_count, NG_TERMS_MAX);
-    }
-    if (query->sort.data != NULL && query->sort.len > 0 &&
-        !subject_find(collection, query->sort, true, &subject)) {
-        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", collection->name,
-                       str_clip(query->sort, NG_COLLECTION_MAX), query->sort.data);
-    }
-    for (size_t i = 0; i < query->term_count; i++) {
-        int rc = term_check(call, collection, &query->terms[i]);
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return NG_OK;
+    return query_check(call, query, collection->name, find_number, collection);
 }
 
 const char *sort_path(const struct db_collection *collection, struct ng_str sort)
@@ -171,7 +132,7 @@ static bool add_term(bson_t *filter, const struct db_collection *collection,
 {
     struct subject subject;
     bson_t one, part;
-    if (!subject_find(collection, term->field, wants_order(term->op), &subject)) {
+    if (!subject_find(collection, term->field, query_is_ordered(term->op), &subject)) {
         return true;
     }
     if (term->op == NG_TERM_IN && term->value_count == 0) {

@@ -39,7 +39,7 @@ static bool hash_is(const bson_t *from, const char *path, struct ng_str json,
                     struct ng_str text, bool deleted)
 {
     unsigned char hash[HASH_BYTES];
-    content_hash(json, text, deleted, hash);
+    content_hash(CONTENT_HASH_ROTATED, json, text, deleted, hash);
     return str_same(member_str(from, path), str_of((const char *)hash, HASH_BYTES));
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "pipeline.h"
 
 /* After a failure the next attempt waits, doubled up to the last. */
@@ -302,7 +303,7 @@ static int pool_wait(struct redis_pool *pool, struct ng_call *call, bool fresh,
         }
         int64_t until = now + POOL_STEP_NS;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
-        (void)pthread_cond_timedwait(&pool->returned, &pool->lock, &at);
+        (void)lock_wait_until(&pool->returned, &pool->lock, &at);
     }
 }
 
@@ -325,15 +326,15 @@ int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
 {
     struct pool_conn *conn = NULL;
     char why[POOL_TEXT_SIZE] = "";
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     int rc = pool_wait(pool, call, fresh, limit, &conn);
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     if (rc != NG_OK || conn != NULL) {
         *ret = conn;
         return rc;
     }
     rc = conn_open(pool, limit, ret, why);
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     if (rc == NG_OK) {
         pool->retry_wait_ms = 0;
         pool->retry_at_ns = 0;
@@ -342,7 +343,7 @@ int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
         pool_note_failure(pool, rc, why);
         pthread_cond_signal(&pool->returned);
     }
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return rc == NG_OK ? rc : ng_fail(call, rc, "%s", why);
 }
 
@@ -352,7 +353,7 @@ void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep)
         conn_free(conn);
         conn = NULL;
     }
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     if (conn != NULL) {
         conn->next = pool->idle;
         pool->idle = conn;
@@ -360,7 +361,7 @@ void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep)
         pool->open--;
     }
     pthread_cond_signal(&pool->returned);
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 /* ---- opening and closing ---- */
@@ -385,27 +386,15 @@ static int pool_open_tls(struct redis_pool *pool, struct ng_call *call, struct n
                                  (int)ca.len, ca.data);
 }
 
-static int pool_init(struct redis_pool *pool)
-{
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0) {
-        return NG_EINTERNAL;
-    }
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->returned, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    return NG_OK;
-}
-
 int pool_open(struct ng_call *call, const struct pool_options *options, struct redis_pool **ret)
 {
     char error[REDIS_URI_ERROR_SIZE];
     struct redis_pool *pool = calloc(1, sizeof(*pool));
-    if (pool == NULL || pool_init(pool) != NG_OK) {
-        free(pool);
+    if (pool == NULL) {
         return ng_fail(call, NG_EINTERNAL, "out of memory");
     }
+    lock_init(&pool->lock, LOCK_REDIS_POOL);
+    lock_cond_init(&pool->returned);
     pool->timeout_ms = options->timeout_ms;
     pool->max = options->connections;
     int rc = redis_uri_parse(options->uri, &pool->uri, error);
@@ -452,6 +441,6 @@ void pool_close(struct redis_pool *pool)
     free(pool->greeting);
     redis_uri_free(&pool->uri);
     pthread_cond_destroy(&pool->returned);
-    pthread_mutex_destroy(&pool->lock);
+    lock_done(&pool->lock);
     free(pool);
 }

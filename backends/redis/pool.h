@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "reader.h"
 #include "socket.h"
 
@@ -34,7 +35,7 @@ struct redis_pool {
     /* A command that each new connection begins with; what it answers is of no interest. */
     char *greeting;
     size_t greeting_len;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t returned;
     struct pool_conn *idle;
     size_t open, max;

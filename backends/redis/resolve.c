@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
+
 #define RESOLVE_STEP_NS 20000000
 #define RESOLVE_PORT_SIZE 24
 
 struct lookup {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t done_cond;
     bool done, given_up;
     int rc;
@@ -39,7 +41,7 @@ static int resolve_now(const char *host, const char *port, int flags, struct add
 static void lookup_free(struct lookup *lookup)
 {
     pthread_cond_destroy(&lookup->done_cond);
-    pthread_mutex_destroy(&lookup->lock);
+    lock_done(&lookup->lock);
     free(lookup);
 }
 
@@ -48,13 +50,13 @@ static void *resolve_run(void *user)
     struct lookup *lookup = user;
     struct addrinfo *addresses = NULL;
     int rc = resolve_now(lookup->host, lookup->port, 0, &addresses);
-    pthread_mutex_lock(&lookup->lock);
+    lock_take(&lookup->lock);
     lookup->rc = rc;
     lookup->addresses = rc == 0 ? addresses : NULL;
     lookup->done = true;
     bool given_up = lookup->given_up;
     pthread_cond_signal(&lookup->done_cond);
-    pthread_mutex_unlock(&lookup->lock);
+    lock_release(&lookup->lock);
     if (given_up) {
         if (rc == 0) {
             freeaddrinfo(addresses);
@@ -73,15 +75,8 @@ static struct lookup *lookup_new(const char *host, const char *port)
     }
     memcpy(lookup->host, host, len + 1);
     (void)snprintf(lookup->port, sizeof(lookup->port), "%s", port);
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0) {
-        free(lookup);
-        return NULL;
-    }
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&lookup->lock, NULL);
-    pthread_cond_init(&lookup->done_cond, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lock_init(&lookup->lock, LOCK_REDIS_RESOLVE);
+    lock_cond_init(&lookup->done_cond);
     return lookup;
 }
 
@@ -99,7 +94,7 @@ static enum socket_result resolve_wait(struct lookup *lookup, const struct socke
         }
         int64_t until = now + RESOLVE_STEP_NS;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
-        (void)pthread_cond_timedwait(&lookup->done_cond, &lookup->lock, &at);
+        (void)lock_wait_until(&lookup->done_cond, &lookup->lock, &at);
     }
     return SOCKET_OK;
 }
@@ -122,10 +117,10 @@ enum socket_result resolve_host(const char *host, const char *port,
         lookup_free(lookup);
         return SOCKET_CLOSED;
     }
-    pthread_mutex_lock(&lookup->lock);
+    lock_take(&lookup->lock);
     enum socket_result end = resolve_wait(lookup, limit);
     lookup->given_up = end != SOCKET_OK;
-    pthread_mutex_unlock(&lookup->lock);
+    lock_release(&lookup->lock);
     if (end != SOCKET_OK) {
         (void)pthread_detach(thread);
         (void)snprintf(why, RESOLVE_WHY_SIZE, "its name was not resolved in time");

@@ -2,6 +2,8 @@
 /* bytes.c - bytes that grow. */
 #include "bytes.h"
 
+#include "core/base/minmax.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ static int bytes_reserve(struct bytes *bytes, size_t more)
     if (need <= bytes->cap) {
         return NG_OK;
     }
-    size_t cap = bytes->cap < 64 ? 64 : bytes->cap;
+    size_t cap = size_max(bytes->cap, 64);
     while (cap < need) {
         cap += cap / 2;
     }

@@ -37,7 +37,7 @@ static size_t measure(const struct stem *stem, size_t len)
 {
     size_t count = 0;
     for (size_t i = 1; i < len; i++) {
-        count += consonant(stem, i) && !consonant(stem, i - 1) ? 1 : 0;
+        count += consonant(stem, i) && !consonant(stem, i - 1);
     }
     return count;
 }
@@ -113,7 +113,7 @@ static void tenses(struct stem *stem)
 {
     size_t rest = 0;
     if (ends(stem, "eed", &rest)) {
-        stem->len -= measure(stem, rest) > 0 ? 1 : 0;
+        stem->len -= measure(stem, rest) > 0;
         return;
     }
     if (!((ends(stem, "ed", &rest) || ends(stem, "ing", &rest)) && has_vowel(stem, rest))) {

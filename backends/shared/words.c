@@ -58,7 +58,10 @@ static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
     *ret_step = 1;
     *ret_script = SCRIPT_SPACED;
     if (c < 0x80) {
-        return is_ascii_word(c) ? 1 : 0;
+        if (is_ascii_word(c)) {
+            return 1;
+        }
+        return 0;
     }
     utf8proc_int32_t code = 0;
     utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)text.data + at,
@@ -68,7 +71,10 @@ static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
     }
     *ret_step = (size_t)len;
     *ret_script = script_of(code);
-    return is_word_category(utf8proc_category(code)) ? (size_t)len : 0;
+    if (!is_word_category(utf8proc_category(code))) {
+        return 0;
+    }
+    return (size_t)len;
 }
 
 size_t word_step(struct ng_str text, size_t at)
@@ -91,8 +97,12 @@ bool word_run(struct ng_str text, bool joined, size_t *at, struct ng_str *ret,
     }
     size_t from = i;
     for (; i < text.len && word_char(text, i, &step, &next) > 0; i += step) {
-        bool same = joined ? (next == SCRIPT_SPACED) == (*ret_script == SCRIPT_SPACED)
-                           : next == *ret_script;
+        bool same;
+        if (joined) {
+            same = (next == SCRIPT_SPACED) == (*ret_script == SCRIPT_SPACED);
+        } else {
+            same = next == *ret_script;
+        }
         if (!same) {
             break;
         }
@@ -121,8 +131,11 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
         return rc;
     }
     int options = UTF8PROC_STABLE | UTF8PROC_CASEFOLD | UTF8PROC_COMPAT;
-    options |=
-        script == SCRIPT_SPACED ? UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK : UTF8PROC_COMPOSE;
+    if (script == SCRIPT_SPACED) {
+        options |= UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK;
+    } else {
+        options |= UTF8PROC_COMPOSE;
+    }
     utf8proc_uint8_t *folded = NULL;
     utf8proc_ssize_t len =
         utf8proc_map((const utf8proc_uint8_t *)word.data, (utf8proc_ssize_t)word.len, &folded,
@@ -148,7 +161,9 @@ static int give_word(struct cutter *cutter, struct ng_str run)
     size_t from = (size_t)(run.data - cutter->text.data);
     int rc = word_fold(run, SCRIPT_SPACED, &cutter->folded);
     struct ng_str folded = bytes_str(&cutter->folded);
-    rc = rc == NG_OK ? bytes_set(&cutter->stem, folded) : rc;
+    if (rc == NG_OK) {
+        rc = bytes_set(&cutter->stem, folded);
+    }
     if (rc != NG_OK) {
         return NG_EINTERNAL;
     }
@@ -169,12 +184,23 @@ static int give_pairs(struct cutter *cutter, struct ng_str run, enum script scri
     struct ng_str all = bytes_str(&cutter->folded);
     for (size_t at = 0; at < all.len && rc == NG_OK;) {
         size_t step = word_step(all, at);
-        size_t len = at + step < all.len ? step + word_step(all, at + step) : step;
-        size_t next = from < end ? from + word_step(cutter->text, from) : end;
-        size_t to = next < end ? next + word_step(cutter->text, next) : end;
+        size_t len = step;
+        if (at + step < all.len) {
+            len = step + word_step(all, at + step);
+        }
+        size_t next = end;
+        if (from < end) {
+            next = from + word_step(cutter->text, from);
+        }
+        size_t to = end;
+        if (next < end) {
+            to = next + word_step(cutter->text, next);
+        }
         struct token token = {.text = str_of(all.data + at, len), .from = from, .to = to};
         rc = cutter->fn(cutter->user, &token);
-        from = next < end ? next : from;
+        if (next < end) {
+            from = next;
+        }
         at += step;
     }
     return rc;
@@ -188,8 +214,11 @@ int tokens_each(struct ng_str text, token_fn *fn, void *user)
     size_t at = 0;
     int rc = NG_OK;
     while (rc == NG_OK && word_run(text, true, &at, &run, &script)) {
-        rc = script == SCRIPT_SPACED ? give_word(&cutter, run)
-                                     : give_pairs(&cutter, run, script);
+        if (script == SCRIPT_SPACED) {
+            rc = give_word(&cutter, run);
+        } else {
+            rc = give_pairs(&cutter, run, script);
+        }
     }
     bytes_done(&cutter.folded);
     bytes_done(&cutter.stem);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conn.c - connections: opening, statements, what errors mean, the readers and, in memory, the
  * gate between readers and writer. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <errno.h>
@@ -48,7 +49,9 @@ static int conn_setup(struct conn *conn, bool reader)
     }
     if (rc == SQLITE_OK) {
         rc = values_functions(conn->sql);
-        rc = rc == SQLITE_OK ? tokens_register(conn->sql) : rc;
+        if (rc == SQLITE_OK) {
+            rc = tokens_register(conn->sql);
+        }
     }
     if (rc == SQLITE_OK && !reader && !db->memory) {
         wal_follow(conn);
@@ -83,7 +86,10 @@ int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t
     if (rc != SQLITE_OK) {
         int code = conn_error(conn, "opening the store", error, error_max);
         conn_close(conn);
-        return code == NG_EINTERNAL ? NG_EUNAVAILABLE : code;
+        if (code != NG_EINTERNAL) {
+            return code;
+        }
+        return NG_EUNAVAILABLE;
     }
     *ret = conn;
     return NG_OK;
@@ -123,8 +129,10 @@ sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which)
 int conn_run(struct conn *conn, sqlite3_stmt *stmt)
 {
     if (stmt == NULL) {
-        return sqlite3_errcode(conn->sql) == SQLITE_OK ? SQLITE_NOMEM
-                                                       : sqlite3_extended_errcode(conn->sql);
+        if (sqlite3_errcode(conn->sql) == SQLITE_OK) {
+            return SQLITE_NOMEM;
+        }
+        return sqlite3_extended_errcode(conn->sql);
     }
     int rc;
     errno = 0;
@@ -132,9 +140,19 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
     /* sqlite's own record of it is overwritten by the roll back that follows */
-    conn->system_errno = rc == SQLITE_DONE ? 0 : errno;
+    if (rc == SQLITE_DONE) {
+        conn->system_errno = 0;
+    } else {
+        conn->system_errno = errno;
+    }
     int end = sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
+    if (rc == SQLITE_DONE) {
+        return SQLITE_OK;
+    }
+    if (end != SQLITE_OK) {
+        return end;
+    }
+    return rc;
 }
 
 int conn_exec(struct conn *conn, enum statement which)
@@ -173,7 +191,10 @@ struct ng_str column_str(sqlite3_stmt *stmt, int column)
 uint64_t column_u64(sqlite3_stmt *stmt, int column)
 {
     sqlite3_int64 number = sqlite3_column_int64(stmt, column);
-    return number < 0 ? 0 : (uint64_t)number;
+    if (number < 0) {
+        return 0;
+    }
+    return (uint64_t)number;
 }
 
 /* Did the system say that there is no room? Quotas and file size limits come as plain I/O
@@ -233,15 +254,24 @@ static int error_code(const struct conn *conn, int rc)
 
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max)
 {
-    int rc = conn->sql != NULL ? sqlite3_extended_errcode(conn->sql) : SQLITE_NOMEM;
-    const char *text = conn->sql != NULL ? sqlite3_errmsg(conn->sql) : "out of memory";
+    int rc = SQLITE_NOMEM;
+    if (conn->sql != NULL) {
+        rc = sqlite3_extended_errcode(conn->sql);
+    }
+    const char *text = "out of memory";
+    if (conn->sql != NULL) {
+        text = sqlite3_errmsg(conn->sql);
+    }
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE) {
         (void)snprintf(error, error_max, "%s failed: no memory", doing);
         return NG_EINTERNAL;
     }
     int code = error_code(conn, rc);
     if (code == NG_EFULL) {
-        uint64_t need = conn == conn->db->writer ? disk_need(conn->db) : DISK_WRITE_BYTES;
+        uint64_t need = DISK_WRITE_BYTES;
+        if (conn == conn->db->writer) {
+            need = disk_need(conn->db);
+        }
         (void)snprintf(error, error_max,
                        "%s failed: no room is left for %.300s (%s); free space there, at least "
                        "%" PRIu64 " KiB, writes go on by themselves then",
@@ -275,7 +305,7 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
         return true;
     }
     bool in = true;
-    pthread_mutex_lock(&db->gate_lock);
+    lock_take(&db->gate_lock);
     /* Who holds the gate already must not wait for a writer that waits for it. */
     while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
         struct timespec until;
@@ -285,47 +315,47 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&db->gate_moved, &db->gate_lock, &until);
+        lock_wait_until(&db->gate_moved, &db->gate_lock, &until);
         in = !call->host->cancelled(call);
     }
     if (in) {
         db->gate_readers++;
     }
-    pthread_mutex_unlock(&db->gate_lock);
+    lock_release(&db->gate_lock);
     return in;
 }
 
 static void gate_leave_reader(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_readers--;
         pthread_cond_broadcast(&db->gate_moved);
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
 void gate_enter_writer(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_waiting++;
         while (db->gate_readers > 0 || db->gate_writing) {
-            pthread_cond_wait(&db->gate_moved, &db->gate_lock);
+            lock_wait(&db->gate_moved, &db->gate_lock);
         }
         db->gate_waiting--;
         db->gate_writing = true;
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
 void gate_leave_writer(struct db *db)
 {
     if (db->memory) {
-        pthread_mutex_lock(&db->gate_lock);
+        lock_take(&db->gate_lock);
         db->gate_writing = false;
         pthread_cond_broadcast(&db->gate_moved);
-        pthread_mutex_unlock(&db->gate_lock);
+        lock_release(&db->gate_lock);
     }
 }
 
@@ -351,7 +381,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
 {
     bool nested = false;
     bool room = false;
-    pthread_mutex_lock(&db->readers_lock);
+    lock_take(&db->readers_lock);
     struct conn *conn = reader_pick(db, &nested, &room);
     while (conn == NULL && !room) {
         struct timespec until;
@@ -361,15 +391,16 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
             until.tv_nsec -= 1000000000L;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&db->reader_free, &db->readers_lock, &until);
+        lock_wait_until(&db->reader_free, &db->readers_lock, &until);
         if (call->host->cancelled(call)) {
-            pthread_mutex_unlock(&db->readers_lock);
-            return call->host->remaining_ms(call) <= 0
-                       ? ng_fail(call, NG_ETIMEOUT,
-                                 "all %d connections for reading were busy until the call's "
-                                 "time was up",
-                                 READERS_MAX)
-                       : ng_fail(call, NG_ECANCELLED, "the read was cancelled");
+            lock_release(&db->readers_lock);
+            if (call->host->remaining_ms(call) <= 0) {
+                return ng_fail(call, NG_ETIMEOUT,
+                               "all %d connections for reading were busy until the call's "
+                               "time was up",
+                               READERS_MAX);
+            }
+            return ng_fail(call, NG_ECANCELLED, "the read was cancelled");
         }
         conn = reader_pick(db, &nested, &room);
     }
@@ -377,7 +408,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
         char error[DB_ERROR_MAX];
         int rc = conn_open(db, true, &conn, error, sizeof(error));
         if (rc != NG_OK) {
-            pthread_mutex_unlock(&db->readers_lock);
+            lock_release(&db->readers_lock);
             return ng_fail(call, rc, "%s", error);
         }
         conn->next = db->readers;
@@ -387,7 +418,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     conn->in_use = true;
     conn->nested = nested;
     conn->owner = pthread_self();
-    pthread_mutex_unlock(&db->readers_lock);
+    lock_release(&db->readers_lock);
     *ret = conn;
     return NG_OK;
 }
@@ -397,7 +428,7 @@ static void reader_return(struct conn *conn, bool broken)
 {
     struct db *db = conn->db;
     struct conn *drop = NULL;
-    pthread_mutex_lock(&db->readers_lock);
+    lock_take(&db->readers_lock);
     conn->in_use = false;
     if (broken || db->reader_count > READERS_MAX) {
         for (struct conn **at = &db->readers; *at != NULL; at = &(*at)->next) {
@@ -410,7 +441,7 @@ static void reader_return(struct conn *conn, bool broken)
         drop = conn;
     }
     pthread_cond_signal(&db->reader_free);
-    pthread_mutex_unlock(&db->readers_lock);
+    lock_release(&db->readers_lock);
     conn_close(drop);
 }
 

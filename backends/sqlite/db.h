@@ -3,8 +3,8 @@
  * db.h - what the files of the sqlite backend share: the store, its connections, a document's
  * parts.
  *
- * One connection writes; whoever has the turn (turn_take) may use it. Readers have connections
- * of their own, each used by one thread at a time.
+ * One connection writes; the thread that holds the writer lock may use it. Readers have
+ * connections of their own, each used by one thread at a time.
  */
 #ifndef NOTEGATE_SQLITE_DB_H
 #define NOTEGATE_SQLITE_DB_H
@@ -17,7 +17,10 @@
 #include <sys/types.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
 #include "../shared/words.h"
+#include "core/base/lock.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
@@ -62,7 +65,6 @@
 
 /* A revision is kept whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
-#define HASH_BYTES 16
 
 /* How a row of `log` keeps its revision. */
 enum log_kind { LOG_NONE = 0, LOG_WHOLE = 1, LOG_SPLICE = 2 };
@@ -194,12 +196,12 @@ struct conn {
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;
     struct conn *next;
-    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see wal.c */
+    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see writer.c */
 };
 
-/* Documents one after another, in the order they asked. */
-struct turn {
-    pthread_mutex_t lock;
+/* A ticket lock: first come, first served. */
+struct writer_lock {
+    struct lock lock;
     pthread_cond_t moved;
     uint64_t next, serving;
 };
@@ -218,7 +220,7 @@ struct counted {
 #define COUNTS_KEPT 256
 
 struct counts {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct counted slots[COUNTS_KEPT]; /* by the document's number */
     atomic_uint_fast64_t thinned;      /* how often revisions went; odd: some are going */
 };
@@ -236,34 +238,35 @@ struct db {
     bool memory;
     int file_fd, log_fd; /* the files as they were opened (O_PATH), or -1 */
 
-    /* The writing connection, used by who has the turn, and what it knows. */
-    struct turn turn;
+    /* The writing connection, used by the thread that holds the writer lock, and what it knows.
+     */
+    struct writer_lock writer_lock;
     struct conn *writer;
     int64_t next_doc;
     uint64_t txn_seq; /* last number given inside the present transaction */
     bool relaxed;     /* the writing connection does not sync its commits now */
     _Atomic enum log_trouble trouble;
     size_t txn_bytes;      /* of the batches in the present transaction */
-    struct import *import; /* one is going on, and has the turn */
+    struct import *import; /* one is going on, and holds the writer lock */
     atomic_uint_fast64_t last_seq;
 
     pthread_t thread;
-    pthread_mutex_t queue_lock;
+    struct lock queue_lock;
     pthread_cond_t queued;
     struct job *first, *last;
     size_t queue_batches, queue_bytes;
     bool closing;
     atomic_bool dirty; /* something of any collection may wait for the search index */
 
-    pthread_mutex_t collections_lock;
+    struct lock collections_lock;
     struct db_collection *collections;
 
-    pthread_mutex_t readers_lock;
+    struct lock readers_lock;
     pthread_cond_t reader_free;
     struct conn *readers;
     size_t reader_count;
     /* memory: readers and the writer exclude each other, as that kind of file has no log */
-    pthread_mutex_t gate_lock;
+    struct lock gate_lock;
     pthread_cond_t gate_moved;
     size_t gate_readers;
     bool gate_writing;
@@ -278,7 +281,7 @@ struct db {
 /* conn.c: connections and errors */
 int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t error_max);
 void conn_close(struct conn *conn);
-/* wal.c: the writer's log is copied into the database behind its commits. */
+/* writer.c: the writer's log is copied into the database behind its commits. */
 void wal_follow(struct conn *writer);
 /* The statement, reset and without bindings. NULL: the connection's error tells why. */
 sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which);
@@ -315,23 +318,24 @@ int disk_check_files(const struct db *db, char *error, size_t error_max);
 uint64_t disk_free(const struct db *db);
 /* Can the log be copied into the database, so that room for a write is left? */
 bool disk_takes_copy(struct conn *writer);
-/* Free bytes that the present transaction needs to be tried again. With the turn. */
+/* Free bytes that the present transaction needs to be tried again. With the writer lock. */
 uint64_t disk_need(struct db *db);
 
-/* turn.c */
-void turn_take(struct db *db);
-void turn_give(struct db *db);
+/* writer_lock.c */
+void writer_lock(struct db *db);
+void writer_unlock(struct db *db);
 /* Short transactions of their own (upkeep, search index). `durable` false: not synced, as it
  * can be done again. */
 int work_begin(struct db *db, bool durable);
 int work_end(struct db *db, bool keep);
-/* The same in parts: with the turn, work_open() and work_close() surround one transaction. */
+/* The same in parts: with the writer lock, work_open() and work_close() surround one
+ * transaction. */
 void work_enter(struct db *db);
 int work_open(struct db *db, bool durable);
 int work_close(struct db *db, bool keep);
 void work_leave(struct db *db);
 /* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
- * a transaction, with the turn. */
+ * a transaction, with the writer lock. */
 int work_sync(struct db *db);
 /* COMMIT on the writing connection, but not into files that are gone. NG_OK, or what is wrong
  * with a sentence; the transaction may still be open then. */
@@ -362,9 +366,7 @@ bool values_next(struct ng_str blob, size_t *at, struct value *ret);
 void value_bind(sqlite3_stmt *stmt, int index, const struct value *value);
 int values_functions(sqlite3 *sql);
 
-/* splice.c: content hash, reading a revision */
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
+/* revision.c */
 /* Brings `state` to this revision of the document. NG_ENOTFOUND: not kept; NG_EUNAVAILABLE:
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
@@ -415,10 +417,10 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
                  ng_event_fn *event, void *user);
 int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
 
-/* counts.c */
+/* revision.c: counts */
 /* Asked before the reader's transaction begins: which counts hold in it. */
 uint64_t counts_now(struct db *db);
-/* Before and after a transaction that takes revisions out. With the turn. */
+/* Before and after a transaction that takes revisions out. With the writer lock. */
 void counts_thin(struct db *db);
 /* Kept revisions from `from` to `to` by the log. The connection has read something already;
  * there is nothing to come between them. SQLITE_OK or the error. */
@@ -493,7 +495,7 @@ int tokens_register(sqlite3 *sql);
 int match_make(const struct wanted *wanted, struct bytes *ret_match, struct bytes *ret_pattern);
 
 /* fts.c */
-/* Something of this collection waits for the index from here on. With the turn. */
+/* Something of this collection waits for the index from here on. With the writer lock. */
 void fts_mark(struct db *db, const struct db_collection *collection);
 int fts_table(struct conn *conn, const struct db_collection *collection);
 /* Indexes up to a bounded amount of what waits (collection 0: of any). *ret_more: some is left.

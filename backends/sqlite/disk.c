@@ -52,7 +52,10 @@ static int check_file(const char *path, int fd, char *error, size_t error_max)
 {
     struct stat named;
     struct stat held;
-    int number = stat(path, &named) != 0 || fstat(fd, &held) != 0 ? errno : 0;
+    int number = 0;
+    if (stat(path, &named) != 0 || fstat(fd, &held) != 0) {
+        number = errno;
+    }
     if (number == ENOENT || number == ENOTDIR) {
         (void)snprintf(error, error_max,
                        "%.350s is gone: put it back, or stop the gateway and restore it from a "
@@ -77,7 +80,10 @@ int disk_check_files(const struct db *db, char *error, size_t error_max)
 {
     char log[DB_PATH_MAX + 8];
     /* In memory there are none; while the store is opened they are not known yet. */
-    int rc = db->file_fd < 0 ? NG_OK : check_file(db->path, db->file_fd, error, error_max);
+    int rc = NG_OK;
+    if (db->file_fd >= 0) {
+        rc = check_file(db->path, db->file_fd, error, error_max);
+    }
     if (rc == NG_OK && db->log_fd >= 0) {
         (void)log_path(db, log);
         rc = check_file(log, db->log_fd, error, error_max);
@@ -92,7 +98,10 @@ uint64_t disk_free(const struct db *db)
         return UINT64_MAX; /* not known: the next write will tell */
     }
     /* What is kept for root is room for root only. */
-    uint64_t blocks = geteuid() == 0 ? room.f_bfree : room.f_bavail;
+    uint64_t blocks = room.f_bavail;
+    if (geteuid() == 0) {
+        blocks = room.f_bfree;
+    }
     return blocks * room.f_frsize;
 }
 
@@ -110,13 +119,19 @@ static uint64_t copy_bytes(struct conn *writer)
     }
     (void)sqlite3_reset(stmt);
     uint64_t size = (uint64_t)status.st_size;
-    return bytes > size ? bytes - size : 0;
+    if (bytes <= size) {
+        return 0;
+    }
+    return bytes - size;
 }
 
 bool disk_takes_copy(struct conn *writer)
 {
     uint64_t bytes = copy_bytes(writer);
-    uint64_t room = bytes == 0 ? UINT64_MAX : disk_free(writer->db);
+    uint64_t room = UINT64_MAX;
+    if (bytes != 0) {
+        room = disk_free(writer->db);
+    }
     return room >= DISK_SPARE_BYTES && room - DISK_SPARE_BYTES >= bytes;
 }
 

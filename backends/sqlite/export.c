@@ -75,7 +75,10 @@ static int export_docs(struct export *out)
                        "d.json,d.text FROM docs d JOIN shelves s ON s.shelf=d.shelf ORDER BY "
                        "d.doc",
                        &stmt);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         rc = export_doc(out, stmt);
     }
@@ -112,7 +115,10 @@ static int export_events(struct export *out)
         out->stop = out->record(out->user, &record) != 0;
     }
     (void)sqlite3_reset(stmt);
-    return out->stop || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (out->stop || step == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int export_answers(struct export *out)
@@ -122,7 +128,10 @@ static int export_answers(struct export *out)
                        "SELECT scope,body_hash,reply,time_ms,expires_ms FROM answers ORDER BY "
                        "answer",
                        &stmt);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct ng_answer answer = {
             .size = sizeof(answer),
@@ -152,7 +161,11 @@ static int export_seq(struct export *out)
     }
     (void)bind_text(stmt, 1, ng_str_of("seq"));
     int step = sqlite3_step(stmt);
-    record.seq = step == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    if (step == SQLITE_ROW) {
+        record.seq = column_u64(stmt, 0);
+    } else {
+        record.seq = 0;
+    }
     (void)sqlite3_reset(stmt);
     if (step != SQLITE_ROW && step != SQLITE_DONE) {
         return NG_EINTERNAL;
@@ -173,7 +186,9 @@ static int copy_memory(struct conn *from, struct conn *ret)
         }
         rc = sqlite3_backup_step(copy, -1);
         int end = sqlite3_backup_finish(copy);
-        rc = rc == SQLITE_DONE ? end : rc;
+        if (rc == SQLITE_DONE) {
+            rc = end;
+        }
     }
     return rc;
 }
@@ -181,9 +196,15 @@ static int copy_memory(struct conn *from, struct conn *ret)
 static int run(struct export *out)
 {
     int rc = export_docs(out);
-    rc = rc == NG_OK && !out->stop ? export_events(out) : rc;
-    rc = rc == NG_OK && !out->stop ? export_answers(out) : rc;
-    rc = rc == NG_OK && !out->stop ? export_seq(out) : rc;
+    if (rc == NG_OK && !out->stop) {
+        rc = export_events(out);
+    }
+    if (rc == NG_OK && !out->stop) {
+        rc = export_answers(out);
+    }
+    if (rc == NG_OK && !out->stop) {
+        rc = export_seq(out);
+    }
     if (rc == NG_EINTERNAL) {
         rc = conn_fail(out->conn, out->call, "the export");
     } else if (rc != NG_OK) {
@@ -222,7 +243,11 @@ int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *use
     rc = copy_memory(conn, copy);
     reader_end(conn);
     out.conn = copy;
-    rc = rc == SQLITE_OK ? run(&out) : conn_fail(copy, call, "the export");
+    if (rc == SQLITE_OK) {
+        rc = run(&out);
+    } else {
+        rc = conn_fail(copy, call, "the export");
+    }
     conn_close(copy);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fts.c - the full-text index: one table a collection, brought up to date from the list of what
  * changed, in steps small enough to stand between two commits. */
+#include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -27,7 +29,10 @@ static int run_sql(struct conn *conn, const struct sql *text)
         rc = sqlite3_step(stmt);
     }
     int end = sqlite3_finalize(stmt);
-    return (rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if ((rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* ---- what waits ---- */
@@ -35,13 +40,13 @@ static int run_sql(struct conn *conn, const struct sql *text)
 /* A collection that was declared anew has several records: all of them are marked. */
 static void mark(struct db *db, int64_t collection, bool dirty)
 {
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     for (struct db_collection *at = db->collections; at != NULL; at = at->next) {
         if (at->id == collection) {
             atomic_store(&at->dirty, dirty);
         }
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
 }
 
 void fts_mark(struct db *db, const struct db_collection *collection)
@@ -56,7 +61,7 @@ void fts_mark(struct db *db, const struct db_collection *collection)
 static bool waits(struct db *db, int64_t collection)
 {
     bool dirty = atomic_load(&db->dirty);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
     while (at != NULL && at->id != collection) {
         at = at->next;
@@ -64,7 +69,7 @@ static bool waits(struct db *db, int64_t collection)
     if (at != NULL) {
         dirty = atomic_load(&at->dirty);
     }
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     return dirty;
 }
 
@@ -78,7 +83,9 @@ static int layout_of(const struct db_collection *collection, struct bytes *ret)
     for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
         if (collection->fields[i].column >= 0) {
             rc = bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
-            rc = rc == NG_OK ? bytes_add(ret, "\n", 1) : rc;
+            if (rc == NG_OK) {
+                rc = bytes_add(ret, "\n", 1);
+            }
         }
     }
     if (rc == NG_OK && collection->text_column) {
@@ -96,7 +103,10 @@ static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
         (void)sqlite3_bind_int64(stmt, 1, collection);
         rc = sqlite3_step(stmt);
     }
-    int code = rc == SQLITE_ROW ? bytes_set(ret, column_str(stmt, 0)) : NG_EINTERNAL;
+    int code = NG_EINTERNAL;
+    if (rc == SQLITE_ROW) {
+        code = bytes_set(ret, column_str(stmt, 0));
+    }
     (void)sqlite3_finalize(stmt);
     return code;
 }
@@ -111,7 +121,10 @@ static int set_layout(struct conn *conn, int64_t collection, struct ng_str layou
     (void)sqlite3_bind_int64(stmt, 1, collection);
     (void)bind_text(stmt, 2, layout);
     int rc = sqlite3_step(stmt);
-    return sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int remake(struct conn *conn, const struct db_collection *collection)
@@ -139,10 +152,16 @@ static int remake(struct conn *conn, const struct db_collection *collection)
             "AND c.collection=");
     sql_add_int(&mark, collection->id);
     int rc = run_sql(conn, &drop);
-    rc = rc == NG_OK ? run_sql(conn, &clean) : rc;
+    if (rc == NG_OK) {
+        rc = run_sql(conn, &clean);
+    }
     if (collection->columns > 0) {
-        rc = rc == NG_OK ? run_sql(conn, &make) : rc;
-        rc = rc == NG_OK ? run_sql(conn, &mark) : rc;
+        if (rc == NG_OK) {
+            rc = run_sql(conn, &make);
+        }
+        if (rc == NG_OK) {
+            rc = run_sql(conn, &mark);
+        }
         fts_mark(conn->db, collection);
     }
     sql_done(&drop);
@@ -157,10 +176,14 @@ int fts_table(struct conn *conn, const struct db_collection *collection)
     struct bytes wanted = {0};
     struct bytes stored = {0};
     int rc = layout_of(collection, &wanted);
-    rc = rc == NG_OK ? get_layout(conn, collection->id, &stored) : rc;
+    if (rc == NG_OK) {
+        rc = get_layout(conn, collection->id, &stored);
+    }
     if (rc == NG_OK && !str_same(bytes_str(&wanted), bytes_str(&stored))) {
         rc = remake(conn, collection);
-        rc = rc == NG_OK ? set_layout(conn, collection->id, bytes_str(&wanted)) : rc;
+        if (rc == NG_OK) {
+            rc = set_layout(conn, collection->id, bytes_str(&wanted));
+        }
     }
     bytes_done(&wanted);
     bytes_done(&stored);
@@ -220,7 +243,10 @@ static int step_init(struct step *step)
     sql_done(&forget);
     sql_done(&clean);
     sql_done(&add);
-    return ok ? NG_OK : NG_EINTERNAL;
+    if (ok) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* The texts of one field, several with line ends between them. */
@@ -232,8 +258,14 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
     ret->len = 0;
     while (rc == NG_OK && values_next(blob, &at, &value)) {
         if (value.field == field && value.kind == VALUE_TEXT) {
-            rc = ret->len > 0 ? bytes_add(ret, "\n", 1) : NG_OK;
-            rc = rc == NG_OK ? bytes_add(ret, value.bytes.data, value.bytes.len) : rc;
+            if (ret->len > 0) {
+                rc = bytes_add(ret, "\n", 1);
+            } else {
+                rc = NG_OK;
+            }
+            if (rc == NG_OK) {
+                rc = bytes_add(ret, value.bytes.data, value.bytes.len);
+            }
         }
     }
     return rc;
@@ -278,13 +310,19 @@ static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
     *ret_found = rc == SQLITE_ROW;
     if (rc != SQLITE_ROW) {
         (void)sqlite3_reset(step->next);
-        return rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+        if (rc == SQLITE_DONE) {
+            return NG_OK;
+        }
+        return NG_EINTERNAL;
     }
     int64_t doc = sqlite3_column_int64(step->next, 0);
     bool deleted = sqlite3_column_int(step->next, 1) != 0;
     *ret_bytes = 64 + column_str(step->next, 2).len + column_str(step->next, 3).len;
     (void)sqlite3_bind_int64(step->forget, 1, doc);
-    int code = conn_run(step->conn, step->forget) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int code = NG_EINTERNAL;
+    if (conn_run(step->conn, step->forget) == SQLITE_OK) {
+        code = NG_OK;
+    }
     if (code == NG_OK && !deleted) {
         code = add_doc(step);
     }
@@ -313,7 +351,7 @@ static int step_collection(struct db *db, const struct db_collection *collection
         rc = step_one(&step, &found, &weight);
         if (found) {
             left->docs--;
-            left->bytes -= weight < left->bytes ? weight : left->bytes;
+            left->bytes -= size_min(weight, left->bytes);
         }
     }
     *ret_more = found;
@@ -337,9 +375,9 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
 {
     struct budget left = {(size_t)STEP_DOCS << doublings, STEP_BYTES << doublings};
     int rc = NG_OK;
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
         bool wanted = collection == 0 || collection == at->id;
         if (!wanted || at->columns == 0 || !atomic_load(&at->dirty) || !is_newest(db, at)) {
@@ -356,8 +394,8 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
     return rc;
 }
 
-/* The marks go while the turn is held: who sets one has it, too, and who sees none finds all
- * in the index. */
+/* The marks go while the writer lock is held: who sets one has it, too, and who sees none finds
+ * all in the index. */
 static int step_keep(struct db *db, int64_t collection, const struct stepped *stepped)
 {
     int rc = work_close(db, true);
@@ -380,8 +418,10 @@ static int step_grown(struct db *db, int64_t collection, unsigned doublings, boo
         work_leave(db); /* another search was quicker */
         return NG_OK;
     }
-    int rc = work_open(db, false) == SQLITE_OK ? step_all(db, collection, doublings, &stepped)
-                                               : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (work_open(db, false) == SQLITE_OK) {
+        rc = step_all(db, collection, doublings, &stepped);
+    }
     if (rc != NG_OK) {
         rc = conn_error(db->writer, "indexing for search", error, error_max);
         (void)work_close(db, false);
@@ -408,16 +448,15 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
     bool more = waits(db, collection);
     for (unsigned step = 0; more; step++) {
         if (call->host->cancelled(call)) {
-            return call->host->remaining_ms(call) <= 0
-                       ? ng_fail(
-                             call, NG_ETIMEOUT,
-                             "the search index could not be brought up to date in the call's "
-                             "time; it goes on by itself, try again")
-                       : ng_fail(call, NG_ECANCELLED, "the search was cancelled");
+            if (call->host->remaining_ms(call) <= 0) {
+                return ng_fail(call, NG_ETIMEOUT,
+                               "the search index could not be brought up to date in the call's "
+                               "time; it goes on by itself, try again");
+            }
+            return ng_fail(call, NG_ECANCELLED, "the search was cancelled");
         }
-        int rc =
-            step_grown(db, collection, step < STEP_DOUBLINGS_MAX ? step : STEP_DOUBLINGS_MAX,
-                       &more, error, sizeof(error));
+        int rc = step_grown(db, collection, uint_min(step, STEP_DOUBLINGS_MAX), &more, error,
+                            sizeof(error));
         if (rc != NG_OK) {
             return ng_fail(call, rc, "%s", error);
         }

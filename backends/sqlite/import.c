@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c - filling an empty store from an export: one transaction, kept or thrown away. */
+#include "core/base/minmax.h"
 #include "db.h"
 
 struct import {
@@ -89,11 +90,16 @@ static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *k
     import->deleted = false;
     import->json.len = import->text.len = 0;
     int rc = bytes_set(&import->key[0], key->collection);
-    rc = rc == NG_OK ? bytes_set(&import->key[1], key->space) : rc;
-    rc = rc == NG_OK ? bytes_set(&import->key[2], key->id) : rc;
-    return rc == NG_OK && import->txn != NULL
-               ? NG_OK
-               : ng_fail(call, NG_EINTERNAL, "no memory for the import");
+    if (rc == NG_OK) {
+        rc = bytes_set(&import->key[1], key->space);
+    }
+    if (rc == NG_OK) {
+        rc = bytes_set(&import->key[2], key->id);
+    }
+    if (rc == NG_OK && import->txn != NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINTERNAL, "no memory for the import");
 }
 
 static int check_revision(struct db *db, struct ng_call *call, const struct ng_doc *doc)
@@ -120,8 +126,14 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
 {
     struct import *import = db->import;
     const struct ng_doc *doc = record->doc;
-    int rc = same_key(import, &doc->key) ? NG_OK : start_doc(db, call, &doc->key);
-    rc = rc == NG_OK ? check_revision(db, call, doc) : rc;
+    int rc = NG_OK;
+    if (!same_key(import, &doc->key)) {
+        rc = start_doc(db, call, &doc->key);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = check_revision(db, call, doc);
     if (rc != NG_OK) {
         return rc;
     }
@@ -143,7 +155,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     };
     splice_between(bytes_str(&import->json), doc->json, &put.json_splice);
     splice_between(bytes_str(&import->text), doc->text, &put.text_splice);
-    content_hash(doc->json, doc->text, doc->deleted, import->prepared.hash);
+    content_hash(CONTENT_HASH_MIXED, doc->json, doc->text, doc->deleted, import->prepared.hash);
     rc = values_encode(import->prepared.collection, record->fields,
                        record->newest ? record->field_count : 0, doc->deleted,
                        &import->prepared.fields);
@@ -160,7 +172,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
         return conn_fail(db->writer, call, "the import");
     }
     import->revision = doc->revision;
-    import->last_seq = doc->seq > import->last_seq ? doc->seq : import->last_seq;
+    import->last_seq = u64_max(doc->seq, import->last_seq);
     if (bytes_set(&import->json, doc->json) != NG_OK ||
         bytes_set(&import->text, doc->text) != NG_OK) {
         return ng_fail(call, NG_EINTERNAL, "no memory for the import");
@@ -211,8 +223,7 @@ static int add_event(struct db *db, struct ng_call *call, const struct ng_event 
                        "the import has the event %llu of a document that it does not have",
                        (unsigned long long)event->seq);
     }
-    db->import->last_seq =
-        event->seq > db->import->last_seq ? event->seq : db->import->last_seq;
+    db->import->last_seq = u64_max(event->seq, db->import->last_seq);
     return NG_OK;
 }
 
@@ -226,8 +237,10 @@ static int add_answer(struct db *db, struct ng_call *call, const struct ng_answe
         (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
         (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
     }
-    return conn_run(db->writer, stmt) == SQLITE_OK ? NG_OK
-                                                   : conn_fail(db->writer, call, "the import");
+    if (conn_run(db->writer, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return conn_fail(db->writer, call, "the import");
 }
 
 int import_record(void *self, struct ng_call *call, const struct ng_record *record)

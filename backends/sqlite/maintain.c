@@ -30,7 +30,10 @@ struct thinning {
 
 static int64_t day_of(int64_t time_ms)
 {
-    return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
+    if (time_ms >= 0) {
+        return time_ms / DAY_MS;
+    }
+    return -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
 /* Marks what goes: not the first one, not the last one of a day, not what is pinned. The newest
@@ -44,7 +47,7 @@ static size_t mark(struct thinning *thin, const struct ng_key *key)
             i + 1 == thin->count || day_of(thin->list[i + 1].time_ms) != day_of(row->time_ms);
         row->drop = !last_of_day && row->time_ms < thin->cutoff_ms &&
                     (thin->pinned == NULL || !thin->pinned(thin->user, key, row->revision));
-        dropped += row->drop ? 1 : 0;
+        dropped += row->drop;
     }
     return dropped;
 }
@@ -52,7 +55,10 @@ static size_t mark(struct thinning *thin, const struct ng_key *key)
 static int list_add(struct thinning *thin, const struct old_revision *row)
 {
     if (thin->count == thin->cap) {
-        size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
+        size_t cap = 64;
+        if (thin->cap != 0) {
+            cap = thin->cap * 2;
+        }
         struct old_revision *grown = realloc(thin->list, cap * sizeof(*grown));
         if (grown == NULL) {
             return NG_EINTERNAL;
@@ -92,7 +98,10 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
         young = row.time_ms >= thin->cutoff_ms;
     }
     (void)sqlite3_reset(stmt);
-    return rc == NG_OK && !young && step != SQLITE_DONE ? NG_EINTERNAL : rc;
+    if (rc == NG_OK && !young && step != SQLITE_DONE) {
+        return NG_EINTERNAL;
+    }
+    return rc;
 }
 
 /* The next document with something to drop. 0 in thin->doc: none. */
@@ -115,7 +124,10 @@ static int find_next(struct thinning *thin)
         sql_bind_int(&sql, after);
         sql_add(&sql, " AND d.revision>2 ORDER BY d.doc LIMIT ");
         sql_bind_int(&sql, LOOK_DOCS);
-        int step = sql_prepare(conn, &sql, &docs) == SQLITE_OK ? SQLITE_ROW : SQLITE_ERROR;
+        int step = SQLITE_ERROR;
+        if (sql_prepare(conn, &sql, &docs) == SQLITE_OK) {
+            step = SQLITE_ROW;
+        }
         more = false;
         bool found = false;
         while (step == SQLITE_ROW && !found && (step = sqlite3_step(docs)) == SQLITE_ROW) {
@@ -150,9 +162,10 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
                              : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
                                "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
     sql_bind_int(&sql, row->seq);
-    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
-                 ? NG_OK
-                 : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
+        rc = NG_OK;
+    }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
@@ -175,9 +188,10 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     sql_bind_int(&sql, doc);
     sql_add(&sql, " AND revision=");
     sql_bind_int(&sql, (int64_t)revision);
-    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
-                 ? NG_OK
-                 : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
+        rc = NG_OK;
+    }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
@@ -195,12 +209,17 @@ static int drop_rows(struct thinning *thin, size_t first, size_t last, struct st
     (void)sqlite3_bind_int64(stmt, 1, thin->doc);
     (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
     (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
-    uint64_t behind = sqlite3_step(stmt) == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    uint64_t behind = 0;
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        behind = column_u64(stmt, 0);
+    }
     (void)sqlite3_reset(stmt);
     int rc = NG_OK;
     if (behind > 0) {
         rc = state_load(conn, thin->doc, behind, state);
-        rc = rc == NG_OK ? make_whole(conn, thin->doc, behind, state) : rc;
+        if (rc == NG_OK) {
+            rc = make_whole(conn, thin->doc, behind, state);
+        }
     }
     for (size_t i = first; i <= last && rc == NG_OK; i++) {
         rc = drop_row(conn, &thin->list[i]);
@@ -214,8 +233,10 @@ static int drop_run(struct thinning *thin, size_t first, size_t last, struct sta
     struct db *db = thin->db;
     work_enter(db);
     counts_thin(db);
-    int rc =
-        work_open(db, true) == SQLITE_OK ? drop_rows(thin, first, last, state) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (work_open(db, true) == SQLITE_OK) {
+        rc = drop_rows(thin, first, last, state);
+    }
     if (rc == NG_EINTERNAL) {
         rc = conn_fail(db->writer, thin->call, "thinning history");
     } else if (rc != NG_OK) {
@@ -276,7 +297,11 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
         bool ok = work_begin(db, true) == SQLITE_OK &&
                   sql_prepare(db->writer, &sql, &stmt) == SQLITE_OK &&
                   conn_run(db->writer, stmt) == SQLITE_OK;
-        changed = ok ? sqlite3_changes(db->writer->sql) : 0;
+        if (ok) {
+            changed = sqlite3_changes(db->writer->sql);
+        } else {
+            changed = 0;
+        }
         if (!ok) {
             rc = conn_fail(db->writer, call, "dropping old answers");
         }
@@ -310,5 +335,8 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
         } while (rc == NG_OK && thin.doc != 0);
         free(thin.list);
     }
-    return rc == NG_OK ? fts_catch_up(db, call, 0) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return fts_catch_up(db, call, 0);
 }

@@ -25,7 +25,10 @@ struct plan {
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret)
 {
     bool one = query->space.data != NULL;
-    size_t count = one ? 1 : query->space_count;
+    size_t count = 1;
+    if (!one) {
+        count = query->space_count;
+    }
     ret->count = 0;
     ret->ids = calloc(count + 1, sizeof(*ret->ids));
     if (ret->ids == NULL) {
@@ -39,7 +42,10 @@ int query_shelves(struct conn *conn, const struct ng_query *query, struct shelve
         (void)bind_text(stmt, 1, query->collection);
         (void)bind_text(stmt, 2, one ? query->space : query->spaces[i]);
         int rc = sqlite3_step(stmt);
-        int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+        int64_t shelf = 0;
+        if (rc == SQLITE_ROW) {
+            shelf = sqlite3_column_int64(stmt, 0);
+        }
         (void)sqlite3_reset(stmt);
         if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
             return NG_EINTERNAL;
@@ -104,11 +110,12 @@ static const char *column_index(const char *column)
     return NULL;
 }
 
+/* deleted: 1 only those, 0 only others, -1 both. */
 static void add_deleted(struct sql *sql, int deleted)
 {
-    sql_add(sql, deleted < 0   ? " AND d.deleted IN (0,1)"
-                 : deleted > 0 ? " AND d.deleted=1"
-                               : " AND d.deleted=0");
+    static const char *const conditions[] = {" AND d.deleted IN (0,1)", " AND d.deleted=0",
+                                             " AND d.deleted=1"};
+    sql_add(sql, conditions[deleted + 1]);
 }
 
 /* How many documents meet the term, by its index; LEAD_MAX: that or more. -1: failed. */
@@ -161,8 +168,16 @@ static int find_lead(struct conn *conn, struct plan *plan)
         /* Of equals, one of values: it may have the order of creation, too. */
         if (count < plan->lead_count ||
             (count == plan->lead_count && plan->lead == NO_TERM && subject.field != NULL)) {
-            plan->lead = subject.field != NULL ? i : NO_TERM;
-            plan->docs_index = subject.field != NULL ? NULL : column_index(subject.column);
+            if (subject.field != NULL) {
+                plan->lead = i;
+            } else {
+                plan->lead = NO_TERM;
+            }
+            if (subject.field != NULL) {
+                plan->docs_index = NULL;
+            } else {
+                plan->docs_index = column_index(subject.column);
+            }
             plan->lead_count = count;
         }
     }
@@ -220,10 +235,13 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
 {
     const struct ng_query *query = plan->query;
     bool values = plan->lead != NO_TERM || plan->by_value;
-    size_t rest = query->term_count - (plan->lead != NO_TERM ? 1 : 0);
+    size_t rest = query->term_count - (plan->lead != NO_TERM);
     bool needs_row =
         !values || rest > 0 || (with_order && !plan->by_created && !plan->by_value);
-    const struct ng_term *lead = plan->lead != NO_TERM ? &query->terms[plan->lead] : NULL;
+    const struct ng_term *lead = NULL;
+    if (plan->lead != NO_TERM) {
+        lead = &query->terms[plan->lead];
+    }
     /* A document may carry several of the tags asked for. */
     sql_add(sql, lead != NULL && lead->op == NG_TERM_IN ? "SELECT DISTINCT " : "SELECT ");
     sql_add(sql, values ? "v.doc,v.created_seq AS c" : "d.doc,d.created_seq AS c");
@@ -344,7 +362,10 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
             return NG_OK;
         }
     }
-    return step == SQLITE_DONE ? NG_OK : conn_fail(conn, call, "the query");
+    if (step == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return conn_fail(conn, call, "the query");
 }
 
 static int list(struct conn *conn, struct ng_call *call, const struct plan *plan,
@@ -354,9 +375,16 @@ static int list(struct conn *conn, struct ng_call *call, const struct plan *plan
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
     add_branches(&sql, plan, true);
-    const char *order = query->descending ? " ORDER BY k DESC,c DESC" : " ORDER BY k,c";
+    const char *order = " ORDER BY k,c";
+    if (query->descending) {
+        order = " ORDER BY k DESC,c DESC";
+    }
     if (plan->by_created) {
-        order = query->descending ? " ORDER BY c DESC" : " ORDER BY c";
+        if (query->descending) {
+            order = " ORDER BY c DESC";
+        } else {
+            order = " ORDER BY c";
+        }
     }
     sql_add(&sql, order);
     sql_add(&sql, " LIMIT ");
@@ -390,7 +418,10 @@ static int run(struct conn *conn, struct ng_call *call, struct plan *plan, ng_ro
             return conn_fail(conn, call, "counting");
         }
         choose(plan);
-        int rc = query->limit > 0 ? list(conn, call, plan, row, user) : NG_OK;
+        int rc = NG_OK;
+        if (query->limit > 0) {
+            rc = list(conn, call, plan, row, user);
+        }
         if (rc != NG_OK) {
             return rc;
         }
@@ -414,9 +445,12 @@ int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str sort = query->sort.data != NULL && query->sort.len > 0
-                             ? query->sort
-                             : ng_str_of("created_seq");
+    struct ng_str sort;
+    if (query->sort.data != NULL && query->sort.len > 0) {
+        sort = query->sort;
+    } else {
+        sort = ng_str_of("created_seq");
+    }
     (void)term_subject(plan.collection, sort, true, &plan.sort);
     plan.by_created =
         plan.sort.column != NULL && strcmp(plan.sort.column, "d.created_seq") == 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* queue.c - batches on their way to the writer, and the one thread that writes. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
                        (unsigned long long)put->base_revision);
         return NG_EINVAL;
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_MIXED, put->json, put->text, put->deleted, ret->hash);
     int rc = values_encode(ret->collection, put->fields, put->field_count, put->deleted,
                            &ret->fields);
     if (rc != NG_OK) {
@@ -67,7 +68,7 @@ static size_t put_bytes(const struct ng_put *put)
 /* Puts the job into the queue, or refuses. */
 static int enqueue(struct db *db, struct job *job)
 {
-    pthread_mutex_lock(&db->queue_lock);
+    lock_take(&db->queue_lock);
     bool full = db->queue_batches >= QUEUE_BATCHES_MAX ||
                 (db->queue_batches > 0 && db->queue_bytes + job->bytes > QUEUE_BYTES_MAX);
     bool closing = db->closing;
@@ -82,13 +83,16 @@ static int enqueue(struct db *db, struct job *job)
         db->queue_bytes += job->bytes;
         pthread_cond_signal(&db->queued);
     }
-    pthread_mutex_unlock(&db->queue_lock);
+    lock_release(&db->queue_lock);
     if (full || closing) {
         (void)snprintf(job->batch->error, sizeof(job->batch->error),
                        full ? "the queue of %s is full: try again in a moment"
                             : "%s is being closed",
                        db->path);
-        return full ? NG_EBUSY : NG_EUNAVAILABLE;
+        if (full) {
+            return NG_EBUSY;
+        }
+        return NG_EUNAVAILABLE;
     }
     return NG_OK;
 }
@@ -172,7 +176,7 @@ static bool wait_for_work(struct db *db)
     bool dirty = atomic_load(&db->dirty);
     bool trouble = atomic_load(&db->trouble) != TROUBLE_NONE;
     if (!dirty && !trouble) {
-        pthread_cond_wait(&db->queued, &db->queue_lock);
+        lock_wait(&db->queued, &db->queue_lock);
         return false;
     }
     struct timespec until;
@@ -181,7 +185,7 @@ static bool wait_for_work(struct db *db)
     int64_t nanos = until.tv_nsec + wait;
     until.tv_sec += (time_t)(nanos / 1000000000);
     until.tv_nsec = (long)(nanos % 1000000000);
-    return pthread_cond_timedwait(&db->queued, &db->queue_lock, &until) != 0;
+    return lock_wait_until(&db->queued, &db->queue_lock, &until) != 0;
 }
 
 /* What the idle writer does. A failed commit may have left pages behind the end of the log that
@@ -201,36 +205,39 @@ static void idle_step(struct db *db)
 static void *writer_main(void *user)
 {
     struct db *db = user;
-    pthread_mutex_lock(&db->queue_lock);
+    lock_take(&db->queue_lock);
     while (db->first != NULL || !db->closing) {
         if (db->first == NULL) {
             if (wait_for_work(db) && db->first == NULL && !db->closing) {
-                pthread_mutex_unlock(&db->queue_lock);
+                lock_release(&db->queue_lock);
                 idle_step(db);
-                pthread_mutex_lock(&db->queue_lock);
+                lock_take(&db->queue_lock);
             }
             continue;
         }
         struct job *jobs = dequeue(db);
-        pthread_mutex_unlock(&db->queue_lock);
+        lock_release(&db->queue_lock);
         writer_commit(db, jobs);
         finish(db, jobs);
-        pthread_mutex_lock(&db->queue_lock);
+        lock_take(&db->queue_lock);
     }
-    pthread_mutex_unlock(&db->queue_lock);
+    lock_release(&db->queue_lock);
     return NULL;
 }
 
 int queue_start(struct db *db)
 {
-    return pthread_create(&db->thread, NULL, writer_main, db) == 0 ? NG_OK : NG_EINTERNAL;
+    if (pthread_create(&db->thread, NULL, writer_main, db) == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void queue_stop(struct db *db)
 {
-    pthread_mutex_lock(&db->queue_lock);
+    lock_take(&db->queue_lock);
     db->closing = true;
     pthread_cond_signal(&db->queued);
-    pthread_mutex_unlock(&db->queue_lock);
+    lock_release(&db->queue_lock);
     pthread_join(db->thread, NULL);
 }

@@ -211,10 +211,17 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
             newest.json = str_of(NULL, 0);
         }
         /* The newest is always there, from its row; the log has those before it. */
-        uint64_t to =
-            range->to == 0 || range->to > newest.revision ? newest.revision : range->to;
+        uint64_t to;
+        if (range->to == 0 || range->to > newest.revision) {
+            to = newest.revision;
+        } else {
+            to = range->to;
+        }
         bool has_newest = to == newest.revision && range->from <= to;
-        uint64_t below = has_newest ? to - 1 : to;
+        uint64_t below = to;
+        if (has_newest) {
+            below = to - 1;
+        }
         if (has_newest && !range->ascending && walk.left > 0) {
             walk.stop = row(user, &newest) != 0;
             walk.left--;
@@ -242,12 +249,17 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     if (rc == NG_OK) {
         /* The newest counts as kept whatever the log says. */
         uint64_t newest = column_u64(doc, 4);
-        uint64_t to = range->to == 0 || range->to > newest ? newest : range->to;
+        uint64_t to;
+        if (range->to == 0 || range->to > newest) {
+            to = newest;
+        } else {
+            to = range->to;
+        }
         bool has_newest = to == newest && range->from <= to;
         uint64_t count = 0;
         if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from,
                            has_newest ? to - 1 : to, thinned, &count) == SQLITE_OK) {
-            *ret_count = count + (has_newest ? 1 : 0);
+            *ret_count = count + has_newest;
         } else {
             rc = conn_fail(conn, call, "counting a history");
         }

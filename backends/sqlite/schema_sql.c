@@ -64,7 +64,10 @@ static int pragma_int(struct conn *conn, const char *sql, int64_t *ret)
         }
     }
     int end = sqlite3_finalize(stmt);
-    return rc == SQLITE_OK ? end : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return end;
 }
 
 static int upgrade(struct conn *conn, int version)

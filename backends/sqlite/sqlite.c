@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
  * what it tells about itself. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <errno.h>
@@ -10,25 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int init_locks(struct db *db)
+static void init_locks(struct db *db)
 {
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0 ||
-        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0) {
-        return NG_EINTERNAL;
-    }
-    int failed =
-        pthread_mutex_init(&db->turn.lock, NULL) | pthread_cond_init(&db->turn.moved, NULL);
-    failed |= pthread_mutex_init(&db->queue_lock, NULL);
-    failed |= pthread_mutex_init(&db->collections_lock, NULL);
-    failed |= pthread_mutex_init(&db->readers_lock, NULL);
-    failed |= pthread_mutex_init(&db->gate_lock, NULL);
-    failed |= pthread_mutex_init(&db->counts.lock, NULL);
-    failed |= pthread_cond_init(&db->queued, &monotonic);
-    failed |= pthread_cond_init(&db->reader_free, &monotonic);
-    failed |= pthread_cond_init(&db->gate_moved, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    return failed == 0 ? NG_OK : NG_EINTERNAL;
+    lock_init(&db->writer_lock.lock, LOCK_SQLITE_WRITER);
+    lock_cond_init(&db->writer_lock.moved);
+    lock_init(&db->queue_lock, LOCK_SQLITE_QUEUE);
+    lock_init(&db->collections_lock, LOCK_SQLITE_COLLECTIONS);
+    lock_init(&db->readers_lock, LOCK_SQLITE_READERS);
+    lock_init(&db->gate_lock, LOCK_SQLITE_GATE);
+    lock_init(&db->counts.lock, LOCK_SQLITE_COUNTS);
+    lock_cond_init(&db->queued);
+    lock_cond_init(&db->reader_free);
+    lock_cond_init(&db->gate_moved);
 }
 
 static void db_free(struct db *db)
@@ -37,13 +31,13 @@ static void db_free(struct db *db)
     conn_close(db->writer);
     disk_release_files(db);
     collections_free(db);
-    pthread_mutex_destroy(&db->turn.lock);
-    pthread_cond_destroy(&db->turn.moved);
-    pthread_mutex_destroy(&db->queue_lock);
-    pthread_mutex_destroy(&db->collections_lock);
-    pthread_mutex_destroy(&db->readers_lock);
-    pthread_mutex_destroy(&db->gate_lock);
-    pthread_mutex_destroy(&db->counts.lock);
+    lock_done(&db->writer_lock.lock);
+    pthread_cond_destroy(&db->writer_lock.moved);
+    lock_done(&db->queue_lock);
+    lock_done(&db->collections_lock);
+    lock_done(&db->readers_lock);
+    lock_done(&db->gate_lock);
+    lock_done(&db->counts.lock);
     pthread_cond_destroy(&db->queued);
     pthread_cond_destroy(&db->reader_free);
     pthread_cond_destroy(&db->gate_moved);
@@ -166,10 +160,10 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
 {
     char error[DB_ERROR_MAX] = "";
     struct db *db = calloc(1, sizeof(*db));
-    if (db == NULL || init_locks(db) != NG_OK) {
-        free(db);
+    if (db == NULL) {
         return ng_fail(call, NG_EINTERNAL, "no memory to open the store");
     }
+    init_locks(db);
     db->file_fd = db->log_fd = -1;
     int rc = place(db, call, conf);
     if (rc == NG_OK && !db->memory) {
@@ -238,13 +232,13 @@ static void sqlite_stats(void *self,
     struct db *db = self;
     double transactions = (double)atomic_load(&db->stat_transactions);
     double batches = (double)atomic_load(&db->stat_batches);
-    pthread_mutex_lock(&db->queue_lock);
+    lock_take(&db->queue_lock);
     double queued = (double)db->queue_batches;
     double queued_bytes = (double)db->queue_bytes;
-    pthread_mutex_unlock(&db->queue_lock);
-    pthread_mutex_lock(&db->readers_lock);
+    lock_release(&db->queue_lock);
+    lock_take(&db->readers_lock);
     double readers = (double)db->reader_count;
-    pthread_mutex_unlock(&db->readers_lock);
+    lock_release(&db->readers_lock);
     stat_fn(user, "transactions_total", transactions);
     stat_fn(user, "batches_total", batches);
     stat_fn(user, "batches_per_transaction", transactions > 0 ? batches / transactions : 0);

@@ -38,63 +38,19 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
     return false;
 }
 
-/* Ranges need a value with an order, so a tag of the same name is not meant. */
-static bool wants_order(enum ng_op op)
-{
-    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
-           op == NG_TERM_PREFIX;
-}
-
-static int clip(struct ng_str text)
-{
-    return text.len < 64 ? (int)text.len : 64;
-}
-
-static int term_check(struct ng_call *call, const struct db_collection *collection,
-                      const struct ng_term *term)
+static bool find_number(const void *collection, struct ng_str name, bool ordered,
+                        bool *ret_number)
 {
     struct subject subject;
-    const char *name = term->field.data != NULL ? term->field.data : "";
-    if (!term_subject(collection, term->field, wants_order(term->op), &subject)) {
-        return ng_fail(call, NG_EINVAL,
-                       "`%.*s` is not a field of %s that can be compared like this",
-                       clip(term->field), name, collection->name);
-    }
-    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
-        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
-                       (int)term->op, clip(term->field), name);
-    }
-    if (subject.number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list",
-                       clip(term->field), name);
-    }
-    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d",
-                       clip(term->field), name, term->value_count, NG_IN_MAX);
-    }
-    return NG_OK;
+    bool found = term_subject(collection, name, ordered, &subject);
+    *ret_number = subject.number;
+    return found;
 }
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query)
 {
-    struct subject subject;
-    if (query->term_count > NG_TERMS_MAX) {
-        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
-                       query->term_count, NG_TERMS_MAX);
-    }
-    if (query->sort.data != NULL && query->sort.len > 0 &&
-        !term_subject(collection, query->sort, true, &subject)) {
-        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", collection->name,
-                       clip(query->sort), query->sort.data);
-    }
-    for (size_t i = 0; i < query->term_count; i++) {
-        int rc = term_check(call, collection, &query->terms[i]);
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return NG_OK;
+    return query_check(call, query, collection->name, find_number, collection);
 }
 
 static struct bound bound_of(const struct subject *subject, struct ng_str text, double number)
@@ -229,7 +185,7 @@ void terms_add(struct sql *sql, const struct db_collection *collection,
         const struct ng_term *term = &query->terms[i];
         struct subject subject;
         if (i == skip ||
-            !term_subject(collection, term->field, wants_order(term->op), &subject)) {
+            !term_subject(collection, term->field, query_is_ordered(term->op), &subject)) {
             continue;
         }
         sql_add(sql, " AND ");

@@ -51,7 +51,10 @@ static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
         (void)bind_text(stmt, 1, key->collection);
         (void)bind_text(stmt, 2, key->space);
     }
-    return conn_run(conn, stmt) == SQLITE_OK ? sqlite3_last_insert_rowid(conn->sql) : -1;
+    if (conn_run(conn, stmt) != SQLITE_OK) {
+        return -1;
+    }
+    return sqlite3_last_insert_rowid(conn->sql);
 }
 
 /* The number of (collection, space), which another document of the transaction may have made
@@ -65,9 +68,15 @@ static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
     (void)bind_text(stmt, 1, key->collection);
     (void)bind_text(stmt, 2, key->space);
     int rc = sqlite3_step(stmt);
-    int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    int64_t shelf = -1;
+    if (rc == SQLITE_ROW) {
+        shelf = sqlite3_column_int64(stmt, 0);
+    }
     (void)sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? add_shelf(conn, key) : shelf;
+    if (rc != SQLITE_DONE) {
+        return shelf;
+    }
+    return add_shelf(conn, key);
 }
 
 /* Its shelf and row, as far as they are there. */
@@ -81,7 +90,10 @@ static int load_row(struct conn *conn, struct touched *doc)
     (void)bind_text(stmt, 2, doc->key.space);
     (void)bind_blob(stmt, 3, doc->key.id);
     int rc = sqlite3_step(stmt);
-    int ret = rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    int ret = NG_EINTERNAL;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        ret = NG_OK;
+    }
     if (rc == SQLITE_ROW) {
         doc->shelf = sqlite3_column_int64(stmt, 0);
     }
@@ -158,7 +170,10 @@ static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put
                   doc->chain_bytes + cost < put->json.len + put->text.len + CHAIN_SLACK &&
                   splice_fits(&put->json_splice, doc->json_size, put->json) &&
                   splice_fits(&put->text_splice, doc->text_size, put->text);
-    return splice ? LOG_SPLICE : LOG_WHOLE;
+    if (splice) {
+        return LOG_SPLICE;
+    }
+    return LOG_WHOLE;
 }
 
 static int log_put(struct txn *txn, const struct touched *doc, const struct ng_put *put,
@@ -197,7 +212,10 @@ static int log_put(struct txn *txn, const struct touched *doc, const struct ng_p
         (void)bind_blob(stmt, 19, put->json);
         (void)bind_blob(stmt, 20, put->text);
     }
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared)
@@ -235,7 +253,11 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
         doc->chain_count++;
         doc->chain_bytes += put->json_splice.inserted.len + put->text_splice.inserted.len;
     } else {
-        doc->chain_count = kind == LOG_WHOLE ? 1 : 0;
+        if (kind == LOG_WHOLE) {
+            doc->chain_count = 1;
+        } else {
+            doc->chain_count = 0;
+        }
         doc->chain_bytes = 0;
     }
     doc->revision = put->revision;

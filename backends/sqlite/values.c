@@ -42,7 +42,10 @@ static int add_entry(struct bytes *out, const struct value *value)
     head[8] = (unsigned char)value->kind;
     put_le(head + 9, body.len);
     int rc = bytes_add(out, head, sizeof(head));
-    return rc == NG_OK ? bytes_add(out, body.data, body.len) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return bytes_add(out, body.data, body.len);
 }
 
 static const struct db_field *field_of(const struct db_collection *collection,
@@ -195,17 +198,29 @@ static void sql_has(sqlite3_context *context, int count, sqlite3_value **args)
     struct ng_str blob = argument(args[0]);
     int64_t field = sqlite3_value_int64(args[1]);
     bool number = sqlite3_value_type(args[2]) == SQLITE_FLOAT;
-    double wanted_number = number ? sqlite3_value_double(args[2]) : 0.0;
-    struct ng_str wanted = number ? str_of("", 0) : argument(args[2]);
+    double wanted_number = 0.0;
+    if (number) {
+        wanted_number = sqlite3_value_double(args[2]);
+    }
+    struct ng_str wanted;
+    if (number) {
+        wanted = str_of("", 0);
+    } else {
+        wanted = argument(args[2]);
+    }
     struct value value;
     size_t at = 0;
     while (values_next(blob, &at, &value)) {
         if (value.field != field) {
             continue;
         }
-        bool same = number ? value.kind == VALUE_NUMBER && value.number >= wanted_number &&
-                                 value.number <= wanted_number
-                           : value.kind == VALUE_BYTES && str_same(value.bytes, wanted);
+        bool same;
+        if (number) {
+            same = value.kind == VALUE_NUMBER && value.number >= wanted_number &&
+                   value.number <= wanted_number;
+        } else {
+            same = value.kind == VALUE_BYTES && str_same(value.bytes, wanted);
+        }
         if (same) {
             sqlite3_result_int(context, 1);
             return;

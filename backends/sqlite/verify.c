@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - is everything as it was written? The file, every revision's hash, the index of
  * values, the search index, events. */
+#include "core/base/lock.h"
 #include "db.h"
 
 #include <stdarg.h>
@@ -35,7 +36,10 @@ static int for_each(struct check *check, const char *text,
 {
     sqlite3_stmt *stmt = NULL;
     int step = sqlite3_prepare_v2(check->conn->sql, text, -1, &stmt, NULL);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         rc = each(check, stmt);
     }
@@ -113,7 +117,8 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
             rc = NG_OK;
             continue;
         }
-        content_hash(bytes_str(&check->state.json), bytes_str(&check->state.text),
+        content_hash(CONTENT_HASH_MIXED, bytes_str(&check->state.json),
+                     bytes_str(&check->state.text),
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
             !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
@@ -174,13 +179,16 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     if (check->call->host->cancelled(check->call)) {
         return NG_ETIMEOUT;
     }
-    content_hash(column_str(docs, 13), column_str(docs, 14), sqlite3_column_int(docs, 5) != 0,
-                 hash);
+    content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
+                 sqlite3_column_int(docs, 5) != 0, hash);
     if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
         report(check, "%s: its present state is not what was written", name);
     }
     int rc = check_revisions(check, docs, name);
-    return rc == NG_OK ? check_values(check, docs, name) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_values(check, docs, name);
 }
 
 static int stray_event(struct check *check, sqlite3_stmt *stmt)
@@ -259,47 +267,54 @@ static int check_search(struct check *check, const struct db_collection *collect
 static int check_tables(struct check *check)
 {
     int rc = for_each(check, "PRAGMA integrity_check", file_line);
-    rc = rc == NG_OK
-             ? for_each(check,
-                        "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
-                        "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
-                        "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
-                        "s.shelf=d.shelf ORDER BY d.doc",
-                        check_doc)
-             : rc;
-    rc = rc == NG_OK ? for_each(check,
-                                "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
-                                "d.doc IS NULL LIMIT 100",
-                                stray_event)
-                     : rc;
-    rc = rc == NG_OK
-             ? for_each(check,
-                        "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
-                        "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
-                        "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
-                        "ng_field(d.fields,v.field) IS NULL ELSE "
-                        "ng_has(d.fields,v.field,v.value) END LIMIT 100",
-                        stray_value)
-             : rc;
-    rc = rc == NG_OK ? for_each(check,
-                                "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
-                                "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
-                                stray_doc)
-                     : rc;
-    rc = rc == NG_OK
-             ? for_each(
-                   check,
-                   "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
-                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
-                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
-                   wrong_count)
-             : rc;
-    return rc == NG_OK
-               ? for_each(check,
-                          "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
-                          "WHERE name='seq'),0) LIMIT 100",
-                          late_seq)
-               : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
+                  "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
+                  "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
+                  "s.shelf=d.shelf ORDER BY d.doc",
+                  check_doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
+                  "d.doc IS NULL LIMIT 100",
+                  stray_event);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
+                  "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
+                  "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
+                  "ng_field(d.fields,v.field) IS NULL ELSE "
+                  "ng_has(d.fields,v.field,v.value) END LIMIT 100",
+                  stray_value);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
+                  "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
+                  stray_doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
+                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
+                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
+                  wrong_count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return for_each(check,
+                    "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
+                    "WHERE name='seq'),0) LIMIT 100",
+                    late_seq);
 }
 
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user)
@@ -311,9 +326,9 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         return rc;
     }
     rc = check_tables(&check);
-    pthread_mutex_lock(&db->collections_lock);
+    lock_take(&db->collections_lock);
     const struct db_collection *at = db->collections;
-    pthread_mutex_unlock(&db->collections_lock);
+    lock_release(&db->collections_lock);
     for (; at != NULL && rc == NG_OK; at = at->next) {
         if (at->columns > 0 && collection_find(db, str_of(at->name, at->name_len)) == at) {
             rc = check_search(&check, at);

@@ -27,7 +27,10 @@ static int check_answer(struct conn *conn, struct ng_batch *batch)
                        "another call with this idempotency key was answered already");
         return NG_EKEYREUSED;
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int store_answer(struct conn *conn, const struct ng_answer *answer)
@@ -41,7 +44,10 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
     (void)bind_blob(stmt, 3, answer->reply);
     (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
     (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* Every condition is looked at before the first row is written, so a batch whose condition
@@ -70,7 +76,10 @@ static int apply_batch(struct txn *txn, struct job *job)
 {
     struct ng_batch *batch = job->batch;
     batch->error[0] = '\0';
-    int rc = batch->answer != NULL ? check_answer(txn->db->writer, batch) : NG_OK;
+    int rc = NG_OK;
+    if (batch->answer != NULL) {
+        rc = check_answer(txn->db->writer, batch);
+    }
     if (rc == NG_OK) {
         rc = check_conditions(txn, batch);
     }
@@ -121,7 +130,10 @@ static int settle_log(struct db *db, bool *ret_settled)
                                        NULL);
     (void)sqlite3_busy_timeout(db->writer->sql, BUSY_MS);
     *ret_settled = rc != SQLITE_BUSY;
-    return rc == SQLITE_BUSY ? SQLITE_OK : rc;
+    if (rc != SQLITE_BUSY) {
+        return rc;
+    }
+    return SQLITE_OK;
 }
 
 /* Nothing is wrong with the file or the batch: there was no memory, ours or SQLite's. */
@@ -164,10 +176,17 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
     bool begun = txn != NULL && settle_log(db, &settled) == SQLITE_OK &&
                  work_sync(db) == SQLITE_OK &&
                  conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
-    int rc = begun ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (begun) {
+        rc = NG_OK;
+    }
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
         job->rc = apply_batch(txn, job);
-        rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;
+        if (job->rc == NG_OK || is_refusal(job->rc)) {
+            rc = NG_OK;
+        } else {
+            rc = job->rc;
+        }
     }
     if (rc == NG_OK && (atomic_load(&db->trouble) != TROUBLE_NONE || jobs == NULL)) {
         rc = txn_meta(db->writer, "settled", db->txn_seq);
@@ -229,7 +248,11 @@ static void commit_singly(struct db *db, struct job *jobs)
     int refused = 0; /* in a row, for want of room */
     for (struct job *job = jobs; job != NULL; job = job->next) {
         int rc = run_transaction(db, job, job->next, error);
-        refused = rc == NG_EFULL ? refused + 1 : 0;
+        if (rc == NG_EFULL) {
+            refused = refused + 1;
+        } else {
+            refused = 0;
+        }
         if (rc != NG_OK) {
             fail_all(job, refused == FULL_TRIES ? NULL : job->next, rc, error);
         }
@@ -249,7 +272,7 @@ void writer_commit(struct db *db, struct job *jobs)
     if (writes_nothing(jobs)) {
         return;
     }
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
     int rc = run_transaction(db, jobs, NULL, error);
     if (rc != NG_OK && jobs != NULL) {
@@ -260,5 +283,46 @@ void writer_commit(struct db *db, struct job *jobs)
         }
     }
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
+}
+
+/* ---- the write-ahead log ---- */
+
+/*
+ * Runs behind each commit of the writer, as SQLite's own automatic checkpoint would. That
+ * copies what readers let it, but the log begins anew only in a moment in which nobody reads
+ * it: while reads overlap all the time it would grow without end. From WAL_RESTART_PAGES on the
+ * readers of the log are waited for, as whoever comes meanwhile reads the database alone.
+ */
+static int wal_committed(void *user, sqlite3 *sql, const char *name, int pages)
+{
+    struct conn *conn = user;
+    if (pages < conn->wal_pages) { /* it has begun anew */
+        conn->wal_copy_at = WAL_COPY_PAGES;
+        conn->wal_restart_at = WAL_RESTART_PAGES;
+    }
+    conn->wal_pages = pages;
+    bool due = pages >= conn->wal_restart_at || pages >= conn->wal_copy_at;
+    if (due && !disk_takes_copy(conn)) {
+        return SQLITE_OK;
+    }
+    if (pages >= conn->wal_restart_at) {
+        (void)sqlite3_busy_timeout(sql, WAL_RESTART_MS);
+        (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+        (void)sqlite3_busy_timeout(sql, BUSY_MS);
+        conn->wal_restart_at =
+            pages + pages / 2; /* a reader that stays is not waited for often */
+        conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
+    } else if (pages >= conn->wal_copy_at) {
+        (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
+    }
+    return SQLITE_OK; /* the commit is made, whatever comes of this */
+}
+
+void wal_follow(struct conn *writer)
+{
+    writer->wal_copy_at = WAL_COPY_PAGES;
+    writer->wal_restart_at = WAL_RESTART_PAGES;
+    (void)sqlite3_wal_hook(writer->sql, wal_committed, writer);
 }

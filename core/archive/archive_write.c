@@ -199,10 +199,10 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     for (size_t i = 0; i < collection->field_count; i++) {
         json_object(&out->writer);
         json_name(&out->writer, "name");
-        json_cstring(&out->writer, store_field(collection, i)->name);
-        archive_line_int(out, "use", (uint64_t)store_field(collection, i)->use);
+        json_cstring(&out->writer, abi_field(collection, i)->name);
+        archive_line_int(out, "use", (uint64_t)abi_field(collection, i)->use);
         json_name(&out->writer, "weight");
-        json_number(&out->writer, store_field(collection, i)->weight);
+        json_number(&out->writer, abi_field(collection, i)->weight);
         json_end(&out->writer);
     }
     json_end(&out->writer);

@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "lock.h"
 #include "minmax.h"
 
 /* Written at once. */
@@ -23,7 +24,7 @@
 
 /* Process-wide by contract, as stderr is. */
 static struct {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t filled;  /* for the thread */
     pthread_cond_t drained; /* signalled when `written` advances or the thread ends */
     bool has_drained;       /* initialised, with the monotonic clock */
@@ -34,7 +35,7 @@ static struct {
     bool stopping, ended;
     pthread_t thread;
     /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
-} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+} queue = {.lock = LOCK_INITIALIZER(LOCK_LOG_QUEUE), .filled = PTHREAD_COND_INITIALIZER};
 
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_uint_fast64_t dropped;
@@ -74,7 +75,7 @@ static size_t count_lines(const char *data, size_t len)
 static void *run(void *user)
 {
     char *piece = user;
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     for (;;) {
         size_t have = (size_t)(queue.put - queue.taken);
         if (have == 0 && queue.stopping) {
@@ -82,7 +83,7 @@ static void *run(void *user)
         }
         if (have == 0) {
             queue.waits = true;
-            (void)pthread_cond_wait(&queue.filled, &queue.lock);
+            lock_wait(&queue.filled, &queue.lock);
             queue.waits = false;
             continue;
         }
@@ -91,17 +92,17 @@ static void *run(void *user)
         len = size_min(len, LOG_QUEUE_BYTES - at);
         memcpy(piece, queue.bytes + at, len);
         queue.taken += len;
-        pthread_mutex_unlock(&queue.lock);
+        lock_release(&queue.lock);
         if (!write_all(piece, len)) {
             (void)atomic_fetch_add(&dropped, count_lines(piece, len));
         }
-        pthread_mutex_lock(&queue.lock);
+        lock_take(&queue.lock);
         queue.written = queue.taken;
         (void)pthread_cond_broadcast(&queue.drained);
     }
     queue.ended = true;
     (void)pthread_cond_broadcast(&queue.drained);
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     free(piece);
     return NULL;
 }
@@ -125,14 +126,10 @@ static int start_thread(char *piece)
 /* With the lock. A clock that is set back must not make a stop wait for longer. */
 static void make_drained(void)
 {
-    pthread_condattr_t attributes;
     if (queue.has_drained) {
         return;
     }
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&queue.drained, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    lock_cond_init(&queue.drained);
     queue.has_drained = true;
 }
 
@@ -141,7 +138,7 @@ int log_queue_start(void)
     int rc = NG_EINTERNAL;
     char *bytes = alloc_bytes(LOG_QUEUE_BYTES);
     char *piece = alloc_bytes(LOG_PIECE);
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (bytes != NULL && piece != NULL && queue.bytes == NULL) {
         make_drained();
         queue.bytes = bytes;
@@ -152,7 +149,7 @@ int log_queue_start(void)
             queue.bytes = NULL;
         }
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (rc != NG_OK) {
         free(bytes);
         free(piece);
@@ -173,7 +170,7 @@ static bool wait_written(uint64_t until, int64_t wait_ms)
         at.tv_nsec -= 1000000000;
     }
     while (!queue.ended && queue.written < until) {
-        if (pthread_cond_timedwait(&queue.drained, &queue.lock, &at) == ETIMEDOUT) {
+        if (lock_wait_until(&queue.drained, &queue.lock, &at) == ETIMEDOUT) {
             return queue.ended || queue.written >= until;
         }
     }
@@ -182,18 +179,18 @@ static bool wait_written(uint64_t until, int64_t wait_ms)
 
 void log_queue_flush(int64_t wait_ms)
 {
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes != NULL) {
         (void)wait_written(queue.put, wait_ms);
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
 }
 
 void log_queue_stop(void)
 {
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes == NULL) {
-        pthread_mutex_unlock(&queue.lock);
+        lock_release(&queue.lock);
         return;
     }
     queue.stopping = true;
@@ -204,7 +201,7 @@ void log_queue_stop(void)
         free(queue.bytes);
         queue.bytes = NULL;
     }
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (ended) {
         (void)pthread_join(thread, NULL);
     }
@@ -218,7 +215,7 @@ void log_queue_put(const char *line, size_t len, bool minor)
         room = LOG_QUEUE_MINOR_BYTES;
     }
     bool direct = false;
-    pthread_mutex_lock(&queue.lock);
+    lock_take(&queue.lock);
     if (queue.bytes == NULL) {
         direct = true;
         (void)write_all(line, len);
@@ -232,7 +229,7 @@ void log_queue_put(const char *line, size_t len, bool minor)
         queue.put += len;
     }
     bool wake = !direct && queue.waits;
-    pthread_mutex_unlock(&queue.lock);
+    lock_release(&queue.lock);
     if (wake) {
         (void)pthread_cond_signal(&queue.filled);
     }

@@ -4,9 +4,11 @@
 
 #include <stddef.h>
 
+#include "core/base/lock.h"
+
 void async_mutex_init(struct async_mutex *mutex)
 {
-    pthread_mutex_init(&mutex->lock, NULL);
+    lock_init(&mutex->lock, LOCK_ASYNC_MUTEX);
     mutex->busy = false;
     mutex->first = NULL;
     mutex->last = &mutex->first;
@@ -14,12 +16,12 @@ void async_mutex_init(struct async_mutex *mutex)
 
 void async_mutex_done(struct async_mutex *mutex)
 {
-    pthread_mutex_destroy(&mutex->lock);
+    lock_done(&mutex->lock);
 }
 
 bool async_mutex_lock(struct async_mutex *mutex, struct async_mutex_waiter *entry)
 {
-    pthread_mutex_lock(&mutex->lock);
+    lock_take(&mutex->lock);
     bool entered = !mutex->busy;
     if (entered) {
         mutex->busy = true;
@@ -28,13 +30,13 @@ bool async_mutex_lock(struct async_mutex *mutex, struct async_mutex_waiter *entr
         *mutex->last = entry;
         mutex->last = &entry->next;
     }
-    pthread_mutex_unlock(&mutex->lock);
+    lock_release(&mutex->lock);
     return entered;
 }
 
 void async_mutex_unlock(struct async_mutex *mutex)
 {
-    pthread_mutex_lock(&mutex->lock);
+    lock_take(&mutex->lock);
     struct async_mutex_waiter *entry = mutex->first;
     if (entry == NULL) {
         mutex->busy = false;
@@ -44,7 +46,7 @@ void async_mutex_unlock(struct async_mutex *mutex)
             mutex->last = &mutex->first;
         }
     }
-    pthread_mutex_unlock(&mutex->lock);
+    lock_release(&mutex->lock);
     if (entry != NULL) {
         entry->enter(entry->user);
     }

@@ -4,8 +4,9 @@
 #ifndef NOTEGATE_CORE_ASYNC_MUTEX_H
 #define NOTEGATE_CORE_ASYNC_MUTEX_H
 
-#include <pthread.h>
 #include <stdbool.h>
+
+#include "core/base/lock.h"
 
 struct async_mutex_waiter {
     void (*enter)(void *user); /* runs when it is this entry's turn, on the thread that left */
@@ -14,7 +15,7 @@ struct async_mutex_waiter {
 };
 
 struct async_mutex {
-    pthread_mutex_t lock;
+    struct lock lock;
     bool busy;
     struct async_mutex_waiter *first, **last;
 };

@@ -6,11 +6,14 @@
 #include <stdlib.h>
 
 #include "buffered.h"
+#include "core/base/lock.h"
+#include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/fault/module_run.h"
-#include "core/keys/keys.h"
 #include "gateway.h"
+#include "key.h"
+#include "plugin.h"
 
 #define CALL_NAME_MAX 64
 
@@ -24,22 +27,22 @@
 static struct call *spare_take(struct spare_calls *spare)
 {
     struct call *call = NULL;
-    pthread_mutex_lock(&spare->lock);
+    lock_take(&spare->lock);
     if (spare->count > 0) {
         call = spare->calls[--spare->count];
     }
-    pthread_mutex_unlock(&spare->lock);
+    lock_release(&spare->lock);
     return call;
 }
 
 static bool spare_keep(struct spare_calls *spare, struct call *call)
 {
-    pthread_mutex_lock(&spare->lock);
+    lock_take(&spare->lock);
     bool room = spare->count < CALL_SPARES_MAX;
     if (room) {
         spare->calls[spare->count++] = call;
     }
-    pthread_mutex_unlock(&spare->lock);
+    lock_release(&spare->lock);
     return room;
 }
 
@@ -74,7 +77,7 @@ static void call_deallocate(struct call *call)
 
 void call_init_spares(struct gateway *gateway)
 {
-    (void)pthread_mutex_init(&gateway->spare_calls.lock, NULL);
+    lock_init(&gateway->spare_calls.lock, LOCK_SPARE_CALLS);
     gateway->spare_calls.count = 0;
 }
 
@@ -86,7 +89,7 @@ void call_free_spares(struct gateway *gateway)
         free(call);
         call = spare_take(&gateway->spare_calls);
     }
-    (void)pthread_mutex_destroy(&gateway->spare_calls.lock);
+    lock_done(&gateway->spare_calls.lock);
 }
 
 struct call *call_new(struct gateway *gateway)
@@ -96,7 +99,7 @@ struct call *call_new(struct gateway *gateway)
         return NULL;
     }
     call->gateway = gateway;
-    call->pub.host = gateway != NULL ? &gateway->host : &call_host;
+    call->pub.host = gateway != NULL ? &gateway->host : NULL;
     call->pub.caller = &call->caller;
     call->pub.tool = str_make("", 0);
     call->may_block = true;
@@ -180,6 +183,13 @@ void call_pend(struct call *call)
     }
 }
 
+void call_complete(struct call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) == 1) {
+        call->over(call);
+    }
+}
+
 int call_pin(struct call *call, void (*release)(void *object), void *object)
 {
     struct pin *pin = arena_alloc(&call->arena, sizeof(*pin));
@@ -200,6 +210,38 @@ void call_cancel(struct call *call)
     if (call->on_cancel != NULL) {
         call->on_cancel(call, call->on_user);
     }
+}
+
+bool call_is_audited(const struct gateway *gateway)
+{
+    if (log_switched_on(LOG_AUDIT)) {
+        return true;
+    }
+    /* A gateway that several agents use audits them by default. Callers without a key have the
+     * bounded lines of auth.c. */
+    return log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
+           gateway->active_keys != NULL && atomic_load(gateway->active_keys) > 0;
+}
+
+void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
+                      uint64_t revision)
+{
+    if (!call_is_audited(call->gateway)) {
+        return;
+    }
+    call->change_count++;
+    if (call->change_count > CALL_CHANGES_MAX) {
+        return;
+    }
+    struct call_change *change = arena_zalloc(&call->arena, sizeof(*change));
+    if (change == NULL) {
+        return; /* it is counted */
+    }
+    change->collection = arena_copy(&call->arena, collection);
+    change->id = arena_copy(&call->arena, utf8_cut(id, LOG_VALUE_MAX));
+    change->revision = revision;
+    change->next = call->changes;
+    call->changes = change;
 }
 
 bool call_name_valid(struct ng_str name)
@@ -293,17 +335,33 @@ const struct plugin *call_plugin(const struct call *call)
     return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
 }
 
+struct async_mutex *call_mutex(const struct call *call)
+{
+    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
+    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
+    return serial ? &plugin->mutex : NULL;
+}
+
 struct pool_group *call_workers(const struct call *call)
 {
     struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
     return plugin != NULL ? &plugin->workers : NULL;
 }
 
+const char *plugin_module_name(const struct plugin *plugin)
+{
+    if (plugin == NULL) {
+        return NULL;
+    }
+    /* `asked` ends in NUL. */
+    return plugin->asked.data != NULL ? plugin->asked.data : plugin->desc.name;
+}
+
 void call_enter_module(const struct call *call, struct module_run *run)
 {
     const char *what =
         call->step != NULL || call->tool == NULL ? "a step" : call->tool->desc.name;
-    module_run_begin(run, call_plugin(call), what, call->caller.agent);
+    module_run_begin(run, plugin_module_name(call_plugin(call)), what, call->caller.agent);
 }
 
 static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)

@@ -8,13 +8,13 @@
 #ifndef NOTEGATE_CORE_CALL_H
 #define NOTEGATE_CORE_CALL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
 #include "async_mutex.h"
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/lock.h"
 #include "core/json/json.h"
 #include "deferrals.h"
 #include "notegate/plugin.h"
@@ -87,6 +87,9 @@ struct call_end {
     struct call_end *next;
 };
 
+/* Documents that one line of the audit log names; the rest is counted. */
+#define CALL_CHANGES_MAX 32
+
 /* A document that the call changes, for the audit log (audit.h). Memory of the call. */
 struct call_change {
     struct ng_str collection, id;
@@ -156,9 +159,10 @@ struct call {
     atomic_bool deferral_failed;   /* ... and one has ended with a failure */
     bool must_reply;               /* its success has an answer: of a tool, of a resource */
     atomic_bool cancelled;
-    atomic_bool cancel_masked; /* ... but what is left is done all the same */
-    atomic_bool stays;         /* its tool goes on when the client leaves */
-    atomic_bool timed;         /* timers.h ends it at its deadline, and cancels it then */
+    atomic_bool cancel_masked;       /* ... but what is left is done all the same */
+    atomic_bool stays;               /* its tool goes on when the client leaves */
+    atomic_bool timed;               /* timers.h ends it at its deadline, and cancels it then */
+    void (*over)(struct call *call); /* runs when nothing is pending; set by dispatch */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
     atomic_int refs;    /* the transport and the run */
@@ -192,7 +196,7 @@ struct call {
     bool runs_again; /* its step, when what is pending has ended well: call_gave() */
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
-    struct call_change *changes; /* the last first; at most AUDIT_CHANGES_MAX */
+    struct call_change *changes; /* the last first; at most CALL_CHANGES_MAX */
     size_t change_count;         /* all of them */
     size_t bytes;                /* of files and the like that it keeps */
     size_t bytes_counted;        /* of them, in limits.buffered */
@@ -234,7 +238,7 @@ bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
 #define CALL_SPARES_MAX 64
 
 struct spare_calls {
-    pthread_mutex_t lock;
+    struct lock lock;
     unsigned count;
     struct call *calls[CALL_SPARES_MAX]; /* the last one to end is the next to be used */
 };
@@ -299,10 +303,17 @@ bool call_name_valid(struct ng_str name);
 /* One more thing must end before the call is done, and the end of one (the last ends the call).
  */
 void call_pend(struct call *call);
-void call_complete(struct call *call); /* dispatch.c */
+void call_complete(struct call *call);
 
-/* The services handed to plugins (host.c). */
-extern const struct ng_host call_host;
+/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
+struct async_mutex *call_mutex(const struct call *call);
+
+/* Is there an audit log? Where log.audit does not say so, a gateway with keys has one. */
+bool call_is_audited(const struct gateway *gateway);
+/* A document that the call changes, before its commit is queued. The thread that runs the call.
+ * Texts are copied. */
+void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
+                      uint64_t revision);
 
 /* The plugin whose code this call runs; NULL: none's. */
 const struct plugin *call_plugin(const struct call *call);

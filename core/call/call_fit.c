@@ -4,6 +4,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "gateway.h"
+#include "plugin.h"
 
 /* A text in an object is cut to this many bytes at first, and to a part of that again. */
 #define FIT_TEXT_MAX 65536

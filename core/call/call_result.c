@@ -5,6 +5,7 @@
 
 #include "core/base/str.h"
 #include "gateway.h"
+#include "plugin.h"
 
 /* Seconds a client is told to wait when a queue is full. */
 #define RESULT_RETRY_SECONDS 1

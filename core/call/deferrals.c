@@ -4,16 +4,17 @@
 
 #include "call.h"
 #include "core/base/clock.h"
-#include "core/module/registry.h"
+#include "core/base/lock.h"
+#include "plugin.h"
 
 void deferrals_init(struct deferrals *deferrals)
 {
-    (void)pthread_mutex_init(&deferrals->lock, NULL);
+    lock_init(&deferrals->lock, LOCK_DEFERRALS);
 }
 
 void deferrals_done(struct deferrals *deferrals)
 {
-    (void)pthread_mutex_destroy(&deferrals->lock);
+    lock_done(&deferrals->lock);
 }
 
 /* In whose list the call is to be. It is moved where none of its deferrals is left: then no
@@ -26,9 +27,9 @@ static struct plugin *plugin_for(struct call *call)
         return plugin; /* not written again: another thread may finish an earlier deferral */
     }
     if (deferral->plugin != NULL) {
-        pthread_mutex_lock(&deferral->plugin->deferrals.lock);
+        lock_take(&deferral->plugin->deferrals.lock);
         bool waits = deferral->count > 0;
-        pthread_mutex_unlock(&deferral->plugin->deferrals.lock);
+        lock_release(&deferral->plugin->deferrals.lock);
         if (waits) {
             return deferral->plugin;
         }
@@ -44,7 +45,7 @@ void deferrals_add(struct call *call)
         return;
     }
     struct deferrals *deferrals = &deferral->plugin->deferrals;
-    pthread_mutex_lock(&deferrals->lock);
+    lock_take(&deferrals->lock);
     if (deferral->count++ == 0) {
         deferral->since_ns = clock_monotonic_ns();
         deferral->before = deferrals->last;
@@ -57,7 +58,7 @@ void deferrals_add(struct call *call)
         deferrals->last = call;
         deferrals->count++;
     }
-    pthread_mutex_unlock(&deferrals->lock);
+    lock_release(&deferrals->lock);
 }
 
 void deferrals_remove(struct call *call)
@@ -67,7 +68,7 @@ void deferrals_remove(struct call *call)
         return;
     }
     struct deferrals *deferrals = &deferral->plugin->deferrals;
-    pthread_mutex_lock(&deferrals->lock);
+    lock_take(&deferrals->lock);
     if (deferral->count > 0 && --deferral->count == 0) {
         if (deferral->before != NULL) {
             deferral->before->deferral.after = deferral->after;
@@ -81,14 +82,14 @@ void deferrals_remove(struct call *call)
         }
         deferrals->count--;
     }
-    pthread_mutex_unlock(&deferrals->lock);
+    lock_release(&deferrals->lock);
 }
 
 size_t deferrals_look(struct deferrals *deferrals, int64_t *ret_since_ns)
 {
-    pthread_mutex_lock(&deferrals->lock);
+    lock_take(&deferrals->lock);
     size_t count = deferrals->count;
     *ret_since_ns = deferrals->first != NULL ? deferrals->first->deferral.since_ns : 0;
-    pthread_mutex_unlock(&deferrals->lock);
+    lock_release(&deferrals->lock);
     return count;
 }

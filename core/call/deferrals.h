@@ -7,15 +7,16 @@
 #ifndef NOTEGATE_CORE_DEFERRALS_H
 #define NOTEGATE_CORE_DEFERRALS_H
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/base/lock.h"
 
 struct call;
 struct plugin;
 
 struct deferrals {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct call *first, *last; /* the oldest first */
     size_t count;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/fault/crash.h"
 #include "metrics.h"
@@ -36,7 +37,7 @@ struct lane {
 };
 
 struct pool {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t work;
     struct lane *buckets[POOL_BUCKETS];
     struct lane *ring_first, **ring_last;
@@ -240,7 +241,7 @@ static void *pool_worker(void *user)
 {
     struct pool *pool = user;
     crash_thread();
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     for (;;) {
         struct lane *lane = NULL;
         struct task *task = pool_take(pool, &lane);
@@ -249,7 +250,7 @@ static void *pool_worker(void *user)
                 break;
             }
             pool->idle++;
-            pthread_cond_wait(&pool->work, &pool->lock);
+            lock_wait(&pool->work, &pool->lock);
             pool->idle--;
             if (pool->signalled > 0) {
                 pool->signalled--;
@@ -262,17 +263,17 @@ static void *pool_worker(void *user)
         if (lane != NULL) {
             pool_make_ready(pool, lane);
         }
-        pthread_mutex_unlock(&pool->lock);
+        lock_release(&pool->lock);
         metrics_use(pool->metrics, METRICS_WORKERS, 1);
         task->run(task);
         metrics_use(pool->metrics, METRICS_WORKERS, -1);
-        pthread_mutex_lock(&pool->lock);
+        lock_take(&pool->lock);
         pool_end_task(pool, lane, group, &signal);
         if (signal) {
             pthread_cond_signal(&pool->work);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return NULL;
 }
 
@@ -296,17 +297,17 @@ int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct p
     pool->metrics = metrics;
     pool->ring_last = &pool->ring_first;
     pool->resumed_last = &pool->resumed;
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->work, NULL);
+    lock_init(&pool->lock, LOCK_POOL);
+    lock_cond_init(&pool->work);
     *ret = pool;
     return NG_OK;
 }
 
 void pool_set_queue(struct pool *pool, unsigned queue)
 {
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->queue_max = queue;
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 /* With the lock held: somebody will take the new task. *ret_signal: once the lock is free one
@@ -369,7 +370,7 @@ int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
 {
     struct lane *lane = NULL;
     bool signal = false;
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     int rc = pool_admit(pool, lane_name, &lane, &signal);
     if (rc == NG_OK) {
         task->next = NULL;
@@ -380,7 +381,7 @@ int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
         metrics_use(pool->metrics, METRICS_QUEUE, 1);
         pool_make_ready(pool, lane);
     }
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     pool_signal(pool, signal);
     return rc;
 }
@@ -388,29 +389,29 @@ int pool_submit(struct pool *pool, struct ng_str lane_name, struct task *task)
 void pool_resume(struct pool *pool, struct task *task)
 {
     bool signal = false;
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     task->next = NULL;
     *pool->resumed_last = task;
     pool->resumed_last = &task->next;
     (void)pool_wake(pool, &signal);
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     pool_signal(pool, signal);
 }
 
 void pool_stop(struct pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->work);
     /* A worker may start another one while it runs what is left. */
     while (pool->joined < pool->workers) {
         pthread_t thread = pool->threads[pool->joined++];
-        pthread_mutex_unlock(&pool->lock);
+        lock_release(&pool->lock);
         pthread_join(thread, NULL);
-        pthread_mutex_lock(&pool->lock);
+        lock_take(&pool->lock);
     }
     pool->workers_max = pool->workers;
-    pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void pool_free(struct pool *pool)
@@ -430,7 +431,7 @@ void pool_free(struct pool *pool)
         }
     }
     pthread_cond_destroy(&pool->work);
-    pthread_mutex_destroy(&pool->lock);
+    lock_done(&pool->lock);
     free(pool->threads);
     free(pool);
 }

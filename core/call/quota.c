@@ -3,10 +3,10 @@
  * by the places. */
 #include "quota.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/base/arena.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 
 #define QUOTA_BUCKETS 256
@@ -19,7 +19,7 @@ struct holder {
 };
 
 struct quota {
-    pthread_mutex_t lock;
+    struct lock lock;
     size_t taken;
     struct holder *buckets[QUOTA_BUCKETS];
 };
@@ -27,9 +27,8 @@ struct quota {
 struct quota *quota_new(void)
 {
     struct quota *quota = alloc_zeroed(1, sizeof(*quota));
-    if (quota != NULL && pthread_mutex_init(&quota->lock, NULL) != 0) {
-        free(quota);
-        return NULL;
+    if (quota != NULL) {
+        lock_init(&quota->lock, LOCK_QUOTA);
     }
     return quota;
 }
@@ -46,7 +45,7 @@ void quota_free(struct quota *quota)
             free(holder);
         }
     }
-    (void)pthread_mutex_destroy(&quota->lock);
+    lock_done(&quota->lock);
     free(quota);
 }
 
@@ -87,32 +86,32 @@ static int quota_put(struct quota *quota, struct holder **at, struct ng_str agen
 
 int quota_acquire(struct quota *quota, struct ng_str agent, size_t limit)
 {
-    pthread_mutex_lock(&quota->lock);
+    lock_take(&quota->lock);
     struct holder **at = quota_find(quota, agent);
     size_t has = *at == NULL ? 0 : (*at)->count;
     int rc = quota->taken >= limit || has >= limit - limit / 2 ? NG_EBUSY
                                                                : quota_put(quota, at, agent, 1);
-    pthread_mutex_unlock(&quota->lock);
+    lock_release(&quota->lock);
     return rc;
 }
 
 int quota_acquire_many(struct quota *quota, struct ng_str agent, size_t own, size_t count,
                        size_t limit)
 {
-    pthread_mutex_lock(&quota->lock);
+    lock_take(&quota->lock);
     struct holder **at = quota_find(quota, agent);
     size_t has = *at == NULL ? 0 : (*at)->count;
     size_t most = has <= own ? limit : limit - limit / 2;
     bool full = quota->taken > limit || count > limit - quota->taken || has > most ||
                 count > most - has;
     int rc = full ? NG_EBUSY : quota_put(quota, at, agent, count);
-    pthread_mutex_unlock(&quota->lock);
+    lock_release(&quota->lock);
     return rc;
 }
 
 void quota_release_many(struct quota *quota, struct ng_str agent, size_t count)
 {
-    pthread_mutex_lock(&quota->lock);
+    lock_take(&quota->lock);
     struct holder **at = quota_find(quota, agent);
     struct holder *holder = *at;
     if (holder != NULL) {
@@ -124,7 +123,7 @@ void quota_release_many(struct quota *quota, struct ng_str agent, size_t count)
             free(holder);
         }
     }
-    pthread_mutex_unlock(&quota->lock);
+    lock_release(&quota->lock);
 }
 
 void quota_release(struct quota *quota, struct ng_str agent)
@@ -136,7 +135,7 @@ size_t quota_most(struct quota *quota, char *agent, size_t size, size_t *ret_len
 {
     const struct holder *most = NULL;
     size_t count = 0;
-    pthread_mutex_lock(&quota->lock);
+    lock_take(&quota->lock);
     for (size_t i = 0; i < QUOTA_BUCKETS; i++) {
         for (const struct holder *at = quota->buckets[i]; at != NULL; at = at->next) {
             most = at->len <= size && (most == NULL || at->count > most->count) ? at : most;
@@ -147,6 +146,6 @@ size_t quota_most(struct quota *quota, char *agent, size_t size, size_t *ret_len
         count = most->count;
         memcpy(agent, most->agent, most->len);
     }
-    pthread_mutex_unlock(&quota->lock);
+    lock_release(&quota->lock);
     return count;
 }

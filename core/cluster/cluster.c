@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/files/files.h"
-#include "core/keys/keys.h"
+#include "core/store/store.h"
 
 #define CLUSTER_COLLECTION "gateways"
 #define CLUSTER_SPACE "~:gateway"
@@ -37,7 +37,7 @@ struct cluster {
     bool shared;
     pthread_t thread;
     bool running;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool stopping;
     struct call *call;    /* the look under way */
@@ -47,6 +47,8 @@ struct cluster {
     struct peer peers[CLUSTER_PEERS_MAX];
     size_t peer_count;
     bool complains;
+    cluster_step_fn *step; /* cluster_each_step() */
+    void *step_user;
 };
 
 static const struct ng_collection cluster_collection = {
@@ -143,12 +145,12 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     }
     int64_t now = clock_monotonic_ns();
     const int64_t lease = (int64_t)CLUSTER_LEASE_MS * 1000000;
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     const struct peer *peer = peer_find(cluster, id);
     int64_t seen = peer != NULL ? peer->seen_ns : cluster->since_ns;
     seen = seen < cluster->since_ns ? cluster->since_ns : seen;
     bool polls = cluster->since_ns != 0;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     return !polls || now - seen < lease;
 }
 
@@ -157,9 +159,9 @@ bool cluster_has_lease(struct cluster *cluster)
     if (cluster == NULL || !cluster->shared) {
         return true;
     }
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     int64_t heartbeat = cluster->heartbeat_ns;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     return heartbeat != 0 &&
            clock_monotonic_ns() - heartbeat < (int64_t)CLUSTER_LEASE_MS / 2 * 1000000;
 }
@@ -186,7 +188,7 @@ static int poll_row(void *user, const struct ng_doc *row)
         }
         return 0;
     }
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     struct peer *peer = peer_find(cluster, row->key.id);
     if (peer == NULL && cluster->peer_count < CLUSTER_PEERS_MAX) {
         peer = &cluster->peers[cluster->peer_count++];
@@ -198,7 +200,7 @@ static int poll_row(void *user, const struct ng_doc *row)
         peer->revision = row->revision;
         peer->seen_ns = clock_monotonic_ns();
     }
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     return 0;
 }
 
@@ -231,14 +233,14 @@ static int poll_peers(struct cluster *cluster, struct call *call, struct peer_po
     int rc = store_query(cluster->gateway->store, call, &query, poll_row, poll, NULL);
     int64_t now = clock_monotonic_ns();
     if (rc == NG_OK) {
-        pthread_mutex_lock(&cluster->lock);
+        lock_take(&cluster->lock);
         /* Who could not look for a while has not seen the others live. */
         if (cluster->since_ns == 0 ||
             now - cluster->polled_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
             cluster->since_ns = now;
         }
         cluster->polled_ns = now;
-        pthread_mutex_unlock(&cluster->lock);
+        lock_release(&cluster->lock);
     }
     return rc;
 }
@@ -274,13 +276,13 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     size_t count = 0;
     for (size_t i = 0; i < cluster->peer_count; i++) {
         ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
         rc = ids[count++].data != NULL ? rc : NG_EINTERNAL;
     }
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     *ret = ids;
     *ret_count = count;
     return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
@@ -300,9 +302,9 @@ static int heartbeat_fn(struct ng_call *pub, const struct ng_doc *present,
 static int cluster_heartbeat(struct cluster *cluster, struct call *call)
 {
     int64_t now = clock_monotonic_ns();
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     int64_t last = cluster->heartbeat_ns;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     if (last != 0 && now - last < (int64_t)CLUSTER_HEARTBEAT_MS * 1000000) {
         return NG_OK;
     }
@@ -310,10 +312,10 @@ static int cluster_heartbeat(struct cluster *cluster, struct call *call)
         .size = sizeof(change), .key = key_of(cluster_id(cluster)), .fn = heartbeat_fn};
     int rc = store_write_wait(cluster->gateway->store, call, &change, 1);
     if (rc == NG_OK) {
-        pthread_mutex_lock(&cluster->lock);
+        lock_take(&cluster->lock);
         cluster->heartbeat_ns =
             now; /* from before it was written: the others may count from there */
-        pthread_mutex_unlock(&cluster->lock);
+        lock_release(&cluster->lock);
         rc = cluster_poll(cluster, call);
     }
     return rc;
@@ -324,9 +326,9 @@ int cluster_announce(struct cluster *cluster, struct call *call)
     if (cluster == NULL || !cluster->shared) {
         return NG_OK;
     }
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     bool known = cluster->heartbeat_ns != 0;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     if (known) {
         return NG_OK;
     }
@@ -348,22 +350,20 @@ int cluster_announce(struct cluster *cluster, struct call *call)
 
 /* ---- the thread that looks ---- */
 
+void cluster_each_step(struct cluster *cluster, cluster_step_fn *step, void *user)
+{
+    cluster->step = step;
+    cluster->step_user = user;
+}
+
 static int cluster_round(struct cluster *cluster, struct call *call)
 {
-    struct gateway *gateway = cluster->gateway;
-    int rc = store_declare_rest(gateway->store, call);
-    if (rc == NG_OK) {
-        rc = keys_look(gateway->keys, call);
-    }
+    int rc = store_declare_rest(cluster->gateway->store, call);
     if (rc == NG_OK) {
         rc = cluster_heartbeat(cluster, call);
     }
-    if (rc == NG_OK) {
-        rc = files_recover_rest(gateway->files, call);
-    }
-    void *tasks = atomic_load(&gateway->tasks.self);
-    if (rc == NG_OK && tasks != NULL) {
-        rc = gateway->tasks.poll(tasks, call);
+    if (rc == NG_OK && cluster->step != NULL) {
+        rc = cluster->step(cluster->step_user, call);
     }
     return rc;
 }
@@ -376,15 +376,15 @@ static void cluster_step(struct cluster *cluster)
     }
     call->may_block = true;
     call->deadline_ns = clock_monotonic_ns() + (int64_t)CLUSTER_TIMEOUT_MS * 1000000;
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     cluster->call = call;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     int rc = cluster_round(cluster, call);
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     cluster->call = NULL;
     bool tell = (rc != NG_OK) != cluster->complains && !cluster->stopping;
     cluster->complains = rc != NG_OK;
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     if (tell && rc != NG_OK) {
         struct ng_str text = call->staged.message;
         log_write(NG_LOG_WARNING, "cluster",
@@ -399,18 +399,18 @@ static void cluster_step(struct cluster *cluster)
 static void *cluster_run(void *user)
 {
     struct cluster *cluster = user;
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     while (!cluster->stopping) {
-        pthread_mutex_unlock(&cluster->lock);
+        lock_release(&cluster->lock);
         cluster_step(cluster);
-        pthread_mutex_lock(&cluster->lock);
+        lock_take(&cluster->lock);
         int64_t until = clock_monotonic_ns() + (int64_t)CLUSTER_STEP_MS * 1000000;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
         while (!cluster->stopping &&
-               pthread_cond_timedwait(&cluster->wake, &cluster->lock, &at) != ETIMEDOUT) {
+               lock_wait_until(&cluster->wake, &cluster->lock, &at) != ETIMEDOUT) {
         }
     }
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     return NULL;
 }
 
@@ -424,12 +424,8 @@ int cluster_open(struct gateway *gateway, struct call *call, struct cluster **re
     }
     cluster->gateway = gateway;
     cluster->shared = store_is_shared(gateway->store);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&cluster->lock, NULL);
-    pthread_cond_init(&cluster->wake, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&cluster->lock, LOCK_CLUSTER);
+    lock_cond_init(&cluster->wake);
     int rc = id_load(cluster, call);
     if (rc == NG_OK && cluster->shared) {
         rc = store_declare(gateway->store, call, &cluster_collection);
@@ -459,13 +455,13 @@ void cluster_stop(struct cluster *cluster)
     if (cluster == NULL || !cluster->running) {
         return;
     }
-    pthread_mutex_lock(&cluster->lock);
+    lock_take(&cluster->lock);
     cluster->stopping = true;
     if (cluster->call != NULL) {
         call_cancel(cluster->call);
     }
     pthread_cond_broadcast(&cluster->wake);
-    pthread_mutex_unlock(&cluster->lock);
+    lock_release(&cluster->lock);
     (void)pthread_join(cluster->thread, NULL);
     cluster->running = false;
 }
@@ -475,7 +471,7 @@ void cluster_free(struct cluster *cluster)
     if (cluster != NULL) {
         cluster_stop(cluster);
         pthread_cond_destroy(&cluster->wake);
-        pthread_mutex_destroy(&cluster->lock);
+        lock_done(&cluster->lock);
         free(cluster);
     }
 }

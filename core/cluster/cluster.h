@@ -25,7 +25,11 @@ struct cluster;
 
 /* After the store is open, before anything of it is in use. */
 int cluster_open(struct gateway *gateway, struct call *call, struct cluster **ret);
-/* Begins to beat and to look (shared documents only). */
+/* Runs on the cluster's thread after each heartbeat: reads what other gateways changed. Before
+ * cluster_start(). */
+typedef int cluster_step_fn(void *user, struct call *call);
+void cluster_each_step(struct cluster *cluster, cluster_step_fn *step, void *user);
+/* Begins to send heartbeats and to poll (shared documents only). */
 int cluster_start(struct cluster *cluster);
 /* No more. May be called more than once; NULL is a no-op. */
 void cluster_stop(struct cluster *cluster);

@@ -9,7 +9,7 @@
 #include "config_key.h"
 #include "core/base/edit_distance.h"
 #include "core/base/str.h"
-#include "core/call/gateway.h"
+#include "gateway_options.h"
 
 /* Memory of one configuration, all sources and keys. */
 #define CONFIG_MEMORY_MAX ((size_t)32 * 1024 * 1024)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gateway_options.c - the gateway's own configuration keys. Defaults that depend on the machine
  * are filled in by config_load(). */
-#include "core/call/gateway.h"
+#include "gateway_options.h"
 
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)

@@ -5,38 +5,8 @@
 #include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
-#include "core/call/gateway.h"
-#include "core/keys/keys.h"
-#include "core/module/registry.h"
-
-/* Where nothing says otherwise, a gateway that several agents use tells what they do; callers
- * that it does not know are told of by the bounded lines of auth.c. */
-static bool is_on(const struct gateway *gateway)
-{
-    return log_switched_on(LOG_AUDIT) || (log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
-                                          keys_active(gateway->keys) > 0);
-}
-
-void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
-                uint64_t revision)
-{
-    if (!is_on(call->gateway)) {
-        return;
-    }
-    call->change_count++;
-    if (call->change_count > AUDIT_CHANGES_MAX) {
-        return;
-    }
-    struct call_change *change = arena_zalloc(&call->arena, sizeof(*change));
-    if (change == NULL) {
-        return; /* it is counted */
-    }
-    change->collection = arena_copy(&call->arena, collection);
-    change->id = arena_copy(&call->arena, utf8_cut(id, LOG_VALUE_MAX));
-    change->revision = revision;
-    change->next = call->changes;
-    call->changes = change;
-}
+#include "core/call/key.h"
+#include "core/call/plugin.h"
 
 /* Refused for who is calling, and not for what was asked. */
 static bool is_refusal(int rc)
@@ -65,8 +35,8 @@ static void add_changes(struct log_record *record, const struct call *call)
         log_record_change(record, at->collection, at->id, at->revision);
     }
     log_record_list_end(record);
-    if (call->change_count > AUDIT_CHANGES_MAX) {
-        log_record_int(record, "more", (int64_t)call->change_count - AUDIT_CHANGES_MAX);
+    if (call->change_count > CALL_CHANGES_MAX) {
+        log_record_int(record, "more", (int64_t)call->change_count - CALL_CHANGES_MAX);
     }
 }
 
@@ -75,7 +45,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *staged = &call->staged;
-    if (!is_on(call->gateway) || call->tool == NULL ||
+    if (!call_is_audited(call->gateway) || call->tool == NULL ||
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
@@ -115,7 +85,8 @@ void audit_event(const struct audit_event *event)
 {
     struct log_record record;
     bool stranger = strcmp(event->outcome, error_name(NULL, NG_EUNAUTHENTICATED)) == 0;
-    bool on = is_on(event->gateway) || (event->is_of_keys && log_switched_on(LOG_AUDIT_KEYED));
+    bool on = call_is_audited(event->gateway) ||
+              (event->is_of_keys && log_switched_on(LOG_AUDIT_KEYED));
     if (!on || (stranger && !log_switched_on(LOG_AUDIT))) {
         return;
     }

@@ -14,13 +14,7 @@
 
 /* Bytes of the name of a client that a line tells. */
 #define AUDIT_CLIENT_MAX 128
-/* Documents that one line names; the rest is counted ("more"). */
-#define AUDIT_CHANGES_MAX 32
 
-/* A document or file that the call changes, as soon as its commit is on the way. The thread
- * that runs the call. Texts are copied. */
-void audit_note(struct call *call, struct ng_str collection, struct ng_str id,
-                uint64_t revision);
 /* The end of a call: a line if it belongs there. rc: what its caller was told; where that was
  * TIMEOUT, the line also says what the tool then came to ("ended"). took_ns: since it came. */
 void audit_call(const struct call *call, int rc, int64_t took_ns);

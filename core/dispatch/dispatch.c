@@ -11,12 +11,12 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
 #include "core/fault/module_run.h"
-#include "core/host/host.h"
-#include "core/keys/keys.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
 #include "core/store/idempotency.h"
+#include "core/store/store.h"
 #include "dispatch_allow.h"
 #include "dispatch_input.h"
 #include "record.h"
@@ -225,21 +225,24 @@ static int dispatch_finish(struct call *call, bool sync)
     return first ? NG_OK : NG_PENDING;
 }
 
-void call_complete(struct call *call)
+/* Nothing of the call is pending any more. */
+static void dispatch_over(struct call *call)
 {
-    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
     /* A failure that its step met, and went on after, is not the call's. */
     if (call->runs_again && !atomic_load(&call->deferral_failed)) {
         call->runs_again = false;
-        (void)host_continue_on_worker(&call->pub, call->step, call->step_user);
+        (void)dispatch_continue(&call->pub, call->step, call->step_user);
         return;
     }
     if (dispatch_store_answer(call)) {
         return;
     }
     (void)dispatch_finish(call, false);
+}
+
+void dispatch_own(struct call *call)
+{
+    call->over = dispatch_over;
 }
 
 void dispatch_expire(struct call *call)
@@ -302,13 +305,6 @@ static void dispatch_take(struct call *call, int rc)
     }
 }
 
-struct async_mutex *dispatch_mutex(const struct call *call)
-{
-    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
-    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &plugin->mutex : NULL;
-}
-
 /* mutex: the one that was locked; the run may have gone on to another plugin. */
 static void dispatch_unlock(struct call *call, struct async_mutex *mutex)
 {
@@ -351,20 +347,20 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (atomic_load(&call->cancelled)) {
-        dispatch_unlock(call, dispatch_mutex(call));
+        dispatch_unlock(call, call_mutex(call));
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_complete(call);
         return;
     }
     if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
-        dispatch_unlock(call, dispatch_mutex(call));
+        dispatch_unlock(call, call_mutex(call));
         call_complete(call);
         return;
     }
     if (!dispatch_idempotency(call)) {
         return;
     }
-    struct async_mutex *mutex = dispatch_mutex(call);
+    struct async_mutex *mutex = call_mutex(call);
     if (mutex != NULL && !call->has_mutex) {
         if (!async_mutex_lock(mutex, &call->mutex_waiter)) {
             return;
@@ -467,7 +463,7 @@ static int dispatch_submit(struct call *call)
 /* Tries the tool right here, on an event loop. NG_EWOULDBLOCK: it has to go to a worker. */
 static int dispatch_inline(struct call *call)
 {
-    struct async_mutex *mutex = dispatch_mutex(call);
+    struct async_mutex *mutex = call_mutex(call);
     if (mutex != NULL) {
         if (!async_mutex_lock(mutex, NULL)) {
             return NG_EWOULDBLOCK;
@@ -550,6 +546,7 @@ int dispatch(struct call *call)
     if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
+    dispatch_own(call);
     atomic_store(&call->pending, 1);
     bool from_memory =
         (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
@@ -578,6 +575,7 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user)
         (call->tool == NULL || (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0)) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
+    dispatch_own(call);
     atomic_store(&call->pending, 1);
     return dispatch_submit(call);
 }

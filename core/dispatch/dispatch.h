@@ -50,8 +50,12 @@ void dispatch_expire(struct call *call);
  * do more than call tools (resource reads, listings). */
 int dispatch_step(struct call *call, ng_step_fn *step, void *user);
 
-/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
-struct async_mutex *dispatch_mutex(const struct call *call);
+/* Ends the call as one of dispatch() when nothing of it is pending, for code that runs a plugin
+ * beside it: start(). dispatch() and dispatch_step() do it themselves. */
+void dispatch_own(struct call *call);
+
+/* Runs `step` on a worker after the present run: continue_on_worker() of plugins. */
+int dispatch_continue(struct ng_call *pub, ng_step_fn *step, void *user);
 
 /* Calls under way (of all transports). Waiting for it to get 0: gateway_drain. */
 int64_t dispatch_active(struct gateway *gateway);

@@ -5,7 +5,7 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/keys/keys.h"
+#include "core/call/key.h"
 
 #define DISPATCH_SPACES 3
 /* Of a key's tools that a sentence names. */

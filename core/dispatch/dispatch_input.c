@@ -5,6 +5,7 @@
 #include "core/base/str.h"
 #include "core/module/registry.h"
 #include "core/schema/schema.h"
+#include "dispatch.h"
 
 /* The sentence about wrong arguments; the rest of them is in the details. */
 #define INVALID_MESSAGE_MAX ((size_t)4096)
@@ -36,7 +37,7 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
 {
     struct buf text;
     buf_init(&text, INVALID_MESSAGE_MAX);
-    struct ng_writer *writer = call_host.details(&call->pub);
+    struct ng_writer *writer = call->pub.host->details(&call->pub);
     json_object(writer);
     json_name(writer, "violations");
     json_array(writer);

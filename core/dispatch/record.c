@@ -7,11 +7,14 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/module/registry.h"
+#include "core/store/store.h"
 
 #define RECORD_COLLECTION "calls"
 /* Text of one entry, with its JSON. */
@@ -34,7 +37,7 @@ struct record {
 struct recorder {
     struct gateway *gateway;
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     struct record *first, **last;
     size_t count;
@@ -117,7 +120,7 @@ void record_call(struct recorder *recorder, const struct call *call, const char 
     print_event(&event, call, outcome, took_ns);
     struct record *record = event.rc == NG_OK ? record_new(call, buf_str(&event)) : NULL;
     buf_done(&event);
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
     bool room = record != NULL && recorder->count < RECORD_QUEUE_MAX && recorder->stop_ns == 0;
     if (room) {
         *recorder->last = record;
@@ -125,7 +128,7 @@ void record_call(struct recorder *recorder, const struct call *call, const char 
         recorder->count++;
         pthread_cond_signal(&recorder->wake);
     }
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
     if (!room) {
         free(record);
         (void)atomic_fetch_add(&recorder->lost, 1);
@@ -156,11 +159,11 @@ static void record_written(void *user, int rc)
 {
     struct record *record = user;
     struct recorder *recorder = record->recorder;
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
     record->rc = rc;
     recorder->in_flight--;
     pthread_cond_broadcast(&recorder->wake);
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
 }
 
 static void write_record(struct recorder *recorder, struct record *record)
@@ -220,23 +223,23 @@ static void write_some(struct recorder *recorder)
     last->next = NULL;
     recorder->count -= count;
     recorder->in_flight = count;
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
     for (struct record *record = records; record != NULL; record = record->next) {
         write_record(recorder, record);
     }
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
     while (recorder->in_flight > 0) {
-        pthread_cond_wait(&recorder->wake, &recorder->lock);
+        lock_wait(&recorder->wake, &recorder->lock);
     }
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
     records_written(recorder, records);
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
 }
 
 static void *recorder_run(void *user)
 {
     struct recorder *recorder = user;
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
     for (;;) {
         bool late = recorder->stop_ns != 0 && clock_monotonic_ns() >= recorder->stop_ns;
         if (recorder->first != NULL && !late) {
@@ -244,10 +247,10 @@ static void *recorder_run(void *user)
         } else if (recorder->stop_ns != 0) {
             break;
         } else {
-            pthread_cond_wait(&recorder->wake, &recorder->lock);
+            lock_wait(&recorder->wake, &recorder->lock);
         }
     }
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
     return NULL;
 }
 
@@ -261,7 +264,7 @@ static void recorder_free(struct recorder *recorder)
         free(record);
     }
     pthread_cond_destroy(&recorder->wake);
-    pthread_mutex_destroy(&recorder->lock);
+    lock_done(&recorder->lock);
     free(recorder);
 }
 
@@ -276,12 +279,8 @@ int record_open(struct gateway *gateway, struct call *call, struct recorder **re
     }
     recorder->gateway = gateway;
     recorder->last = &recorder->first;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&recorder->lock, NULL);
-    pthread_cond_init(&recorder->wake, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&recorder->lock, LOCK_RECORDER);
+    lock_cond_init(&recorder->wake);
     int rc = store_declare(gateway->store, call, &record_collection);
     if (rc == NG_OK && pthread_create(&recorder->thread, NULL, recorder_run, recorder) != 0) {
         rc = call_fail(call, NG_EINTERNAL, "no thread could be started to record calls");
@@ -299,10 +298,10 @@ void record_close(struct recorder *recorder)
     if (recorder == NULL) {
         return;
     }
-    pthread_mutex_lock(&recorder->lock);
+    lock_take(&recorder->lock);
     recorder->stop_ns = clock_monotonic_ns() + (int64_t)RECORD_CLOSE_MS * 1000000;
     pthread_cond_broadcast(&recorder->wake);
-    pthread_mutex_unlock(&recorder->lock);
+    lock_release(&recorder->lock);
     (void)pthread_join(recorder->thread, NULL);
     recorder_free(recorder);
 }

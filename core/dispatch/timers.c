@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "dispatch.h"
 
 struct timers {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     pthread_t thread;
     struct call *first, *last;
@@ -39,32 +40,32 @@ static void timers_wait(struct timers *timers)
     }
     struct timespec until = {(time_t)(timers->target_ns / 1000000000),
                              (long)(timers->target_ns % 1000000000)};
-    (void)pthread_cond_timedwait(&timers->wake, &timers->lock, &until);
+    (void)lock_wait_until(&timers->wake, &timers->lock, &until);
 }
 
 static void *timers_run(void *user)
 {
     struct timers *timers = user;
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     while (!timers->stopping) {
         int64_t now = clock_monotonic_ns();
         struct call *call = timers->first;
         if (call != NULL && call->deadline_ns <= now) {
             timers_unlink(timers, call);
-            pthread_mutex_unlock(&timers->lock);
+            lock_release(&timers->lock);
             dispatch_expire(call);
             call_unref(call);
-            pthread_mutex_lock(&timers->lock);
+            lock_take(&timers->lock);
         } else if (timers->next_upkeep_ns <= now) {
             timers->next_upkeep_ns = now + timers->upkeep_ns;
-            pthread_mutex_unlock(&timers->lock);
+            lock_release(&timers->lock);
             timers->upkeep(timers->user);
-            pthread_mutex_lock(&timers->lock);
+            lock_take(&timers->lock);
         } else {
             timers_wait(timers);
         }
     }
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
     return NULL;
 }
 
@@ -78,15 +79,11 @@ struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep
     timers->user = user;
     timers->upkeep_ns = upkeep_ms * 1000000;
     timers->next_upkeep_ns = INT64_MAX;
-    pthread_mutex_init(&timers->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&timers->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lock_init(&timers->lock, LOCK_TIMERS);
+    lock_cond_init(&timers->wake);
     if (pthread_create(&timers->thread, NULL, timers_run, timers) != 0) {
         pthread_cond_destroy(&timers->wake);
-        pthread_mutex_destroy(&timers->lock);
+        lock_done(&timers->lock);
         free(timers);
         return NULL;
     }
@@ -95,28 +92,28 @@ struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep
 
 void timers_begin_upkeep(struct timers *timers)
 {
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     timers->next_upkeep_ns = clock_monotonic_ns() + timers->upkeep_ns;
     pthread_cond_signal(&timers->wake);
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
 }
 
 void timers_stop(struct timers *timers)
 {
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     bool stopped = timers->stopping;
     timers->stopping = true;
     pthread_cond_signal(&timers->wake);
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
     if (stopped) {
         return;
     }
     pthread_join(timers->thread, NULL);
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     for (struct call *call = timers->first; call != NULL; call = call->timer_next) {
         call_cancel(call);
     }
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
 }
 
 void timers_free(struct timers *timers)
@@ -131,7 +128,7 @@ void timers_free(struct timers *timers)
         call_unref(call);
     }
     pthread_cond_destroy(&timers->wake);
-    pthread_mutex_destroy(&timers->lock);
+    lock_done(&timers->lock);
     free(timers);
 }
 
@@ -139,7 +136,7 @@ void timers_add(struct timers *timers, struct call *call)
 {
     call_ref(call);
     atomic_store(&call->timed, true);
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     struct call *before = timers->last;
     while (before != NULL && before->deadline_ns > call->deadline_ns) {
         before = before->timer_prev;
@@ -152,17 +149,17 @@ void timers_add(struct timers *timers, struct call *call)
     if (call->deadline_ns < timers->target_ns) {
         pthread_cond_signal(&timers->wake);
     }
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
 }
 
 void timers_remove(struct timers *timers, struct call *call)
 {
-    pthread_mutex_lock(&timers->lock);
+    lock_take(&timers->lock);
     bool removed = call->on_timer;
     if (removed) {
         timers_unlink(timers, call);
     }
-    pthread_mutex_unlock(&timers->lock);
+    lock_release(&timers->lock);
     if (removed) {
         call_unref(call);
     }

@@ -2,36 +2,18 @@
 /* module_run.c - the runs of a thread, innermost first. */
 #include "module_run.h"
 
-#include "core/module/registry.h"
+#include <stddef.h>
 
 /* By thread: a signal handler has nothing else to find it by. */
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local struct module_run *module_run_innermost;
 
-static void module_run_push(struct module_run *run)
-{
-    run->outer = module_run_innermost;
-    run->in_change = false;
-    module_run_innermost = run;
-}
-
-void module_run_begin(struct module_run *run, const struct plugin *plugin, const char *what,
+void module_run_begin(struct module_run *run, const char *module, const char *what,
                       struct ng_str agent)
 {
-    run->module = plugin == NULL               ? NULL
-                  : plugin->asked.data != NULL ? plugin->asked.data /* ends in NUL */
-                                               : plugin->desc.name;
-    run->what = what;
-    run->agent = agent;
-    module_run_push(run);
-}
-
-void module_run_load(struct module_run *run, const char *module)
-{
-    run->module = module;
-    run->what = "load";
-    run->agent = (struct ng_str){NULL, 0};
-    module_run_push(run);
+    *run = (struct module_run){
+        .module = module, .what = what, .agent = agent, .outer = module_run_innermost};
+    module_run_innermost = run;
 }
 
 void module_run_end(struct module_run *run)

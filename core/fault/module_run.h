@@ -8,8 +8,6 @@
 
 #include "notegate/abi.h"
 
-struct plugin;
-
 /* One run of a module's code; memory of the thread's stack. Everything in it is lent. */
 struct module_run {
     const char *module; /* as the configuration names it */
@@ -19,13 +17,11 @@ struct module_run {
     bool in_change;           /* a change function, under the lock of its document */
 };
 
-/* The calling thread enters and leaves. plugin NULL: the core's own code, no module is named.
+/* The calling thread enters and leaves. module NULL: the core's own code, no module is named.
  */
-void module_run_begin(struct module_run *run, const struct plugin *plugin, const char *what,
+void module_run_begin(struct module_run *run, const char *module, const char *what,
                       struct ng_str agent);
 void module_run_end(struct module_run *run);
-/* The same before there is a plugin: while its shared object is loaded. */
-void module_run_load(struct module_run *run, const char *module);
 /* Of the calling thread; also in a signal handler. NULL: it runs no module's code. */
 const struct module_run *module_run_now(void);
 /* The calling thread runs a change function. */

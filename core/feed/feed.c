@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* feed.c - the thread that wakes readers, and what a reader is given next. */
+#include "core/base/lock.h"
 #include "feed_types.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 static void feed_watch(void *user, const struct ng_event *events, size_t count)
 {
     struct feed *feed = user;
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->poll = true;
     for (size_t i = 0; i < count && !feed->shared; i++) {
         struct feed_event *event = feed_event_new(&events[i]);
@@ -47,7 +48,7 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
     /* Once for all that comes until the thread runs, and when it finds the lock free. */
     bool wake = feed->asleep && (feed->shared || atomic_load(&feed->reader_count) > 0);
     feed->asleep = feed->asleep && !wake;
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     if (wake) {
         pthread_cond_signal(&feed->wake);
     }
@@ -108,13 +109,13 @@ static void show_reader(struct feed_reader *reader, struct feed_event *const *ev
 static void show_events(struct feed *feed, struct feed_event *const *events, uint64_t index,
                         size_t count)
 {
-    pthread_mutex_lock(&feed->readers_lock);
+    lock_take(&feed->readers_lock);
     for (struct feed_reader *reader = feed->readers; reader != NULL; reader = reader->next) {
-        pthread_mutex_lock(&reader->lock);
+        lock_take(&reader->lock);
         show_reader(reader, events, index, count);
-        pthread_mutex_unlock(&reader->lock);
+        lock_release(&reader->lock);
     }
-    pthread_mutex_unlock(&feed->readers_lock);
+    lock_release(&feed->readers_lock);
     for (size_t i = 0; i < count; i++) {
         feed_event_unref(events[i]);
     }
@@ -124,9 +125,9 @@ static void show_events(struct feed *feed, struct feed_event *const *events, uin
  * go on in the store. Also wakes those that the workers had no room for. */
 static void wake_readers(struct feed *feed, uint64_t first)
 {
-    pthread_mutex_lock(&feed->readers_lock);
+    lock_take(&feed->readers_lock);
     for (struct feed_reader *reader = feed->readers; reader != NULL; reader = reader->next) {
-        pthread_mutex_lock(&reader->lock);
+        lock_take(&reader->lock);
         bool lost = reader->live && reader->waiting && reader->cursor < first;
         if (lost) {
             reader->live = false;
@@ -136,9 +137,9 @@ static void wake_readers(struct feed *feed, uint64_t first)
             reader->retry = false;
             feed_reader_wake(reader);
         }
-        pthread_mutex_unlock(&reader->lock);
+        lock_release(&reader->lock);
     }
-    pthread_mutex_unlock(&feed->readers_lock);
+    lock_release(&feed->readers_lock);
 }
 
 /* With the lock held. */
@@ -151,7 +152,7 @@ static void feed_sleep_for(struct feed *feed, long wait_ms)
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     feed->asleep = true;
-    (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
+    (void)lock_wait_until(&feed->wake, &feed->lock, &until);
     feed->asleep = false;
 }
 
@@ -160,7 +161,7 @@ static void feed_sleep(struct feed *feed)
 {
     while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
         feed->asleep = true;
-        (void)pthread_cond_wait(&feed->wake, &feed->lock);
+        lock_wait(&feed->wake, &feed->lock);
         feed->asleep = false;
     }
     if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
@@ -204,14 +205,14 @@ static void *feed_run(void *user)
 {
     struct feed *feed = user;
     struct feed_event *events[FEED_TELL_MAX];
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     for (;;) {
         if (!feed->shared) {
             feed_sleep(feed);
         } else if (feed_sleep_shared(feed)) {
-            pthread_mutex_unlock(&feed->lock);
+            lock_release(&feed->lock);
             feed_poll(feed);
-            pthread_mutex_lock(&feed->lock);
+            lock_take(&feed->lock);
         }
         if (feed->stopping) {
             break;
@@ -226,14 +227,14 @@ static void *feed_run(void *user)
         while (feed->told < feed->pushed && count < FEED_TELL_MAX) {
             events[count++] = feed_event_ref(feed_ring_at(feed, feed->told++));
         }
-        pthread_mutex_unlock(&feed->lock);
+        lock_release(&feed->lock);
         if (lost || retry) {
             wake_readers(feed, first);
         }
         show_events(feed, events, index, count);
-        pthread_mutex_lock(&feed->lock);
+        lock_take(&feed->lock);
     }
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return NULL;
 }
 
@@ -243,12 +244,12 @@ static void *feed_run(void *user)
 static bool go_live(struct feed_reader *reader)
 {
     struct feed *feed = reader->feed;
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     bool live = reader->read_to >= feed->dropped_seq;
     if (live) {
         reader->cursor = feed_ring_find(feed, reader->read_to);
     }
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     reader->live = live;
     return live;
 }
@@ -258,7 +259,7 @@ static int ring_take(struct feed_reader *reader)
 {
     struct feed *feed = reader->feed;
     int rc = NG_OK;
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     if (feed->pushed - reader->cursor > feed->backlog) {
         rc = NG_ETOOLARGE;
     } else if (reader->cursor < feed->first) {
@@ -268,7 +269,7 @@ static int ring_take(struct feed_reader *reader)
     } else {
         reader->current = feed_event_ref(feed_ring_at(feed, reader->cursor++));
     }
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return rc;
 }
 
@@ -318,10 +319,10 @@ static int next_stored(struct feed_reader *reader)
     int rc = feed_read_submit(reader);
     if (rc == NG_EBUSY) {
         reader->retry = true;
-        pthread_mutex_lock(&reader->feed->lock);
+        lock_take(&reader->feed->lock);
         reader->feed->retry = true;
         pthread_cond_signal(&reader->feed->wake);
-        pthread_mutex_unlock(&reader->feed->lock);
+        lock_release(&reader->feed->lock);
         return NG_PENDING;
     }
     return rc == NG_OK ? NG_PENDING : rc;
@@ -329,7 +330,7 @@ static int next_stored(struct feed_reader *reader)
 
 int feed_next(struct feed_reader *reader, const struct ng_event **ret)
 {
-    pthread_mutex_lock(&reader->lock);
+    lock_take(&reader->lock);
     feed_event_unref(reader->current);
     reader->current = NULL;
     int rc;
@@ -340,16 +341,16 @@ int feed_next(struct feed_reader *reader, const struct ng_event **ret)
     if (rc == NG_OK) {
         *ret = &reader->current->event;
     }
-    pthread_mutex_unlock(&reader->lock);
+    lock_release(&reader->lock);
     return rc;
 }
 
 uint64_t feed_position(const struct feed_reader *reader)
 {
     struct feed_reader *changing = (struct feed_reader *)(uintptr_t)reader;
-    pthread_mutex_lock(&changing->lock);
+    lock_take(&changing->lock);
     uint64_t position = reader->position;
-    pthread_mutex_unlock(&changing->lock);
+    lock_release(&changing->lock);
     return position;
 }
 
@@ -360,7 +361,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     struct feed *feed = reader->feed;
     int rc = NG_OK;
     uint64_t stored = store_last_seq(feed->store);
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     uint64_t last = stored > feed->last_seq ? stored : feed->last_seq;
     last = feed->seen_seq > last ? feed->seen_seq : last;
     if (since == UINT64_MAX) {
@@ -373,7 +374,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     (void)atomic_fetch_add(&feed->reader_count, rc == NG_OK ? 1 : 0);
     reader->position = since;
     reader->read_to = since;
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return rc;
 }
 
@@ -392,13 +393,13 @@ int feed_open(struct feed *feed, const struct feed_filter *filter, uint64_t sinc
         feed_reader_unref(reader);
         return rc;
     }
-    pthread_mutex_lock(&feed->readers_lock);
+    lock_take(&feed->readers_lock);
     reader->next = feed->readers;
     if (feed->readers != NULL) {
         feed->readers->prev = reader;
     }
     feed->readers = reader;
-    pthread_mutex_unlock(&feed->readers_lock);
+    lock_release(&feed->readers_lock);
     *ret = reader;
     return NG_OK;
 }
@@ -409,7 +410,7 @@ void feed_close(struct feed_reader *reader)
         return;
     }
     struct feed *feed = reader->feed;
-    pthread_mutex_lock(&feed->readers_lock);
+    lock_take(&feed->readers_lock);
     if (reader->prev != NULL) {
         reader->prev->next = reader->next;
     } else {
@@ -418,14 +419,14 @@ void feed_close(struct feed_reader *reader)
     if (reader->next != NULL) {
         reader->next->prev = reader->prev;
     }
-    pthread_mutex_unlock(&feed->readers_lock);
-    pthread_mutex_lock(&feed->lock);
+    lock_release(&feed->readers_lock);
+    lock_take(&feed->lock);
     (void)atomic_fetch_sub(&feed->reader_count, 1);
-    pthread_mutex_unlock(&feed->lock);
-    pthread_mutex_lock(&reader->lock);
+    lock_release(&feed->lock);
+    lock_take(&reader->lock);
     reader->closed = true;
     feed_read_cancel(reader);
-    pthread_mutex_unlock(&reader->lock);
+    lock_release(&reader->lock);
     feed_reader_unref(reader);
 }
 
@@ -437,10 +438,10 @@ static int feed_start(struct feed *feed)
     }
     /* What is committed from here on comes to the ring; what was before is in the store. */
     uint64_t last = store_last_seq(feed->store);
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->dropped_seq = last > feed->dropped_seq ? last : feed->dropped_seq;
     feed->last_seq = last > feed->last_seq ? last : feed->last_seq;
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     /* Before anybody reads: who reads from now on misses nothing that comes. If the database is
      * away, the thread finds out later. */
     while (feed->shared && !feed->known) {
@@ -462,8 +463,8 @@ static void feed_destroy(struct feed *feed)
         feed_ring_drop(feed);
     }
     (void)pthread_cond_destroy(&feed->wake);
-    (void)pthread_mutex_destroy(&feed->readers_lock);
-    (void)pthread_mutex_destroy(&feed->lock);
+    lock_done(&feed->readers_lock);
+    lock_done(&feed->lock);
     free(feed->ring);
     free(feed);
 }
@@ -482,13 +483,9 @@ int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
     feed->known = !feed->shared;
     feed->backlog = backlog > 0 ? backlog : 1;
     feed->ring = alloc_zeroed(feed->backlog, sizeof(struct feed_event *));
-    pthread_condattr_t attributes;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&feed->wake, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
-    (void)pthread_mutex_init(&feed->lock, NULL);
-    (void)pthread_mutex_init(&feed->readers_lock, NULL);
+    lock_cond_init(&feed->wake);
+    lock_init(&feed->lock, LOCK_FEED);
+    lock_init(&feed->readers_lock, LOCK_FEED_READERS);
     int rc = feed->ring == NULL ? NG_EINTERNAL : feed_start(feed);
     if (rc != NG_OK) {
         feed_destroy(feed);
@@ -504,13 +501,13 @@ void feed_free(struct feed *feed)
         return;
     }
     store_unwatch(feed->store, feed_watch, feed);
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->stopping = true;
     if (feed->call != NULL) {
         call_cancel(feed->call);
     }
     pthread_cond_signal(&feed->wake);
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     (void)pthread_join(feed->thread, NULL);
     feed_destroy(feed);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "feed_types.h"
@@ -47,10 +48,10 @@ struct feed_reader *feed_reader_new(struct feed *feed, const struct feed_filter 
 {
     size_t bytes = filter_bytes(filter) + agent.len;
     struct feed_reader *reader = alloc_zeroed(1, sizeof(*reader) + bytes + 1);
-    if (reader == NULL || pthread_mutex_init(&reader->lock, NULL) != 0) {
-        free(reader);
+    if (reader == NULL) {
         return NULL;
     }
+    lock_init(&reader->lock, LOCK_FEED_READER);
     struct ng_str *spaces = (struct ng_str *)(void *)(reader + 1);
     char *at = (char *)(spaces + filter->space_count);
     for (size_t i = 0; i < filter->space_count; i++) {
@@ -85,7 +86,7 @@ void feed_reader_unref(struct feed_reader *reader)
     }
     feed_read_forget(reader);
     feed_event_unref(reader->current);
-    (void)pthread_mutex_destroy(&reader->lock);
+    lock_done(&reader->lock);
     free(reader);
 }
 
@@ -119,7 +120,7 @@ static int round_take(void *user, const struct ng_event *row)
 {
     struct feed_round *round = user;
     struct feed_reader *reader = round->reader;
-    pthread_mutex_lock(&reader->lock);
+    lock_take(&reader->lock);
     if (reader->closed) {
         round->rc = NG_ECANCELLED;
     } else if (feed_wants(reader, row)) {
@@ -135,7 +136,7 @@ static int round_take(void *user, const struct ng_event *row)
         round->events++;
         reader->read_to = row->seq;
     }
-    pthread_mutex_unlock(&reader->lock);
+    lock_release(&reader->lock);
     return round->rc != NG_OK || round->bytes >= FEED_READ_BYTES;
 }
 
@@ -143,20 +144,20 @@ static int round_take(void *user, const struct ng_event *row)
 static void round_end(struct feed_reader *reader, int rc, bool all, uint64_t mark)
 {
     struct feed *feed = reader->feed;
-    pthread_mutex_lock(&reader->lock);
+    lock_take(&reader->lock);
     reader->call = NULL;
     reader->reading = false;
     reader->failed = rc;
     if (all && mark > reader->read_to) {
         reader->read_to = mark;
     }
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     if (reader->read_to > feed->seen_seq) {
         feed->seen_seq = reader->read_to;
     }
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     feed_reader_wake(reader);
-    pthread_mutex_unlock(&reader->lock);
+    lock_release(&reader->lock);
 }
 
 static void read_run(struct task *task)
@@ -167,14 +168,14 @@ static void read_run(struct task *task)
     struct feed_round round = {.reader = reader};
     struct call *call = call_new(feed->gateway);
     int rc = call == NULL ? NG_EINTERNAL : NG_OK;
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     uint64_t mark = feed->dropped_seq; /* committed: the store has all up to here */
-    pthread_mutex_unlock(&feed->lock);
-    pthread_mutex_lock(&reader->lock);
+    lock_release(&feed->lock);
+    lock_take(&reader->lock);
     reader->call = call;
     rc = reader->closed ? NG_ECANCELLED : rc;
     uint64_t since = reader->read_to;
-    pthread_mutex_unlock(&reader->lock);
+    lock_release(&reader->lock);
     if (rc == NG_OK) {
         call->may_block = true;
         call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
@@ -224,14 +225,14 @@ static int poll_take(void *user, const struct ng_event *row)
     if (event == NULL && poll->known) {
         return 1; /* the next round tries again */
     }
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     if (poll->known) {
         feed_ring_push(feed, event);
     } else {
         feed->dropped_seq = row->seq;
         feed->last_seq = row->seq;
     }
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     store_saw_seq(feed->store, row->seq);
     poll->events++;
     return 0;
@@ -241,7 +242,7 @@ static int poll_take(void *user, const struct ng_event *row)
 static void poll_begin(struct feed *feed, struct feed_poll *poll)
 {
     uint64_t last = poll->known ? 0 : store_look_seq(feed->store);
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     if (last > feed->last_seq) {
         feed->dropped_seq = last;
         feed->last_seq = last;
@@ -249,7 +250,7 @@ static void poll_begin(struct feed *feed, struct feed_poll *poll)
     poll->since = feed->last_seq;
     poll->asked = feed->poll;
     feed->poll = false;
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
 }
 
 void feed_poll(struct feed *feed)
@@ -260,18 +261,18 @@ void feed_poll(struct feed *feed)
     if (call != NULL) {
         call->may_block = true;
         call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
-        pthread_mutex_lock(&feed->lock);
+        lock_take(&feed->lock);
         feed->call = call;
-        pthread_mutex_unlock(&feed->lock);
+        lock_release(&feed->lock);
         poll_begin(feed, &poll);
         rc = store_changes(feed->store, call, poll.since, FEED_READ_EVENTS, poll_take, &poll);
     }
-    pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->call = NULL;
     bool more = rc == NG_OK && poll.events == FEED_READ_EVENTS;
     feed->known = feed->known || (rc == NG_OK && !more);
     feed->poll = feed->poll || (rc != NG_OK && poll.asked);
     feed_polled(feed, rc == NG_OK, poll.asked, poll.events, more);
-    pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     call_unref(call);
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "core/store/store.h"
 #include "feed.h"
 
@@ -37,7 +38,7 @@ struct feed {
     struct store *store;
     pthread_t thread;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake; /* of the thread */
     struct feed_event **ring;
     size_t backlog; /* places in it */
@@ -62,7 +63,7 @@ struct feed {
     bool retry;        /* a reader waits for room among the workers */
     bool stopping;
 
-    pthread_mutex_t readers_lock;
+    struct lock readers_lock;
     struct feed_reader *readers;
 };
 
@@ -76,7 +77,7 @@ struct feed_reader {
     void *wake_user;
     atomic_uint refs; /* who opened it, and the read under way */
 
-    pthread_mutex_t lock;
+    struct lock lock;
     bool closed;
     bool waiting; /* told that there is nothing now; to be woken */
     bool retry;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 #define FILES_ROOTS_MAX 256
@@ -30,10 +32,10 @@ static const struct ng_collection files_collections[] = {
 
 struct file_roots *files_roots_ref(struct files *files)
 {
-    (void)pthread_mutex_lock(&files->roots_lock);
+    lock_take(&files->roots_lock);
     struct file_roots *roots = files->roots;
     atomic_fetch_add(&roots->refs, 1);
-    (void)pthread_mutex_unlock(&files->roots_lock);
+    lock_release(&files->roots_lock);
     return roots;
 }
 
@@ -70,12 +72,12 @@ void files_roots_publish(struct files *files, const struct file_roots *expected,
                          struct file_roots *fresh)
 {
     struct file_roots *out = fresh;
-    (void)pthread_mutex_lock(&files->roots_lock);
+    lock_take(&files->roots_lock);
     if (expected == NULL || files->roots == expected) {
         out = files->roots;
         files->roots = fresh;
     }
-    (void)pthread_mutex_unlock(&files->roots_lock);
+    lock_release(&files->roots_lock);
     files_roots_unref(out);
 }
 
@@ -202,8 +204,8 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
     }
     files->store = store;
-    (void)pthread_mutex_init(&files->roots_lock, NULL);
-    (void)pthread_mutex_init(&files->locks_lock, NULL);
+    lock_init(&files->roots_lock, LOCK_FILES_ROOTS);
+    lock_init(&files->locks_lock, LOCK_FILES_LOCKS);
     int rc = NG_OK;
     for (size_t i = 0; i < NG_COUNT(files_collections) && rc == NG_OK; i++) {
         rc = store_declare(store, call, &files_collections[i]);
@@ -236,8 +238,8 @@ void files_close(struct files *files)
         free(files->folders[i].text);
     }
     free(files->folders);
-    (void)pthread_mutex_destroy(&files->roots_lock);
-    (void)pthread_mutex_destroy(&files->locks_lock);
+    lock_done(&files->roots_lock);
+    lock_done(&files->locks_lock);
     free(files);
 }
 

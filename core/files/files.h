@@ -6,8 +6,6 @@
 #include "core/call/call.h"
 #include "notegate/files.h"
 
-#define FILES_EVENTS "files" /* the collection of file change events */
-
 struct files;
 struct store;
 

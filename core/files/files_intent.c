@@ -4,6 +4,7 @@
  * idempotent: another gateway or recovery may run it a second time for one change. */
 #include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/store/idempotency.h"
 #include "files_state.h"
 

@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <time.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
@@ -47,7 +48,7 @@ static struct file_lock *lock_add(struct file_lock **at, struct ng_str real)
 int files_lock(struct files *files, struct ng_str real, struct file_waiter *waiter)
 {
     int rc = NG_OK;
-    (void)pthread_mutex_lock(&files->locks_lock);
+    lock_take(&files->locks_lock);
     struct file_lock **at = lock_find(files, real);
     if (*at == NULL) {
         rc = lock_add(at, real) != NULL ? NG_OK : NG_EINTERNAL;
@@ -60,23 +61,23 @@ int files_lock(struct files *files, struct ng_str real, struct file_waiter *wait
         (*at)->waiting++;
         rc = FILES_WAITING;
     }
-    (void)pthread_mutex_unlock(&files->locks_lock);
+    lock_release(&files->locks_lock);
     return rc;
 }
 
 bool files_try_lock(struct files *files, struct ng_str real)
 {
-    (void)pthread_mutex_lock(&files->locks_lock);
+    lock_take(&files->locks_lock);
     struct file_lock **at = lock_find(files, real);
     bool held = *at == NULL && lock_add(at, real) != NULL;
-    (void)pthread_mutex_unlock(&files->locks_lock);
+    lock_release(&files->locks_lock);
     return held;
 }
 
 void files_unlock(struct files *files, struct ng_str real)
 {
     struct file_waiter *next = NULL;
-    (void)pthread_mutex_lock(&files->locks_lock);
+    lock_take(&files->locks_lock);
     struct file_lock **at = lock_find(files, real);
     struct file_lock *lock = *at;
     if (lock != NULL && lock->first != NULL) {
@@ -91,7 +92,7 @@ void files_unlock(struct files *files, struct ng_str real)
         *at = lock->next;
         free(lock);
     }
-    (void)pthread_mutex_unlock(&files->locks_lock);
+    lock_release(&files->locks_lock);
     if (next != NULL) {
         pool_resume(next->pool, next->task);
     }

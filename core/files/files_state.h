@@ -10,12 +10,12 @@
 #ifndef NOTEGATE_CORE_FILES_STATE_H
 #define NOTEGATE_CORE_FILES_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/lock.h"
 #include "core/call/pool.h"
 #include "core/store/store.h"
 #include "files.h"
@@ -110,11 +110,11 @@ struct file_lock;
 struct files {
     struct store *store;
     atomic_bool unrecovered; /* intents wait for files_recover_rest() */
-    pthread_mutex_t roots_lock;
+    struct lock roots_lock;
     struct file_roots *roots;
     struct file_folder *folders; /* only the thread that changes roots uses them */
     size_t folder_count;
-    pthread_mutex_t locks_lock;
+    struct lock locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 

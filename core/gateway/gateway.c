@@ -4,173 +4,40 @@
 #include "core/call/gateway.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/minmax.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "core/call/quota.h"
 #include "core/cluster/cluster.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
 #include "core/fault/crash.h"
 #include "core/feed/feed.h"
+#include "core/files/files.h"
+#include "core/host/host.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/module/loader.h"
 #include "core/module/watchdog.h"
 #include "core/store/disk.h"
 #include "core/store/idempotency.h"
+#include "core/store/store.h"
 #include "gateway_modules.h"
+#include "gateway_open.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
-#define GATEWAY_LOCK_STEP_MS 20
 /* What a cell that does not let itself be interrupted takes to be given up, and more. */
 #define GATEWAY_CLOSE_MS 8000
 #define GATEWAY_ERRNO_TEXT 128
 /* Names of plugins left out, for /readyz. */
 #define GATEWAY_LEFT_OUT_MAX ((size_t)16 * 1024)
-
-static const char *errno_text(int number, char *text, size_t size)
-{
-    return strerror_r(number, text, size);
-}
-
-/* ---- the data directory ---- */
-
-char *gateway_data_dir(const struct config *config, bool make, struct buf *error)
-{
-    char reason[GATEWAY_ERRNO_TEXT];
-    struct ng_str path = config_text(config, "data_dir");
-    char *dir = alloc_zeroed(1, path.len + 1);
-    if (dir == NULL) {
-        buf_add_c(error, "out of memory");
-        return NULL;
-    }
-    memcpy(dir, path.data, path.len);
-    /* Every missing parent as well: ~/.local/share may not be there yet. */
-    for (size_t i = 1; make && i <= path.len; i++) {
-        if (dir[i] != '/' && dir[i] != '\0') {
-            continue;
-        }
-        char kept = dir[i];
-        dir[i] = '\0';
-        int rc = mkdir(dir, 0700);
-        int number = errno;
-        dir[i] = kept;
-        if (rc != 0 && number != EEXIST && !(number == EROFS && kept != '\0')) {
-            buf_printf(
-                error,
-                "the data directory %s cannot be made: %s; choose another with --data-dir", dir,
-                errno_text(number, reason, sizeof(reason)));
-            free(dir);
-            return NULL;
-        }
-    }
-    return dir;
-}
-
-int gateway_check_data_dir(const char *data_dir, struct buf *error)
-{
-    char reason[GATEWAY_ERRNO_TEXT];
-    char owner[GATEWAY_ERRNO_TEXT];
-    struct stat info;
-    if (stat(data_dir, &info) != 0) {
-        if (errno == ENOENT) {
-            return NG_OK;
-        }
-        buf_printf(error, "%s: %s", data_dir, errno_text(errno, reason, sizeof(reason)));
-        return NG_EUNAVAILABLE;
-    }
-    if (!S_ISDIR(info.st_mode)) {
-        buf_printf(error, "%s is no directory; choose another path", data_dir);
-        return NG_EUNAVAILABLE;
-    }
-    if (info.st_uid != geteuid()) {
-        trust_user_name(info.st_uid, owner, sizeof(owner));
-        buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
-                   owner);
-        trust_add_word(error, owner);
-        buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
-        trust_user_name(geteuid(), owner, sizeof(owner));
-        buf_printf(error, "%s ", owner + (owner[0] == '#'));
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
-    }
-    if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        buf_printf(error, "%s has mode %04o: other users can get in; do `chmod 700 ", data_dir,
-                   (unsigned)(info.st_mode & 0777));
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
-    }
-    if (access(data_dir, R_OK | W_OK | X_OK) != 0) {
-        buf_printf(error, "%s cannot be read and written by its user; do `chmod 700 ",
-                   data_dir);
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
-    }
-    return NG_OK;
-}
-
-/* Who holds the lock, as it wrote itself into the file. */
-static void lock_owner(int fd, char *owner, size_t size)
-{
-    ssize_t len = pread(fd, owner, size - 1, 0);
-    owner[i64_max(len, 0)] = '\0';
-    owner[strcspn(owner, "\n")] = '\0';
-}
-
-static void lock_sign(int fd)
-{
-    char line[64];
-    int len = snprintf(line, sizeof(line), "process %ld\n", (long)getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, line, (size_t)len, 0) != len) {
-        log_write(NG_LOG_DEBUG, "gateway", "the lock file could not be signed");
-    }
-}
-
-int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd, struct buf *error)
-{
-    char reason[GATEWAY_ERRNO_TEXT];
-    char owner[128];
-    struct buf path;
-    buf_init(&path, 65536);
-    buf_printf(&path, "%s/%s", data_dir, NOTEGATE_LOCK_NAME);
-    int fd = open(buf_cstr(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        buf_printf(error, "the lock file %s cannot be opened: %s", buf_cstr(&path),
-                   errno_text(errno, reason, sizeof(reason)));
-        buf_done(&path);
-        return NG_EUNAVAILABLE;
-    }
-    buf_done(&path);
-    int64_t until = clock_monotonic_ns() + wait_ms * 1000000;
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (clock_monotonic_ns() >= until) {
-            lock_owner(fd, owner, sizeof(owner));
-            buf_printf(error,
-                       "the data directory %s is in use by %s; stop it, or choose another with "
-                       "--data-dir",
-                       data_dir, owner[0] != '\0' ? owner : "another process");
-            close(fd);
-            return NG_EBUSY;
-        }
-        struct timespec step = {0, (long)GATEWAY_LOCK_STEP_MS * 1000000};
-        (void)nanosleep(&step, NULL);
-    }
-    lock_sign(fd);
-    *ret_fd = fd;
-    return NG_OK;
-}
 
 /* ---- storage ---- */
 
@@ -254,7 +121,7 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
         errno != EEXIST) {
         char reason[GATEWAY_ERRNO_TEXT];
         return call_fail(call, NG_EUNAVAILABLE, "the root %s cannot be made: %s", roots[0].data,
-                         errno_text(errno, reason, sizeof(reason)));
+                         strerror_r(errno, reason, sizeof(reason)));
     }
     if (gateway->files == NULL) {
         return files_open(call, gateway->store, roots, count, &own, &gateway->files);
@@ -273,6 +140,23 @@ static int gateway_open_files(struct gateway *gateway, struct buf *error)
         call_error(call, rc, error);
     }
     call_unref(call);
+    const struct disk_roots roots = {gateway->files, files_each_disk, files_each_gone};
+    disk_set_roots(gateway->disk, &roots);
+    return rc;
+}
+
+/* Reads what other gateways on the same documents changed. */
+static int gateway_poll(void *user, struct call *call)
+{
+    struct gateway *gateway = user;
+    int rc = keys_look(gateway->keys, call);
+    if (rc == NG_OK) {
+        rc = files_recover_rest(gateway->files, call);
+    }
+    void *tasks = atomic_load(&gateway->tasks.self);
+    if (rc == NG_OK && tasks != NULL) {
+        rc = gateway->tasks.poll(tasks, call);
+    }
     return rc;
 }
 
@@ -335,7 +219,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     (void)user;
     alloc_trim();
     disk_look(gateway->disk);
-    disk_look_roots(gateway->disk, gateway->files);
+    disk_look_roots(gateway->disk);
     int rc = journal_pins_load(gateway->journal, call);
     if (rc == NG_OK) {
         rc = store_maintain(gateway->store, call);
@@ -509,6 +393,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         timers_begin_upkeep(gateway->timers);
+        cluster_each_step(gateway->cluster, gateway_poll, gateway);
         rc = cluster_start(gateway->cluster);
     }
     return rc;

@@ -6,11 +6,17 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 #include "core/fault/crash.h"
 #include "core/fault/module_run.h"
+#include "core/host/host.h"
+#include "core/module/loader.h"
 #include "core/module/watchdog.h"
+#include "core/store/store.h"
 
 /* The folders modules are looked for in: plugin_path, else where this program is installed. */
 #define GATEWAY_FOLDERS_MAX 16
@@ -90,7 +96,7 @@ static int gateway_find(struct gateway *gateway, const struct config *config,
     }
     folders_of(config, kind, &folders);
     struct module_run run;
-    module_run_load(&run, name);
+    module_run_begin(&run, name, "load", str_make(NULL, 0));
     int rc = loader_open(folders.list, name, kind, ret, error);
     module_run_end(&run);
     if (rc == NG_OK) {
@@ -322,7 +328,7 @@ int gateway_declare_collections(struct gateway *gateway, struct call *call,
 /* ---- starting them ---- */
 
 struct start_wait {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool done;
 };
@@ -331,26 +337,28 @@ static void start_done(struct call *call, void *user)
 {
     struct start_wait *wait = user;
     (void)call;
-    pthread_mutex_lock(&wait->lock);
+    lock_take(&wait->lock);
     wait->done = true;
     pthread_cond_signal(&wait->wake);
-    pthread_mutex_unlock(&wait->lock);
+    lock_release(&wait->lock);
 }
 
 /* start(), and what it began: its changes are on disk before the first call comes. */
 static int gateway_start_plugin(struct plugin *plugin, struct call *call)
 {
-    struct start_wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    struct start_wait wait = {LOCK_INITIALIZER(LOCK_GATEWAY_START), PTHREAD_COND_INITIALIZER,
+                              false};
     call->done = start_done;
     call->done_user = &wait;
     call->started_ns = clock_monotonic_ns();
     call->plugin = plugin;
     call->caller.all_spaces = true; /* it prepares for every caller */
-    call_ref(call);                 /* the run's */
+    dispatch_own(call);
+    call_ref(call); /* the run's */
     call_pend(call);
     struct module_run run;
     struct watched watched;
-    module_run_begin(&run, plugin, "start()", str_make(NULL, 0));
+    module_run_begin(&run, plugin_module_name(plugin), "start()", str_make(NULL, 0));
     watchdog_begin(call->gateway->watchdog, &watched, plugin->desc.name, "start()");
     int rc = plugin->desc.start(&call->pub, plugin->conf, &plugin->self);
     watchdog_end(call->gateway->watchdog, &watched);
@@ -363,12 +371,12 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
         call->staged.rc = rc;
     }
     call_complete(call);
-    pthread_mutex_lock(&wait.lock);
+    lock_take(&wait.lock);
     while (!wait.done) {
-        pthread_cond_wait(&wait.wake, &wait.lock);
+        lock_wait(&wait.wake, &wait.lock);
     }
-    pthread_mutex_unlock(&wait.lock);
-    pthread_mutex_destroy(&wait.lock);
+    lock_release(&wait.lock);
+    lock_done(&wait.lock);
     pthread_cond_destroy(&wait.wake);
     plugin->started = started; /* stop() runs also where a change of it failed */
     return call->final.rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host.c - the table of services handed to plugins. What is behind it is in host_*.c. */
 #include "host.h"
+#include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
 
 const struct ng_host call_host = {
@@ -34,7 +35,7 @@ const struct ng_host call_host = {
     .client_can = host_client_can,
     .defer = host_defer,
     .finish = host_finish,
-    .continue_on_worker = host_continue_on_worker,
+    .continue_on_worker = dispatch_continue,
     .background = host_background,
     .lists_changed = host_lists_changed,
     .json_parse = host_json_parse,

@@ -8,6 +8,9 @@
 
 #include "core/call/call.h"
 
+/* The table of all of them: gateway_open() copies it into the gateway. */
+extern const struct ng_host call_host;
+
 /* ---- host_answer.c ---- */
 
 void *host_alloc(struct ng_call *pub, size_t bytes);
@@ -59,7 +62,6 @@ struct ng_str host_asked_state(struct ng_call *pub);
 
 struct ng_deferred *host_defer(struct ng_call *pub);
 void host_finish(struct ng_deferred *deferred, int rc);
-int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user);
 int host_background(struct ng_call *pub, ng_step_fn *step, void *user);
 void host_lists_changed(const struct ng_host *host, unsigned lists);
 

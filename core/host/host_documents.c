@@ -6,9 +6,11 @@
 #include "core/base/str.h"
 #include "core/call/listing.h"
 #include "core/fault/module_run.h"
+#include "core/files/files.h"
 #include "core/journal/journal.h"
 #include "core/module/abi_size.h"
 #include "core/module/registry.h"
+#include "core/store/store.h"
 #include "host.h"
 
 /* Between two lines of the log about changes that no call waits for. */

@@ -4,6 +4,8 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
+#include "core/config/config.h"
 #include "host.h"
 
 /* ---- JSON ---- */

@@ -3,8 +3,9 @@
 
 #include "core/base/log.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
+#include "core/dispatch/dispatch.h"
 #include "core/fault/module_run.h"
-#include "core/keys/keys.h"
 #include "host.h"
 
 struct ng_deferred *host_defer(struct ng_call *pub)
@@ -24,71 +25,6 @@ void host_finish(struct ng_deferred *deferred, int rc)
     }
     deferrals_remove(call);
     call_complete(call);
-}
-
-static void host_run_step(struct task *task)
-{
-    struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));
-    call->may_block = true;
-    ng_step_fn *step = call->later;
-    void *user = call->later_user;
-    struct async_mutex *mutex =
-        dispatch_mutex(call); /* before the step: it may go on to another */
-    struct module_run run;
-    call_enter_module(call, &run);
-    int rc = step(&call->pub, user);
-    module_run_end(&run);
-    if (mutex != NULL) {
-        async_mutex_unlock(mutex);
-    }
-    if (rc != NG_PENDING) {
-        call->staged.rc = rc;
-    }
-    call_complete(call);
-}
-
-static void host_step_entered(void *user)
-{
-    struct call *call = user;
-    pool_resume(call->gateway->pool, &call->task);
-}
-
-void call_gives(struct call *call)
-{
-    call->held = false;
-}
-
-int call_gave(struct call *call, int rc)
-{
-    if (rc != NG_PENDING) {
-        return rc;
-    }
-    if (!call->held) {
-        return call_fail(call, NG_EINTERNAL,
-                         "plugin %s returned NG_PENDING for a list, and has taken no deferral",
-                         call_plugin(call)->desc.name);
-    }
-    call->runs_again = true;
-    return NG_PENDING;
-}
-
-int host_continue_on_worker(struct ng_call *pub, ng_step_fn *step, void *user)
-{
-    struct call *call = call_of(pub);
-    call->later = step;
-    call->later_user = user;
-    call->task.run = host_run_step;
-    call->task.group = call_workers(call);
-    call_pend(call);
-    call->held = true;
-    /* Of a serial plugin: behind the run that asks for it, which holds the mutex. */
-    struct async_mutex *mutex = dispatch_mutex(call);
-    call->mutex_waiter.enter = host_step_entered;
-    call->mutex_waiter.user = call;
-    if (mutex == NULL || async_mutex_lock(mutex, &call->mutex_waiter)) {
-        pool_resume(call->gateway->pool, &call->task);
-    }
-    return NG_PENDING;
 }
 
 static void host_background_done(struct call *call, void *user)

@@ -9,6 +9,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
 #include "core/store/idempotency.h"
 #include "host.h"
 

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
+#include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"
@@ -46,7 +48,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
         return rc;
     }
     rc = NG_PENDING;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t ticket = ++front->flush_asked;
     uint64_t failures = front->failures;
     pthread_cond_signal(&front->wake);
@@ -67,7 +69,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
                                           (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
         }
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return rc;
 }
 
@@ -216,10 +218,10 @@ static int front_health(void *user, struct ng_call *call)
 
 static bool front_is_idle(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool idle =
         front->backlog <= 0 && front->cursor >= front->wanted && front->cursor >= front->opened;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return idle;
 }
 
@@ -323,17 +325,17 @@ const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_
 
 int64_t journal_backlog(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     int64_t backlog = i64_max(front->backlog, 0);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return backlog;
 }
 
 bool journal_degraded(struct journal_front *front)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool degraded = front->degraded;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return degraded;
 }
 
@@ -392,19 +394,12 @@ static int front_open_inner(struct journal_front *front, struct call *call,
     return rc;
 }
 
-static int front_init(struct journal_front *front)
+static void front_init(struct journal_front *front)
 {
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0) {
-        return NG_EINTERNAL;
-    }
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&front->lock, NULL);
-    pthread_cond_init(&front->wake, &monotonic);
-    pthread_cond_init(&front->moved, &monotonic);
-    pthread_cond_init(&front->rwlock, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    return NG_OK;
+    lock_init(&front->lock, LOCK_JOURNAL);
+    lock_cond_init(&front->wake);
+    lock_cond_init(&front->moved);
+    lock_cond_init(&front->rwlock);
 }
 
 static void front_free(struct journal_front *front)
@@ -416,7 +411,7 @@ static void front_free(struct journal_front *front)
     pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);
-    pthread_mutex_destroy(&front->lock);
+    lock_done(&front->lock);
     journal_keep_close(front);
     free(front->pins);
     free(front);
@@ -450,10 +445,10 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
                  const struct ng_conf *conf, struct journal_front **ret)
 {
     struct journal_front *front = alloc_zeroed(1, sizeof(*front));
-    if (front == NULL || front_init(front) != NG_OK) {
-        free(front);
+    if (front == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    front_init(front);
     front->gateway = gateway;
     front->store = gateway->store;
     atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
@@ -479,7 +474,7 @@ void journal_stop(struct journal_front *front)
     if (front == NULL) {
         return;
     }
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool joins = front->state == DELIVERY_RUNNING || front->state == DELIVERY_SLEEPING;
     delivery_enter(front, DELIVERY_STOPPING);
     if (front->current != NULL) {
@@ -488,7 +483,7 @@ void journal_stop(struct journal_front *front)
     pthread_cond_broadcast(&front->wake);
     pthread_cond_broadcast(&front->moved);
     pthread_cond_broadcast(&front->rwlock);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (joins) {
         (void)pthread_join(front->thread, NULL);
     }

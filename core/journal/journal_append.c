@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_append.c - appends entries to the journal in documents: entries of one space share a
  * transaction, and the transactions of a delivery share a commit. */
+#include "core/base/lock.h"
 #include "journal_documents.h"
 
 #include <stdlib.h>
@@ -186,7 +187,7 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
 /* ---- several in flight ---- */
 
 struct journal_flight {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t ended;
     size_t pending;
     int rc; /* the first failure */
@@ -196,7 +197,7 @@ struct journal_flight {
 static void journal_chunk_written(void *user, int rc)
 {
     struct journal_flight *flight = user;
-    pthread_mutex_lock(&flight->lock);
+    lock_take(&flight->lock);
     flight->pending--;
     if (flight->rc == NG_OK) {
         flight->rc = rc;
@@ -204,7 +205,7 @@ static void journal_chunk_written(void *user, int rc)
     if (flight->pending == 0) {
         pthread_cond_signal(&flight->ended);
     }
-    pthread_mutex_unlock(&flight->lock);
+    lock_release(&flight->lock);
 }
 
 /* Queues one transaction in a call of its own, which the committing thread may touch. */
@@ -224,9 +225,9 @@ static int journal_queue_chunk(struct journal_documents *journal, struct call *s
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&flight->lock);
+    lock_take(&flight->lock);
     flight->pending++;
-    pthread_mutex_unlock(&flight->lock);
+    lock_release(&flight->lock);
     rc = store_write(journal->store, step, chunk->changes, chunk->count, journal_chunk_written,
                      flight);
     if (rc != NG_OK) { /* it was not queued: no callback */
@@ -242,7 +243,7 @@ static int journal_append_together(struct journal_documents *journal, struct cal
                                    size_t *ret_done)
 {
     struct journal_flight flight = {
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
+        LOCK_INITIALIZER(LOCK_JOURNAL_APPEND), PTHREAD_COND_INITIALIZER, 0, NG_OK, {{0}}};
     struct call *steps[JOURNAL_IN_FLIGHT];
     size_t begun = 0;
     size_t done = 0;
@@ -259,15 +260,15 @@ static int journal_append_together(struct journal_documents *journal, struct cal
                                  &now);
         done += now;
     }
-    pthread_mutex_lock(&flight.lock);
+    lock_take(&flight.lock);
     while (flight.pending > 0) {
-        pthread_cond_wait(&flight.ended, &flight.lock);
+        lock_wait(&flight.ended, &flight.lock);
     }
     if (rc == NG_OK) {
         rc = flight.rc;
     }
-    pthread_mutex_unlock(&flight.lock);
-    pthread_mutex_destroy(&flight.lock);
+    lock_release(&flight.lock);
+    lock_done(&flight.lock);
     pthread_cond_destroy(&flight.ended);
     for (size_t i = 0; i < begun; i++) {
         call_unref(steps[i]);

@@ -3,6 +3,7 @@
  * checkpoints and of old entries. */
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "journal_documents.h"
@@ -165,13 +166,13 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = json_parse(&tree, text, JSON_DEPTH_DEFAULT, &json, &error);
     if (rc == NG_OK) {
-        pthread_mutex_lock(&journal->lock);
+        lock_take(&journal->lock);
         rc = journal_aside_locked(journal, call, space, id, json);
         for (int i = 1; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
             call_reset_result(call); /* the pointer has moved since it was read */
             rc = journal_aside_locked(journal, call, space, id, json);
         }
-        pthread_mutex_unlock(&journal->lock);
+        lock_release(&journal->lock);
     } else {
         rc = journal_unparsed(call, rc, &tree, text.len);
     }
@@ -193,7 +194,7 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
         .key = journal_key(JOURNAL_CHECKPOINTS, space, id),
         .fn = journal_remove_doc,
     }};
-    pthread_mutex_lock(&journal->lock);
+    lock_take(&journal->lock);
     int rc = store_get(journal->store, call, &changes[0].key, 0, &doc);
     if (rc == NG_OK && (doc->revision == 0 || doc->deleted)) {
         rc = call_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
@@ -223,7 +224,7 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
             rc = NG_OK;
         }
     }
-    pthread_mutex_unlock(&journal->lock);
+    lock_release(&journal->lock);
     return rc;
 }
 

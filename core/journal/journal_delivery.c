@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -58,7 +59,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
 {
     struct journal_front *front = user;
     bool shared = store_is_shared(front->store);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool wake = false;
     for (size_t i = 0; i < count && shared; i++) {
         /* Without a sequence number yet: the feed has it later. */
@@ -78,7 +79,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     if (wake && front->state == DELIVERY_SLEEPING) {
         pthread_cond_signal(&front->wake);
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* ---- the cursor ---- */
@@ -132,9 +133,9 @@ static int delivery_store_cursor(struct journal_front *front, struct call *call,
     };
     int rc = store_write_wait(front->store, call, &change, 1);
     if (rc == NG_OK) {
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         front->stored = seq;
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
     }
     return rc;
 }
@@ -158,12 +159,12 @@ int delivery_load_cursor(struct journal_front *front, struct call *call)
     uint64_t seq = 0;
     int rc = delivery_stored_cursor(front, call, &seq);
     if (rc == NG_OK && seq > 0) {
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         /* Keeps a later cursor in memory, so that skipped events are not read again. */
         front->cursor = u64_max(seq, front->cursor);
         front->stored = seq;
         front->seen = u64_max(front->cursor, front->seen);
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
     }
     return rc;
 }
@@ -240,7 +241,7 @@ static int delivery_send(struct journal_front *front, struct call *call,
 
 static void delivery_moved(struct journal_front *front, const struct delivery_page *page)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     for (size_t i = 0; i < page->count; i++) {
         front->backlog -= page->entries[i].seq <= front->seen;
     }
@@ -250,7 +251,7 @@ static void delivery_moved(struct journal_front *front, const struct delivery_pa
     if (front->wanted <= front->cursor) {
         front->backlog = 0;
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* Delivers one page of the feed. *ret_more: there may be more. */
@@ -262,10 +263,10 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     }
     page->front = front;
     page->call = call;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t since = front->cursor;
     uint64_t stored = front->stored;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     int rc = store_changes(front->store, call, since, DELIVERY_PAGE, delivery_event, page);
     if (rc == NG_OK) {
         rc = page->rc;
@@ -325,13 +326,13 @@ static void delivery_count_older(struct journal_front *front, uint64_t since, ui
                            delivery_count_event, &count);
         call_unref(call);
     } while (rc == NG_OK && count.events == DELIVERY_PAGE && count.wanted < DELIVERY_COUNT_MAX);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     if (store_is_shared(front->store)) {
         front->backlog = 0;
     }
     front->backlog += count.wanted;
     front->wanted = u64_max(front->wanted, count.last_wanted);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }
 
 /* ---- shared documents ---- */
@@ -357,9 +358,9 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
 {
     bool mine = false;
     int rc = journal_lease_take(front, call, &mine);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool asked = ticket > front->flush_done;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (rc != NG_OK) {
         return rc;
     }
@@ -383,13 +384,13 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
 
 static void delivery_failed(struct journal_front *front, const struct call *call, int rc)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     /* A stop cancels the present round: no failure to report. */
     bool tell = !front->degraded && front->state != DELIVERY_STOPPING;
     front->degraded = true;
     front->failures++;
     pthread_cond_broadcast(&front->moved);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (tell) {
         struct ng_str text = ng_str_of("out of memory");
         if (call != NULL) {
@@ -403,7 +404,7 @@ static void delivery_failed(struct journal_front *front, const struct call *call
 
 static void delivery_succeeded(struct journal_front *front, bool more, uint64_t ticket)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     bool tell = front->degraded;
     front->degraded = false;
     if (!more && store_is_shared(front->store) && !front->follows) {
@@ -413,7 +414,7 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
         front->flush_done = ticket;
         pthread_cond_broadcast(&front->moved);
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (tell) {
         log_write(NG_LOG_INFO, "journal", "the journal takes events again");
     }
@@ -430,17 +431,17 @@ static int delivery_step(struct journal_front *front, bool *ret_more)
     }
     call->may_block = true;
     call->deadline_ns = clock_monotonic_ns() + (int64_t)DELIVERY_TIMEOUT_MS * 1000000;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->current = call;
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     int rc = store_is_shared(front->store)
                  ? delivery_shared_round(front, call, ticket, ret_more)
                  : delivery_round(front, call, ret_more);
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->current = NULL;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (rc != NG_OK) {
         delivery_failed(front, call, rc);
     } else {
@@ -465,10 +466,10 @@ static bool delivery_idle(const struct journal_front *front)
            !delivery_flush_due(front);
 }
 
-bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns)
+bool delivery_wait_until(pthread_cond_t *cond, struct lock *lock, int64_t until_ns)
 {
     struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
-    return pthread_cond_timedwait(cond, lock, &at) != ETIMEDOUT;
+    return lock_wait_until(cond, lock, &at) != ETIMEDOUT;
 }
 
 /* With the lock held: waits until `until_ns`. A flush or a stop ends the wait, events do not.
@@ -488,7 +489,7 @@ static void delivery_sleep(struct journal_front *front)
     delivery_enter(front, DELIVERY_SLEEPING);
     while (front->state == DELIVERY_SLEEPING && delivery_idle(front)) {
         if (!store_is_shared(front->store) && !front->remote) {
-            pthread_cond_wait(&front->wake, &front->lock);
+            lock_wait(&front->wake, &front->lock);
         } else if (!delivery_wait_until(&front->wake, &front->lock, until)) {
             break;
         }
@@ -502,14 +503,14 @@ static void *delivery_run(void *user)
 {
     struct journal_front *front = user;
     int64_t wait_ms = DELIVERY_WAIT_FIRST_MS;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     uint64_t since = front->cursor;
     uint64_t until = front->opened;
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (until > since && !store_is_shared(front->store)) {
         delivery_count_older(front, since, until);
     }
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     front->opened = 0;
     front->poll_ms = DELIVERY_POLL_FIRST_MS;
     while (front->state != DELIVERY_STOPPING) {
@@ -519,9 +520,9 @@ static void *delivery_run(void *user)
         }
         front->poll = false;
         int64_t begun_ns = clock_monotonic_ns();
-        pthread_mutex_unlock(&front->lock);
+        lock_release(&front->lock);
         int rc = delivery_step(front, &more);
-        pthread_mutex_lock(&front->lock);
+        lock_take(&front->lock);
         if (rc != NG_OK) {
             delivery_pause(front, clock_monotonic_ns() + wait_ms * 1000000);
             wait_ms = i64_min(wait_ms * 2, DELIVERY_WAIT_LAST_MS);
@@ -533,7 +534,7 @@ static void *delivery_run(void *user)
             delivery_pause(front, begun_ns + (int64_t)DELIVERY_PACE_MS * 1000000);
         }
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return NULL;
 }
 
@@ -543,13 +544,13 @@ int delivery_start(struct journal_front *front, struct call *call)
     if (rc != NG_OK) {
         return call_fail(call, rc, "the store takes no further watcher");
     }
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     delivery_enter(front, DELIVERY_RUNNING);
     rc = pthread_create(&front->thread, NULL, delivery_run, front);
     if (rc != 0) {
         delivery_enter(front, DELIVERY_STOPPING);
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     if (rc != 0) {
         return call_fail(call, NG_EINTERNAL, "no thread could be started for the journal");
     }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "journal.h"
 #include "journal_zone.h"
 
@@ -42,7 +43,7 @@ struct journal_front {
     pthread_t thread;
     bool remote; /* a module with a health check: probe it while there is nothing to deliver */
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;   /* of the delivery */
     pthread_cond_t moved;  /* of flushers: a round has ended */
     pthread_cond_t rwlock; /* of callers of journal_rwlock_lock() */
@@ -91,7 +92,7 @@ void delivery_enter(struct journal_front *front, enum delivery_state state);
 int delivery_start(struct journal_front *front, struct call *call);
 /* With the lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the condition
  * is signalled. */
-bool delivery_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
+bool delivery_wait_until(pthread_cond_t *cond, struct lock *lock, int64_t until_ns);
 
 /*
  * journal_rwlock.c: writers of entries and summaries take the lock shared; a dump or a restore

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_entry.h"
@@ -26,13 +27,11 @@ int journal_documents_open(struct call *call, struct store *store,
     journal->store = store;
     journal->zone = zone;
     int rc = journal_declare(store, call);
-    if (rc == NG_OK && pthread_mutex_init(&journal->lock, NULL) != 0) {
-        rc = call_fail(call, NG_EINTERNAL, "out of memory");
-    }
     if (rc != NG_OK) {
         free(journal);
         return rc;
     }
+    lock_init(&journal->lock, LOCK_JOURNAL_DOCUMENTS);
     *ret = journal;
     return NG_OK;
 }
@@ -40,7 +39,7 @@ int journal_documents_open(struct call *call, struct store *store,
 void journal_documents_close(struct journal_documents *journal)
 {
     if (journal != NULL) {
-        pthread_mutex_destroy(&journal->lock);
+        lock_done(&journal->lock);
         free(journal);
     }
 }

@@ -10,8 +10,7 @@
 #ifndef NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
 #define NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
 
-#include <pthread.h>
-
+#include "core/base/lock.h"
 #include "core/store/store.h"
 #include "journal_zone.h"
 #include "notegate/journal.h"
@@ -31,7 +30,7 @@ struct journal_documents {
     struct store *store;
     const struct journal_zone *zone;
     /* Serializes restores and dumps of this process. Writers hold the generation instead. */
-    pthread_mutex_t lock;
+    struct lock lock;
 };
 
 /* The present generation of a space, and the revision of its pointer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_rwlock.c - shared/exclusive lock of the journal, with deadlines and cancellation. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "journal_delivery.h"
 
 /* With the mutex held: waits one step, because a cancellation does not signal. */
@@ -22,7 +23,7 @@ static int rwlock_wait(struct journal_front *front, struct call *call)
 int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive)
 {
     int rc = NG_OK;
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     while (rc == NG_OK && front->exclusive) {
         rc = rwlock_wait(front, call);
     }
@@ -38,18 +39,18 @@ int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exc
             pthread_cond_broadcast(&front->rwlock);
         }
     }
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
     return rc;
 }
 
 void journal_rwlock_unlock(struct journal_front *front, bool exclusive)
 {
-    pthread_mutex_lock(&front->lock);
+    lock_take(&front->lock);
     if (exclusive) {
         front->exclusive = false;
     } else {
         front->readers--;
     }
     pthread_cond_broadcast(&front->rwlock);
-    pthread_mutex_unlock(&front->lock);
+    lock_release(&front->lock);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
@@ -133,9 +134,9 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     struct ng_writer writer;
     buf_init(&buf, JOURNAL_DUMP_MAX);
     json_writer_init(&writer, &buf);
-    pthread_mutex_lock(&journal->lock);
+    lock_take(&journal->lock);
     int rc = journal_dump_locked(journal, call, space, &writer);
-    pthread_mutex_unlock(&journal->lock);
+    lock_release(&journal->lock);
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc,
                        "the journal of the space is larger than a checkpoint can be, which is "
@@ -395,7 +396,7 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     if (format == NULL || !str_is(format->text, JOURNAL_FORMAT)) {
         return journal_damaged(call, "its format is not " JOURNAL_FORMAT);
     }
-    pthread_mutex_lock(&journal->lock);
+    lock_take(&journal->lock);
     int rc = journal_generation_get(journal, call, space, &generation);
     /* Leftovers of an interrupted restore would mix with this one. */
     if (rc == NG_OK) {
@@ -408,7 +409,7 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     if (rc == NG_OK) {
         rc = journal_generation_move(journal, call, space, &generation, &move);
     }
-    pthread_mutex_unlock(&journal->lock);
+    lock_release(&journal->lock);
     /* The next restore sweeps the former generation: a failure of that must not fail this call.
      */
     return rc;

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
+#include "core/dispatch/dispatch.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 #define KEYS_ID_TRIES 8
@@ -33,7 +36,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
 {
     struct key *key = NULL;
     int rc = key_read(doc, &key);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     struct key_entry *entry = *keys_place(keys, doc->key.id);
     if (rc != NG_OK) {
         /* Closed rather than open: it may be the only one. */
@@ -52,7 +55,7 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     } else {
         atomic_store(&keys->stale, true);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     key_unref(key);
     if (rc != NG_OK) {
         log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
@@ -70,10 +73,10 @@ static int apply_row(void *user, const struct ng_doc *row)
 static int keys_read_all(struct keys *keys, struct call *call)
 {
     atomic_store(&keys->stale, false);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     size_t before = keys->unreadable;
     keys->unreadable = 0;
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(KEYS_COLLECTION),
@@ -81,7 +84,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
         .limit = 2 * KEYS_MAX,
     };
     int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     if (rc == NG_OK) {
         /* After those found now were counted: there is no moment in which there are none. */
         atomic_fetch_sub(&keys->active, before);
@@ -89,7 +92,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
         keys->unreadable += before;
         atomic_store(&keys->stale, true);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return rc;
 }
 
@@ -145,9 +148,9 @@ static int keys_read_first(struct keys *keys, struct call *call)
 static int look_row(void *user, const struct ng_doc *row)
 {
     struct keys *keys = user;
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     bool known = *keys_place(keys, row->key.id) != NULL;
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     struct key *key = NULL;
     int rc = NG_EINTERNAL;
     if (known) {
@@ -220,7 +223,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
         if (!str_is(event->key.collection, KEYS_COLLECTION)) {
             continue;
         }
-        (void)pthread_rwlock_wrlock(&keys->lock);
+        rwlock_write(&keys->lock);
         struct key_entry *entry = *keys_place(keys, event->key.id);
         if (str_is(event->action, ACTION_DELETED)) {
             unknown = unknown || (entry == NULL && keys->unreadable > 0);
@@ -233,7 +236,7 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
                 keys_end(keys, entry, event->time_ms);
             }
         }
-        (void)pthread_rwlock_unlock(&keys->lock);
+        rwlock_release(&keys->lock);
     }
     if (unknown) {
         keys_follow(keys);
@@ -249,7 +252,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     keys->gateway = gateway;
-    (void)pthread_rwlock_init(&keys->lock, NULL);
+    rwlock_init(&keys->lock, LOCK_KEYS);
     int rc = keys_open_table(keys);
     if (rc != NG_OK) {
         call_fail(call, rc, "the keys' hashes cannot be computed: out of memory");
@@ -284,6 +287,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         keys_close(keys);
         return rc;
     }
+    gateway->active_keys = &keys->active;
     *ret = keys;
     return NG_OK;
 }
@@ -324,7 +328,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
     bool full;
     bool added = false;
     struct key_entry *old = NULL;
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     full = keys->count >= KEYS_MAX;
     if (full) {
         old = keys_oldest_revoked(keys);
@@ -338,7 +342,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
         key_ref(old->key);
         *ret_old = old->key;
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     if (full && old == NULL) {
         return call_fail(call, NG_ETOOLARGE,
                          "there are %d keys, the most there can be; revoke some", KEYS_MAX);
@@ -353,7 +357,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
 /* The end of it. */
 static void keys_settle(struct keys *keys, const struct key *key, const struct key *old, int rc)
 {
-    (void)pthread_rwlock_wrlock(&keys->lock);
+    rwlock_write(&keys->lock);
     if (rc != NG_OK) {
         keys_remove(keys, ng_str_of(key->id));
     }
@@ -366,7 +370,7 @@ static void keys_settle(struct keys *keys, const struct key *key, const struct k
     } else if (left != NULL) {
         left->leaving = false;
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
 }
 
 static int keys_store(struct keys *keys, struct call *call, struct key *key)

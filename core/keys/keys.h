@@ -11,53 +11,21 @@
 
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "core/base/rfc3339.h"
 #include "core/call/call.h"
+#include "core/call/key.h"
 
-#define KEYS_COLLECTION "keys"
 /* Their space: no agent can name it, so only who sees all spaces sees its events. */
 #define KEYS_SPACE "~:gateway"
 /* Keys of one gateway; spaces and tools of one key. */
 #define KEYS_MAX 10000
 #define KEY_SPACES_MAX 64
 #define KEY_TOOLS_MAX 256
-/* "ng_" + id + "_" + secret, and a NUL. */
-#define KEY_TEXT_MAX 96
-#define KEY_ID_LEN 12
-#define KEY_HASH_BYTES 32
 /* Characters of a note. */
 #define KEY_NOTE_CHARS 200
-/* "2027-01-31T00:00:00Z" and a NUL. */
-#define KEY_TIME_SIZE RFC3339_SIZE
 
 struct keys;
-
-/* Immutable but for `revoked`, its time, the bucket and the last use; counted references. */
-struct key {
-    atomic_int refs;
-    char id[KEY_ID_LEN + 1]; /* what list and revoke show; not secret */
-    struct ng_str agent;     /* NAME of `key add` */
-    enum ng_role role;
-    enum ng_mode mode;
-    bool run;                    /* code; false: in what earlier versions made, too */
-    const struct ng_str *spaces; /* its own ("~agent") first where it has that */
-    size_t space_count;
-    const struct ng_str *tools; /* the only ones it may use; count 0: all */
-    size_t tool_count;
-    double rate;                    /* calls a second, bursts of twice that; 0: no limit */
-    int64_t created_ms, expires_ms; /* expires_ms 0: never */
-    struct ng_str note, made_by;    /* absent: none; what an earlier version made has none */
-    unsigned char hash[KEY_HASH_BYTES];
-    atomic_bool revoked;
-    /* The bucket: under `lock`. */
-    pthread_mutex_t lock;
-    double tokens;
-    int64_t filled_ns;
-    struct arena *memory; /* the texts */
-    _Atomic int64_t revoked_ms;
-    /* The last use, to a second, as far as it is known here (0: never), and as it is stored. */
-    _Atomic int64_t used_ms, used_stored_ms;
-};
 
 /* What a new key is to be. Texts are lent. */
 struct key_spec {
@@ -125,37 +93,17 @@ void keys_store_last(struct keys *keys);
  * and in commands. */
 void keys_refresh_uses(struct keys *keys, struct call *call);
 
-void key_ref(struct key *key);
-void key_unref(struct key *key); /* NULL is a no-op */
-/* Not revoked, not expired. NULL: true. */
-bool key_live(const struct key *key);
-bool key_allows_tool(const struct key *key, const char *tool); /* NULL: true */
-bool key_has_space(const struct key *key, struct ng_str space);
-/* Takes one call from the bucket. False: *ret_retry_s is when to try again. */
-bool key_take(struct key *key, int *ret_retry_s);
-
 /* keys_spec.c: a request for a key {"agent","role"?,"mode"?,"spaces"?,"tools"?,"rate"?,
  * "expires"?,"run"?,"note"?} checked, defaults filled in, tools by their own names. Memory of
  * the call. NG_OK or NG_EINVAL. */
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret);
 /* What may be known of a key, as members of a JSON object: never the hash. */
 void key_print(const struct key *key, struct ng_writer *writer);
-const char *key_role_name(enum ng_role role);
-const char *key_mode_name(enum ng_mode mode);
-/* False: no such word. */
-bool key_parse_role(struct ng_str text, enum ng_role *ret);
-bool key_parse_mode(struct ng_str text, enum ng_mode *ret);
-
 /* keys_run.c: is there a tool here that runs code? */
 bool keys_run_matters(const struct gateway *gateway);
 /* "ada (k3j2...), bob (...) may run code, as user 1000": the live keys that may. */
 int keys_runners(struct keys *keys, struct call *call, struct buf *out);
 /* The same of a list of keys as GET /v1/keys?all=true has it. */
 int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out);
-
-/* keys_time.c: "30d" from now, "2027-01-31" (to the end of that day, UTC) or RFC 3339.
- * NG_EINVAL: none of these. */
-int keys_parse_expiry(struct ng_str text, int64_t now_ms, int64_t *ret_ms);
-void keys_print_time(int64_t time_ms, char ret_text[KEY_TIME_SIZE]);
 
 #endif

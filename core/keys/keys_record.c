@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_record.c - a key in memory, as its document, and as people may see it. */
+#include "core/base/lock.h"
 #include "keys_table.h"
 
 #include <float.h>
@@ -10,58 +11,6 @@
 
 #define RECORD_DEPTH 8
 #define HASH_CHARS ((size_t)2 * KEY_HASH_BYTES)
-
-static const struct {
-    const char *name;
-    enum ng_role role;
-} roles[] = {{"reader", NG_ROLE_READER}, {"writer", NG_ROLE_WRITER}, {"admin", NG_ROLE_ADMIN}};
-
-static const struct {
-    const char *name;
-    enum ng_mode mode;
-} modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
-
-const char *key_role_name(enum ng_role role)
-{
-    for (size_t i = 0; i < NG_COUNT(roles); i++) {
-        if (roles[i].role == role) {
-            return roles[i].name;
-        }
-    }
-    return "none";
-}
-
-const char *key_mode_name(enum ng_mode mode)
-{
-    for (size_t i = 0; i < NG_COUNT(modes); i++) {
-        if (modes[i].mode == mode) {
-            return modes[i].name;
-        }
-    }
-    return "none";
-}
-
-bool key_parse_role(struct ng_str text, enum ng_role *ret)
-{
-    for (size_t i = 0; i < NG_COUNT(roles); i++) {
-        if (str_is(text, roles[i].name)) {
-            *ret = roles[i].role;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool key_parse_mode(struct ng_str text, enum ng_mode *ret)
-{
-    for (size_t i = 0; i < NG_COUNT(modes); i++) {
-        if (str_is(text, modes[i].name)) {
-            *ret = modes[i].mode;
-            return true;
-        }
-    }
-    return false;
-}
 
 /* ---- in memory ---- */
 
@@ -91,7 +40,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     arena_init(memory, 0);
     memory->first = 512;
     atomic_init(&key->refs, 1);
-    (void)pthread_mutex_init(&key->lock, NULL);
+    lock_init(&key->lock, LOCK_KEY);
     key->memory = memory;
     memcpy(key->id, id, KEY_ID_LEN);
     key->agent = arena_copy(memory, spec->agent);
@@ -327,7 +276,7 @@ int key_read(const struct ng_doc *doc, struct key **ret)
 static void print_time(struct ng_writer *writer, const char *name, int64_t time_ms)
 {
     char text[KEY_TIME_SIZE];
-    keys_print_time(time_ms, text);
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
     json_name(writer, name);
     json_cstring(writer, text);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_revoke.c - ending a key; the last one that is in force only where that is wanted. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 /* Keys that are tried as the one that stays, where others are revoked at the same time. */
@@ -89,7 +91,7 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
     struct key *found = NULL;
     bool live = key_live(going);
     int64_t now_ms = clock_unix_ms();
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     for (size_t i = 0; i < KEYS_BUCKETS && found == NULL; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL && found == NULL;
              entry = entry->next) {
@@ -106,7 +108,7 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
             }
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/module/loader.h"
 #include "keys.h"
 
 /* Keys that a sentence names. */

@@ -7,6 +7,7 @@
 #include "core/base/trust.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/module/registry.h"
 
 #define RATE_MAX 1e6
 #define RATE_MIN 1e-3
@@ -310,7 +311,7 @@ static int take_expiry(struct spec_reading *reading, const struct ng_value *obje
     if (rc != NG_OK || text.data == NULL) {
         return rc;
     }
-    if (keys_parse_expiry(text, spec->created_ms, &spec->expires_ms) != NG_OK) {
+    if (key_parse_expiry(text, spec->created_ms, &spec->expires_ms) != NG_OK) {
         return call_fail(call, NG_EINVAL,
                          "the expiry is \"%.*s\"; write it as 12h, 30d, 2027-01-31 or "
                          "2027-01-31T12:00:00Z, at most 100 years ahead",

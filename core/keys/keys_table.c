@@ -9,7 +9,9 @@
 #include <openssl/evp.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/call/gateway.h"
 
 /* ---- the table; the lock is the caller's ---- */
 
@@ -128,7 +130,10 @@ void keys_close(struct keys *keys)
     for (size_t i = 0; i < KEYS_HASHERS; i++) {
         EVP_MD_CTX_free(keys->hashers[i].context);
     }
-    (void)pthread_rwlock_destroy(&keys->lock);
+    rwlock_done(&keys->lock);
+    if (keys->gateway != NULL && keys->gateway->active_keys == &keys->active) {
+        keys->gateway->active_keys = NULL;
+    }
     free(keys);
 }
 
@@ -141,14 +146,14 @@ size_t keys_count(struct keys *keys)
     if (keys == NULL) {
         return 0;
     }
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     for (size_t i = 0; i < KEYS_BUCKETS; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
              entry = entry->next) {
             count += entry->committed && key_live_at(entry->key, now_ms);
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return count;
 }
 
@@ -166,13 +171,13 @@ struct key *keys_get(struct keys *keys, struct ng_str id)
     if (keys == NULL) {
         return NULL;
     }
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     const struct key_entry *entry = *keys_place(keys, id);
     if (entry != NULL && entry->committed) {
         key = entry->key;
         key_ref(key);
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return key;
 }
 
@@ -250,7 +255,7 @@ static void unref_pinned(void *object)
 int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *ret_count)
 {
     size_t count = 0;
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     struct key **list = arena_alloc(&call->arena, keys->count * sizeof(struct key *));
     for (size_t i = 0; i < KEYS_BUCKETS && list != NULL; i++) {
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL;
@@ -261,7 +266,7 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
             }
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     int rc = NG_OK;
     if (list == NULL) {
         rc = NG_EINTERNAL;

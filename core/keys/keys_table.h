@@ -3,14 +3,9 @@
 #ifndef NOTEGATE_CORE_KEYS_TABLE_H
 #define NOTEGATE_CORE_KEYS_TABLE_H
 
+#include "core/base/lock.h"
 #include "keys.h"
 
-/* Longest wait that a caller over its rate is told. */
-#define KEY_RETRY_MAX_S 3600
-/* Characters of a secret: 43 of 62 letters and digits are more than 256 bits. */
-#define KEY_SECRET_LEN 43
-#define KEY_PREFIX "ng_"
-#define KEY_TEXT_LEN (sizeof(KEY_PREFIX) - 1 + KEY_ID_LEN + 1 + KEY_SECRET_LEN)
 /* Most bytes of a key's document. */
 #define KEY_JSON_MAX ((size_t)256 * 1024)
 
@@ -35,7 +30,7 @@ struct hasher {
 
 struct keys {
     struct gateway *gateway;
-    pthread_rwlock_t lock; /* of the table; never held across I/O */
+    struct rwlock lock; /* of the table; never held across I/O */
     struct key_entry *buckets[KEYS_BUCKETS];
     size_t count;         /* entries */
     atomic_size_t active; /* in force and not revoked, expired or not; and what is unreadable */
@@ -65,12 +60,6 @@ void keys_commit(struct keys *keys, struct key_entry *entry);
 void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms);
 /* The one that makes room in a full table, and does so for no other yet; lent, NULL: none. */
 struct key_entry *keys_oldest_revoked(struct keys *keys);
-
-bool key_live_at(const struct key *key, int64_t now_ms);
-/* A full bucket. */
-void key_fill(struct key *key, int64_t now_ns);
-/* key_take() at a time of CLOCK_MONOTONIC. */
-bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s);
 
 /* keys_record.c. A key with one reference; NULL: out of memory. */
 struct key *key_new(const char *id, const struct key_spec *spec,
@@ -107,11 +96,5 @@ void key_use(struct key *key, int64_t now_ms);
 /* Is `other_ms` what counts as the last use? The later one does, but what is ahead of the clock
  * was written by a wrong one. */
 bool key_use_is_newer(int64_t known_ms, int64_t other_ms, int64_t now_ms);
-
-/* keys_text.c: making keys and taking them apart. NG_EUNAVAILABLE: the kernel gives no random
- * numbers. */
-int key_text_make(char ret_text[KEY_TEXT_MAX]);
-/* False: not of the form. ret_id: lent. */
-bool key_text_parse(struct ng_str text, struct ng_str *ret_id);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* keys_use.c - when each key was used last: kept in memory, stored now and then. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/store/store.h"
 #include "keys_table.h"
 
 /* A use is noted where the one known before is older than this: the time is told to a second,
@@ -152,7 +154,7 @@ static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, 
 {
     size_t count = 0;
     int64_t now_ms = clock_unix_ms();
-    (void)pthread_rwlock_rdlock(&keys->lock);
+    rwlock_read(&keys->lock);
     for (; *at < KEYS_BUCKETS; (*at)++) {
         const struct key_entry *entry = keys->buckets[*at];
         for (; entry != NULL && count < most; entry = entry->next) {
@@ -166,7 +168,7 @@ static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, 
             break; /* the rest of this bucket is for the next time */
         }
     }
-    (void)pthread_rwlock_unlock(&keys->lock);
+    rwlock_release(&keys->lock);
     return count;
 }
 

@@ -43,6 +43,14 @@ static size_t abi_size_of(const void *object)
     return size;
 }
 
+const struct ng_field *abi_field(const struct ng_collection *collection, size_t at)
+{
+    size_t step =
+        collection->field_size != 0 ? collection->field_size : sizeof(struct ng_field);
+    return (const struct ng_field *)(const void *)((const char *)collection->fields +
+                                                   at * step);
+}
+
 int abi_check(struct call *call, const struct abi_form *form, const void *object)
 {
     size_t size = abi_size_of(object);

@@ -38,6 +38,9 @@ extern const struct abi_form abi_record;
 /* The step of an array of a descriptor, or the size of an object: can it be? */
 bool abi_size_valid(size_t size, size_t least);
 
+/* A declared field of a collection. */
+const struct ng_field *abi_field(const struct ng_collection *collection, size_t at);
+
 /* NG_OK: the size that *object says can be that of its form. Else NG_EINTERNAL, and the call
  * says which struct of which tool it was. */
 int abi_check(struct call *call, const struct abi_form *form, const void *object);

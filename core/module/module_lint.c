@@ -5,8 +5,7 @@
 
 #include "abi_size.h"
 #include "core/base/str.h"
-#include "core/files/files.h"
-#include "core/store/store.h"
+#include "core/call/plugin.h"
 #include "module_schema.h"
 
 /* The newest value or all bits of each enum. A module that was made for a newer gateway may
@@ -126,7 +125,7 @@ static int lint_collection(const struct ng_collection *collection, struct buf *e
         return NG_EINVAL;
     }
     for (size_t i = 0; i < collection->field_count; i++) {
-        const struct ng_field *field = store_field(collection, i);
+        const struct ng_field *field = abi_field(collection, i);
         if (field->name == NULL || field->name[0] == '\0') {
             return lint_refuse(&lint, "fields", "with a field without a name in its");
         }

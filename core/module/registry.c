@@ -508,7 +508,7 @@ static void stop_plugin(struct plugin *plugin, struct watchdog *watchdog)
 {
     struct module_run run;
     struct watched watched;
-    module_run_begin(&run, plugin, "stop()", str_make(NULL, 0));
+    module_run_begin(&run, plugin_module_name(plugin), "stop()", str_make(NULL, 0));
     watchdog_begin(watchdog, &watched, plugin->desc.name, "stop()");
     plugin->desc.stop(plugin->self);
     watchdog_end(watchdog, &watched);

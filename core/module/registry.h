@@ -8,53 +8,15 @@
 #ifndef NOTEGATE_CORE_REGISTRY_H
 #define NOTEGATE_CORE_REGISTRY_H
 
-#include <stdatomic.h>
-
-#include "core/base/arena.h"
 #include "core/base/buf.h"
-#include "core/call/async_mutex.h"
-#include "core/call/deferrals.h"
-#include "core/call/pool.h"
-#include "core/schema/schema.h"
-#include "notegate/plugin.h"
+#include "core/call/plugin.h"
 
 /* In a property of a tool's schema: the argument comes in a header of this name as well. */
 #define TOOL_HEADER_MARK "x-mcp-header"
 
 struct registry;
 struct module;
-struct tool;
 struct watchdog;
-
-struct plugin {
-    struct ng_plugin
-        desc; /* a whole copy: arrays are whole copies too, with today's item sizes */
-    struct module *module; /* NULL: linked in (tests) */
-    void *self;
-    bool started;
-    struct async_mutex mutex;  /* NG_THREADS_SERIAL */
-    struct pool_group workers; /* its calls share half of the workers */
-    struct deferrals deferrals;
-    struct ng_conf *conf;
-    struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
-    struct tool **tools;
-    size_t tool_count;
-    struct arena arena;         /* the tools and their schemas */
-    struct plugin *made_before; /* the registry's list */
-};
-
-struct tool {
-    struct ng_tool desc;
-    struct plugin *plugin;
-    struct schema *params;
-    struct schema *result;        /* or NULL */
-    struct ng_value *params_tree; /* the schema, parsed, for the tool formats */
-    struct ng_value *result_tree; /* or NULL */
-    bool marks_headers; /* somewhere in `params` an argument is marked for a header too */
-    size_t metrics_slot;
-    size_t index;             /* in registration order */
-    atomic_bool blocked_loop; /* watchdog.h: it does not run on event loops any more */
-};
 
 struct registry *registry_new(void);
 /* Stops nothing: call registry_stop first. */

@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/call/metrics.h"
 #include "core/fault/crash.h"
@@ -24,7 +25,7 @@ struct loop_slot {
 
 struct watchdog {
     pthread_t thread;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool stopping;
     struct watched *first;
@@ -111,7 +112,7 @@ static void look_at_lives(struct watchdog *watchdog, int64_t now_ns)
 static void *watchdog_run(void *user)
 {
     struct watchdog *watchdog = user;
-    pthread_mutex_lock(&watchdog->lock);
+    lock_take(&watchdog->lock);
     while (!watchdog->stopping) {
         int64_t now = clock_monotonic_ns();
         for (size_t i = 0; i < WATCHDOG_LOOPS_MAX; i++) {
@@ -121,9 +122,9 @@ static void *watchdog_run(void *user)
         int64_t until_ns = now + (int64_t)WATCHDOG_TICK_MS * 1000000;
         struct timespec until = {(time_t)(until_ns / 1000000000),
                                  (long)(until_ns % 1000000000)};
-        (void)pthread_cond_timedwait(&watchdog->wake, &watchdog->lock, &until);
+        (void)lock_wait_until(&watchdog->wake, &watchdog->lock, &until);
     }
-    pthread_mutex_unlock(&watchdog->lock);
+    lock_release(&watchdog->lock);
     return NULL;
 }
 
@@ -134,15 +135,11 @@ int watchdog_new(struct metrics *metrics, struct watchdog **ret)
         return NG_EINTERNAL;
     }
     watchdog->metrics = metrics;
-    pthread_mutex_init(&watchdog->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watchdog->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lock_init(&watchdog->lock, LOCK_WATCHDOG);
+    lock_cond_init(&watchdog->wake);
     if (pthread_create(&watchdog->thread, NULL, watchdog_run, watchdog) != 0) {
         pthread_cond_destroy(&watchdog->wake);
-        pthread_mutex_destroy(&watchdog->lock);
+        lock_done(&watchdog->lock);
         free(watchdog);
         return NG_EINTERNAL;
     }
@@ -155,13 +152,13 @@ void watchdog_free(struct watchdog *watchdog)
     if (watchdog == NULL) {
         return;
     }
-    pthread_mutex_lock(&watchdog->lock);
+    lock_take(&watchdog->lock);
     watchdog->stopping = true;
     pthread_cond_signal(&watchdog->wake);
-    pthread_mutex_unlock(&watchdog->lock);
+    lock_release(&watchdog->lock);
     pthread_join(watchdog->thread, NULL);
     pthread_cond_destroy(&watchdog->wake);
-    pthread_mutex_destroy(&watchdog->lock);
+    lock_done(&watchdog->lock);
     free(watchdog);
 }
 
@@ -170,10 +167,10 @@ void watchdog_begin(struct watchdog *watchdog, struct watched *watched, const ch
 {
     *watched = (struct watched){module, what, clock_monotonic_ns(), false, NULL};
     if (watchdog != NULL) {
-        pthread_mutex_lock(&watchdog->lock);
+        lock_take(&watchdog->lock);
         watched->next = watchdog->first;
         watchdog->first = watched;
-        pthread_mutex_unlock(&watchdog->lock);
+        lock_release(&watchdog->lock);
     }
 }
 
@@ -182,11 +179,11 @@ void watchdog_end(struct watchdog *watchdog, struct watched *watched)
     if (watchdog == NULL) {
         return;
     }
-    pthread_mutex_lock(&watchdog->lock);
+    lock_take(&watchdog->lock);
     struct watched **at = &watchdog->first;
     while (*at != watched) {
         at = &(*at)->next;
     }
     *at = watched->next;
-    pthread_mutex_unlock(&watchdog->lock);
+    lock_release(&watchdog->lock);
 }

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,10 @@
 
 #include "core/base/arena.h"
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
-#include "core/files/files.h"
 
 #define DISK_TEXT_MAX ((size_t)1024)
 /* Once it was low, this much must be free: no line at each look at a disk on the border. */
@@ -41,7 +40,8 @@ struct place {
 };
 
 struct disk {
-    pthread_mutex_t lock;
+    struct lock lock;
+    struct disk_roots from;
     struct place data;
     struct place *roots;
     size_t root_count;
@@ -106,7 +106,7 @@ struct disk *disk_new(const char *data_dir)
         free(disk);
         return NULL;
     }
-    pthread_mutex_init(&disk->lock, NULL);
+    lock_init(&disk->lock, LOCK_DISK);
     return disk;
 }
 
@@ -121,7 +121,7 @@ static void places_free_all(struct place *places, size_t count)
 void disk_close(struct disk *disk)
 {
     if (disk != NULL) {
-        pthread_mutex_destroy(&disk->lock);
+        lock_done(&disk->lock);
         places_free_all(disk->roots, disk->root_count);
         places_free_all(disk->gone, disk->gone_count);
         free(disk->data.path);
@@ -188,7 +188,7 @@ static void refuse(struct disk *disk, struct ng_str message)
     uint64_t count = disk->refused_count;
     memcpy(text, disk->message, len + 1);
     disk->refused_count = due ? 0 : count;
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     if (due) {
         tell_refused(count, text);
     }
@@ -199,9 +199,9 @@ void disk_refused(struct disk *disk, struct ng_str message)
     if (disk == NULL) {
         return;
     }
-    pthread_mutex_lock(&disk->lock);
+    lock_take(&disk->lock);
     if (disk->refusing) { /* of the store: counted by its commit */
-        pthread_mutex_unlock(&disk->lock);
+        lock_release(&disk->lock);
         return;
     }
     refuse(disk, message);
@@ -218,7 +218,7 @@ void disk_committed(struct disk *disk, int rc, const char *error)
     }
     if (rc == NG_EFULL) {
         (void)disk_ask(disk->data.path, &room);
-        pthread_mutex_lock(&disk->lock);
+        lock_take(&disk->lock);
         atomic_store(&disk->refusing, true);
         disk->refused_free = room.free;
         refuse(disk, ng_str_of(error));
@@ -252,7 +252,7 @@ void disk_look(struct disk *disk)
     char message[DISK_TEXT_MAX];
     (void)disk_ask(disk->data.path, &room);
     uint64_t size = size_of(disk->data.path);
-    pthread_mutex_lock(&disk->lock);
+    lock_take(&disk->lock);
     bool becomes_low = take_room(&disk->data, disk->data.low, &room);
     disk->size = size;
     if (disk->refusing && room.free >= disk->refused_free + DISK_AGAIN_BYTES) {
@@ -264,7 +264,7 @@ void disk_look(struct disk *disk)
         disk->refused_count = 0;
         memcpy(message, disk->message, sizeof(message));
     }
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     if (becomes_low) {
         tell_low(disk->data.path, &room);
     }
@@ -275,10 +275,10 @@ void disk_look(struct disk *disk)
 
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size)
 {
-    pthread_mutex_lock(&disk->lock);
+    lock_take(&disk->lock);
     *ret = disk->data.room;
     *ret_size = disk->size;
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
 }
 
 /* ---- the roots ---- */
@@ -287,6 +287,11 @@ struct fresh {
     struct place *places;
     size_t count;
 };
+
+void disk_set_roots(struct disk *disk, const struct disk_roots *roots)
+{
+    disk->from = *roots;
+}
 
 static void add_root(void *user, const char *path)
 {
@@ -318,7 +323,7 @@ static bool holds_place(const struct place *places, size_t count, const char *pa
 }
 
 /* Roots that were moved, removed or unmounted: a line when it happens. */
-static void look_gone(struct disk *disk, struct files *files)
+static void look_gone(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
     struct buf told;
@@ -326,8 +331,8 @@ static void look_gone(struct disk *disk, struct files *files)
         return;
     }
     buf_init(&told, DISK_ROOTS_MAX * DISK_PATH_MAX);
-    files_each_gone(files, add_gone, &fresh);
-    pthread_mutex_lock(&disk->lock);
+    disk->from.each_gone(disk->from.files, add_gone, &fresh);
+    lock_take(&disk->lock);
     struct fresh old = {disk->gone, disk->gone_count};
     for (size_t i = 0; i < fresh.count; i++) {
         if (!holds_place(old.places, old.count, fresh.places[i].path)) {
@@ -336,7 +341,7 @@ static void look_gone(struct disk *disk, struct files *files)
     }
     disk->gone = fresh.places;
     disk->gone_count = fresh.count;
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     places_free_all(old.places, old.count);
     if (told.len > 0) {
         log_write(
@@ -347,16 +352,17 @@ static void look_gone(struct disk *disk, struct files *files)
     buf_done(&told);
 }
 
-void disk_look_roots(struct disk *disk, struct files *files)
+void disk_look_roots(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
     bool becomes_low[DISK_ROOTS_MAX] = {false};
-    if (fresh.places == NULL) {
+    if (fresh.places == NULL || disk->from.files == NULL) {
+        free(fresh.places);
         return;
     }
-    look_gone(disk, files);
-    files_each_disk(files, disk->data.path, add_root, &fresh);
-    pthread_mutex_lock(&disk->lock);
+    look_gone(disk);
+    disk->from.each_disk(disk->from.files, disk->data.path, add_root, &fresh);
+    lock_take(&disk->lock);
     for (size_t i = 0; i < fresh.count; i++) {
         struct place *place = &fresh.places[i];
         bool was = false;
@@ -368,7 +374,7 @@ void disk_look_roots(struct disk *disk, struct files *files)
     struct fresh old = {disk->roots, disk->root_count};
     disk->roots = fresh.places;
     disk->root_count = fresh.count;
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     places_free_all(old.places, old.count);
     for (unsigned i = 0; i < DISK_ROOTS_MAX; i++) {
         struct disk_room room;
@@ -383,13 +389,13 @@ void disk_look_roots(struct disk *disk, struct files *files)
 
 bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret)
 {
-    pthread_mutex_lock(&disk->lock);
+    lock_take(&disk->lock);
     bool found = index < disk->root_count;
     if (found) {
         (void)buf_add_c(path, disk->roots[index].path);
         *ret = disk->roots[index].room;
     }
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     return found;
 }
 
@@ -410,7 +416,7 @@ static const struct place *low_place(const struct disk *disk, unsigned index)
 
 bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
 {
-    pthread_mutex_lock(&disk->lock);
+    lock_take(&disk->lock);
     bool refusing = disk->refusing;
     size_t after_gone = index - (refusing ? 1 : 0);
     const struct place *low = NULL;
@@ -427,6 +433,6 @@ bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
     } else {
         found = false;
     }
-    pthread_mutex_unlock(&disk->lock);
+    lock_release(&disk->lock);
     return found;
 }

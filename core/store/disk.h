@@ -40,9 +40,20 @@ void disk_look(struct disk *disk);
 /* As it was at the last look; *ret_size: bytes of the files in the data directory. */
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size);
 
+/* Lists the roots: functions of files.h, which is on a higher level. */
+typedef void disk_root_fn(void *user, const char *path);
+struct disk_roots {
+    struct files *files;
+    void (*each_disk)(struct files *files, const char *data_dir, disk_root_fn *each,
+                      void *user);
+    void (*each_gone)(struct files *files, disk_root_fn *each, void *user);
+};
+/* Before the first disk_look_roots(). */
+void disk_set_roots(struct disk *disk, const struct disk_roots *roots);
+
 /* The same for the file systems of the roots, but the data directory's, and whether the roots
  * are there. They may be far away: on workers only. */
-void disk_look_roots(struct disk *disk, struct files *files);
+void disk_look_roots(struct disk *disk);
 /* The roots' file systems by the last look, from 0; a root's path is added to `path`. False:
  * there are no more. */
 bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret);

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "store.h"
 
 #define IDEMPOTENCY_BUCKETS 256
 #define IDEMPOTENCY_HASH_BYTES 32
@@ -26,7 +28,7 @@ struct idempotency_claim {
 };
 
 struct idempotency_table {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct idempotency_claim *buckets[IDEMPOTENCY_BUCKETS];
 };
 
@@ -34,7 +36,7 @@ struct idempotency_table *idempotency_new(void)
 {
     struct idempotency_table *table = alloc_zeroed(1, sizeof(*table));
     if (table != NULL) {
-        pthread_mutex_init(&table->lock, NULL);
+        lock_init(&table->lock, LOCK_IDEMPOTENCY);
     }
     return table;
 }
@@ -42,7 +44,7 @@ struct idempotency_table *idempotency_new(void)
 void idempotency_free(struct idempotency_table *table)
 {
     if (table != NULL) {
-        pthread_mutex_destroy(&table->lock);
+        lock_done(&table->lock);
         free(table);
     }
 }
@@ -409,7 +411,7 @@ enum idempotency_state idempotency_begin(struct call *call)
         call_fail(call, NG_EINTERNAL, "out of memory");
         return IDEMPOTENCY_FAILED;
     }
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     struct idempotency_claim **bucket = idempotency_bucket(table, claim->scope);
     struct idempotency_claim *held = *bucket;
     while (held != NULL && !str_equal(held->scope, claim->scope)) {
@@ -423,7 +425,7 @@ enum idempotency_state idempotency_begin(struct call *call)
         *bucket = claim;
         call->idempotency = claim;
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     return state == IDEMPOTENCY_RUN ? idempotency_stored(call, claim) : state;
 }
 
@@ -431,13 +433,13 @@ void idempotency_end(struct call *call)
 {
     struct idempotency_claim *claim = call->idempotency;
     struct idempotency_table *table = call->gateway->idempotency;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     struct idempotency_claim **at = idempotency_bucket(table, claim->scope);
     while (*at != claim) {
         at = &(*at)->next;
     }
     *at = claim->next;
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     call->idempotency = NULL;
     for (size_t i = 0; i < claim->waiting_count; i++) {
         pool_resume(call->gateway->pool, &claim->waiting[i]->task);

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
+#include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "store_txn.h"
 
@@ -39,16 +42,12 @@ int store_open(struct call *call, const struct ng_documents *backend,
         return rc;
     }
     table_init(&store->table);
-    pthread_rwlock_init(&store->collections_lock, NULL);
-    pthread_mutex_init(&store->watch_lock, NULL);
-    pthread_mutex_init(&store->idle_lock, NULL);
-    pthread_mutex_init(&store->clock.lock, NULL);
-    pthread_cond_init(&store->idle, NULL);
-    pthread_mutexattr_t recursive; /* done() may come from inside of commit() */
-    (void)pthread_mutexattr_init(&recursive);
-    (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&store->order, &recursive);
-    (void)pthread_mutexattr_destroy(&recursive);
+    rwlock_init(&store->collections_lock, LOCK_STORE_COLLECTIONS);
+    lock_init(&store->watch_lock, LOCK_STORE_WATCH);
+    lock_init(&store->idle_lock, LOCK_STORE_IDLE);
+    lock_init(&store->clock.lock, LOCK_STORE_CLOCK);
+    lock_cond_init(&store->idle);
+    lock_init(&store->order, LOCK_STORE_ORDER); /* done() may come from inside of commit() */
     atomic_init(&store->keep_ms, config_view_int(conf, "history.keep"));
     atomic_init(&store->last_seq, backend->last_seq != NULL ? backend->last_seq(store->db) : 0);
     store_clock_open(store, call);
@@ -63,19 +62,19 @@ void store_close(struct store *store)
     if (store == NULL) {
         return;
     }
-    pthread_mutex_lock(&store->idle_lock);
+    lock_take(&store->idle_lock);
     while (atomic_load(&store->in_flight) > 0) {
-        pthread_cond_wait(&store->idle, &store->idle_lock);
+        lock_wait(&store->idle, &store->idle_lock);
     }
-    pthread_mutex_unlock(&store->idle_lock);
+    lock_release(&store->idle_lock);
     store_retry_done(store);
     store->backend->close(store->db);
-    pthread_mutex_destroy(&store->order);
+    lock_done(&store->order);
     table_done(&store->table);
-    pthread_rwlock_destroy(&store->collections_lock);
-    pthread_mutex_destroy(&store->watch_lock);
-    pthread_mutex_destroy(&store->idle_lock);
-    pthread_mutex_destroy(&store->clock.lock);
+    rwlock_done(&store->collections_lock);
+    lock_done(&store->watch_lock);
+    lock_done(&store->idle_lock);
+    lock_done(&store->clock.lock);
     pthread_cond_destroy(&store->idle);
     free(store);
 }
@@ -103,21 +102,21 @@ const struct ng_documents *store_backend(struct store *store, void **ret_db)
 const struct ng_collection *store_collection(struct store *store, struct ng_str name)
 {
     const struct ng_collection *found = NULL;
-    pthread_rwlock_rdlock(&store->collections_lock);
+    rwlock_read(&store->collections_lock);
     for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
         if (str_is(name, store->collections[i].name)) {
             found = &store->collections[i].desc;
         }
     }
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     return found;
 }
 
 const struct ng_collection *store_collection_at(struct store *store, size_t index)
 {
-    pthread_rwlock_rdlock(&store->collections_lock);
+    rwlock_read(&store->collections_lock);
     bool there = index < store->collection_count;
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     return there ? &store->collections[index].desc : NULL;
 }
 
@@ -154,7 +153,7 @@ int store_declare(struct store *store, struct call *call,
         call_reset_result(call);
         atomic_store(&store->undeclared, true);
     }
-    pthread_rwlock_wrlock(&store->collections_lock);
+    rwlock_write(&store->collections_lock);
     if (store->collection_count == STORE_COLLECTIONS_MAX) {
         rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
     } else {
@@ -164,7 +163,7 @@ int store_declare(struct store *store, struct call *call,
         store->collections[at].desc.name = store->collections[at].name;
         store->collections[at].undeclared = away;
     }
-    pthread_rwlock_unlock(&store->collections_lock);
+    rwlock_release(&store->collections_lock);
     return rc;
 }
 
@@ -176,16 +175,16 @@ int store_declare_rest(struct store *store, struct call *call)
     }
     atomic_store(&store->undeclared, false); /* one that comes now sets it again */
     for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
-        pthread_rwlock_rdlock(&store->collections_lock);
+        rwlock_read(&store->collections_lock);
         bool undeclared = i < store->collection_count && store->collections[i].undeclared;
-        pthread_rwlock_unlock(&store->collections_lock);
+        rwlock_release(&store->collections_lock);
         if (undeclared) {
             rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
         }
         if (undeclared && rc == NG_OK) {
-            pthread_rwlock_wrlock(&store->collections_lock);
+            rwlock_write(&store->collections_lock);
             store->collections[i].undeclared = false;
-            pthread_rwlock_unlock(&store->collections_lock);
+            rwlock_release(&store->collections_lock);
         }
     }
     if (rc != NG_OK) {
@@ -271,9 +270,9 @@ int store_load(struct store *store, struct call *call, struct cached_doc *cached
                const struct ng_key *key)
 {
     struct store_table *table = &store->table;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     bool loaded = store_is_loaded(store, cached);
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     if (loaded) {
         return NG_OK;
     }
@@ -286,7 +285,7 @@ int store_load(struct store *store, struct call *call, struct cached_doc *cached
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     bool replace = cached->committed == NULL || (store->shared && cached->queued == 0);
     if (replace) {
         cached->seen_ns = clock_monotonic_ns();
@@ -297,7 +296,7 @@ int store_load(struct store *store, struct call *call, struct cached_doc *cached
         cached->newest = version_ref(version);
         version = NULL;
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     version_unref(version);
     return NG_OK;
 }
@@ -310,7 +309,7 @@ int store_assume_new(struct store *store, struct call *call, struct cached_doc *
     if (nothing == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     if (cached->committed == NULL) {
         cached->seen_ns = clock_monotonic_ns();
         table_set_committed(table, cached, nothing);
@@ -318,7 +317,7 @@ int store_assume_new(struct store *store, struct call *call, struct cached_doc *
         cached->newest = version_ref(nothing);
         nothing = NULL;
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     version_unref(nothing);
     return NG_OK;
 }
@@ -335,9 +334,9 @@ static int store_read_newest(struct store *store, struct call *call, const struc
     if (cached == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    pthread_mutex_lock(&cached->lock);
+    lock_take(&cached->lock);
     int rc = store_load(store, call, cached, key);
-    pthread_mutex_unlock(&cached->lock);
+    lock_release(&cached->lock);
     if (rc == NG_OK) {
         *ret = table_committed(&store->table, key);
     }
@@ -507,20 +506,20 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
 int store_watch(struct store *store, store_watch_fn *watch, void *user)
 {
     int rc = NG_ETOOLARGE;
-    pthread_mutex_lock(&store->watch_lock);
+    lock_take(&store->watch_lock);
     if (store->watcher_count < STORE_WATCHERS_MAX) {
         store->watchers[store->watcher_count].watch = watch;
         store->watchers[store->watcher_count].user = user;
         store->watcher_count++;
         rc = NG_OK;
     }
-    pthread_mutex_unlock(&store->watch_lock);
+    lock_release(&store->watch_lock);
     return rc;
 }
 
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
 {
-    pthread_mutex_lock(&store->watch_lock);
+    lock_take(&store->watch_lock);
     size_t kept = 0;
     for (size_t i = 0; i < store->watcher_count; i++) {
         if (store->watchers[i].watch != watch || store->watchers[i].user != user) {
@@ -528,7 +527,7 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
         }
     }
     store->watcher_count = kept;
-    pthread_mutex_unlock(&store->watch_lock);
+    lock_release(&store->watch_lock);
 }
 
 void store_saw_seq(struct store *store, uint64_t seq)
@@ -567,10 +566,10 @@ int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),
                  void *user)
 {
-    pthread_mutex_lock(&store->table.lock);
+    lock_take(&store->table.lock);
     double bytes = (double)store->table.bytes;
     double count = (double)store->table.count;
-    pthread_mutex_unlock(&store->table.lock);
+    lock_release(&store->table.lock);
     stat(user, "cache_bytes", bytes);
     stat(user, "cache_documents", count);
     stat(user, "cache_limit_bytes", (double)STORE_CACHE_BYTES);

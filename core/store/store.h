@@ -42,8 +42,6 @@ const struct ng_collection *store_collection(struct store *store, struct ng_str 
 /* One after the other; NULL: there are no more. */
 const struct ng_collection *store_collection_at(struct store *store, size_t index);
 
-/* A declared field of a collection. */
-const struct ng_field *store_field(const struct ng_collection *collection, size_t at);
 /* The values of a collection's declared fields in a document's body, as a backend gets them.
  * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */
 int store_fields(struct arena *arena, const struct ng_collection *collection,

@@ -5,6 +5,7 @@
  * the locks.
  */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "idempotency.h"
@@ -108,7 +109,7 @@ static bool txn_saw_newest(struct store_txn *txn)
 {
     bool newest = true;
     struct store_table *table = &txn->store->table;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     for (size_t i = 0; i < txn->count && txn->store->shared; i++) {
         struct cached_doc *cached = txn->docs[i].cached;
         if (cached->queued == 0 && !cached->read_now) {
@@ -116,7 +117,7 @@ static bool txn_saw_newest(struct store_txn *txn)
             newest = false;
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     return newest;
 }
 
@@ -267,7 +268,7 @@ int store_write(struct store *store, struct call *call, const struct ng_change *
 }
 
 struct waiter {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     bool done;
     int rc;
@@ -276,18 +277,19 @@ struct waiter {
 static void waiter_done(void *user, int rc)
 {
     struct waiter *waiter = user;
-    pthread_mutex_lock(&waiter->lock);
+    lock_take(&waiter->lock);
     waiter->done = true;
     waiter->rc = rc;
     pthread_cond_signal(&waiter->wake);
-    pthread_mutex_unlock(&waiter->lock);
+    lock_release(&waiter->lock);
 }
 
 int store_write_answered_wait(struct store *store, struct call *call,
                               const struct ng_change *changes, size_t count,
                               const struct ng_answer *answer)
 {
-    struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, NG_OK};
+    struct waiter waiter = {LOCK_INITIALIZER(LOCK_STORE_CHANGE), PTHREAD_COND_INITIALIZER,
+                            false, NG_OK};
     struct store_txn *txn = NULL;
     int rc = store_start(store, call, changes, count, &txn);
     if (rc == NG_OK) {
@@ -296,12 +298,12 @@ int store_write_answered_wait(struct store *store, struct call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&waiter.lock);
+    lock_take(&waiter.lock);
     while (!waiter.done) {
-        pthread_cond_wait(&waiter.wake, &waiter.lock);
+        lock_wait(&waiter.wake, &waiter.lock);
     }
-    pthread_mutex_unlock(&waiter.lock);
-    pthread_mutex_destroy(&waiter.lock);
+    lock_release(&waiter.lock);
+    lock_done(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
     return waiter.rc;
 }

@@ -2,6 +2,7 @@
 /* store_fields.c - the declared fields of a document, taken from its JSON for the backend's
  * indexes. */
 #include "core/base/str.h"
+#include "core/module/abi_size.h"
 #include "store.h"
 
 /* First room for the fields of one document. */
@@ -72,21 +73,13 @@ static void field_take(struct field_list *list, const struct ng_field *field,
     }
 }
 
-const struct ng_field *store_field(const struct ng_collection *collection, size_t at)
-{
-    size_t step =
-        collection->field_size != 0 ? collection->field_size : sizeof(struct ng_field);
-    return (const struct ng_field *)(const void *)((const char *)collection->fields +
-                                                   at * step);
-}
-
 int store_fields(struct arena *arena, const struct ng_collection *collection,
                  const struct ng_value *body, const struct ng_field_value **ret_fields,
                  size_t *ret_count)
 {
     struct field_list list = {arena, NULL, 0, 0, NG_OK};
     for (size_t i = 0; i < collection->field_count; i++) {
-        const struct ng_field *field = store_field(collection, i);
+        const struct ng_field *field = abi_field(collection, i);
         const struct ng_value *value = field_find(body, field->name);
         if (value != NULL) {
             field_take(&list, field, value);

@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/dispatch.h"
 #include "idempotency.h"
 #include "store_txn.h"
 
@@ -40,14 +40,14 @@ static void retry_insert(struct store_retry *retry, struct store_txn *txn)
 static void retry_submit(struct store_txn *txn, int64_t delay_ns)
 {
     struct store_retry *retry = &txn->store->retry;
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     txn->due_ns = clock_monotonic_ns() + delay_ns;
     if (txn->busy) {
         txn->wake_pending = true;
     } else {
         retry_insert(retry, txn);
     }
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
 }
 
 void store_retry_release(struct store_txn *txn)
@@ -56,13 +56,13 @@ void store_retry_release(struct store_txn *txn)
     if (!txn->store->shared) {
         return;
     }
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     txn->busy = false;
     if (txn->wake_pending) {
         txn->wake_pending = false;
         retry_insert(retry, txn);
     }
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
 }
 
 /* Who loses waits a little, others not as long: two that lose to each other get apart. */
@@ -127,7 +127,7 @@ void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 int store_retry_admit(struct store_txn *txn)
 {
     int rc = NG_OK;
-    pthread_mutex_lock(&txn->store->table.lock);
+    lock_take(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
         struct cached_doc *cached = txn->docs[i].cached;
         bool queue = cached->waiters_first != NULL || cached->owner != NULL;
@@ -136,7 +136,7 @@ int store_retry_admit(struct store_txn *txn)
             rc = NG_PENDING;
         }
     }
-    pthread_mutex_unlock(&txn->store->table.lock);
+    lock_release(&txn->store->table.lock);
     return rc;
 }
 
@@ -156,17 +156,17 @@ void store_retry_wait(struct store_txn *txn)
     struct store *store = txn->store;
     atomic_fetch_add(&store->in_flight, 1);
     atomic_fetch_add(&txn->refs, 1);
-    pthread_mutex_lock(&store->table.lock);
+    lock_take(&store->table.lock);
     struct cached_doc *cached = txn->wait_for;
     txn->wait_for = NULL;
     retry_disown(txn);
     cached_doc_enqueue(cached, txn);
     /* `busy` is for commits: whoever has it from here on has it alone. */
-    pthread_mutex_lock(&store->retry.lock);
+    lock_take(&store->retry.lock);
     txn->busy = false;
-    pthread_mutex_unlock(&store->retry.lock);
+    lock_release(&store->retry.lock);
     store_retry_wake(store, cached);
-    pthread_mutex_unlock(&store->table.lock);
+    lock_release(&store->table.lock);
 }
 
 /* ---- failed commits ---- */
@@ -205,12 +205,12 @@ void store_run_begins(struct store *store, struct call *call)
     if (store == NULL || !store->shared) {
         return;
     }
-    pthread_mutex_lock(&store->retry.lock);
+    lock_take(&store->retry.lock);
     while (call->memory_busy) {
-        pthread_cond_wait(&store->retry.released, &store->retry.lock);
+        lock_wait(&store->retry.released, &store->retry.lock);
     }
     call->memory_busy = true;
-    pthread_mutex_unlock(&store->retry.lock);
+    lock_release(&store->retry.lock);
 }
 
 void store_run_ends(struct store *store, struct call *call)
@@ -218,7 +218,7 @@ void store_run_ends(struct store *store, struct call *call)
     if (store == NULL || !store->shared) {
         return;
     }
-    pthread_mutex_lock(&store->retry.lock);
+    lock_take(&store->retry.lock);
     call->memory_busy = false;
     struct store_txn *txn = call->memory_waiters;
     if (txn != NULL) {
@@ -226,7 +226,7 @@ void store_run_ends(struct store *store, struct call *call)
         retry_insert(&store->retry, txn);
     }
     pthread_cond_broadcast(&store->retry.released);
-    pthread_mutex_unlock(&store->retry.lock);
+    lock_release(&store->retry.lock);
 }
 
 /* False: it waits in the call's list. */
@@ -238,7 +238,7 @@ static bool retry_claim_memory(struct store_txn *txn)
     if (txn->waited) {
         return true; /* inside of the run, which does nothing but wait for it */
     }
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     if (call->memory_busy) {
         struct store_txn **at = &call->memory_waiters;
         while (*at != NULL) {
@@ -250,7 +250,7 @@ static bool retry_claim_memory(struct store_txn *txn)
     } else {
         call->memory_busy = true;
     }
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
     return taken;
 }
 
@@ -264,7 +264,7 @@ static void retry_locked(void *user)
 /* A plugin that takes one call at a time: its functions count as a call. False: it waits. */
 static bool retry_lock(struct store_txn *txn)
 {
-    struct async_mutex *mutex = txn->waited ? NULL : dispatch_mutex(txn->call);
+    struct async_mutex *mutex = txn->waited ? NULL : call_mutex(txn->call);
     if (mutex == NULL || txn->has_mutex) {
         return true;
     }
@@ -286,9 +286,9 @@ static int retry_check(struct store_txn *txn)
     int64_t now = clock_monotonic_ns();
     bool own = txn->done == NULL; /* else what follows it must not be left half done */
     txn->began_ns = txn->began_ns == 0 ? now : txn->began_ns;
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     bool stopping = retry->stopping;
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
     if (stopping) {
         return call_fail(call, NG_EUNAVAILABLE,
                          "the gateway is stopping; the change was not made");
@@ -357,7 +357,7 @@ static void retry_leave(struct store_txn *txn)
 {
     if (txn->has_mutex) {
         txn->has_mutex = false;
-        async_mutex_unlock(dispatch_mutex(txn->call));
+        async_mutex_unlock(call_mutex(txn->call));
     }
     if (!txn->waited) {
         store_run_ends(txn->store, txn->call);
@@ -384,9 +384,9 @@ static void retry_run(struct store_txn *txn)
     if (rc == NG_PENDING) {
         store_retry_wait(txn);
     } else {
-        pthread_mutex_lock(&store->table.lock);
+        lock_take(&store->table.lock);
         retry_disown(txn);
-        pthread_mutex_unlock(&store->table.lock);
+        lock_release(&store->table.lock);
         store_retry_release(txn);
     }
     if (ends) {
@@ -407,14 +407,14 @@ static struct store_txn *retry_next(struct store_retry *retry)
         }
         int64_t now = clock_monotonic_ns();
         if (txn == NULL) {
-            pthread_cond_wait(&retry->wake, &retry->lock);
+            lock_wait(&retry->wake, &retry->lock);
         } else if (txn->due_ns <= now || retry->stopping) {
             retry->first = txn->next;
             return txn;
         } else {
             struct timespec at = {(time_t)(txn->due_ns / 1000000000),
                                   (long)(txn->due_ns % 1000000000)};
-            (void)pthread_cond_timedwait(&retry->wake, &retry->lock, &at);
+            (void)lock_wait_until(&retry->wake, &retry->lock, &at);
         }
     }
 }
@@ -423,16 +423,16 @@ static void *retry_thread(void *user)
 {
     struct store_retry *retry = user;
     struct store_txn *txn = NULL;
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     while ((txn = retry_next(retry)) != NULL) {
         retry->running++;
-        pthread_mutex_unlock(&retry->lock);
+        lock_release(&retry->lock);
         retry_run(txn);
-        pthread_mutex_lock(&retry->lock);
+        lock_take(&retry->lock);
         retry->running--;
         pthread_cond_broadcast(&retry->released);
     }
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
     return NULL;
 }
 
@@ -441,13 +441,9 @@ static void *retry_thread(void *user)
 int store_retry_start(struct store *store)
 {
     struct store_retry *retry = &store->retry;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&retry->lock, NULL);
-    pthread_cond_init(&retry->wake, &monotonic);
-    pthread_cond_init(&retry->released, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    lock_init(&retry->lock, LOCK_STORE_RETRY);
+    lock_cond_init(&retry->wake);
+    lock_cond_init(&retry->released);
     for (size_t i = 0; i < STORE_RETRY_THREADS && store->shared; i++) {
         if (pthread_create(&retry->threads[i], NULL, retry_thread, retry) != 0) {
             return NG_EINTERNAL;
@@ -460,27 +456,27 @@ int store_retry_start(struct store *store)
 void store_retry_stop(struct store *store)
 {
     struct store_retry *retry = &store->retry;
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     retry->stopping = true;
     pthread_cond_broadcast(&retry->wake);
     while (retry->running > 0) {
-        pthread_cond_wait(&retry->released, &retry->lock);
+        lock_wait(&retry->released, &retry->lock);
     }
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
 }
 
 void store_retry_done(struct store *store)
 {
     struct store_retry *retry = &store->retry;
-    pthread_mutex_lock(&retry->lock);
+    lock_take(&retry->lock);
     retry->ending = true;
     pthread_cond_broadcast(&retry->wake);
-    pthread_mutex_unlock(&retry->lock);
+    lock_release(&retry->lock);
     for (size_t i = 0; i < retry->thread_count; i++) {
         (void)pthread_join(retry->threads[i], NULL);
     }
     retry->thread_count = 0;
     pthread_cond_destroy(&retry->released);
     pthread_cond_destroy(&retry->wake);
-    pthread_mutex_destroy(&retry->lock);
+    lock_done(&retry->lock);
 }

@@ -3,13 +3,14 @@
  * forget. */
 #include <stdlib.h>
 
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "store_types.h"
 
 void table_init(struct store_table *table)
 {
     memset(table, 0, sizeof(*table));
-    pthread_mutex_init(&table->lock, NULL);
+    lock_init(&table->lock, LOCK_STORE_TABLE);
 }
 
 static void cached_doc_free(struct cached_doc *cached)
@@ -17,7 +18,7 @@ static void cached_doc_free(struct cached_doc *cached)
     version_unref(cached->committed);
     version_unref(cached->newest);
     blob_unref(cached->key);
-    pthread_mutex_destroy(&cached->lock);
+    lock_done(&cached->lock);
     free(cached);
 }
 
@@ -30,7 +31,7 @@ void table_done(struct store_table *table)
             cached_doc_free(cached);
         }
     }
-    pthread_mutex_destroy(&table->lock);
+    lock_done(&table->lock);
 }
 
 static uint64_t key_hash(const struct ng_key *key)
@@ -123,14 +124,14 @@ static struct cached_doc *cached_doc_new(const struct ng_key *key, uint64_t hash
     cached->collection_len = key->collection.len;
     cached->space_len = key->space.len;
     cached->hash = hash;
-    pthread_mutex_init(&cached->lock, NULL);
+    lock_init(&cached->lock, LOCK_STORE_DOCUMENT);
     return cached;
 }
 
 struct cached_doc *table_use(struct store_table *table, const struct ng_key *key)
 {
     uint64_t hash = key_hash(key);
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     struct cached_doc *cached = table_find(table, key, hash);
     if (cached == NULL) {
         cached = cached_doc_new(key, hash);
@@ -144,13 +145,13 @@ struct cached_doc *table_use(struct store_table *table, const struct ng_key *key
         cached->users++;
         lru_remove(table, cached);
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     return cached;
 }
 
 void table_leave(struct store_table *table, struct cached_doc *cached)
 {
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     cached->users--;
     if (cached->users == 0 && cached->queued == 0) {
         if (cached->committed == NULL) {
@@ -160,14 +161,14 @@ void table_leave(struct store_table *table, struct cached_doc *cached)
             table_trim(table);
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
 }
 
 struct version *table_committed(struct store_table *table, const struct ng_key *key)
 {
     struct version *version = NULL;
     uint64_t hash = key_hash(key);
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     struct cached_doc *cached = table_find(table, key, hash);
     if (cached != NULL && cached->committed != NULL) {
         version = version_ref(cached->committed);
@@ -176,7 +177,7 @@ struct version *table_committed(struct store_table *table, const struct ng_key *
             lru_append(table, cached);
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     return version;
 }
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/dispatch/audit.h"
 #include "disk.h"
 
 /* ---- locks ---- */
@@ -24,7 +24,7 @@ void txn_unlock(struct store_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
         if (txn->docs[i].locked) {
-            pthread_mutex_unlock(&txn->docs[i].cached->lock);
+            lock_release(&txn->docs[i].cached->lock);
             txn->docs[i].locked = false;
         }
     }
@@ -45,11 +45,11 @@ int txn_lock(struct store_txn *txn)
                              "one change names the same document twice");
         }
         if (!txn->call->may_block) {
-            if (pthread_mutex_trylock(&order[i]->cached->lock) != 0) {
+            if (!lock_try(&order[i]->cached->lock)) {
                 return NG_EWOULDBLOCK;
             }
         } else {
-            pthread_mutex_lock(&order[i]->cached->lock);
+            lock_take(&order[i]->cached->lock);
         }
         order[i]->locked = true;
         order[i]->cached->read_now = false;
@@ -103,7 +103,7 @@ static bool txn_publish(struct store_txn *txn)
 {
     struct store_table *table = &txn->store->table;
     bool good = true;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     for (size_t i = 0; i < txn->count; i++) {
         const struct txn_doc *doc = &txn->docs[i];
         good =
@@ -119,7 +119,7 @@ static bool txn_publish(struct store_txn *txn)
             doc->cached->newest = version_ref(doc->next);
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     return good;
 }
 
@@ -143,7 +143,7 @@ static void cached_doc_drained(struct store *store, struct cached_doc *cached, i
 static void txn_retract(struct store_txn *txn)
 {
     struct store_table *table = &txn->store->table;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     for (size_t i = 0; i < txn->count; i++) {
         struct txn_doc *doc = &txn->docs[i];
         doc->cached->queued--;
@@ -153,7 +153,7 @@ static void txn_retract(struct store_txn *txn)
         }
         cached_doc_drained(txn->store, doc->cached, 0);
     }
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
 }
 
 static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc, uint64_t seq)
@@ -181,7 +181,7 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
     struct cached_doc *cached_docs[NG_CHANGES_MAX];
     size_t count = txn->count;
     int first = rc;
-    pthread_mutex_lock(&store->table.lock);
+    lock_take(&store->table.lock);
     for (size_t i = 0; i < count; i++) {
         struct txn_doc *doc = &txn->docs[i];
         struct cached_doc *cached = doc->cached;
@@ -204,7 +204,7 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
     for (size_t i = 0; i < count; i++) {
         cached_doc_drained(store, cached_docs[i], took_ns);
     }
-    pthread_mutex_unlock(&store->table.lock);
+    lock_release(&store->table.lock);
     return first;
 }
 
@@ -233,19 +233,19 @@ static void txn_tell(struct store_txn *txn)
     for (size_t i = 0; i < txn->count; i++) {
         store_saw_seq(store, txn->puts[i].seq);
     }
-    pthread_mutex_lock(&store->watch_lock);
+    lock_take(&store->watch_lock);
     for (size_t i = 0; i < store->watcher_count && count > 0; i++) {
         store->watchers[i].watch(store->watchers[i].user, events, count);
     }
-    pthread_mutex_unlock(&store->watch_lock);
+    lock_release(&store->watch_lock);
 }
 
 void store_batch_ended(struct store *store)
 {
     if (atomic_fetch_sub(&store->in_flight, 1) == 1) {
-        pthread_mutex_lock(&store->idle_lock);
+        lock_take(&store->idle_lock);
         pthread_cond_broadcast(&store->idle);
-        pthread_mutex_unlock(&store->idle_lock);
+        lock_release(&store->idle_lock);
     }
 }
 
@@ -266,10 +266,10 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
     int first = rc;
     if (store->shared) {
         /* Not while a change that is made of this one is on its way to the backend. */
-        pthread_mutex_lock(&store->order);
+        lock_take(&store->order);
         retry = store_retry_failed(txn, rc);
         first = txn_settle(txn, rc, retry);
-        pthread_mutex_unlock(&store->order);
+        lock_release(&store->order);
     } else {
         first = txn_settle(txn, rc, false);
     }
@@ -312,8 +312,8 @@ static void txn_note(struct store_txn *txn)
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            audit_note(txn->call, doc->change->key.collection, doc->change->key.id,
-                       doc->next->doc.revision);
+            call_note_change(txn->call, doc->change->key.collection, doc->change->key.id,
+                             doc->next->doc.revision);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
@@ -345,7 +345,7 @@ int txn_queue(struct store_txn *txn, bool *ret_retry)
     struct store *store = txn->store;
     int rc = NG_OK;
     if (store->shared) {
-        pthread_mutex_lock(&store->order);
+        lock_take(&store->order);
     }
     *ret_retry = !txn_publish(txn);
     if (!*ret_retry) {
@@ -353,7 +353,7 @@ int txn_queue(struct store_txn *txn, bool *ret_retry)
         rc = txn_commit(txn);
     }
     if (store->shared) {
-        pthread_mutex_unlock(&store->order);
+        lock_release(&store->order);
     }
     return rc;
 }
@@ -389,11 +389,11 @@ int txn_batch(struct store_txn *txn, const struct ng_answer *answer)
 bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer)
 {
     bool settled = answer == NULL;
-    pthread_mutex_lock(&txn->store->table.lock);
+    lock_take(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count; i++) {
         settled = settled && txn->docs[i].next == NULL && txn->docs[i].cached->queued == 0;
     }
-    pthread_mutex_unlock(&txn->store->table.lock);
+    lock_release(&txn->store->table.lock);
     return settled;
 }
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "store.h"
 
 /* Immutable bytes shared by versions. */
@@ -66,7 +67,7 @@ struct cached_doc {
     uint64_t hash;
     struct cached_doc *bucket_next;
     struct cached_doc *lru_prev, *lru_next; /* only while nobody uses it */
-    pthread_mutex_t lock;                   /* one change function at a time */
+    struct lock lock;                       /* one change function at a time */
     /* The rest under the table's lock. */
     struct version *committed; /* NULL: not loaded */
     struct version *newest;    /* the committed one, or what is queued behind it */
@@ -97,7 +98,7 @@ static inline struct ng_key cached_doc_key(const struct cached_doc *cached)
 #define STORE_BUCKETS 16384
 
 struct store_table {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cached_doc *buckets[STORE_BUCKETS];
     struct cached_doc *lru_first, *lru_last; /* least lately used first */
     size_t bytes;                            /* of the committed versions held */
@@ -138,7 +139,7 @@ struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 #define STORE_RETRY_THREADS 4
 
 struct store_retry {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;     /* something is due, or stopping */
     pthread_cond_t released; /* a call's memory is free again */
     struct store_txn *first; /* by the time they are due */
@@ -150,7 +151,7 @@ struct store_retry {
 
 /* How far the clock is believed: see store_now(). */
 struct store_clock {
-    pthread_mutex_t lock;
+    struct lock lock;
     int64_t base_ms, base_up_ms; /* a time that was right, and the uptime then */
     int64_t ahead_ms;            /* so far the clock is beyond that; 0: it is not */
     int64_t ahead_up_ms;         /* since when */
@@ -161,13 +162,13 @@ struct store {
     void *db;
     bool shared; /* NG_DOCUMENTS_SHARED: reads are never answered from memory */
     struct store_table table;
-    pthread_mutex_t order; /* recursive; shared: queueing a change and the end of one exclude
+    struct lock order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
     struct store_retry retry;
     atomic_uint_fast64_t tickets;     /* the last one given */
     atomic_uint_fast64_t round_trips; /* what the backend was asked */
     atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */
-    pthread_rwlock_t collections_lock;
+    struct rwlock collections_lock;
     struct {
         struct ng_collection desc; /* a copy; fields are the plugin's */
         char name[NG_COLLECTION_MAX + 1];
@@ -175,7 +176,7 @@ struct store {
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
     atomic_bool undeclared; /* at least one of them */
-    pthread_mutex_t watch_lock;
+    struct lock watch_lock;
     struct {
         store_watch_fn *watch;
         void *user;
@@ -189,7 +190,7 @@ struct store {
     atomic_uint_fast64_t last_seq;
     atomic_uint_fast64_t hits, misses; /* reads answered from memory, and not */
     atomic_int_fast64_t in_flight;     /* batches not done yet */
-    pthread_mutex_t idle_lock;
+    struct lock idle_lock;
     pthread_cond_t idle;
 };
 

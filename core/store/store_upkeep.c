@@ -2,6 +2,7 @@
 /* store_upkeep.c - what goes when it is old: history beyond history.keep, stored answers; and
  * what time that is measured by, as the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/call/gateway.h"
 #include "store.h"
 #include "store_types.h"
@@ -52,7 +53,7 @@ int64_t store_now(struct store *store)
     }
     struct store_clock *clock = &store->clock;
     int64_t up = clock_uptime_ms();
-    pthread_mutex_lock(&clock->lock);
+    lock_take(&clock->lock);
     int64_t most = clock->base_ms + (up - clock->base_up_ms);
     int64_t ahead = now - most;
     if (ahead <= CLOCK_MOVES_MS) {
@@ -67,7 +68,7 @@ int64_t store_now(struct store *store)
         clock->ahead_ms = 0;
         most = now;
     }
-    pthread_mutex_unlock(&clock->lock);
+    lock_release(&clock->lock);
     return now < most ? now : most;
 }
 

@@ -2,6 +2,7 @@
 /* txn_doc.c - one document of a change: its function, the version that it makes, and what
  * the backend gets of it. */
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/fault/module_run.h"
 #include "store_txn.h"
@@ -155,11 +156,11 @@ int store_poisoned_code(int poisoned)
 static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 {
     struct store_table *table = &txn->store->table;
-    pthread_mutex_lock(&table->lock);
+    lock_take(&table->lock);
     int poisoned = doc->cached->poisoned;
     struct version *base = doc->cached->newest;
     doc->base = base == NULL ? NULL : version_ref(base);
-    pthread_mutex_unlock(&table->lock);
+    lock_release(&table->lock);
     if (poisoned != 0 && txn->store->shared) {
         txn->wait_for = doc->cached;
         return NG_PENDING;
@@ -178,7 +179,7 @@ static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, ui
               (unsigned long long)doc->change->expected_revision, (unsigned long long)present);
     txn->call->staged.hint =
         ng_str_of("Read it again and repeat the change on what is there now.");
-    struct ng_writer *writer = call_host.details(&txn->call->pub);
+    struct ng_writer *writer = txn->call->pub.host->details(&txn->call->pub);
     json_object(writer);
     json_name(writer, "currentRevision");
     json_int(writer, (int64_t)present);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor - view, create and edit text files under the gateway's roots, with undo. Files
- * are the core's file service; this is what the commands mean and what they say. */
+/* file_editor.c - declaration of the plugin. It views, creates and edits text files under the
+ * gateway's roots, with undo, through the core's file service. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,36 +45,28 @@ static int check_required(struct ng_call *call, const struct command *command)
     if (first && second) {
         return NG_OK;
     }
-    const char *missing;
-    if (first) {
-        missing = command->second;
-    } else {
-        missing = command->first;
-    }
-    struct ng_str message;
+    const char *missing = first ? command->second : command->first;
+    const char *expected = strcmp(missing, "insert_line") == 0 ? "an integer" : "a string";
     if (command->second == NULL) {
-        message = call->host->format(call, "Parameter `%s` is required for command: %s",
-                                     command->first, command->name);
-    } else {
-        message =
-            call->host->format(call, "Parameters `%s` and `%s` are required for command: %s",
-                               command->first, command->second, command->name);
+        return editor_fail_input(
+            call, missing, expected,
+            call->host->format(call, "Parameter `%s` is required for command: %s",
+                               command->first, command->name));
     }
-    return editor_fail_input(call, missing,
-                             strcmp(missing, "insert_line") == 0 ? "an integer" : "a string",
-                             message);
+    return editor_fail_input(
+        call, missing, expected,
+        call->host->format(call, "Parameters `%s` and `%s` are required for command: %s",
+                           command->first, command->second, command->name));
 }
 
 static int editor_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    (void)args; /* parsed already */
+    (void)args; /* call->args has them, parsed */
     struct ng_str name = ng_arg_text(call, "command");
     const struct command *command = NULL;
     for (size_t i = 0; i < NG_COUNT(editor_commands) && command == NULL; i++) {
-        const struct command *candidate = &editor_commands[i];
-        if (strlen(candidate->name) == name.len &&
-            memcmp(candidate->name, name.data, name.len) == 0) {
-            command = candidate;
+        if (str_is(name, editor_commands[i].name)) {
+            command = &editor_commands[i];
         }
     }
     if (command == NULL) {
@@ -90,14 +82,13 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
         .expected = ng_arg_text(call, "expectedRevision"),
     };
     int rc = check_required(call, command);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
     }
-    rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = command->run(call, job);
     }
-    return command->run(call, job);
+    return rc;
 }
 
 static int editor_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)
@@ -188,7 +179,7 @@ static const struct ng_code editor_codes[] = {
     {"NO_HISTORY", 422, "there is no edit to undo"},
 };
 
-/* Their changes are events of the core's file service. */
+/* The core's file service makes the events of their changes. */
 static const struct ng_resources editor_resources[] = {
     {
         .kind = "file",

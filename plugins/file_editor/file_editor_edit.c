@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_edit.c - the commands that change one file by its text: create, str_replace,
- * insert; and undo_edit, copy, move. */
-#include <stdlib.h>
+/* file_editor_edit.c - the commands create, str_replace, insert, undo_edit, copy, move. */
 #include <string.h>
 
 #include "file_editor.h"
@@ -36,16 +34,16 @@ int editor_editable(struct ng_call *call, const struct ng_file *present,
                        (int)job->path.len, job->path.data);
     }
     int rc = editor_check_mode(call, present->real);
-    const char *fault = NULL;
-    if (rc == NG_OK) {
-        fault = editor_not_text(present->data);
+    if (rc != NG_OK) {
+        return rc;
     }
+    const char *fault = editor_not_text(present->data);
     if (fault != NULL) {
         return fail_not_text(call, job->path, fault);
     }
     size_t bom = editor_bom(present->data);
-    *ret_text = editor_str(present->data.data + bom, present->data.len - bom);
-    return rc;
+    *ret_text = str_make(present->data.data + bom, present->data.len - bom);
+    return NG_OK;
 }
 
 int editor_producible(struct ng_call *call, const struct editor_job *job, uint64_t bytes,
@@ -71,10 +69,17 @@ int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn)
         .max_bytes = job->editor->max_file_size,
     };
     int rc = editor_check_mode(call, job->path);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
     }
-    return call->host->file_edit(call, &edit);
+    return rc;
+}
+
+/* A string argument, or "". */
+static struct ng_str text_argument(struct ng_call *call, const char *name)
+{
+    struct ng_str text = ng_arg_text(call, name);
+    return text.data != NULL ? text : ng_str_of("");
 }
 
 /* ---- create */
@@ -84,14 +89,12 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     const struct editor_job *job = user;
     int rc = editor_check_mode(call, present->real);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = editor_producible(call, job, job->new_str.len, job->new_str);
     }
-    rc = editor_producible(call, job, job->new_str.len, job->new_str);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->draft_text(next, &job->new_str, 1);
     }
-    rc = call->host->draft_text(next, &job->new_str, 1);
     if (rc != NG_OK) {
         return rc;
     }
@@ -111,20 +114,17 @@ int editor_create(struct ng_call *call, struct editor_job *job)
         .parents = true,
         .exists_code = EDITOR_FILE_EXISTS,
     };
-    job->new_str = ng_arg_text(call, "file_text");
-    if (job->new_str.data == NULL) {
-        job->new_str = ng_str_of("");
-    }
+    job->new_str = text_argument(call, "file_text");
     int rc = editor_check_mode(call, job->path);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
     }
-    return call->host->file_edit(call, &edit);
+    return rc;
 }
 
 /* ---- str_replace */
 
-/* Lines in which an occurrence begins, as JSON: "[1,4]". */
+/* The message has the first lines of all occurrences as JSON: "[1,4]". */
 static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                           struct ng_str text)
 {
@@ -137,9 +137,9 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                        (int)job->path.len, job->path.data);
     }
     host->json_array(lines);
-    for (size_t at = editor_find(text, job->old_str, 0); at != SIZE_MAX;
-         at = editor_find(text, job->old_str, at + job->old_str.len)) {
-        line += editor_count(editor_str(text.data + counted, at - counted), '\n');
+    for (size_t at = str_find(text, job->old_str, 0); at != SIZE_MAX;
+         at = str_find(text, job->old_str, at + job->old_str.len)) {
+        line += editor_count(str_make(text.data + counted, at - counted), '\n');
         counted = at;
         host->json_int(lines, (int64_t)line);
     }
@@ -151,47 +151,62 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                    (int)job->old_str.len, job->old_str.data, (int)list.len, list.data);
 }
 
-/* `old`: in the text of the file. */
-static int replace_at(struct ng_call *call, const struct ng_file *present,
-                      struct ng_draft *next, const struct editor_job *job, struct ng_str old)
+/* Replaces `old`, a part of the file's text, by `put` ({NULL, 0}: out of memory), in the draft
+ * and in *ret_made, which is for the snippet. */
+static int splice(struct ng_call *call, const struct editor_job *job,
+                  const struct ng_file *present, struct ng_draft *next, struct ng_str old,
+                  struct ng_str put, struct ng_str *ret_made)
 {
-    const struct ng_host *host = call->host;
-    struct ng_str path = job->path;
     size_t bom = editor_bom(present->data);
     struct ng_str text = {present->data.data + bom, present->data.len - bom};
     size_t at = (size_t)(old.data - text.data);
     size_t tail = at + old.len;
-    bool bytes = memchr(job->old_str.data, '\r', job->old_str.len) != NULL;
-    struct ng_str put;
-    if (bytes) {
-        put = job->new_str;
-    } else {
-        put = editor_with_ends(call, job->new_str, old, editor_is_crlf(text, tail));
-    }
     size_t len = text.len - old.len + put.len;
     int rc = editor_producible(call, job, bom + len, job->new_str);
+    if (rc != NG_OK) {
+        return rc;
+    }
     char *made = NULL;
-    if (rc == NG_OK && put.data != NULL) {
+    if (put.data != NULL) {
         made = ng_alloc(call, len + 1);
     }
     if (made == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
     }
     memcpy(made, text.data, at);
     memcpy(made + at, put.data, put.len);
     memcpy(made + at + put.len, text.data + tail, text.len - tail);
-    rc = host->draft_splice(next, bom + at, old.len, put);
+    *ret_made = str_make(made, len);
+    return call->host->draft_splice(next, bom + at, old.len, put);
+}
+
+static struct ng_str edited_prefix(struct ng_call *call, struct ng_str path)
+{
+    return call->host->format(call, "The file %.*s has been edited. ", (int)path.len,
+                              path.data);
+}
+
+/* `old`: the occurrence in the text of the file, which begins at `text`. */
+static int replace_at(struct ng_call *call, const struct ng_file *present,
+                      struct ng_draft *next, const struct editor_job *job, struct ng_str old)
+{
+    struct ng_str path = job->path;
+    struct ng_str put = job->new_str;
+    struct ng_str made;
+    size_t bom = editor_bom(present->data);
+    struct ng_str text = {present->data.data + bom, present->data.len - bom};
+    size_t at = (size_t)(old.data - text.data);
+    if (memchr(job->old_str.data, '\r', job->old_str.len) == NULL) {
+        put = editor_with_ends(call, put, old, editor_is_crlf(text, at + old.len));
+    }
+    int rc = splice(call, job, present, next, old, put, &made);
     if (rc != NG_OK) {
         return rc;
     }
     return editor_reply_snippet(
-        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
-        host->format(call, "a snippet of %.*s", (int)path.len, path.data),
-        editor_str(made, len), editor_count(editor_str(text.data, at), '\n'),
-        editor_count(put, '\n') + 1, REVIEW);
+        call, edited_prefix(call, path),
+        call->host->format(call, "a snippet of %.*s", (int)path.len, path.data), made,
+        editor_count(str_make(text.data, at), '\n'), editor_count(put, '\n') + 1, REVIEW);
 }
 
 static int replace_fn(struct ng_call *call, const struct ng_file *present,
@@ -212,7 +227,7 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
     if (folded.data == NULL) {
         return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
     }
-    size_t hit = editor_find(folded, job->old_str, 0);
+    size_t hit = str_find(folded, job->old_str, 0);
     if (hit == SIZE_MAX) {
         return ng_fail(call, NG_EFAILED,
                        "No replacement was performed, old_str `%.*s` did not appear verbatim "
@@ -220,46 +235,32 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
                        (int)job->old_str.len, job->old_str.data, (int)path.len, path.data);
     }
     size_t behind = hit + job->old_str.len;
-    if (editor_find(folded, job->old_str, behind) != SIZE_MAX) {
+    if (str_find(folded, job->old_str, behind) != SIZE_MAX) {
         return fail_ambiguous(call, job, folded);
     }
     size_t at = editor_unfolded(text, folded, hit);
     return replace_at(call, present, next, job,
-                      editor_str(text.data + at, editor_unfolded(text, folded, behind) - at));
+                      str_make(text.data + at, editor_unfolded(text, folded, behind) - at));
 }
 
 int editor_str_replace(struct ng_call *call, struct editor_job *job)
 {
     job->old_str = ng_arg_text(call, "old_str");
-    job->new_str = ng_arg_text(call, "new_str");
-    if (job->new_str.data == NULL) {
-        job->new_str = ng_str_of("");
-    }
+    job->new_str = text_argument(call, "new_str");
     return editor_edit(call, job, replace_fn);
 }
 
 /* ---- insert */
 
-/* What goes where so that new_str becomes lines of its own behind line `line`. */
-static void plan_insert(const struct editor_job *job, struct ng_str text, size_t lines,
-                        size_t *ret_at, bool *ret_before, bool *ret_after)
+/* The offset for new lines after line `line`, which exists (0: at the top). */
+static size_t offset_after(struct ng_str text, size_t line)
 {
-    size_t line = (size_t)job->insert_line;
-    *ret_at = text.len;
-    *ret_before = line == lines && text.len > 0;
-    *ret_after = line < lines && text.len > 0;
-    if (*ret_after) {
-        size_t at = 0;
-        for (size_t i = 0; i < line; i++) {
-            const char *end = memchr(text.data + at, '\n', text.len - at);
-            if (end != NULL) {
-                at = (size_t)(end - text.data) + 1;
-            } else {
-                at = text.len;
-            }
-        }
-        *ret_at = at;
+    size_t at = 0;
+    for (size_t i = 0; i < line && at < text.len; i++) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        at = end != NULL ? (size_t)(end - text.data) + 1 : text.len;
     }
+    return at;
 }
 
 static int insert_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
@@ -267,8 +268,8 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     const struct editor_job *job = user;
     const struct ng_host *host = call->host;
-    struct ng_str path = job->path;
     struct ng_str text;
+    struct ng_str made;
     int rc = editor_editable(call, present, job, &text);
     if (rc != NG_OK) {
         return rc;
@@ -282,46 +283,26 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
                          "of lines of the file: [0, %zu]",
                          (long long)job->insert_line, lines));
     }
-    size_t at = 0;
-    bool before = false;
-    bool after = false;
-    plan_insert(job, text, lines, &at, &before, &after);
-    bool crlf = editor_is_crlf(text, at > 0 ? at - 1 : 0);
-    const char *end = "\n";
-    if (crlf) {
-        end = "\r\n";
+    size_t line = (size_t)job->insert_line;
+    size_t at = offset_after(text, line);
+    bool crlf = editor_is_crlf(text, at - (at > 0));
+    const char *end = crlf ? "\r\n" : "\n";
+    struct ng_str put = editor_with_ends(call, job->new_str, str_make(NULL, 0), crlf);
+    /* After the last line, which has no end, one goes before the new text, else behind it. */
+    if (text.len > 0 && line == lines) {
+        put = host->format(call, "%s%.*s", end, (int)put.len, put.data);
+    } else if (text.len > 0) {
+        put = host->format(call, "%.*s%s", (int)put.len, put.data, end);
+    } else {
+        line = 0;
     }
-    struct ng_str put = editor_with_ends(call, job->new_str, editor_str(NULL, 0), crlf);
-    struct ng_str line = host->format(call, "%s%.*s%s", before ? end : "", (int)put.len,
-                                      put.data, after ? end : "");
-    size_t bom = present->data.len - text.len;
-    size_t len = text.len + line.len;
-    rc = editor_producible(call, job, bom + len, job->new_str);
-    char *made = NULL;
-    if (rc == NG_OK && line.data != NULL) {
-        made = ng_alloc(call, len + 1);
-    }
-    if (made == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
-    }
-    memcpy(made, text.data, at);
-    memcpy(made + at, line.data, line.len);
-    memcpy(made + at + line.len, text.data + at, text.len - at);
-    rc = host->draft_splice(next, bom + at, 0, line);
+    rc = splice(call, job, present, next, str_make(text.data + at, 0), put, &made);
     if (rc != NG_OK) {
         return rc;
     }
-    size_t shown = 0;
-    if (text.len != 0) {
-        shown = (size_t)job->insert_line;
-    }
-    return editor_reply_snippet(
-        call, host->format(call, "The file %.*s has been edited. ", (int)path.len, path.data),
-        ng_str_of("a snippet of the edited file"), editor_str(made, len), shown,
-        editor_count(job->new_str, '\n') + 1, REVIEW_INSERT);
+    return editor_reply_snippet(call, edited_prefix(call, job->path),
+                                ng_str_of("a snippet of the edited file"), made, line,
+                                editor_count(job->new_str, '\n') + 1, REVIEW_INSERT);
 }
 
 int editor_insert(struct ng_call *call, struct editor_job *job)
@@ -355,14 +336,9 @@ static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const stru
                                   former};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
-    struct ng_str text;
-    if (now->data.data != NULL) {
-        text = now->data;
-    } else {
-        text = ng_str_of("");
-    }
+    struct ng_str text = now->data.data != NULL ? now->data : ng_str_of("");
     size_t bom = editor_bom(text);
-    text = editor_clean(call, editor_str(text.data + bom, text.len - bom));
+    text = editor_clean(call, str_make(text.data + bom, text.len - bom));
     if (text.data == NULL) {
         return ng_fail(call, NG_EINTERNAL, "Out of memory while editing.");
     }
@@ -381,10 +357,10 @@ int editor_undo(struct ng_call *call, struct editor_job *job)
         .no_history_code = EDITOR_NO_HISTORY,
     };
     int rc = editor_check_mode(call, job->path);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->file_undo(call, &undo);
     }
-    return call->host->file_undo(call, &undo);
+    return rc;
 }
 
 /* ---- copy, move */
@@ -401,10 +377,10 @@ static int copied_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     (void)next;
     int rc = editor_check_mode(call, present->real);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = transfer_reply(call, user, "copied");
     }
-    return transfer_reply(call, user, "copied");
+    return rc;
 }
 
 static int moved_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
@@ -412,10 +388,10 @@ static int moved_fn(struct ng_call *call, const struct ng_file *present, struct 
 {
     (void)next;
     int rc = editor_check_mode(call, present->real);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = transfer_reply(call, user, "moved");
     }
-    return transfer_reply(call, user, "moved");
+    return rc;
 }
 
 int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
@@ -425,10 +401,13 @@ int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
         .from = job->path,
         .expected_revision = job->expected,
         .keep = keep,
-        .replied = keep ? copied_fn : moved_fn,
+        .replied = moved_fn,
         .user = job,
         .exists_code = EDITOR_FILE_EXISTS,
     };
+    if (keep) {
+        transfer.replied = copied_fn;
+    }
     int rc = editor_path(call, "destination", job->destination, &job->destination);
     if (rc == NG_OK) {
         rc = editor_check_mode(call, job->path);
@@ -437,8 +416,8 @@ int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
         rc = editor_check_mode(call, job->destination);
     }
     transfer.to = job->destination;
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->file_transfer(call, &transfer);
     }
-    return call->host->file_transfer(call, &transfer);
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_lines.c - line ends: a file keeps its own, whichever a caller writes. Callers
- * write LF, as they see it; who writes CR in old_str means the bytes. */
+/* file_editor_lines.c - line endings: a file keeps its own. Callers write LF, as in a view;
+ * with CR in old_str the caller means exact bytes. */
 #include <string.h>
 
 #include "file_editor.h"
@@ -36,7 +36,7 @@ struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct 
     }
     char *made = ng_alloc(call, text.len + lines + 1);
     size_t len = 0;
-    size_t at = 0; /* in `like`, behind the line ends that were taken */
+    size_t at = 0; /* in `like`, after the used line endings */
     for (size_t i = 0; made != NULL && i < text.len; i++) {
         if (text.data[i] == '\n') {
             const char *lf = NULL;
@@ -53,7 +53,7 @@ struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct 
         }
         made[len++] = text.data[i];
     }
-    return editor_str(made, made != NULL ? len : 0);
+    return str_make(made, len);
 }
 
 /* ---- searching */
@@ -71,7 +71,7 @@ struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_
             folded[len++] = text.data[i];
         }
     }
-    return editor_str(folded, len);
+    return str_make(folded, len);
 }
 
 size_t editor_unfolded(struct ng_str text, struct ng_str folded, size_t at)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_path.c - the checks every path goes through, and the sentences of what is wrong
- * with a file. */
+/* file_editor_path.c - the checks of every path, and common error messages. */
 #include <string.h>
 
 #include "file_editor.h"
@@ -35,17 +34,12 @@ int editor_fail_input(struct ng_call *call, const char *member, const char *expe
     return rc;
 }
 
-/* `path` below the first root, "." and ".." taken out as a shell would. */
+/* `path` below the first root, with "." and ".." resolved as in a shell. */
 static struct ng_str suggestion(struct ng_call *call, struct ng_str path)
 {
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
-    struct ng_str root;
-    if (count > 0) {
-        root = roots[0];
-    } else {
-        root = ng_str_of("/");
-    }
+    struct ng_str root = count > 0 ? roots[0] : ng_str_of("/");
     char *out = ng_alloc(call, root.len + path.len + 2);
     if (out == NULL) {
         return root;
@@ -57,12 +51,9 @@ static struct ng_str suggestion(struct ng_call *call, struct ng_str path)
     size_t len = least;
     memcpy(out, root.data, root.len);
     for (size_t at = 0; at < path.len;) {
-        const char *slash = memchr(path.data + at, '/', path.len - at);
-        size_t part;
-        if (slash != NULL) {
-            part = (size_t)(slash - path.data) - at;
-        } else {
-            part = path.len - at;
+        size_t part = 0;
+        while (at + part < path.len && path.data[at + part] != '/') {
+            part++;
         }
         if (part == 2 && memcmp(path.data + at, "..", 2) == 0) {
             while (len > least && out[len - 1] != '/') {
@@ -76,10 +67,7 @@ static struct ng_str suggestion(struct ng_call *call, struct ng_str path)
         }
         at += part + 1;
     }
-    if (len > 0) {
-        return editor_str(out, len);
-    }
-    return ng_str_of("/");
+    return len > 0 ? str_make(out, len) : ng_str_of("/");
 }
 
 static bool has_parent_segment(struct ng_str path)
@@ -122,7 +110,7 @@ int editor_path(struct ng_call *call, const char *member, struct ng_str given,
         return ng_fail(call, NG_ETRAVERSAL, "Invalid path: path traversal is not allowed");
     }
     *ret = path;
-    /* A name "." is looked for among the entries of its folder, where it is not. */
+    /* "." is no entry of its folder. */
     if (path.len >= 2 && memcmp(path.data + path.len - 2, "/.", 2) == 0) {
         return editor_fail_missing(call, path);
     }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_regex.c - the command regex_replace: PCRE2 under limits, `$1` in the new text. */
+/* file_editor_regex.c - the command regex_replace: PCRE2 with limits, `$1` in the new text. */
 #include <stdlib.h>
 #include <string.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "core/base/array.h"
 #include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "file_editor.h"
 
-/* Steps of one match; a pattern that needs more is refused, so that none runs for minutes. */
+/* Most steps of one match, against patterns that run for minutes. */
 #define REGEX_MATCH_LIMIT 5000000
 #define REGEX_HEAP_LIMIT_KIB 20480
-/* The limit holds for each place a match may begin at, so the deadline is looked at, too: after
- * so many steps (callouts) of the pattern. */
+/* The limit above applies to each start of a match. So the deadline is checked, too, after this
+ * number of steps (callouts). */
 #define REGEX_STEPS 16384
 #define REGEX_PATTERN_MAX 65536
 #define REGEX_MESSAGE_MAX 256
-#define REGEX_NAME_MAX 32 /* PCRE2's own */
+#define REGEX_NAME_MAX 32 /* limit of PCRE2 */
 
 struct regex {
     struct ng_call *call;
@@ -47,14 +49,9 @@ static int regex_put(struct regex *regex, const char *data, size_t len)
                        "bytes)",
                        regex->max, regex->max);
     }
-    if (len > regex->cap - regex->len) {
-        size_t cap = regex->len + len + regex->cap;
-        char *out = realloc(regex->out, cap);
-        if (out == NULL) {
-            return regex_fail_memory(regex);
-        }
-        regex->out = out;
-        regex->cap = cap;
+    if (array_reserve((void **)&regex->out, &regex->cap, regex->len + len, 1, regex->max) !=
+        NG_OK) {
+        return regex_fail_memory(regex);
     }
     if (len > 0) {
         memcpy(regex->out + regex->len, data, len);
@@ -68,7 +65,7 @@ static int regex_put_group(struct regex *regex, struct ng_str text, uint32_t gro
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(regex->data);
     if (group >= pcre2_get_ovector_count(regex->data) || at[2 * group] == PCRE2_UNSET ||
         at[2 * group + 1] < at[2 * group]) {
-        return NG_OK; /* a group that took no part is empty */
+        return NG_OK; /* a group without a match is empty */
     }
     return regex_put(regex, text.data + at[2 * group], at[2 * group + 1] - at[2 * group]);
 }
@@ -78,7 +75,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The group that new_str names at `at` (behind the '$'): *ret_len bytes of it. -1: none. */
+/* Parses a group reference of new_str at `at` (after the '$'), of *ret_len bytes. -1: none. */
 static long regex_reference(struct regex *regex, struct ng_str new_str, size_t at,
                             size_t *ret_len)
 {
@@ -100,13 +97,9 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
     while (digits < end && is_digit(new_str.data[digits])) {
         long more = number * 10 + (new_str.data[digits] - '0');
         if (more > (long)groups && !braced && digits > start) {
-            break; /* $12 with one group is $1 and a 2 */
+            break; /* "$12" with one group is group 1 and a "2" */
         }
-        if (more > 65535) {
-            number = 65536;
-        } else {
-            number = more;
-        }
+        number = i64_min(more, 65536);
         digits++;
     }
     if (braced && digits < end) {
@@ -115,17 +108,15 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
         name[end - start] = '\0';
         number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)name);
     }
-    *ret_len = (braced ? end + 1 : digits) - at;
-    if (!(digits > start || braced)) {
-        return -1;
+    *ret_len = digits - at;
+    if (braced) {
+        *ret_len = end + 1 - at;
     }
-    if (number > (long)groups) {
-        return -1;
-    }
-    return number;
+    bool found = (digits > start || braced) && number <= (long)groups;
+    return found ? number : -1;
 }
 
-/* new_str with its references filled in. */
+/* Appends new_str with its references replaced. */
 static int regex_expand(struct regex *regex, struct ng_str text)
 {
     struct ng_str new_str = regex->job->new_str;
@@ -148,19 +139,15 @@ static int regex_expand(struct regex *regex, struct ng_str text)
         }
         size_t len = 0;
         long group = regex_reference(regex, new_str, at + 1, &len);
-        if (next == '$' || next == '&') {
-            if (next == '$') {
-                rc = regex_put(regex, "$", 1);
-            } else {
-                rc = regex_put_group(regex, text, 0);
-            }
+        if (next == '&') {
+            rc = regex_put_group(regex, text, 0);
             at += 2;
-        } else if (group >= 0) {
+        } else if (next != '$' && group >= 0) {
             rc = regex_put_group(regex, text, (uint32_t)group);
             at += 1 + len;
         } else {
-            rc = regex_put(regex, "$", 1); /* refers to nothing: it is itself */
-            at += 1;
+            rc = regex_put(regex, "$", 1); /* "$$", or no reference */
+            at += (size_t)1 + (next == '$');
         }
     }
     return rc;
@@ -179,7 +166,8 @@ static int regex_callout(pcre2_callout_block *block, void *user)
 static int regex_fail_cancelled(struct regex *regex)
 {
     struct ng_call *call = regex->call;
-    return ng_fail(call, call->host->remaining_ms(call) <= 0 ? NG_ETIMEOUT : NG_ECANCELLED,
+    int code = call->host->remaining_ms(call) <= 0 ? NG_ETIMEOUT : NG_ECANCELLED;
+    return ng_fail(call, code,
                    "The call was cancelled or its time is up; nothing was written.");
 }
 
@@ -197,7 +185,7 @@ static int regex_fail_match(struct regex *regex, int error)
                    (int)regex->job->path.len, regex->job->path.data);
 }
 
-/* One match at or behind *at. *ret_found false: no more. */
+/* Searches from *at. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static int regex_next(struct regex *regex, struct ng_str text, size_t *at, bool *after_empty,
                       bool *ret_found)
@@ -215,11 +203,11 @@ static int regex_next(struct regex *regex, struct ng_str text, size_t *at, bool 
     return regex_fail_match(regex, rc);
 }
 
-/* Behind an empty match where nothing else begins: one character is kept as it is. */
+/* The next character, after an empty match without another match at the same place. */
 static size_t regex_step(struct ng_str text, size_t at)
 {
     at++;
-    while (at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+    while (at < text.len && !utf8_is_start(text.data[at])) {
         at++;
     }
     return at;
@@ -227,8 +215,8 @@ static size_t regex_step(struct ng_str text, size_t at)
 
 static int regex_run(struct regex *regex, struct ng_str text)
 {
-    size_t at = 0;     /* the search goes on here */
-    size_t copied = 0; /* text before it is in `out` */
+    size_t at = 0;     /* start of the next search */
+    size_t copied = 0; /* `out` has the text before it */
     bool after_empty = false;
     int64_t most = regex->job->count;
     int rc = NG_OK;
@@ -247,7 +235,7 @@ static int regex_run(struct regex *regex, struct ng_str text)
         size_t from = bounds[0];
         size_t to = size_max(bounds[1], from);
         if (from < copied) {
-            break; /* \K in a look-behind: such a match has no place */
+            break; /* \K in a look-behind: the match is before the copied text */
         }
         rc = regex_put(regex, text.data + copied, from - copied);
         size_t before = regex->len;
@@ -319,8 +307,7 @@ static int regex_finish(struct regex *regex, struct ng_str bom, struct ng_draft 
         host->format(call, "The file %.*s has been edited, %zu replacement%s made. ",
                      (int)path.len, path.data, regex->count, regex->count == 1 ? "" : "s"),
         host->format(call, "a snippet of %.*s", (int)path.len, path.data), made,
-        editor_count(editor_str(made.data, regex->first_at), '\n'),
-        editor_count(first, '\n') + 1,
+        editor_count(str_make(made.data, regex->first_at), '\n'), editor_count(first, '\n') + 1,
         "Review the changes and make sure they are as expected. Edit the file again if "
         "necessary.");
 }
@@ -354,7 +341,7 @@ static int regex_fn(struct ng_call *call, const struct ng_file *present, struct 
                      job->path.data);
     }
     if (rc == NG_OK) {
-        rc = regex_finish(&regex, editor_str(present->data.data, bom), next);
+        rc = regex_finish(&regex, str_make(present->data.data, bom), next);
     }
     pcre2_match_context_free(regex.context);
     pcre2_match_data_free(regex.data);

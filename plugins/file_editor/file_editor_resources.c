@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_resources.c - files as resources: listed folder by folder in the order of their
- * names, so that a page begins where the one before ended, whatever came or went. */
+/* file_editor_resources.c - files as resources, listed folder by folder in the order of names:
+ * a page continues after the last name of the previous one, also after changes. */
 #include <string.h>
 
 #include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "file_editor.h"
 
-/* Names read at a time, first and at most: a page has a few hundred files. */
+/* Names of the first and of the largest read; a page has a few hundred files. */
 #define EDITOR_LIST_NAMES 256
 #define EDITOR_LIST_NAMES_MAX 4096
-/* Folders in folders that are listed; deeper files can be read all the same. */
+/* Levels of folders that are listed; deeper files can still be read. */
 #define EDITOR_LIST_DEPTH 64
 
 struct name {
@@ -19,13 +20,13 @@ struct name {
     bool folder;
 };
 
-/* Names of one folder, some at a time, in call memory. */
+/* The names of one folder, read in batches, in call memory. */
 struct folder {
     struct ng_call *call;
     struct name *names;
     size_t count, room;
-    struct ng_str last; /* what comes next is behind it; absent: nothing was read yet */
-    struct ng_str seen; /* while reading */
+    struct ng_str last; /* the last name of the previous batch; absent: none */
+    struct ng_str seen; /* the last name of this batch */
     bool more;
     int rc;
 };
@@ -33,10 +34,10 @@ struct folder {
 struct walk {
     struct ng_call *call;
     struct ng_listing *listing;
-    const struct ng_str *roots; /* real paths of all that the caller may use */
+    const struct ng_str *roots; /* real paths of all accessible roots */
     size_t root_count;
-    struct ng_str root;   /* the one being listed */
-    struct ng_str prefix; /* completion: only paths that begin so */
+    struct ng_str root;   /* the present root */
+    struct ng_str prefix; /* completion: only paths with this prefix */
     bool full;
 };
 
@@ -49,15 +50,14 @@ static bool has_ending(struct ng_str path, const char *ending)
         return false;
     }
     for (size_t i = 0; i < len; i++) {
-        char c = path.data[path.len - len + i];
-        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != ending[i]) {
+        if (str_lower(path.data[path.len - len + i]) != ending[i]) {
             return false;
         }
     }
     return true;
 }
 
-/* NULL: the ending says nothing. */
+/* NULL: unknown ending. */
 static const char *mime_type_of(struct ng_str path)
 {
     static const struct {
@@ -111,27 +111,11 @@ static const char *mime_type_of(struct ng_str path)
 
 /* ---- one folder ---- */
 
-static int compare(struct ng_str a, struct ng_str b)
-{
-    size_t least = size_min(a.len, b.len);
-    int order = 0;
-    if (least != 0) {
-        order = memcmp(a.data, b.data, least);
-    }
-    if (order != 0) {
-        return order;
-    }
-    if (a.len < b.len) {
-        return -1;
-    }
-    return a.len > b.len;
-}
-
 static int keep_name(void *user, const struct ng_file_entry *entry)
 {
     struct folder *folder = user;
     bool folder_entry = entry->type == NG_FILE_DIRECTORY;
-    if (folder->last.data != NULL && compare(entry->name, folder->last) <= 0) {
+    if (folder->last.data != NULL && str_compare(entry->name, folder->last) <= 0) {
         return 0;
     }
     char *text = ng_alloc(folder->call, entry->name.len + 1);
@@ -142,13 +126,10 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
     memcpy(text, entry->name.data, entry->name.len);
     folder->seen = (struct ng_str){text, entry->name.len};
     if (entry->link || (!folder_entry && entry->type != NG_FILE_REGULAR)) {
-        return 0; /* what a link leads to is listed where it is */
+        return 0; /* the target of a link is listed at its own path */
     }
     if (folder->count == folder->room) {
-        size_t room = 64;
-        if (folder->room != 0) {
-            room = folder->room * 2;
-        }
+        size_t room = size_max(folder->room * 2, 64);
         struct name *names = ng_alloc(folder->call, room * sizeof(*names));
         if (names == NULL) {
             folder->rc = NG_EINTERNAL;
@@ -169,9 +150,7 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
     return 0;
 }
 
-/* The next names, from `from` on. A folder that cannot be read, or is gone, has nothing to
- * list.
- */
+/* Reads the next names, beginning with `from`. A missing or unreadable folder has no names. */
 static int read_folder(struct walk *walk, struct ng_str path, struct ng_str from,
                        uint32_t names, struct folder *folder)
 {
@@ -201,22 +180,23 @@ static int read_folder(struct walk *walk, struct ng_str path, struct ng_str from
 
 /* ---- all of a root ---- */
 
-static bool same(struct ng_str a, struct ng_str b)
+/* Length of a root as the prefix of paths; "/" has none. */
+static size_t root_length(struct ng_str root)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+    return root.len > 1 ? root.len : 0;
 }
 
 static bool is_root(const struct walk *walk, struct ng_str path)
 {
     for (size_t i = 0; i < walk->root_count; i++) {
-        if (same(walk->roots[i], path)) {
+        if (str_equal(walk->roots[i], path)) {
             return true;
         }
     }
     return false;
 }
 
-/* Can the path, or something below it, begin with the prefix? */
+/* True if the path, or a path below it, may have the prefix. */
 static bool may_match(const struct walk *walk, struct ng_str path, bool folder)
 {
     size_t least = size_min(path.len, walk->prefix.len);
@@ -227,38 +207,37 @@ static bool may_match(const struct walk *walk, struct ng_str path, bool folder)
 static int add_file(struct walk *walk, struct ng_str path, const struct name *name)
 {
     const char *type = mime_type_of(path);
-    size_t skip = 1;
-    if (walk->root.len > 1) {
-        skip = walk->root.len + 1;
-    }
+    size_t skip = root_length(walk->root) + 1;
     struct ng_str shown = {path.data + skip, path.len - skip};
     struct ng_str none = {NULL, 0};
-    walk->full =
-        walk->call->host->list_add(walk->listing, path, shown, none, type == NULL ? "" : type,
-                                   name->bytes, name->modified_ms) != NG_OK;
+    if (type == NULL) {
+        type = "";
+    }
+    walk->full = walk->call->host->list_add(walk->listing, path, shown, none, type, name->bytes,
+                                            name->modified_ms) != NG_OK;
     return NG_OK;
 }
 
-/* The first part of a path below a folder, and what is behind it. */
+/* Splits a relative path after its first part. */
 static struct ng_str first_part(struct ng_str path, struct ng_str *ret_rest)
 {
-    const char *slash = NULL;
-    if (path.len != 0) {
-        slash = memchr(path.data, '/', path.len);
+    size_t len = 0;
+    if (path.data == NULL) {
+        *ret_rest = path;
+        return path;
     }
-    size_t len = path.len;
-    if (slash != NULL) {
-        len = (size_t)(slash - path.data);
+    while (len < path.len && path.data[len] != '/') {
+        len++;
     }
-    *ret_rest = (struct ng_str){path.data == NULL ? NULL : path.data + len + (slash != NULL),
-                                path.len - len - (slash != NULL)};
-    return (struct ng_str){path.data, len};
+    size_t skip = len + (len < path.len);
+    *ret_rest = str_make(path.data + skip, path.len - skip);
+    return str_make(path.data, len);
 }
 
 static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str after,
                        unsigned depth);
 
-/* One name; after: as in walk_folder. */
+/* One name; `after` as in walk_folder(). */
 static int walk_name(struct walk *walk, struct ng_str path, const struct name *name,
                      struct ng_str after, unsigned depth)
 {
@@ -267,11 +246,11 @@ static int walk_name(struct walk *walk, struct ng_str path, const struct name *n
     struct ng_str part = first_part(after, &rest);
     int order = 1;
     if (after.data != NULL) {
-        order = compare(name->text, part);
+        order = str_compare(name->text, part);
     }
     struct ng_str full =
-        walk->call->host->format(walk->call, "%.*s/%.*s", path.len > 1 ? (int)path.len : 0,
-                                 path.data, (int)name->text.len, name->text.data);
+        walk->call->host->format(walk->call, "%.*s/%.*s", (int)root_length(path), path.data,
+                                 (int)name->text.len, name->text.data);
     if (full.data == NULL) {
         return ng_fail(walk->call, NG_EINTERNAL, "Out of memory for the list of files.");
     }
@@ -279,18 +258,18 @@ static int walk_name(struct walk *walk, struct ng_str path, const struct name *n
         return NG_OK;
     }
     if (!name->folder) {
-        if (order <= 0) {
-            return NG_OK;
-        }
-        return add_file(walk, full, name);
+        return order > 0 ? add_file(walk, full, name) : NG_OK;
     }
     if (depth > 1 && !is_root(walk, full)) {
-        return walk_folder(walk, full, order == 0 ? rest : none, depth - 1);
+        if (order != 0) {
+            rest = none;
+        }
+        return walk_folder(walk, full, rest, depth - 1);
     }
     return NG_OK;
 }
 
-/* after: what is behind the folder in the path that the page begins behind; {NULL, 0}: all. */
+/* after: the page continues after this path, relative to the folder; {NULL, 0}: all entries. */
 static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str after,
                        unsigned depth)
 {
@@ -315,15 +294,12 @@ static int walk_root(struct walk *walk, struct ng_str after)
 {
     struct ng_str none = {NULL, 0};
     struct ng_str rest = none;
-    size_t len = 0;
-    if (walk->root.len > 1) {
-        len = walk->root.len;
-    }
+    size_t len = root_length(walk->root);
     if (after.data != NULL && after.len > len && after.data[len] == '/' &&
         memcmp(after.data, walk->root.data, len) == 0) {
         rest = (struct ng_str){after.data + len + 1, after.len - len - 1};
     } else if (after.data != NULL) {
-        return NG_OK; /* of a root before the page's */
+        return NG_OK; /* the page begins in a later root */
     }
     if (!may_match(walk, walk->root, true)) {
         return NG_OK;
@@ -333,7 +309,9 @@ static int walk_root(struct walk *walk, struct ng_str after)
 
 /* ---- all roots of a space ---- */
 
-/* Real paths, and which of them are of the space, in the order of the configuration. */
+/* Finds the real paths of all roots, in the order of the configuration. *ret_wanted: of the
+ * space.
+ */
 static int find_roots(struct walk *walk, struct ng_str space, bool **ret_wanted)
 {
     struct ng_call *call = walk->call;
@@ -347,15 +325,11 @@ static int find_roots(struct walk *walk, struct ng_str space, bool **ret_wanted)
     for (size_t i = 0; i < count; i++) {
         struct ng_file file = {.size = sizeof(file)};
         int rc = call->host->file_stat(call, paths[i], &file);
-        bool there = rc == NG_OK && file.type == NG_FILE_DIRECTORY;
-        if (there) {
-            roots[i] = file.real;
-        } else {
-            roots[i] = paths[i];
-        }
-        wanted[i] = there && same(file.space, space);
+        bool exists = rc == NG_OK && file.type == NG_FILE_DIRECTORY;
+        roots[i] = exists ? file.real : paths[i];
+        wanted[i] = exists && str_equal(file.space, space);
         for (size_t j = 0; j < i; j++) {
-            wanted[i] = wanted[i] && !same(roots[i], roots[j]); /* named twice */
+            wanted[i] = wanted[i] && !str_equal(roots[i], roots[j]); /* configured twice */
         }
     }
     walk->roots = roots;
@@ -364,17 +338,14 @@ static int find_roots(struct walk *walk, struct ng_str space, bool **ret_wanted)
     return NG_OK;
 }
 
-/* The root that the path is in: the innermost one. */
+/* Index of the innermost root that contains the path. */
 static size_t root_of(const struct walk *walk, struct ng_str path)
 {
     size_t best = 0;
     size_t best_len = 0;
     for (size_t i = 0; i < walk->root_count && path.data != NULL; i++) {
         struct ng_str root = walk->roots[i];
-        size_t len = 0;
-        if (root.len > 1) {
-            len = root.len;
-        }
+        size_t len = root_length(root);
         if (path.len > len && path.data[len] == '/' && len + 1 > best_len &&
             memcmp(path.data, root.data, len) == 0) {
             best = i;
@@ -393,10 +364,12 @@ static int walk_roots(struct walk *walk, struct ng_str space, struct ng_str afte
         first = root_of(walk, after);
     }
     for (size_t i = first; rc == NG_OK && i < walk->root_count && !walk->full; i++) {
-        struct ng_str none = {NULL, 0};
         walk->root = walk->roots[i];
+        if (i > first) {
+            after = str_make(NULL, 0);
+        }
         if (wanted[i]) {
-            rc = walk_root(walk, i == first ? after : none);
+            rc = walk_root(walk, after);
         }
     }
     return rc;
@@ -431,14 +404,13 @@ int editor_resource_read(void *self, struct ng_call *call, struct ng_str space,
     const struct editor *editor = self;
     const struct ng_host *host = call->host;
     struct ng_file file = {.size = sizeof(file)};
-    struct editor_check check = {.need = 0};
     if (revision > 0) {
         return ng_fail(call, NG_EINVAL,
                        "Files have no numbered revisions; leave ?revision out. Their last "
                        "changes can be taken back with fileEditor's undo_edit.");
     }
     int rc = host->file_stat(call, id, &file);
-    if (rc == NG_OK && (file.type != NG_FILE_REGULAR || !same(file.space, space))) {
+    if (rc == NG_OK && (file.type != NG_FILE_REGULAR || !str_equal(file.space, space))) {
         rc = ng_fail(call, NG_ENOTFOUND, "There is no such file in this space.");
     }
     if (rc == NG_OK) {
@@ -450,20 +422,17 @@ int editor_resource_read(void *self, struct ng_call *call, struct ng_str space,
     if (rc != NG_OK) {
         return rc;
     }
-    editor_check_add(&check, file.data);
-    editor_check_end(&check);
-    bool is_text = !check.bad && !check.nul;
+    bool is_text = utf8_valid(file.data) &&
+                   (file.data.len == 0 || memchr(file.data.data, '\0', file.data.len) == NULL);
     const char *type = mime_type_of(file.real);
     if (type == NULL) {
-        if (is_text) {
-            type = "text/plain";
-        } else {
-            type = "application/octet-stream";
-        }
+        type = is_text ? "text/plain" : "application/octet-stream";
     }
     struct ng_str empty = {"", 0};
-    return host->reply_resource(call, empty, type, file.data.len > 0 ? file.data : empty,
-                                is_text);
+    if (file.data.len == 0) {
+        file.data = empty;
+    }
+    return host->reply_resource(call, empty, type, file.data, is_text);
 }
 
 /* ---- the prompt ---- */

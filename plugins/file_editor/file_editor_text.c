@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_text.c - texts by lines: what a line is, how lines are shown, what is no text. */
+/* file_editor_text.c - texts as lines: definition of a line, numbered lines, detection of
+ * binary files. */
 #include <string.h>
 
 #include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "file_editor.h"
 
 #define NUMBER_WIDTH 6
@@ -21,18 +23,6 @@ size_t editor_count(struct ng_str text, char c)
     return count;
 }
 
-size_t editor_find(struct ng_str text, struct ng_str needle, size_t from)
-{
-    if (needle.len == 0 || from > text.len || text.len - from < needle.len) {
-        return SIZE_MAX;
-    }
-    const char *hit = memmem(text.data + from, text.len - from, needle.data, needle.len);
-    if (hit == NULL) {
-        return SIZE_MAX;
-    }
-    return (size_t)(hit - text.data);
-}
-
 bool editor_ends_with(struct ng_str text, const char *ending)
 {
     size_t len = strlen(ending);
@@ -41,120 +31,70 @@ bool editor_ends_with(struct ng_str text, const char *ending)
 
 size_t editor_bom(struct ng_str text)
 {
-    if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0) {
-        return 3;
-    }
-    return 0;
+    bool has_bom = text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0;
+    return has_bom ? 3 : 0;
 }
 
-/* ---- what is text */
-
-/* The byte begins a character: what must follow. */
-static void check_first(struct editor_check *check, unsigned char byte)
-{
-    check->low = 0x80;
-    check->high = 0xbf;
-    if (byte < 0x80) {
-        check->nul = check->nul || byte == 0;
-    } else if (byte >= 0xc2 && byte <= 0xdf) {
-        check->need = 1;
-    } else if (byte >= 0xe0 && byte <= 0xef) {
-        check->need = 2;
-        if (byte == 0xe0) {
-            check->low = 0xa0;
-        } else {
-            check->low = 0x80;
-        }
-        if (byte == 0xed) {
-            check->high = 0x9f;
-        } else {
-            check->high = 0xbf;
-        }
-    } else if (byte >= 0xf0 && byte <= 0xf4) {
-        check->need = 3;
-        if (byte == 0xf0) {
-            check->low = 0x90;
-        } else {
-            check->low = 0x80;
-        }
-        if (byte == 0xf4) {
-            check->high = 0x8f;
-        } else {
-            check->high = 0xbf;
-        }
-    } else {
-        check->bad = true;
-    }
-}
+/* ---- detection of text */
 
 void editor_check_add(struct editor_check *check, struct ng_str chunk)
 {
-    for (size_t i = 0; i < chunk.len; i++) {
-        unsigned char byte = (unsigned char)chunk.data[i];
-        if (check->need == 0) {
-            check_first(check, byte);
-        } else if (byte >= check->low && byte <= check->high) {
-            check->need--;
-            check->low = 0x80;
-            check->high = 0xbf;
-        } else {
-            check->bad = true;
-            check->need = 0;
-            check_first(check, byte);
+    for (size_t i = 0; i < chunk.len && check->bytes < sizeof(check->head); i++) {
+        check->head[check->bytes++] = (unsigned char)chunk.data[i];
+    }
+    check->nul = check->nul || (chunk.len > 0 && memchr(chunk.data, '\0', chunk.len) != NULL);
+    for (size_t i = 0; i < chunk.len && !check->invalid;) {
+        size_t len = 0;
+        if (check->tail_len == 0) {
+            len = utf8_length(chunk, i);
         }
+        i += len;
+        if (len > 0) {
+            continue;
+        }
+        /* Perhaps a character that continues in the next chunk. */
+        check->tail[check->tail_len++] = chunk.data[i++];
+        if (utf8_length(str_make(check->tail, check->tail_len), 0) > 0) {
+            check->tail_len = 0;
+        }
+        check->invalid = check->tail_len == sizeof(check->tail);
     }
 }
 
-void editor_check_end(struct editor_check *check)
+const char *editor_check_end(struct editor_check *check)
 {
-    check->bad = check->bad || check->need > 0;
-}
-
-const char *editor_not_text(struct ng_str text)
-{
-    struct editor_check check = {0};
-    if (text.len >= 2 &&
-        (memcmp(text.data, "\xff\xfe", 2) == 0 || memcmp(text.data, "\xfe\xff", 2) == 0)) {
+    if (check->bytes == sizeof(check->head) &&
+        (memcmp(check->head, "\xff\xfe", 2) == 0 || memcmp(check->head, "\xfe\xff", 2) == 0)) {
         return "it is UTF-16 text, not UTF-8";
     }
-    editor_check_add(&check, text);
-    editor_check_end(&check);
-    if (check.nul) {
+    if (check->nul) {
         return "it holds NUL bytes, so it is binary or not UTF-8 text";
     }
-    if (check.bad) {
+    if (check->invalid || check->tail_len > 0) {
         return "it holds bytes that are not UTF-8 text";
     }
     return NULL;
 }
 
-/* Bytes of the valid character at the beginning of `text`, 0: none. */
-static size_t character(struct ng_str text)
+const char *editor_not_text(struct ng_str text)
 {
     struct editor_check check = {0};
-    check_first(&check, (unsigned char)text.data[0]);
-    size_t len = check.need + 1;
-    if (check.bad || check.nul || len > text.len) {
-        return 0;
-    }
-    editor_check_add(&check, editor_str(text.data + 1, len - 1));
-    if (check.bad || check.need > 0) {
-        return 0;
-    }
-    return len;
+    editor_check_add(&check, text);
+    return editor_check_end(&check);
+}
+
+/* Bytes of the character at `at`; 0: NUL or not valid. */
+static size_t character(struct ng_str text, size_t at)
+{
+    return text.data[at] == '\0' ? 0 : utf8_length(text, at);
 }
 
 struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
 {
     size_t bad = 0;
-    for (size_t i = 0; i < text.len;) {
-        size_t len = character(editor_str(text.data + i, text.len - i));
+    for (size_t i = 0, len; i < text.len; i += len + (len == 0)) {
+        len = character(text, i);
         bad += len == 0;
-        if (len == 0) {
-            i += 1;
-        } else {
-            i += len;
-        }
     }
     if (bad == 0 && text.data != NULL) {
         return text;
@@ -162,33 +102,24 @@ struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
     size_t room = text.len + bad * (sizeof(REPLACEMENT) - 2);
     char *clean = ng_alloc(call, room + 1);
     if (clean == NULL) {
-        return editor_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     size_t used = 0;
-    for (size_t i = 0; i < text.len;) {
-        size_t len = character(editor_str(text.data + i, text.len - i));
-        const char *from = REPLACEMENT;
-        if (len != 0) {
-            from = text.data + i;
+    for (size_t i = 0, len; i < text.len; i += len + (len == 0)) {
+        struct ng_str from = ng_str_of(REPLACEMENT);
+        len = character(text, i);
+        if (len > 0) {
+            from = str_make(text.data + i, len);
         }
-        size_t bytes = len;
-        if (len == 0) {
-            bytes = sizeof(REPLACEMENT) - 1;
-        }
-        memcpy(clean + used, from, bytes);
-        used += bytes;
-        if (len == 0) {
-            i += 1;
-        } else {
-            i += len;
-        }
+        memcpy(clean + used, from.data, from.len);
+        used += from.len;
     }
-    return editor_str(clean, used);
+    return str_make(clean, used);
 }
 
 /* ---- lines */
 
-/* Where line `line` (from 1) begins; text.len where there is none. */
+/* Offset of line `line` (from 1); text.len if it does not exist. */
 static size_t line_start(struct ng_str text, size_t line)
 {
     size_t at = 0;
@@ -228,14 +159,14 @@ struct ng_str editor_numbered(struct ng_call *call, struct ng_str text, size_t f
 {
     size_t from = line_start(text, first);
     size_t to =
-        from + line_start(editor_str(text.data + from, text.len - from), last - first + 2);
+        from + line_start(str_make(text.data + from, text.len - from), last - first + 2);
     struct ng_str part = {text.data + from, to - from};
     size_t lines = last - first + 1;
     size_t room = part.len + editor_count(part, '\t') * (sizeof(EDITOR_TAB) - 2) +
                   lines * (NUMBER_DIGITS_MAX + 3) + 1;
     char *out = ng_alloc(call, room);
     if (out == NULL) {
-        return editor_str(NULL, 0);
+        return str_make(NULL, 0);
     }
     size_t len = 0;
     size_t at = 0;
@@ -252,7 +183,7 @@ struct ng_str editor_numbered(struct ng_call *call, struct ng_str text, size_t f
         at++; /* the line feed */
         out[len++] = '\n';
     }
-    return editor_str(out, len);
+    return str_make(out, len);
 }
 
 int editor_reply_lines(struct ng_call *call, struct ng_str prefix, struct ng_str label,
@@ -279,8 +210,7 @@ int editor_reply_snippet(struct ng_call *call, struct ng_str prefix, struct ng_s
     if (line > EDITOR_SNIPPET_LINES) {
         first = line - EDITOR_SNIPPET_LINES;
     }
-    size_t end = line + lines + EDITOR_SNIPPET_LINES;
-    end = size_min(end, total);
+    size_t end = size_min(line + lines + EDITOR_SNIPPET_LINES, total);
     struct ng_str shown = editor_numbered(call, text, first + 1, end, first + 1);
     return editor_reply_lines(call, prefix, label, shown, suffix);
 }

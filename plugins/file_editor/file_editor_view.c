@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_view.c - the command view: files whole, ranges of files of any size, folders. */
+/* file_editor_view.c - the command view: whole files, ranges of files of any size, folders. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/minmax.h"
 #include "file_editor.h"
 
-#define VIEW_DEPTH 3 /* levels listed; the header says 2, as it always has */
+#define VIEW_DEPTH 3 /* listed levels; the header says 2, for compatibility */
 #define VIEW_NUMBER_WIDTH 6
-#define VIEW_HEADER 320 /* header and warning, the path (twice) not counted */
+#define VIEW_HEADER 320 /* header and warning, without the two paths */
 
 /* ---- ranges */
 
@@ -82,11 +83,11 @@ static int fail_result_size(struct ng_call *call, const int64_t range[2], uint64
                    (long long)range[0], (long long)fits, (long long)range[0], (long long)fits);
 }
 
-/* Which of the lines shown still fit an answer. */
-struct fitting {
+/* Counts the numbered lines that fit an answer. */
+struct fit {
     uint64_t max;
     uint64_t shown; /* bytes of the lines so far */
-    int64_t fits;   /* last whole line that fits; 0: none */
+    int64_t fits;   /* last line that fits; 0: none */
     bool over;
 };
 
@@ -96,80 +97,59 @@ static uint64_t number_width(size_t line)
     for (; line > 0; line /= 10) {
         width++;
     }
-    return (u64_max(width, VIEW_NUMBER_WIDTH)) + 2;
+    return u64_max(width, VIEW_NUMBER_WIDTH) + 2;
 }
 
-static void fitting_start(struct fitting *fitting, const struct editor *editor,
-                          struct ng_str path)
+static void fit_start(struct fit *fit, const struct editor *editor, struct ng_str path)
 {
     uint64_t header = VIEW_HEADER + 2 * (uint64_t)path.len;
-    *fitting = (struct fitting){
-        .max = editor->max_result > header ? editor->max_result - header : 0,
-    };
+    *fit = (struct fit){.max = u64_max(editor->max_result, header) - header};
 }
 
-/* The next byte of line `line`; its number and line feed are counted with its end. */
-static void fitting_add(struct fitting *fitting, size_t line, char c)
+/* Adds a byte of line `line`; its end adds the number, too. */
+static void fit_add(struct fit *fit, size_t line, char c)
 {
+    fit->shown++;
     if (c == '\t') {
-        fitting->shown += sizeof(EDITOR_TAB) - 1;
-    } else {
-        fitting->shown += 1;
+        fit->shown += sizeof(EDITOR_TAB) - 2;
     }
-    fitting->over = fitting->over || fitting->shown + number_width(line) + 1 > fitting->max;
+    fit->over = fit->over || fit->shown + number_width(line) + 1 > fit->max;
     if (c == '\n') {
-        fitting->shown += number_width(line);
-        if (!fitting->over) {
-            fitting->fits = (int64_t)line;
+        fit->shown += number_width(line);
+        if (!fit->over) {
+            fit->fits = (int64_t)line;
         }
     }
 }
 
-/* ---- large files: only the lines asked for are kept */
+/* ---- large files: keeps the requested lines only */
 
 struct stream {
     struct ng_call *call;
     int64_t first, last; /* last -1: to the end */
     size_t line;         /* present line, from 1 */
-    struct fitting fitting;
+    struct fit fit;
     char *data;
     size_t len, cap;
-    uint64_t seen; /* bytes before this chunk */
-    unsigned char head[3];
     struct editor_check check;
 };
 
-static int stream_keep(struct stream *stream, char c)
-{
-    if (stream->len == stream->cap) {
-        size_t cap = 65536;
-        if (stream->cap != 0) {
-            cap = stream->cap * 2;
-        }
-        char *data = realloc(stream->data, cap);
-        if (data == NULL) {
-            return -1;
-        }
-        stream->data = data;
-        stream->cap = cap;
-    }
-    stream->data[stream->len++] = c;
-    return 0;
-}
-
 static int stream_byte(struct stream *stream, char c)
 {
-    bool wanted = stream->line >= (uint64_t)stream->first && !stream->fitting.over &&
+    bool wanted = stream->line >= (uint64_t)stream->first && !stream->fit.over &&
                   (stream->last == -1 || stream->line <= (uint64_t)stream->last);
     if (wanted) {
-        fitting_add(&stream->fitting, stream->line, c);
-        if (stream->fitting.over) {
+        fit_add(&stream->fit, stream->line, c);
+        if (stream->fit.over) {
             free(stream->data);
             stream->data = NULL;
             stream->len = 0;
             stream->cap = 0;
-        } else if (stream_keep(stream, c) != 0) {
+        } else if (array_reserve((void **)&stream->data, &stream->cap, stream->len + 1, 1,
+                                 SIZE_MAX / 4) != NG_OK) {
             return -1;
+        } else {
+            stream->data[stream->len++] = c;
         }
     }
     stream->line += c == '\n';
@@ -181,32 +161,17 @@ static int stream_chunk(void *user, struct ng_str chunk)
     struct stream *stream = user;
     editor_check_add(&stream->check, chunk);
     for (size_t i = 0; i < chunk.len; i++) {
-        if (stream->seen + i < sizeof(stream->head)) {
-            stream->head[stream->seen + i] = (unsigned char)chunk.data[i];
-        }
         if (stream_byte(stream, chunk.data[i]) != 0) {
             return 1;
         }
     }
-    stream->seen += chunk.len;
     return 0;
 }
 
-static const char *stream_not_text(struct stream *stream)
+/* The last line of a range: -1 is the end. */
+static size_t range_last(const int64_t range[2], size_t lines)
 {
-    bool wide = (stream->head[0] == 0xff && stream->head[1] == 0xfe) ||
-                (stream->head[0] == 0xfe && stream->head[1] == 0xff);
-    editor_check_end(&stream->check);
-    if (wide) {
-        return "it is UTF-16 text, not UTF-8";
-    }
-    if (stream->check.nul) {
-        return "it holds NUL bytes, so it is binary or not UTF-8 text";
-    }
-    if (stream->check.bad) {
-        return "it holds bytes that are not UTF-8 text";
-    }
-    return NULL;
+    return range[1] == -1 ? lines : (size_t)range[1];
 }
 
 static int stream_reply(struct stream *stream, struct ng_str path, const int64_t range[2])
@@ -216,25 +181,20 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
     if (rc != NG_OK) {
         return rc;
     }
-    if (stream->fitting.over) {
-        return fail_result_size(call, range, stream->fitting.max, stream->fitting.fits);
+    if (stream->fit.over) {
+        return fail_result_size(call, range, stream->fit.max, stream->fit.fits);
     }
     struct ng_str text = {stream->len > 0 ? stream->data : "", stream->len};
     if (range[0] == 1 && editor_bom(text) > 0) {
-        text = editor_str(text.data + editor_bom(text), text.len - editor_bom(text));
+        text = str_make(text.data + editor_bom(text), text.len - editor_bom(text));
     }
-    const char *fault = stream_not_text(stream);
+    const char *fault = editor_check_end(&stream->check);
     struct ng_str prefix = {NULL, 0};
     if (fault != NULL) {
         prefix = editor_warning(call, path, fault);
         text = editor_clean(call, text);
     }
-    size_t last;
-    if (range[1] == -1) {
-        last = stream->line;
-    } else {
-        last = (size_t)range[1];
-    }
+    size_t last = range_last(range, stream->line);
     struct ng_str lines =
         editor_numbered(call, text, 1, last - (size_t)range[0] + 1, (size_t)range[0]);
     return editor_reply_lines(call, prefix, path, lines, "");
@@ -249,7 +209,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
         .last = range[1],
         .line = 1,
     };
-    fitting_start(&stream.fitting, editor, path);
+    fit_start(&stream.fit, editor, path);
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
     if (rc == NG_OK && file.revision.data == NULL) {
@@ -266,19 +226,19 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
     return rc;
 }
 
-/* ---- files read whole */
+/* ---- whole files */
 
-/* The last line up to which the numbered lines from `first` fit. */
-static int64_t lines_that_fit(struct ng_str text, int64_t first, struct fitting *fitting)
+/* The last line that fits, beginning with `first`. */
+static int64_t lines_that_fit(struct ng_str text, int64_t first, struct fit *fit)
 {
     size_t line = 1;
-    for (size_t i = 0; i < text.len && !fitting->over; i++) {
+    for (size_t i = 0; i < text.len && !fit->over; i++) {
         if (line >= (uint64_t)first) {
-            fitting_add(fitting, line, text.data[i]);
+            fit_add(fit, line, text.data[i]);
         }
         line += text.data[i] == '\n';
     }
-    return fitting->fits;
+    return fit->fits;
 }
 
 static int view_whole(struct ng_call *call, const struct editor *editor, struct ng_str path,
@@ -292,7 +252,7 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
     struct ng_str text = file.data;
     const char *fault = editor_not_text(text);
     size_t bom = editor_bom(text);
-    text = editor_str(text.data + bom, text.len - bom);
+    text = str_make(text.data + bom, text.len - bom);
     struct ng_str prefix = {NULL, 0};
     if (fault != NULL) {
         prefix = editor_warning(call, path, fault);
@@ -307,27 +267,22 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
     if (range != NULL) {
         rc = check_range(call, range, total);
         first = (size_t)range[0];
-        if (range[1] == -1) {
-            last = total;
-        } else {
-            last = (size_t)range[1];
-        }
+        last = range_last(range, total);
     }
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str lines = editor_numbered(call, text, first, last, first);
-    struct fitting fitting;
-    fitting_start(&fitting, editor, path);
-    if (range != NULL && lines.len > fitting.max) {
-        return fail_result_size(call, range, fitting.max,
-                                lines_that_fit(text, range[0], &fitting));
+    struct fit fit;
+    fit_start(&fit, editor, path);
+    if (range != NULL && lines.len > fit.max) {
+        return fail_result_size(call, range, fit.max, lines_that_fit(text, range[0], &fit));
     }
     rc = editor_reply_lines(call, prefix, path, lines, "");
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->revision_text(call, file.revision);
     }
-    return call->host->revision_text(call, file.revision);
+    return rc;
 }
 
 /* ---- folders */
@@ -343,50 +298,36 @@ struct names {
 static int add_name(void *user, const struct ng_file_entry *entry)
 {
     struct names *names = user;
-    if (names->count == names->cap) {
-        size_t cap = 256;
-        if (names->cap != 0) {
-            cap = names->cap * 2;
-        }
-        struct ng_str *items = realloc(names->items, cap * sizeof(*items));
-        if (items == NULL) {
-            names->failed = true;
-            return 1;
-        }
-        names->items = items;
-        names->cap = cap;
+    if (array_reserve((void **)&names->items, &names->cap, names->count + 1,
+                      sizeof(*names->items), NG_FILE_ENTRIES_MAX) != NG_OK) {
+        names->failed = true;
+        return 1;
     }
     names->items[names->count++] = entry->name;
     names->bytes += entry->name.len + 1;
     return 0;
 }
 
-/* Order of UTF-16 code units, which is that of bytes but for characters beyond U+FFFF: those
- * come before U+E000. */
+/* The order of UTF-16 code units: the order of bytes, except that characters beyond U+FFFF come
+ * before U+E000. */
 static int by_code_unit(const void *left, const void *right)
 {
     const struct ng_str *a = left;
     const struct ng_str *b = right;
     size_t least = size_min(a->len, b->len);
-    for (size_t i = 0; i < least; i++) {
-        unsigned char x = (unsigned char)a->data[i];
-        unsigned char y = (unsigned char)b->data[i];
-        if (x != y) {
-            bool x_beyond = x >= 0xf0;
-            bool y_beyond = y >= 0xf0;
-            if (x_beyond != y_beyond && (x_beyond ? y : x) >= 0xee) {
-                if (x_beyond) {
-                    return -1;
-                }
-                return 1;
-            }
-            if (x < y) {
-                return -1;
-            }
-            return 1;
-        }
+    size_t i = 0;
+    while (i < least && a->data[i] == b->data[i]) {
+        i++;
     }
-    return (a->len > b->len) - (a->len < b->len);
+    if (i == least) {
+        return (a->len > b->len) - (a->len < b->len);
+    }
+    int x = (unsigned char)a->data[i];
+    int y = (unsigned char)b->data[i];
+    if ((x >= 0xf0) != (y >= 0xf0) && int_min(x, y) >= 0xee) {
+        return y - x;
+    }
+    return x - y;
 }
 
 static int reply_names(struct ng_call *call, struct ng_str path, struct names *names)
@@ -407,7 +348,7 @@ static int reply_names(struct ng_call *call, struct ng_str path, struct names *n
         memcpy(text + len, names->items[i].data, names->items[i].len);
         len += names->items[i].len;
     }
-    struct ng_str clean = editor_clean(call, editor_str(text, len));
+    struct ng_str clean = editor_clean(call, str_make(text, len));
     struct ng_str pieces[] = {
         ng_str_of("Here's the files and directories up to 2 levels deep in "),
         path,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook - named texts that agents create, read, write, list and clear; shared by naming a
- * space. One notebook is one document, every write is one change of it. */
+/* notebook.c - declaration of the plugin: named texts that agents create, read, write, list and
+ * clear. One notebook is one document, and every write is one change of it. */
 #include "notebook.h"
 
 #include <stdlib.h>
 
 #define NOTEBOOK_MAX_SIZE_DEFAULT "1MiB"
-/* Largest value of notebook.max_size: what a call's memory and a reply can carry. */
+/* Largest value of notebook.max_size, by the limits of call memory and replies. */
 #define NOTEBOOK_MAX_SIZE_MOST ((int64_t)64 * 1024 * 1024)
 
 struct notebook {
@@ -31,32 +31,32 @@ static void notebook_stop(void *self)
 
 static int notebook_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    (void)args; /* they come parsed */
+    (void)args; /* call->args has them, parsed */
     const struct notebook *notebook = self;
     struct ng_str mode = ng_arg_text(call, "mode");
     struct ng_str name = notebook_name(call);
-    if (notebook_same(mode, ng_str_of("list"))) {
+    if (str_is(mode, "list")) {
         return notebook_list(call);
     }
     if (name.len > NG_ID_MAX) {
         return ng_fail(call, NG_EINVAL, "`name` is %zu bytes long, it may have at most %d",
                        name.len, NG_ID_MAX);
     }
-    if (notebook_same(mode, ng_str_of("read"))) {
+    if (str_is(mode, "read")) {
         return notebook_read(call, name);
     }
-    if (notebook_same(mode, ng_str_of("create"))) {
+    if (str_is(mode, "create")) {
         return notebook_create(call, name, notebook->max_size);
     }
-    if (notebook_same(mode, ng_str_of("clear"))) {
+    if (str_is(mode, "clear")) {
         return notebook_clear(call, name);
     }
     return notebook_edit(call, name, notebook->max_size);
 }
 
-/* ---- what the plugin declares ---- */
+/* ---- declarations ---- */
 
-/* No tuple for readRange and no oneOf: model vendors refuse them. */
+/* Model vendors refuse oneOf, and tuples as for readRange. */
 static const char notebook_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"mode\"],"
     "\"properties\":{"

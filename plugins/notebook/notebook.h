@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook.h - what the parts of the notebook plugin share. */
+/* notebook.h - interfaces between the files of the plugin. */
 #ifndef NOTEGATE_PLUGIN_NOTEBOOK_H
 #define NOTEGATE_PLUGIN_NOTEBOOK_H
 
 #include <notegate/plugin.h>
+
+#include "core/base/str.h"
 
 #define NOTEBOOK_COLLECTION "notebooks"
 #define NOTEBOOK_DEFAULT "default"
 
 /* ---- notebook_name.c: names and failures ---- */
 
-bool notebook_same(struct ng_str a, struct ng_str b);
 bool notebook_is_default(struct ng_str name);
 struct ng_key notebook_key(struct ng_str space, struct ng_str name);
-/* The name the call is about. An absent one is the default notebook; "" is a name. */
+/* The name of the call. An absent one is the default notebook; "" is a name. */
 struct ng_str notebook_name(struct ng_call *call);
-/* There is such a notebook: it was written, or it is the default one, which always is. */
+/* True if the notebook was written, and for the default one, which always exists. */
 bool notebook_exists(const struct ng_doc *doc, struct ng_str name);
-/* A failure whose sentence is pieces: names and texts may hold NUL, which a format would cut.
+/* Fails with a message made of pieces: names and texts may contain NUL, which would end a
+ * format.
  */
 int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, size_t count);
-/* Adds one violation to the failure's details, in the form of the schema's own. */
+/* Adds one violation to the details of the error, in the form of schema violations. */
 void notebook_violation(struct ng_call *call, const char *path, struct ng_str expected,
                         struct ng_str got);
 int notebook_not_found(struct ng_call *call, struct ng_str name);
-/* The same with a hint: the nearest name there is. Not inside a change: it makes a query. */
+/* The same with the nearest existing name as a hint. It makes a query, so not in a change. */
 int notebook_missing(struct ng_call *call, struct ng_str space, struct ng_str name);
 
 /* ---- notebook_read.c ---- */
 
 int notebook_read(struct ng_call *call, struct ng_str name);
 int notebook_list(struct ng_call *call);
-/* Lines as the last write counted them; 0: it did not. */
+/* The number of lines that the last write stored; 0: none. */
 int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row);
-/* As resources, see struct ng_resources. */
+/* Functions of struct ng_resources. */
 int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
                            struct ng_listing *listing);
 int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space,
@@ -42,7 +44,7 @@ int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str s
                                const char *variable, struct ng_str prefix,
                                struct ng_listing *listing);
 
-/* ---- notebook_guide.c: the prompt that tells a model how to use notebooks ---- */
+/* ---- notebook_guide.c ---- */
 
 int notebook_guide(void *self, struct ng_call *call, struct ng_str args);
 int notebook_guide_complete(void *self, struct ng_call *call, const char *argument,

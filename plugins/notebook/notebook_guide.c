@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_guide.c - the prompt that tells a model how to use notebooks, with one of them if it
- * is named. */
+/* notebook_guide.c - the prompt that explains notebooks to a model, with the text of a named
+ * one.
+ */
 #include <string.h>
 
 #include "notebook.h"

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_name.c - names of notebooks, and the failures that quote them. */
+/* notebook_name.c - names of notebooks, and the errors that quote them. */
 #include <string.h>
 
+#include "core/base/edit_distance.h"
 #include "notebook.h"
-#include "notebook_text.h"
 
-/* Notebooks looked at for a hint. */
+/* Names compared for a hint. */
 #define NOTEBOOK_HINT_LOOKED 1000
-
-bool notebook_same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
 
 bool notebook_is_default(struct ng_str name)
 {
-    return notebook_same(name, ng_str_of(NOTEBOOK_DEFAULT));
+    return str_is(name, NOTEBOOK_DEFAULT);
 }
 
 struct ng_key notebook_key(struct ng_str space, struct ng_str name)
@@ -88,7 +83,7 @@ int notebook_not_found(struct ng_call *call, struct ng_str name)
     return notebook_fail(call, NG_ENOTFOUND, pieces, NG_COUNT(pieces));
 }
 
-/* The nearest name, for the hint of a notebook that is not there. */
+/* The nearest name so far. */
 struct notebook_near {
     struct ng_call *call;
     struct ng_str wanted;
@@ -98,7 +93,7 @@ struct notebook_near {
 
 static void notebook_try_near(struct notebook_near *near, struct ng_str name)
 {
-    size_t distance = notebook_distance(near->wanted, name);
+    size_t distance = edit_distance(near->wanted, name, near->distance);
     if (distance >= near->distance) {
         return;
     }
@@ -106,9 +101,10 @@ static void notebook_try_near(struct notebook_near *near, struct ng_str name)
     if (copy == NULL) {
         return;
     }
-    memcpy(copy, name.data == NULL ? "" : name.data, name.len);
-    near->best.data = copy;
-    near->best.len = name.len;
+    if (name.len > 0) {
+        memcpy(copy, name.data, name.len);
+    }
+    near->best = str_make(copy, name.len);
     near->distance = distance;
 }
 
@@ -136,7 +132,7 @@ int notebook_missing(struct ng_call *call, struct ng_str space, struct ng_str na
     if (rc == NG_EWOULDBLOCK) {
         return rc;
     }
-    /* No hint is no reason for another failure than the one the caller asked for. */
+    /* A failure of this query must not replace the error of the call. */
     notebook_try_near(&near, ng_str_of(NOTEBOOK_DEFAULT));
     (void)notebook_not_found(call, name);
     if (near.best.data != NULL) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_read.c - reading and listing notebooks, for the tool and as resources. */
+/* notebook_read.c - reads and lists notebooks, for the tool and as resources. */
 #include <string.h>
 
 #include "notebook.h"
 #include "notebook_text.h"
 
-/* Notebooks read from the store at a time when listing. */
+/* Notebooks of one query. */
 #define NOTEBOOK_PAGE 256
-/* Names given for one completion: clients are shown a hundred. */
+/* Names of one completion; clients get at most a hundred. */
 #define NOTEBOOK_COMPLETE_MAX 200
 #define NOTEBOOK_MIME_TYPE "text/plain"
 
@@ -87,7 +87,7 @@ int notebook_read(struct ng_call *call, struct ng_str name)
 
 /* ---- listing ---- */
 
-/* What a list shows of one notebook, in call memory. */
+/* One notebook of a list, in call memory. */
 struct notebook_item {
     struct ng_str name;
     uint64_t bytes;
@@ -96,7 +96,7 @@ struct notebook_item {
     struct notebook_item *next;
 };
 
-/* The notebooks of a space: the default one first, the others as they were created. */
+/* The notebooks of a space: the default one first, the others in the order of creation. */
 struct notebook_list {
     struct ng_call *call;
     struct notebook_item first; /* the default notebook */
@@ -121,9 +121,10 @@ static int notebook_list_row(void *user, const struct ng_doc *row)
             return 1;
         }
         memset(item, 0, sizeof(*item));
-        memcpy(name, row->key.id.data == NULL ? "" : row->key.id.data, row->key.id.len);
-        item->name.data = name;
-        item->name.len = row->key.id.len;
+        if (row->key.id.len > 0) {
+            memcpy(name, row->key.id.data, row->key.id.len);
+        }
+        item->name = str_make(name, row->key.id.len);
         list->last->next = item;
         list->last = item;
         list->count++;
@@ -153,7 +154,7 @@ static int notebook_collect(struct ng_call *call, struct ng_str space,
         .sort = after.field,
         .limit = NOTEBOOK_PAGE,
     };
-    /* Nothing deletes notebooks and new ones sort last, so pages neither skip nor repeat. */
+    /* Notebooks are never deleted and new ones come last: pages neither skip nor repeat. */
     do {
         list->rows = 0;
         after.number = (double)list->last_seq;
@@ -202,7 +203,7 @@ int notebook_list(struct ng_call *call)
 
 /* ---- notebooks as resources ---- */
 
-/* A page of them, straight from the rows. */
+/* A page of resources. */
 struct notebook_page {
     const struct ng_host *host;
     struct ng_listing *listing;
@@ -217,15 +218,12 @@ static int notebook_page_row(void *user, const struct ng_doc *row)
     struct ng_str none = {NULL, 0};
     page->rows++;
     page->last_seq = row->created_seq;
-    if (!notebook_is_default(row->key.id)) { /* which stands first */
+    if (!notebook_is_default(row->key.id)) { /* listed first */
         page->full =
             page->host->list_add(page->listing, row->key.id, row->key.id, none,
                                  NOTEBOOK_MIME_TYPE, row->text_size, row->updated_ms) != NG_OK;
     }
-    if (page->full) {
-        return 1;
-    }
-    return 0;
+    return page->full;
 }
 
 static int notebook_list_first(struct ng_call *call, struct ng_str space,
@@ -236,15 +234,17 @@ static int notebook_list_first(struct ng_call *call, struct ng_str space,
     struct ng_key key = notebook_key(space, name);
     const struct ng_doc *doc = NULL;
     int rc = call->host->get(call, &key, 0, &doc);
-    if (rc == NG_OK) {
-        page->full = call->host->list_add(page->listing, name, name, none, NOTEBOOK_MIME_TYPE,
-                                          doc->deleted ? 0 : doc->text.len,
-                                          doc->revision > 0 ? doc->updated_ms : 0) != NG_OK;
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc;
+    size_t bytes = doc->deleted ? 0 : doc->text.len;
+    int64_t updated_ms = doc->revision > 0 ? doc->updated_ms : 0;
+    page->full = call->host->list_add(page->listing, name, name, none, NOTEBOOK_MIME_TYPE,
+                                      bytes, updated_ms) != NG_OK;
+    return NG_OK;
 }
 
-/* The default one first, the others as they were created: what is made meanwhile comes last. */
+/* The default one first, the others in the order of creation, so that new ones come last. */
 int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space,
                            struct ng_listing *listing)
 {
@@ -268,10 +268,8 @@ int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space
         struct ng_key key = notebook_key(space, after);
         const struct ng_doc *doc = NULL;
         rc = call->host->get(call, &key, 0, &doc);
-        page.full = rc != NG_OK || doc->revision == 0; /* never a page's last: no page */
-        if (page.full) {
-            page.last_seq = 0;
-        } else {
+        page.full = rc != NG_OK || doc->revision == 0; /* no valid position: an empty page */
+        if (!page.full) {
             page.last_seq = doc->created_seq;
         }
     }
@@ -285,7 +283,7 @@ int notebook_resource_list(void *self, struct ng_call *call, struct ng_str space
     return rc;
 }
 
-/* Names that begin so. Of the space is known enough: the caller may see it. */
+/* Names with the prefix. The core has checked access to the space. */
 int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str space,
                                const char *variable, struct ng_str prefix,
                                struct ng_listing *listing)
@@ -299,7 +297,7 @@ int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str s
         .collection = ng_str_of(NOTEBOOK_COLLECTION),
         .space = space,
         .terms = &begins,
-        .term_count = prefix.len > 0 ? 1 : 0,
+        .term_count = prefix.len > 0,
         .sort = begins.field,
         .limit = NOTEBOOK_COMPLETE_MAX,
     };
@@ -307,8 +305,7 @@ int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str s
     if (strcmp(variable, "id") != 0) {
         return NG_OK;
     }
-    if (prefix.len <= first.len &&
-        memcmp(prefix.data == NULL ? "" : prefix.data, first.data, prefix.len) == 0) {
+    if (prefix.len <= first.len && str_equal(prefix, str_make(first.data, prefix.len))) {
         (void)call->host->list_add(listing, first, first, none, NULL, 0, 0);
     }
     return call->host->query(call, &query, notebook_page_row, &page, NULL);
@@ -328,9 +325,8 @@ int notebook_resource_read(void *self, struct ng_call *call, struct ng_str space
         return notebook_missing(call, space, id);
     }
     rc = call->host->revision_number(call, doc->deleted ? 0 : doc->revision);
-    struct ng_str text = {"", 0};
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = ng_reply(call, doc->text.len > 0 ? doc->text : ng_str_of(""));
     }
-    return ng_reply(call, doc->text.len > 0 ? doc->text : text);
+    return rc;
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_text.c - counting, finding, numbering and placing lines. */
+/* notebook_text.c - counts, finds, numbers and places lines. */
 #include "notebook_text.h"
-
-#include "core/base/minmax.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Longest names that are compared for a hint. */
-#define NOTEBOOK_NAME_COMPARED 64
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 
 #define ONES UINT64_C(0x0101010101010101)
-/* Counters of one byte are summed before they can overflow. */
+/* Words that are counted in one-byte counters before these can overflow. */
 #define WORDS_AT_ONCE 255
 
 /* Adds 1 to the byte of `counts` above each line end. */
@@ -25,7 +23,7 @@ static uint64_t notebook_mark_ends(uint64_t counts, const char *at)
     return counts + ((~other >> 7) & ONES);
 }
 
-/* Line ends, eight bytes a step: a text may have very many lines. */
+/* Counts line ends in steps of eight bytes. */
 static size_t notebook_ends(struct ng_str text)
 {
     size_t count = 0;
@@ -51,7 +49,7 @@ int64_t notebook_lines(struct ng_str text)
     return (int64_t)notebook_ends(text) + 1;
 }
 
-/* Offset of where line `line` begins. */
+/* Offset of the beginning of line `line`. */
 static size_t notebook_line_start(struct ng_str text, int64_t line)
 {
     size_t at = 0;
@@ -90,14 +88,11 @@ bool notebook_find(struct ng_str text, struct ng_str needle, uint64_t *ret_at)
         *ret_at = 0;
         return true;
     }
-    const char *hit = NULL;
-    if (text.len != 0) {
-        hit = memmem(text.data, text.len, needle.data, needle.len);
-    }
-    if (hit == NULL) {
+    size_t hit = str_find(text, needle, 0);
+    if (hit == SIZE_MAX) {
         return false;
     }
-    *ret_at = (uint64_t)(hit - text.data);
+    *ret_at = hit;
     return true;
 }
 
@@ -117,10 +112,7 @@ int64_t notebook_find_line(struct ng_str text, struct ng_str needle)
 bool notebook_integer(struct ng_str text, int64_t *ret_number)
 {
     bool negative = text.len > 0 && text.data[0] == '-';
-    size_t at = 0;
-    if (negative) {
-        at = 1;
-    }
+    size_t at = negative;
     if (at == text.len) {
         return false;
     }
@@ -130,35 +122,23 @@ bool notebook_integer(struct ng_str text, int64_t *ret_number)
         if (c < '0' || c > '9') {
             return false;
         }
-        if (number > (INT64_MAX - 9) / 10) {
-            number = INT64_MAX - 9;
-        } else {
-            number = number * 10 + (c - '0');
-        }
+        number = i64_min(number, (INT64_MAX - 9) / 10) * 10 + (c - '0');
     }
-    if (negative) {
-        *ret_number = -number;
-    } else {
-        *ret_number = number;
-    }
+    *ret_number = negative ? -number : number;
     return true;
 }
 
 bool notebook_range(int64_t lines, int64_t a, int64_t b, int64_t *ret_first, int64_t *ret_last)
 {
-    int64_t first = a;
     if (a < 0) {
-        first = lines + a + 1;
+        a += lines + 1;
     }
-    int64_t last = b;
     if (b < 0) {
-        last = lines + b + 1;
+        b += lines + 1;
     }
-    first = i64_max(first, 1);
-    last = i64_min(last, lines);
-    *ret_first = first;
-    *ret_last = last;
-    return first <= last;
+    *ret_first = i64_max(a, 1);
+    *ret_last = i64_min(b, lines);
+    return *ret_first <= *ret_last;
 }
 
 size_t notebook_number(struct ng_str text, int64_t first, int64_t last, char *out)
@@ -187,42 +167,9 @@ bool notebook_place(int64_t lines, int64_t number, int64_t *ret_after)
     if (number > lines + 1 || number < -(lines + 1)) {
         return false;
     }
+    *ret_after = i64_min(number, lines);
     if (number < 0) {
         *ret_after = lines + number + 1;
-    } else {
-        *ret_after = i64_min(number, lines);
     }
     return true;
-}
-
-static char notebook_lower(char c)
-{
-    if (c >= 'A' && c <= 'Z') {
-        return (char)(c + ('a' - 'A'));
-    }
-    return c;
-}
-
-size_t notebook_distance(struct ng_str a, struct ng_str b)
-{
-    size_t row[NOTEBOOK_NAME_COMPARED + 1];
-    if (a.len > NOTEBOOK_NAME_COMPARED || b.len > NOTEBOOK_NAME_COMPARED) {
-        return SIZE_MAX;
-    }
-    for (size_t j = 0; j <= b.len; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.len; j++) {
-            bool differs = notebook_lower(a.data[i - 1]) != notebook_lower(b.data[j - 1]);
-            size_t best = diagonal + differs;
-            diagonal = row[j];
-            best = size_min(row[j] + 1, best);
-            best = size_min(row[j - 1] + 1, best);
-            row[j] = best;
-        }
-    }
-    return row[b.len];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_write.c - changes of a notebook: each is one function from the present text to the
- * next. */
+/* notebook_write.c - the modes that write: each is one function from the present text to the
+ * next.
+ */
 #include <string.h>
 
 #include "notebook.h"
@@ -14,7 +15,7 @@ enum notebook_kind {
     NOTEBOOK_CLEAR
 };
 
-/* One write, in call memory: the change may run again after the tool returned. */
+/* One write, in call memory: the change may be retried after the tool has returned. */
 struct notebook_write {
     enum notebook_kind kind;
     struct ng_str name;
@@ -26,12 +27,12 @@ struct notebook_write {
     uint64_t max_size;
 };
 
-/* `removed` bytes at `at` give way to `inserted` pieces. */
+/* `before`, `inserted` and `after` replace `removed` bytes at `at`. */
 struct notebook_splice {
     uint64_t at;
     uint64_t removed;
     struct ng_str before, inserted, after;
-    int64_t lines; /* of the text before */
+    int64_t lines; /* of the present text */
 };
 
 static int notebook_reply_named(struct ng_call *call, struct ng_str before, struct ng_str name,
@@ -55,7 +56,7 @@ static int notebook_replace(struct ng_call *call, const struct notebook_write *w
     return NG_OK;
 }
 
-/* After which line the insertion goes, from its text or number. */
+/* The line before the insertion, from its text or number. */
 static int notebook_insert_place(struct ng_call *call, const struct notebook_write *write,
                                  struct ng_str text, int64_t lines, int64_t *ret_after)
 {
@@ -66,7 +67,7 @@ static int notebook_insert_place(struct ng_call *call, const struct notebook_wri
             *ret_after = found;
             return NG_OK;
         }
-        /* Models send numbers as strings most of the time. */
+        /* Models often send numbers as strings. */
         if (!notebook_integer(write->line_text, &number)) {
             const struct ng_str pieces[] = {ng_str_of("Text '"), write->line_text,
                                             ng_str_of("' not found in notebook '"), write->name,
@@ -105,19 +106,19 @@ static int notebook_insert(struct ng_call *call, const struct notebook_write *wr
     return NG_OK;
 }
 
-/* The splice of this write on `text`, and its reply. */
+/* Makes the splice of this write, and the reply. */
 static int notebook_plan(struct ng_call *call, const struct notebook_write *write,
                          struct ng_str text, struct notebook_splice *splice)
 {
     int64_t line = 0;
     int rc = NG_OK;
+    const char *content = write->new_text.len > 0 ? "' with specified content" : "' (empty)";
     switch (write->kind) {
     case NOTEBOOK_CREATE:
         splice->removed = text.len;
         splice->inserted = write->new_text;
         return notebook_reply_named(call, ng_str_of("Created notebook '"), write->name,
-                                    write->new_text.len > 0 ? "' with specified content"
-                                                            : "' (empty)");
+                                    content);
     case NOTEBOOK_REPLACE:
         rc = notebook_replace(call, write, text, splice);
         if (rc != NG_OK) {
@@ -164,7 +165,7 @@ static int notebook_too_large(struct ng_call *call, const struct notebook_write 
     return notebook_fail(call, NG_ETOOLARGE, pieces, NG_COUNT(pieces));
 }
 
-/* Stores the splice and the counts that lists show. */
+/* Stores the splice and the counts for lists. */
 static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng_str text,
                           const struct notebook_splice *splice, uint64_t bytes)
 {
@@ -176,17 +177,18 @@ static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng
         if (whole == NULL) {
             return ng_fail(call, NG_EINTERNAL, "out of memory for %zu bytes", len);
         }
-        /* One of the two is set, and it is one '\n'. */
+        /* Only one of `before` and `after` is set, to one '\n'. */
         whole[0] = '\n';
         whole[len - 1] = '\n';
         if (splice->inserted.len > 0) {
             memcpy(whole + splice->before.len, splice->inserted.data, splice->inserted.len);
         }
-        inserted.data = whole;
-        inserted.len = len;
+        inserted = str_make(whole, len);
     }
-    struct ng_str cut = {text.data == NULL ? NULL : text.data + splice->at,
-                         (size_t)splice->removed};
+    struct ng_str cut = {text.data, (size_t)splice->removed};
+    if (cut.data != NULL) {
+        cut.data += splice->at;
+    }
     int64_t lines = splice->lines - notebook_lines(cut) + notebook_lines(inserted);
     struct ng_str json = host->format(call, "{\"lines\":%lld,\"bytes\":%llu}", (long long)lines,
                                       (unsigned long long)bytes);
@@ -194,26 +196,25 @@ static int notebook_store(struct ng_call *call, struct ng_draft *next, struct ng
         return ng_fail(call, NG_EINTERNAL, "out of memory");
     }
     int rc = host->draft_splice(next, splice->at, splice->removed, inserted);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return host->draft_json(next, json);
+    return rc != NG_OK ? rc : host->draft_json(next, json);
 }
 
 static int notebook_change(struct ng_call *call, const struct ng_doc *present,
                            struct ng_draft *next, void *user)
 {
     const struct notebook_write *write = user;
-    bool there = present->revision > 0 && !present->deleted;
+    bool exists = present->revision > 0 && !present->deleted;
     struct ng_str text = {NULL, 0};
-    if (there) {
+    if (exists) {
         text = present->text;
     }
     if (write->kind != NOTEBOOK_CREATE && !notebook_exists(present, write->name)) {
         return notebook_not_found(call, write->name);
     }
-    int64_t lines = notebook_stored_lines(call, present);
-    struct notebook_splice splice = {.lines = lines > 0 ? lines : notebook_lines(text)};
+    struct notebook_splice splice = {.lines = notebook_stored_lines(call, present)};
+    if (splice.lines <= 0) {
+        splice.lines = notebook_lines(text);
+    }
     int rc = notebook_plan(call, write, text, &splice);
     if (rc != NG_OK) {
         return rc;
@@ -224,7 +225,7 @@ static int notebook_change(struct ng_call *call, const struct ng_doc *present,
         return notebook_too_large(call, write, bytes);
     }
     if (write->kind == NOTEBOOK_APPEND && write->new_text.len == 0) {
-        return call->host->revision_number(call, there ? present->revision : 0);
+        return call->host->revision_number(call, exists ? present->revision : 0);
     }
     return notebook_store(call, next, text, &splice, bytes);
 }
@@ -243,13 +244,13 @@ static int notebook_submit(struct ng_call *call, struct notebook_write *write)
     }
     int rc = ng_change_one(call, &change);
     /* The hint needs a query, which a change function must not make. */
-    if (rc != NG_ENOTFOUND) {
-        return rc;
+    if (rc == NG_ENOTFOUND) {
+        rc = notebook_missing(call, change.key.space, write->name);
     }
-    return notebook_missing(call, change.key.space, write->name);
+    return rc;
 }
 
-/* Which write the arguments of mode `write` ask for. */
+/* The kind of write of the arguments of mode `write`. */
 static int notebook_write_kind(struct ng_call *call, struct notebook_write *write)
 {
     bool has_old = ng_has_arg(call, "oldStr");
@@ -283,46 +284,37 @@ static int notebook_write_kind(struct ng_call *call, struct notebook_write *writ
     return NG_OK;
 }
 
-static struct notebook_write *notebook_write_new(struct ng_call *call, struct ng_str name,
-                                                 uint64_t max_size)
+/* Copies the write to call memory and submits it. */
+static int notebook_begin(struct ng_call *call, const struct notebook_write *from)
 {
     struct notebook_write *write = ng_alloc(call, sizeof(*write));
-    if (write != NULL) {
-        *write = (struct notebook_write){.name = name, .max_size = max_size};
+    if (write == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
     }
-    return write;
+    *write = *from;
+    return notebook_submit(call, write);
 }
 
 int notebook_create(struct ng_call *call, struct ng_str name, uint64_t max_size)
 {
-    struct notebook_write *write = notebook_write_new(call, name, max_size);
-    if (write == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    write->kind = NOTEBOOK_CREATE;
-    write->new_text = ng_arg_text(call, "newStr");
-    return notebook_submit(call, write);
+    const struct notebook_write write = {
+        .kind = NOTEBOOK_CREATE,
+        .name = name,
+        .new_text = ng_arg_text(call, "newStr"),
+        .max_size = max_size,
+    };
+    return notebook_begin(call, &write);
 }
 
 int notebook_edit(struct ng_call *call, struct ng_str name, uint64_t max_size)
 {
-    struct notebook_write *write = notebook_write_new(call, name, max_size);
-    if (write == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    int rc = notebook_write_kind(call, write);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return notebook_submit(call, write);
+    struct notebook_write write = {.name = name, .max_size = max_size};
+    int rc = notebook_write_kind(call, &write);
+    return rc != NG_OK ? rc : notebook_begin(call, &write);
 }
 
 int notebook_clear(struct ng_call *call, struct ng_str name)
 {
-    struct notebook_write *write = notebook_write_new(call, name, 0);
-    if (write == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    write->kind = NOTEBOOK_CLEAR;
-    return notebook_submit(call, write);
+    const struct notebook_write write = {.kind = NOTEBOOK_CLEAR, .name = name};
+    return notebook_begin(call, &write);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/host/host.h"
 #include "documents_parts.h"
 #include "faulty_backend.h"
 

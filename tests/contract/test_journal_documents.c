@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/journal/journal.h"
+#include "core/store/store.h"
 
 static const char *const sets[] = {"plugins=notebook", "documents=sqlite", NULL};
 

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/journal/journal.h"
+#include "core/store/store.h"
 
 #define WAIT_NS INT64_C(60000000000)
 #define SETTERS 6

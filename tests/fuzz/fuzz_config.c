@@ -5,7 +5,9 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/config/config_source.h"
+#include "core/config/gateway_options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -48,13 +48,12 @@ static void check_lines(struct ng_call *call, struct ng_str bytes)
     struct editor_check whole = {0};
     struct editor_check pieces = {0};
     editor_check_add(&whole, bytes);
-    editor_check_end(&whole);
     for (size_t i = 0; i < bytes.len; i++) {
         editor_check_add(&pieces, str_make(bytes.data + i, 1));
     }
-    editor_check_end(&pieces);
-    must(whole.bad == pieces.bad && whole.nul == pieces.nul);
-    must(whole.bad == !utf8_valid(bytes));
+    const char *fault = editor_check_end(&whole);
+    must(editor_check_end(&pieces) == fault);
+    must(fault != NULL || utf8_valid(bytes));
     struct ng_str clean = editor_clean(call, bytes);
     must(clean.data != NULL && editor_not_text(clean) == NULL);
     size_t total = editor_count(clean, '\n') + 1;
@@ -72,7 +71,7 @@ static void check_ends(struct ng_call *call, struct ng_str text, struct ng_str n
     struct ng_str folded = editor_folded(call, text, needle);
     must(folded.data != NULL && folded.len <= text.len);
     must(editor_unfolded(text, folded, folded.len) == text.len);
-    size_t hit = editor_find(folded, needle, 0);
+    size_t hit = str_find(folded, needle, 0);
     if (hit == SIZE_MAX) {
         return;
     }

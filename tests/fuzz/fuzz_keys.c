@@ -113,11 +113,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(id.len == KEY_ID_LEN && id.data > text.data);
         must(id.data + id.len < text.data + text.len && size < KEY_TEXT_MAX);
     }
-    int rc = keys_parse_expiry(text, NOW_MS, &expires);
+    int rc = key_parse_expiry(text, NOW_MS, &expires);
     must(rc == NG_OK || rc == NG_EINVAL);
     if (rc == NG_OK) {
         char shown[KEY_TIME_SIZE];
-        keys_print_time(expires, shown);
+        rfc3339_write(expires, RFC3339_SECONDS, shown);
         must(strlen(shown) < sizeof(shown));
     }
     (void)key_parse_role(text, &role);

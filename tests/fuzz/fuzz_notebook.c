@@ -64,7 +64,6 @@ static void check_find(struct ng_str text, struct ng_str needle)
         must(needle.len > 0);
         check_place(text, number);
     }
-    (void)notebook_distance(text, needle);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

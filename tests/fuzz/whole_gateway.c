@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* whole_gateway.c - opens and closes a gateway with plugins and documents for a fuzz target. */
 #include "whole_gateway.h"
+#include "core/config/config.h"
+#include "core/gateway/gateway_open.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/host/host.h"
 
 #define SETS_MAX 8
 #define SET_BYTES 640
@@ -106,6 +107,7 @@ struct ng_call *fixture_call(struct fixture *fixture)
     call_unref(fixture->call);
     fixture->call = call_new(NULL);
     assert_non_null(fixture->call);
+    fixture->call->pub.host = &call_host;
     return &fixture->call->pub;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* harness.c - a whole gateway inside a test program. */
 #include "harness.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -9,7 +9,11 @@
 #include <time.h>
 
 #include "core/call/quota.h"
+#include "core/config/config.h"
 #include "core/dispatch/timers.h"
+#include "core/gateway/gateway_open.h"
+#include "core/host/host.h"
+#include "core/module/registry.h"
 #include "core/module/watchdog.h"
 
 #define NG_TEXT(text)                                                                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
+/* checkpoint.c - the content of a checkpoint: made of the present, kept, read. */
 #include "checkpoint.h"
 
 #include "core/base/minmax.h"
@@ -72,7 +72,7 @@ static int checkpoint_too_large(struct ng_call *call)
     return ng_fail(call, NG_ETOOLARGE, "the space is too large for one checkpoint");
 }
 
-/* "journal" comes last, as it was dumped. */
+/* "journal" comes last, in the text of the dump. */
 static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_str dump,
                            struct ng_str *ret_json)
 {
@@ -83,7 +83,7 @@ static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_s
         return checkpoint_too_large(call);
     }
     char *at = json;
-    memcpy(at, head.data, head.len - 1); /* without the brace that ends it */
+    memcpy(at, head.data, head.len - 1); /* without its closing brace */
     at += head.len - 1;
     memcpy(at, name, sizeof(name) - 1);
     at += sizeof(name) - 1;
@@ -95,8 +95,8 @@ static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_s
     return NG_OK;
 }
 
-/* The members of a checkpoint but its journal, of which `dump` is the text; without one the
- * journal is kept beside. */
+/* The members of a checkpoint except its journal, whose text is `dump`. Without a dump the
+ * journal is kept aside. */
 static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_str id,
                            struct ng_str label, struct ng_str dump, struct ng_str *ret_head)
 {
@@ -252,7 +252,7 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
 
 /* ---- ids ---- */
 
-/* Characters that an id must share with the wanted one from its beginning to be near it. */
+/* An id is near the wanted one if they share this many leading characters. */
 #define CHECKPOINT_NEAR 4
 
 struct checkpoint_near {
@@ -366,7 +366,7 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
         rc = host->json_parse(call, list, &entries);
     }
     if (rc == NG_EINTERNAL) {
-        return rc; /* no memory: another try may have it */
+        return rc; /* out of memory: a retry may succeed */
     }
     if (rc != NG_OK || host->json_type(entries) != NG_TYPE_ARRAY) {
         return ng_fail(call, NG_EINVAL,

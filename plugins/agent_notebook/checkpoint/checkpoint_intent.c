@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_intent.c - the record that carries a restore over a crash: one document for each
- * space, with who works on it and how far it is. */
+/* checkpoint_intent.c - the write intent of a restore, which survives a crash: one document for
+ * each space, with its owner, its lease and its phase. */
 #include "checkpoint.h"
 #include "core/base/str.h"
 
@@ -68,7 +68,7 @@ static int checkpoint_intent_busy(struct ng_call *call, const struct checkpoint_
                    intent->checkpoint.data);
 }
 
-/* Writes the record where it is this run's, or gone and this run begins. */
+/* Writes the record if it belongs to this run, or if there is none and this run begins. */
 static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *present,
                                    struct ng_draft *next, void *user)
 {

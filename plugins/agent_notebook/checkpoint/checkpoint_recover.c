@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_recover.c - restores that were cut off: found at the start, or when /readyz is
- * asked, and finished before the gateway is ready. */
+/* checkpoint_recover.c - recovery of interrupted restores: found at the start, or when /readyz
+ * is asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
+#include "core/base/lock.h"
 #include "core/base/random.h"
 #include "core/base/str.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@
 #define CHECKPOINT_HOST_MAX 256
 
 struct checkpoint_state {
-    char *owner; /* MACHINE:DATA_DIR, which one process at a time has */
-    pthread_mutex_t lock;
+    char *owner; /* MACHINE:DATA_DIR; one process at a time has it */
+    struct lock lock;
     /* Under the lock: */
-    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of runs; "": free */
-    bool checked;                              /* since the start all was finished once */
+    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of live runs; "": free */
+    bool checked; /* all restores were finished once since the start */
 };
 
 struct ng_str checkpoint_owner(const struct checkpoint_state *state)
@@ -41,13 +41,13 @@ static char *checkpoint_live_find(struct checkpoint_state *state, struct ng_str 
 int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
                         struct ng_str token)
 {
-    pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     char *place = checkpoint_live_find(state, ng_str_of(""));
     if (place != NULL && token.len == UUID_SIZE - 1) {
         memcpy(place, token.data, token.len);
         place[token.len] = '\0';
     }
-    pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     if (place != NULL) {
         return NG_OK;
     }
@@ -57,26 +57,26 @@ int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
 
 void checkpoint_live_remove(struct checkpoint_state *state, struct ng_str token)
 {
-    pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     char *place = checkpoint_live_find(state, token);
     if (place != NULL) {
         place[0] = '\0';
     }
-    pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
 }
 
 static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str token)
 {
-    pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     bool live = checkpoint_live_find(state, token) != NULL;
-    pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     return live;
 }
 
 /* ---- finishing what was cut off ---- */
 
-/* Nobody works on it: the same machine and directory, but no run of this process; or its lease
- * has run out. */
+/* Has the run of the record died? Either this host and directory own it, but no run of this
+ * process does, or its lease has expired. */
 static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *call,
                                const struct checkpoint_intent *intent)
 {
@@ -109,7 +109,7 @@ static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
     return rc;
 }
 
-/* *ret_open: restores that are to be finished before this gateway is ready. */
+/* *ret_open: restores that have to be finished before this gateway is ready. */
 static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
                               size_t *ret_open)
 {
@@ -121,12 +121,13 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     if (rc != NG_OK) {
         return rc;
     }
-    pthread_mutex_lock(&state->lock);
+    lock_take(&state->lock);
     bool checked = state->checked;
-    pthread_mutex_unlock(&state->lock);
+    lock_release(&state->lock);
     for (size_t i = 0; i < count; i++) {
         bool left = checkpoint_is_left(state, call, &intents[i]);
-        /* It concerns only who has just come: one that was ready stays so. */
+        /* Only a gateway that has just started waits for this: one that was ready stays
+         * ready. */
         if (!checked) {
             *ret_open += 1;
         }
@@ -138,9 +139,9 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
         }
     }
     if (*ret_open == 0) {
-        pthread_mutex_lock(&state->lock);
+        lock_take(&state->lock);
         state->checked = true;
-        pthread_mutex_unlock(&state->lock);
+        lock_release(&state->lock);
     }
     return rc;
 }
@@ -190,9 +191,9 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
         return entry_no_memory(call);
     }
     state->owner = copy;
-    pthread_mutex_init(&state->lock, NULL);
+    lock_init(&state->lock, LOCK_ENTRY_CHECKPOINTS);
     self->checkpoint = state;
-    /* A database that is away at the start is no reason not to: /readyz tries again. */
+    /* A database that is away at the start does not prevent it: /readyz tries again. */
     if (checkpoint_recover_soon(self, call) != NG_OK) {
         call->host->log(call, NG_LOG_WARNING, "restores that were cut off are not looked for");
     }
@@ -202,7 +203,7 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
 void checkpoint_stop(struct checkpoint_state *state)
 {
     if (state != NULL) {
-        pthread_mutex_destroy(&state->lock);
+        lock_done(&state->lock);
         free(state->owner);
         free(state);
     }

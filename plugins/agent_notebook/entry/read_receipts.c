@@ -16,6 +16,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
+#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/random.h"
 #include "core/base/str.h"
@@ -66,9 +67,9 @@ struct read_receipts {
     const struct ng_host *host;
     pthread_t thread;
     unsigned slot;
-    pthread_mutex_t order; /* held while receipts or a deletion enter the queue of the store;
+    struct lock order; /* held while receipts or a deletion enter the queue of the store;
                               taken before lock */
-    pthread_mutex_t lock;  /* guards all below */
+    struct lock lock;  /* guards all below */
     pthread_cond_t changed;
     struct receipt_list queued;
     size_t count;     /* queued or being written */
@@ -198,7 +199,7 @@ static void receipt_done(void *user, int rc)
     struct receipt *receipt = user;
     struct read_receipts *receipts = receipt->receipts;
     int64_t now_ms = receipts_now_ms();
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     bool retry = rc != NG_OK && !receipts->stopping;
     bool wake = retry || receipts->stopping || receipts->count >= RECEIPTS_MAX;
     if (rc == NG_OK) {
@@ -217,7 +218,7 @@ static void receipt_done(void *user, int rc)
     if (wake) {
         (void)pthread_cond_broadcast(&receipts->changed);
     }
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
 }
 
 /* With the lock held. */
@@ -276,41 +277,41 @@ static void receipt_write(struct read_receipts *receipts, struct receipt *receip
 /* Hands the queued receipts of the entry (NULL: all) to the store. */
 static void receipts_write(struct read_receipts *receipts, const struct ng_key *key)
 {
-    (void)pthread_mutex_lock(&receipts->order);
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->order);
+    lock_take(&receipts->lock);
     struct receipt *receipt = receipts_take(receipts, key);
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
     while (receipt != NULL) {
         struct receipt *next = receipt->next;
         receipt_write(receipts, receipt);
         receipt = next;
     }
-    (void)pthread_mutex_unlock(&receipts->order);
+    lock_release(&receipts->order);
 }
 
 /* With the lock held, and without it meanwhile. */
 static void receipts_sleep(struct read_receipts *receipts, int64_t until_ms)
 {
     struct timespec until = {(time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000L};
-    (void)pthread_cond_timedwait(&receipts->changed, &receipts->lock, &until);
+    (void)lock_wait_until(&receipts->changed, &receipts->lock, &until);
 }
 
 static void *receipts_main(void *user)
 {
     struct read_receipts *receipts = user;
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     while (!receipts->stopping || receipts->count > 0) {
         int64_t now_ms = receipts_now_ms();
         bool any = receipts->queued.first != NULL;
         if (any && (receipts->stopping || receipts->due_ms <= now_ms)) {
-            (void)pthread_mutex_unlock(&receipts->lock);
+            lock_release(&receipts->lock);
             receipts_write(receipts, NULL);
-            (void)pthread_mutex_lock(&receipts->lock);
+            lock_take(&receipts->lock);
         } else {
             receipts_sleep(receipts, any ? receipts->due_ms : now_ms + RECEIPTS_IDLE_MS);
         }
     }
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
     return NULL;
 }
 
@@ -334,7 +335,7 @@ int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
     if (receipt == NULL) {
         return entry_no_memory(call);
     }
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     bool room = receipts_room(receipts, call);
     if (room) {
         bool first = receipts->queued.first == NULL;
@@ -345,7 +346,7 @@ int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
             (void)pthread_cond_broadcast(&receipts->changed);
         }
     }
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
     if (room) {
         return NG_OK;
     }
@@ -371,9 +372,9 @@ static bool receipts_know(const struct read_receipts *receipts, const struct ng_
 int read_receipts_flush(struct read_receipts *receipts, struct ng_call *call,
                         const struct ng_key *key)
 {
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     bool known = receipts_know(receipts, key);
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
     if (!known) {
         return NG_OK;
     }
@@ -387,9 +388,10 @@ int read_receipts_flush(struct read_receipts *receipts, struct ng_call *call,
 int read_receipts_lock(struct read_receipts *receipts, struct ng_call *call)
 {
     if (call->host->may_block(call)) {
-        return pthread_mutex_lock(&receipts->order);
+        lock_take(&receipts->order);
+        return NG_OK;
     }
-    if (pthread_mutex_trylock(&receipts->order) != 0) {
+    if (!lock_try(&receipts->order)) {
         return NG_EWOULDBLOCK;
     }
     return NG_OK;
@@ -397,17 +399,17 @@ int read_receipts_lock(struct read_receipts *receipts, struct ng_call *call)
 
 void read_receipts_unlock(struct read_receipts *receipts)
 {
-    (void)pthread_mutex_unlock(&receipts->order);
+    lock_release(&receipts->order);
 }
 
 void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *key,
                            uint64_t version)
 {
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     receipts->deleted[receipts->next_deleted] =
         (struct receipt_deletion){key_hash(key), version};
     receipts->next_deleted = (receipts->next_deleted + 1) % RECEIPTS_DELETED_MAX;
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
 }
 
 /* ---- life ---- */
@@ -415,29 +417,25 @@ void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *
 static void receipts_free(struct read_receipts *receipts)
 {
     (void)pthread_cond_destroy(&receipts->changed);
-    (void)pthread_mutex_destroy(&receipts->lock);
-    (void)pthread_mutex_destroy(&receipts->order);
+    lock_done(&receipts->lock);
+    lock_done(&receipts->order);
     free(receipts);
 }
 
 int read_receipts_start(struct ng_call *call, struct read_receipts **ret)
 {
     struct read_receipts *receipts = calloc(1, sizeof(*receipts));
-    pthread_condattr_t attr;
     unsigned char byte = 0;
-    if (receipts == NULL || pthread_condattr_init(&attr) != 0) {
-        free(receipts);
+    if (receipts == NULL) {
         return entry_no_memory(call);
     }
     (void)random_bytes(&byte, 1); /* any slot is good, also the first */
     receipts->slot = byte % RECEIPTS_SLOTS;
     receipts->host = call->host;
     list_clear(&receipts->queued);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&receipts->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    (void)pthread_mutex_init(&receipts->lock, NULL);
-    (void)pthread_mutex_init(&receipts->order, NULL);
+    lock_cond_init(&receipts->changed);
+    lock_init(&receipts->lock, LOCK_READ_RECEIPTS);
+    lock_init(&receipts->order, LOCK_READ_RECEIPTS_ORDER);
     if (pthread_create(&receipts->thread, NULL, receipts_main, receipts) != 0) {
         receipts_free(receipts);
         return ng_fail(call, NG_EINTERNAL, "a thread could not be started");
@@ -452,10 +450,10 @@ void read_receipts_stop(struct read_receipts *receipts)
     if (receipts == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&receipts->lock);
+    lock_take(&receipts->lock);
     receipts->stopping = true;
     (void)pthread_cond_broadcast(&receipts->changed);
-    (void)pthread_mutex_unlock(&receipts->lock);
+    lock_release(&receipts->lock);
     (void)pthread_join(receipts->thread, NULL);
     receipts_free(receipts);
 }

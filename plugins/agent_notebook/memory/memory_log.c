@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_log.c - memory_log: a memory is an event of its agent's document, which the outbox
- * brings to the journal: so it is accepted while the journal is away. */
+/* memory_log.c - memory_log: a memory is an event of the document of its agent. The outbox
+ * delivers it to the journal, so a memory is accepted while the journal is away. */
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -14,7 +14,7 @@ struct memory_logging {
     int64_t now_ms;
 };
 
-/* The event as journal entries are made of it. */
+/* The event from which the entry of the journal is made. */
 static int memory_log_event(struct ng_call *call, struct memory_logging *logging)
 {
     const struct ng_host *host = call->host;

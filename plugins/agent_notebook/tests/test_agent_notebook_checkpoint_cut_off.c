@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/call/gateway.h"
 #include "core/journal/journal.h"
+#include "core/module/registry.h"
 #include "core/store/store.h"
 
 /* Writes the record that a gateway leaves which dies in the middle. */

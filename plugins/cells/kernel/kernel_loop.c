@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_loop.c - the thread that all kernels are spoken with by, and the table of them. */
+#include "core/base/lock.h"
 #include "kernel_state.h"
 
 #include <dirent.h>
@@ -45,13 +46,13 @@ int64_t kernel_time_ms(void)
 void kernels_lock(struct kernels *kernels)
 {
     (void)atomic_fetch_add(&kernels->lock_waiters, 1);
-    (void)pthread_mutex_lock(&kernels->lock);
+    lock_take(&kernels->lock);
     (void)atomic_fetch_sub(&kernels->lock_waiters, 1);
 }
 
 void kernels_unlock(struct kernels *kernels)
 {
-    (void)pthread_mutex_unlock(&kernels->lock);
+    lock_release(&kernels->lock);
 }
 
 void kernels_wake(struct kernels *kernels)
@@ -375,7 +376,7 @@ struct kernels *kernels_new(const struct kernels_options *options)
         free(kernels);
         return NULL;
     }
-    (void)pthread_mutex_init(&kernels->lock, NULL);
+    lock_init(&kernels->lock, LOCK_CELLS_KERNELS);
     clear_folder(kernels);
     return kernels;
 }
@@ -437,7 +438,7 @@ void kernels_free(struct kernels *kernels)
     }
     free(kernels->lost);
     (void)close(kernels->wake);
-    (void)pthread_mutex_destroy(&kernels->lock);
+    lock_done(&kernels->lock);
     (void)rmdir(kernels->folder);
     free(kernels->folder);
     free(kernels);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock.h"
 #include "kernel.h"
 #include "supervisor/supervisor_client.h"
 #include "zeromq.h"
@@ -98,7 +99,7 @@ struct kernel {
 struct kernels {
     struct kernels_options options;
     char *folder; /* of the connection files, mode 0700; the thread's own */
-    pthread_mutex_t lock;
+    struct lock lock;
     atomic_int lock_waiters; /* threads that want the lock: the kernels' own lets them */
     pthread_t thread;
     bool running; /* the thread */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/lock.h"
+
 void cells_attached_done(struct cells_attached *attached)
 {
     free(attached->real);
@@ -141,7 +143,7 @@ bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fr
 {
     struct cells_owner *old = fresh; /* what is to be freed */
     bool listed_otherwise = false;
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     struct cells_owner **at = owner_place(all, ng_str_of(fresh->key));
     if (*at == NULL || (*at)->ticket <= fresh->ticket) {
         old = *at;
@@ -156,16 +158,16 @@ bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fr
             cells_owner_free(fresh);
         }
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     cells_owner_free(old);
     return listed_otherwise;
 }
 
 uint64_t cells_attachments_ticket(struct cells_attachments *all)
 {
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     uint64_t ticket = ++all->tickets;
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     return ticket;
 }
 
@@ -184,7 +186,7 @@ void cells_attachments_close(struct cells_attachments *all)
     for (size_t i = 0; i < CELLS_ASKED_MAX; i++) {
         free(all->asked[i].key);
     }
-    (void)pthread_mutex_destroy(&all->lock);
+    lock_done(&all->lock);
     free(all);
 }
 
@@ -195,12 +197,12 @@ struct ng_str cells_active(struct cells *self, struct ng_call *call)
     struct cells_attachments *all = self->attachments;
     struct ng_str key = cells_owner_key(call);
     struct ng_str path = {NULL, 0};
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     const struct cells_owner *owner = *owner_place(all, key);
     if (owner != NULL && owner->active < owner->count) {
         path = call->host->format(call, "%s", owner->items[owner->active].path);
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     return path;
 }
 
@@ -210,7 +212,7 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
     struct cells_attachments *all = self->attachments;
     struct ng_str key = cells_owner_key(call);
     int selection = 0;
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     const struct cells_attached *attached = cells_attached_find(*owner_place(all, key), real);
     for (char **at = attached == NULL ? NULL : attached->selected; at != NULL && *at != NULL;
          at++) {
@@ -220,7 +222,7 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
         strcmp(attached->editing, handle) == 0) {
         selection = 2;
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     return selection;
 }
 
@@ -238,7 +240,7 @@ static bool request_poll(struct cells_attachments *all, struct ng_str key)
 {
     int64_t now = now_ms();
     bool asks = false;
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     struct cells_poll *asked = &all->asked[hash_of(key) % CELLS_ASKED_MAX];
     if (asked->at_ms == 0 || now - asked->at_ms >= CELLS_LISTED_MS) {
         char *copy = cells_copy(key);
@@ -249,19 +251,19 @@ static bool request_poll(struct cells_attachments *all, struct ng_str key)
             asks = true;
         }
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     return asks;
 }
 
 char *cells_attachments_next_poll(struct cells_attachments *all)
 {
     char *key = NULL;
-    (void)pthread_mutex_lock(&all->lock);
+    lock_take(&all->lock);
     for (size_t i = 0; i < CELLS_ASKED_MAX && key == NULL; i++) {
         key = all->asked[i].key;
         all->asked[i].key = NULL;
     }
-    (void)pthread_mutex_unlock(&all->lock);
+    lock_release(&all->lock);
     return key;
 }
 

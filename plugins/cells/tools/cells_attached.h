@@ -4,8 +4,7 @@
 #define NOTEGATE_PLUGIN_CELLS_ATTACHED_H
 
 #include "cells.h"
-
-#include <pthread.h>
+#include "core/base/lock.h"
 
 /* How old what a list is made of may be before the document is looked at. */
 #define CELLS_LISTED_MS 2000
@@ -38,7 +37,7 @@ struct cells_poll {
 /* What is known of the documents. All of it belongs to the lock, which is never held across
  * I/O. */
 struct cells_attachments {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cells_owner *owners[CELLS_OWNER_LISTS]; /* each with something attached */
     uint64_t tickets;
     struct cells_poll asked[CELLS_ASKED_MAX];

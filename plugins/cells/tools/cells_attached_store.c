@@ -3,6 +3,7 @@
  * functions from the present one to the next, so that of two gateways neither overwrites the
  * other. */
 #include "cells_attached.h"
+#include "core/base/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,7 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     if (all == NULL) {
         return cells_no_memory(call);
     }
-    (void)pthread_mutex_init(&all->lock, NULL);
+    lock_init(&all->lock, LOCK_CELLS_ATTACHED);
     struct load_state load = {call, all, NG_OK};
     struct ng_query query = {
         .size = sizeof(query),

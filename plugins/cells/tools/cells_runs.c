@@ -2,9 +2,10 @@
 /* cells_runs.c - the table of runs, and what is remembered of cells. */
 #include "cells_runs.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/lock.h"
 
 struct last_run {
     uint64_t hash; /* of notebook and handle */
@@ -12,7 +13,7 @@ struct last_run {
 };
 
 struct cells_runs {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct cells_run *first; /* the newest */
     size_t count;
     struct last_run *lasts; /* a ring */
@@ -25,7 +26,7 @@ int cells_runs_open(struct ng_call *call, struct cells_runs **ret)
     if (runs == NULL) {
         return cells_no_memory(call);
     }
-    (void)pthread_mutex_init(&runs->lock, NULL);
+    lock_init(&runs->lock, LOCK_CELLS_RUNS);
     *ret = runs;
     return NG_OK;
 }
@@ -56,18 +57,18 @@ void cells_runs_close(struct cells_runs *runs)
         cells_run_free(run);
     }
     free(runs->lasts);
-    (void)pthread_mutex_destroy(&runs->lock);
+    lock_done(&runs->lock);
     free(runs);
 }
 
 void cells_runs_lock(struct cells_runs *runs)
 {
-    (void)pthread_mutex_lock(&runs->lock);
+    lock_take(&runs->lock);
 }
 
 void cells_runs_unlock(struct cells_runs *runs)
 {
-    (void)pthread_mutex_unlock(&runs->lock);
+    lock_release(&runs->lock);
 }
 
 static size_t bytes_of(const struct cells_run *run)

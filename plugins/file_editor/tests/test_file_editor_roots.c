@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_file_editor_roots.c - links, several roots, special files, and who may.
  */
+#include "core/dispatch/dispatch.h"
 #include "test_file_editor_rig.h"
 
 #include <pthread.h>

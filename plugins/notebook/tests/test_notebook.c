@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/call/listing.h"
+#include "core/module/registry.h"
 
 static void assert_bytes(const struct answer *answer, struct ng_str text)
 {

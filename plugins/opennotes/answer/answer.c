@@ -24,7 +24,7 @@ static size_t count_lines(struct ng_str json)
             break;
         }
         at = (size_t)(escape - json.data) + 1;
-        lines += at < json.len && json.data[at] == 'n' ? 1 : 0;
+        lines += at < json.len && json.data[at] == 'n';
     }
     return lines;
 }
@@ -43,7 +43,7 @@ void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
 
 void notes_answer_reserve(struct notes_answer *answer, size_t bytes)
 {
-    answer->bytes_max -= bytes < answer->bytes_max ? bytes : answer->bytes_max;
+    answer->bytes_max -= size_min(bytes, answer->bytes_max);
 }
 
 void notes_answer_list(struct notes_answer *answer, const char *name)
@@ -66,7 +66,7 @@ struct buf *notes_answer_item(struct notes_answer *answer)
 
 size_t notes_answer_room(const struct notes_answer *answer)
 {
-    return answer->json.len < answer->bytes_max ? answer->bytes_max - answer->json.len : 0;
+    return answer->bytes_max - size_min(answer->json.len, answer->bytes_max);
 }
 
 static bool fits(const struct notes_answer *answer, const struct buf *item)
@@ -91,10 +91,10 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
 {
     size_t left = cut->elements;
     const struct ng_host *host = cut->host;
-    notes_json_begin(cut->out, map ? '{' : '[');
+    notes_json_begin(cut->out, "[{"[map]);
     for (const struct ng_value *item = host->json_first(value); item != NULL && left > 0;
          item = host->json_next(item), left--) {
-        struct ng_str key = map ? host->json_key(item) : str_make(NULL, 0);
+        struct ng_str key = host->json_key(item);
         if (key.len > CUT_NAME_BYTES || (top && str_is(key, "truncated"))) {
             continue;
         }
@@ -107,7 +107,7 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
         notes_json_name_c(cut->out, "truncated");
         notes_json_bool(cut->out, true);
     }
-    notes_json_end(cut->out, map ? '}' : ']');
+    notes_json_end(cut->out, "]}"[map]);
 }
 
 /* The depth of what is cut is that of JSON which the host has parsed: bounded. */
@@ -280,10 +280,13 @@ int notes_answer_reply(struct ng_call *call, struct buf *json)
 static size_t json_bytes(struct ng_str text, size_t at, size_t next)
 {
     unsigned char c = (unsigned char)text.data[at];
-    if (c < 0x20) {
-        return c == '\b' || c == '\t' || c == '\n' || c == '\f' || c == '\r' ? 2 : 6;
+    if (c == '\0' || (c < 0x20 && strchr("\b\t\n\f\r", c) == NULL)) {
+        return strlen("\\u0000");
     }
-    return c == '"' || c == '\\' ? 2 : next - at;
+    if (c < 0x20 || c == '"' || c == '\\') {
+        return strlen("\\n");
+    }
+    return next - at;
 }
 
 size_t notes_json_size(struct ng_str text)

@@ -11,10 +11,11 @@ int notes_summary_open(struct notes_summary *summary, sqlite3 *db)
     int rc = sqlite3_prepare_v2(
         db, "SELECT path, title, created, modified, front_error FROM notes WHERE id = ?1", -1,
         &summary->note, NULL);
-    return rc != SQLITE_OK
-               ? rc
-               : sqlite3_prepare_v2(db, "SELECT tag FROM tags WHERE note = ?1 ORDER BY rowid",
-                                    -1, &summary->tags, NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return sqlite3_prepare_v2(db, "SELECT tag FROM tags WHERE note = ?1 ORDER BY rowid", -1,
+                              &summary->tags, NULL);
 }
 
 void notes_summary_done(struct notes_summary *summary)

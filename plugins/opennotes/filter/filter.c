@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "filter_parse.h"
+#include "index/index.h"
 #include "index/link_sql.h"
 
 #define SQL_MAX ((size_t)1024 * 1024)
@@ -31,14 +32,12 @@ struct compiler {
 static void add_text(struct compiler *compiler, struct ng_str text)
 {
     struct notes_filter_value *value = &compiler->filter->values[compiler->filter->count++];
-    char *copy = text.data != NULL ? ng_alloc(compiler->call, text.len + 1) : NULL;
-    if (copy == NULL) {
+    char *copy = ng_alloc(compiler->call, text.len + 1);
+    if (text.data == NULL || copy == NULL) {
         compiler->sql.rc = NG_EINTERNAL;
         return;
     }
-    if (text.len > 0) {
-        memcpy(copy, text.data, text.len);
-    }
+    memcpy(copy, text.data, text.len);
     *value = (struct notes_filter_value){.text = str_make(copy, text.len)};
 }
 
@@ -50,14 +49,12 @@ static void add_number(struct compiler *compiler, double number)
 
 static struct ng_str nfc(struct compiler *compiler, struct ng_str text)
 {
-    struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return notes_nfc(compiler->arena, clean);
+    return notes_nfc(compiler->arena, notes_utf8_clean(compiler->arena, text));
 }
 
 static struct ng_str fold(struct compiler *compiler, struct ng_str text)
 {
-    struct ng_str clean = notes_utf8_clean(compiler->arena, text);
-    return notes_fold(compiler->arena, clean);
+    return notes_fold(compiler->arena, notes_utf8_clean(compiler->arena, text));
 }
 
 /* ---- one condition; != is written as the negation of = around it ---- */
@@ -259,7 +256,7 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
     }
     struct buf *bufs[] = {&compiler->sql, &compiler->shown};
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
-        buf_add_c(bufs[i], bufs[i]->len > 0 ? " AND " : "");
+        notes_add_if(bufs[i], bufs[i]->len > 0, " AND ");
         buf_add_c(bufs[i], group->before);
         buf_add_c(bufs[i], "(");
     }
@@ -320,10 +317,9 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
         compiler->filter->sql = call->host->format(call, "%.*s", (int)sql.len, sql.data);
         compiler->filter->shown = call->host->format(call, "%.*s", (int)shown.len, shown.data);
     }
-    return compiler->filter->sql.data != NULL && compiler->filter->shown.data != NULL &&
-                   compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK
-               ? NG_OK
-               : ng_fail(call, NG_EINTERNAL, "Out of memory.");
+    return notes_memory(call, compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK &&
+                                  compiler->filter->sql.data != NULL &&
+                                  compiler->filter->shown.data != NULL);
 }
 
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
@@ -335,7 +331,7 @@ int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, i
     size_t values = (size_t)NOTES_FILTER_CONDITIONS_MAX * VALUES_PER_CONDITION;
     struct notes_filter_value *list = ng_alloc(call, values * sizeof(*list));
     if (filter == NULL || list == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "Out of memory.");
+        return notes_fail_memory(call);
     }
     *filter =
         (struct notes_filter){.sql = ng_str_of("1"), .shown = ng_str_of(""), .values = list};
@@ -359,7 +355,7 @@ int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, i
 static struct ng_str text_of(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return str_make(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return str_make(data, (size_t)sqlite3_value_bytes(value));
 }
 
 static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
@@ -398,9 +394,7 @@ static void sql_has(sqlite3_context *context, int count, sqlite3_value **values)
     (void)count;
     struct ng_str text = text_of(values[0]);
     struct ng_str needle = text_of(values[1]);
-    bool both = text.len > 0 && needle.len > 0;
-    sqlite3_result_int(context,
-                       both && memmem(text.data, text.len, needle.data, needle.len) != NULL);
+    sqlite3_result_int(context, str_find(text, needle, 0) != SIZE_MAX);
 }
 
 struct function {
@@ -430,10 +424,11 @@ int notes_filter_bind(const struct notes_filter *filter, sqlite3_stmt *statement
     int rc = SQLITE_OK;
     for (size_t i = 0; i < filter->count && rc == SQLITE_OK; i++) {
         const struct notes_filter_value *value = &filter->values[i];
-        rc = value->is_number
-                 ? sqlite3_bind_double(statement, first + (int)i, value->number)
-                 : sqlite3_bind_text64(statement, first + (int)i, value->text.data,
-                                       value->text.len, SQLITE_STATIC, SQLITE_UTF8);
+        if (value->is_number) {
+            rc = sqlite3_bind_double(statement, first + (int)i, value->number);
+        } else {
+            rc = notes_bind_text(statement, first + (int)i, value->text);
+        }
     }
     *ret_next = first + (int)filter->count;
     return rc;

@@ -42,30 +42,42 @@ static const char *take_field(struct notes_filter_condition *condition)
     struct ng_str name = condition->name;
     if (str_begins(name, "data.")) {
         condition->key = str_make(name.data + 5, name.len - 5);
-        condition->field = str_is(condition->key, "tag") || str_is(condition->key, "tags")
-                               ? NOTES_FIELD_TAGS
-                               : NOTES_FIELD_DATA;
+        condition->field = NOTES_FIELD_DATA;
+        if (str_is(condition->key, "tag") || str_is(condition->key, "tags")) {
+            condition->field = NOTES_FIELD_TAGS;
+        }
         bool dots = condition->key.len == 0 || condition->key.data[0] == '.' ||
                     str_ends(condition->key, ".") ||
                     str_find(condition->key, str_make("..", 2), 0) != SIZE_MAX;
-        return dots ? "The key behind `data.` is missing or has a part without a name." : NULL;
+        if (dots) {
+            return "The key behind `data.` is missing or has a part without a name.";
+        }
+        return NULL;
     }
-    condition->field = str_is(name, "path")        ? NOTES_FIELD_PATH
-                       : str_is(name, "title")     ? NOTES_FIELD_TITLE
-                       : str_is(name, "links-to")  ? NOTES_FIELD_LINKS_TO
-                       : str_is(name, "linked-by") ? NOTES_FIELD_LINKED_BY
-                                                   : 0;
     if (name.len == 0) {
         return "The field before the operator is missing. " FIELDS;
     }
-    return condition->field == 0 ? "There is no such field. " FIELDS : NULL;
+    static const char *const names[] = {[NOTES_FIELD_PATH] = "path",
+                                        [NOTES_FIELD_TITLE] = "title",
+                                        [NOTES_FIELD_LINKS_TO] = "links-to",
+                                        [NOTES_FIELD_LINKED_BY] = "linked-by"};
+    for (size_t i = NOTES_FIELD_PATH; i < NG_COUNT(names); i++) {
+        if (str_is(name, names[i])) {
+            condition->field = (enum notes_field)i;
+            return NULL;
+        }
+    }
+    return "There is no such field. " FIELDS;
 }
 
 static struct ng_str without_quotes(struct ng_str value)
 {
     bool quoted = value.len >= 2 && (value.data[0] == '"' || value.data[0] == '\'') &&
                   value.data[value.len - 1] == value.data[0];
-    return quoted ? str_make(value.data + 1, value.len - 2) : value;
+    if (quoted) {
+        return str_make(value.data + 1, value.len - 2);
+    }
+    return value;
 }
 
 static void take_number(struct notes_filter_condition *condition)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "index_open.h"
 #include "index_tokens.h"
 #include "note/revision.h"
@@ -31,11 +32,11 @@ static void free_reader(struct notes_reader *reader)
 
 static void drop_idle(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     struct notes_reader *reader = index->idle;
     index->idle = NULL;
     index->idle_count = 0;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     while (reader != NULL) {
         struct notes_reader *next = reader->next;
         free_reader(reader);
@@ -56,7 +57,7 @@ static void free_index(struct notes_index *index)
         (void)close(index->root_fd);
     }
     (void)pthread_cond_destroy(&index->changed);
-    (void)pthread_mutex_destroy(&index->lock);
+    lock_done(&index->lock);
     free(index->path);
     free(index->file);
     free(index);
@@ -80,7 +81,6 @@ static struct notes_index *new_index(const struct notes_indexes *indexes, const 
                                      int root_fd, const struct stat *found)
 {
     struct notes_index *index = calloc(1, sizeof(*index));
-    pthread_condattr_t attributes;
     if (index == NULL) {
         (void)close(root_fd);
         return NULL;
@@ -92,11 +92,8 @@ static struct notes_index *new_index(const struct notes_indexes *indexes, const 
     index->watch.fd = -1;
     index->path = strdup(path);
     index->file = file_of(indexes, path);
-    (void)pthread_mutex_init(&index->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&index->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    lock_init(&index->lock, LOCK_NOTES_INDEX);
+    lock_cond_init(&index->changed);
     if (index->path == NULL || index->file == NULL) {
         free_index(index);
         return NULL;
@@ -111,10 +108,13 @@ int notes_indexes_open(const char *folder, struct notes_indexes **ret)
     if (indexes == NULL) {
         return NG_EINTERNAL;
     }
-    (void)pthread_mutex_init(&indexes->lock, NULL);
+    lock_init(&indexes->lock, LOCK_NOTES_INDEXES);
     indexes->folder = strdup(folder);
     *ret = indexes;
-    return indexes->folder != NULL ? NG_OK : NG_EINTERNAL;
+    if (indexes->folder != NULL) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void notes_indexes_close(struct notes_indexes *indexes)
@@ -127,7 +127,7 @@ void notes_indexes_close(struct notes_indexes *indexes)
         free_index(index);
         index = next;
     }
-    (void)pthread_mutex_destroy(&indexes->lock);
+    lock_done(&indexes->lock);
     free(indexes->folder);
     free(indexes);
 }
@@ -140,7 +140,9 @@ static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
     for (struct notes_index **at = &indexes->first; *at != NULL; at = &(*at)->next) {
         if ((*at)->refs == 0) {
             idle++;
-            oldest = oldest == NULL || (*at)->used < (*oldest)->used ? at : oldest;
+            if (oldest == NULL || (*at)->used < (*oldest)->used) {
+                oldest = at;
+            }
         }
     }
     if (idle <= most) {
@@ -204,28 +206,29 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
     }
     bool used = false;
     struct notes_index *stale = NULL;
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     struct notes_index *index = find_open(indexes, path, &found);
     if (index == NULL) {
         stale = take_stale(indexes, path, &used);
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     free_index(stale);
     if (index != NULL || used) {
         (void)close(root_fd);
         *ret = index;
-        return index != NULL
-                   ? NG_OK
-                   : ng_fail(call, NG_EBUSY,
-                             "The folder %s was replaced a moment ago and other calls "
-                             "still read the former one. Try again.",
-                             path);
+        if (index != NULL) {
+            return NG_OK;
+        }
+        return ng_fail(call, NG_EBUSY,
+                       "The folder %s was replaced a moment ago and other calls "
+                       "still read the former one. Try again.",
+                       path);
     }
     struct notes_index *made = new_index(indexes, path, root_fd, &found);
     if (made == NULL) {
         return notes_fail_memory(call);
     }
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     index = find_open(indexes, path, &found); /* somebody was quicker */
     if (index == NULL) {
         made->owner = indexes;
@@ -237,7 +240,7 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
         index = made;
         made = take_idle(indexes, OPEN_MAX_IDLE);
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     free_index(made);
     *ret = index;
     return NG_OK;
@@ -246,17 +249,17 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
 void notes_index_close(struct notes_indexes *indexes, struct notes_index *index)
 {
     if (index != NULL) {
-        (void)pthread_mutex_lock(&indexes->lock);
+        lock_take(&indexes->lock);
         index->refs--;
-        (void)pthread_mutex_unlock(&indexes->lock);
+        lock_release(&indexes->lock);
     }
 }
 
 void notes_index_hold(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->owner->lock);
+    lock_take(&index->owner->lock);
     index->refs++;
-    (void)pthread_mutex_unlock(&index->owner->lock);
+    lock_release(&index->owner->lock);
 }
 
 /* ---- lending ---- */
@@ -264,7 +267,7 @@ void notes_index_hold(struct notes_index *index)
 static struct notes_reader *take_reader(struct notes_index *index)
 {
     struct notes_reader *reader = NULL;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     if (index->idle != NULL) {
         reader = index->idle;
         index->idle = reader->next;
@@ -272,7 +275,7 @@ static struct notes_reader *take_reader(struct notes_index *index)
         reader->next = index->lent;
         index->lent = reader;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return reader;
 }
 
@@ -284,9 +287,9 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
     if (reader == NULL) {
         return notes_fail_memory(call);
     }
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     reader->generation = index->generation;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     int rc = sqlite3_open_v2(
         index->file, &reader->db,
         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
@@ -303,10 +306,10 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
         free_reader(reader);
         return failed;
     }
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     reader->next = index->lent;
     index->lent = reader;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     *ret = reader;
     return NG_OK;
 }
@@ -315,7 +318,7 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
 static void give_reader(struct notes_index *index, sqlite3 *db, bool damaged)
 {
     struct notes_reader *reader = NULL;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     for (struct notes_reader **at = &index->lent; *at != NULL; at = &(*at)->next) {
         if ((*at)->db == db) {
             reader = *at;
@@ -331,15 +334,15 @@ static void give_reader(struct notes_index *index, sqlite3 *db, bool damaged)
         index->idle_count++;
         reader = NULL;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     free_reader(reader);
 }
 
 void notes_index_renewed(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     index->generation++;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     drop_idle(index);
 }
 
@@ -347,7 +350,10 @@ void notes_index_renewed(struct notes_index *index)
 static int is_cancelled(void *user)
 {
     struct ng_call *call = user;
-    return call->host->cancelled(call) ? 1 : 0;
+    if (call->host->cancelled(call)) {
+        return 1;
+    }
+    return 0;
 }
 
 /* *ret_damaged: the file is, and the next refresh makes it anew. */
@@ -380,7 +386,10 @@ int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 *
 {
     bool damaged = false;
     int rc = begin_once(index, call, ret_db, &damaged);
-    return damaged ? begin_once(index, call, ret_db, &damaged) : rc;
+    if (!damaged) {
+        return rc;
+    }
+    return begin_once(index, call, ret_db, &damaged);
 }
 
 void notes_index_end(struct notes_index *index, sqlite3 *db)
@@ -399,9 +408,9 @@ int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *d
 {
     bool damaged = false;
     int rc = notes_schema_fail_db(call, db, index->file, "read", &damaged);
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     index->damaged = index->damaged || damaged;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return rc;
 }
 

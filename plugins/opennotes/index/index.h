@@ -54,17 +54,23 @@ int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *d
 /* The folder of notes, opened as a directory; for openat2() below it. */
 int notes_index_root(struct notes_index *index);
 
+/* A note, found by a path. */
+struct notes_location {
+    int64_t id;         /* its row; 0: the index was not needed */
+    struct ng_str path; /* in the index */
+    struct ng_str file; /* its bytes on disk */
+    int64_t created_ms, modified_ms;
+};
+
 /* A note of the index by the path that a caller gave: NFC, "./" and doubled slashes dropped.
  * PATH_TRAVERSAL for `..`, absolute paths and NUL; NOTE_NOT_FOUND with the nearest path as
- * hint. *ret_path is the path in the index, *ret_file its bytes on disk. */
+ * hint. */
 int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
-                     struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
-                     struct ng_str *ret_file);
-/* The same without the index, where the file alone tells: of a path in ASCII with no links on
- * its way. *ret_file is {NULL, 0} where the index has to tell. */
-int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
-                         struct ng_str *ret_path, struct ng_str *ret_file,
-                         struct notes_stat *ret_stat);
+                     struct ng_str given, struct notes_location *ret);
+/* The same for a caller that needs nothing else of the index: a path in ASCII with no links on
+ * its way is found by its file alone. */
+int notes_index_locate(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                       struct notes_location *ret);
 /* When a note was made where its front matter does not say so. */
 int64_t notes_index_created_ms(const struct notes_stat *stat);
 /* A name in ASCII has one form in Unicode: no other note has it. */
@@ -95,6 +101,23 @@ static inline int notes_done(int rc)
         return SQLITE_OK;
     }
     return rc;
+}
+
+/* Prepares the statement that a buffer holds. An SQLite code. */
+static inline int notes_prepare_buf(sqlite3 *db, const struct buf *sql,
+                                    sqlite3_stmt **ret_statement)
+{
+    if (sql->rc != NG_OK) {
+        return SQLITE_NOMEM;
+    }
+    return sqlite3_prepare_v2(db, sql->data, (int)sql->len, ret_statement, NULL);
+}
+
+/* Binds a text that lives as long as the statement runs. An SQLite code. */
+static inline int notes_bind_text(sqlite3_stmt *statement, int number, struct ng_str text)
+{
+    return sqlite3_bind_text64(statement, number, text.data, text.len, SQLITE_STATIC,
+                               SQLITE_UTF8);
 }
 
 /* A column of the present row, lent until the next step. */

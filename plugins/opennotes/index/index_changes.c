@@ -46,9 +46,15 @@ void notes_changes_done(struct notes_changes *changes)
 static int compare_stats(const struct notes_stat *a, const struct notes_stat *b)
 {
     if (a->inode != b->inode) {
-        return a->inode < b->inode ? -1 : 1;
+        return (a->inode > b->inode) - (a->inode < b->inode);
     }
-    return a->device == b->device ? 0 : a->device < b->device ? -1 : 1;
+    if (a->device == b->device) {
+        return 0;
+    }
+    if (a->device < b->device) {
+        return -1;
+    }
+    return 1;
 }
 
 static int compare_gone(const void *a, const void *b)

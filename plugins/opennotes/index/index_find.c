@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "index_state.h"
 #include "text/codes.h"
 
@@ -22,8 +23,10 @@ static int fail_path(struct ng_call *call, int code, const char *before, struct 
     buf_add_c(&text, before);
     buf_add_str(&text, path);
     buf_add_c(&text, after);
-    int rc = text.rc == NG_OK ? call->host->fail_text(call, code, notes_buf_str(&text))
-                              : notes_fail_memory(call);
+    int rc = notes_memory(call, text.rc == NG_OK);
+    if (rc == NG_OK) {
+        rc = call->host->fail_text(call, code, notes_buf_str(&text));
+    }
     buf_done(&text);
     return rc;
 }
@@ -49,10 +52,9 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     char *out = ng_alloc(call, given.len + 1);
     size_t len = 0;
     for (size_t at = 0; out != NULL && at < given.len;) {
-        const char *slash = memchr(given.data + at, '/', given.len - at);
-        size_t part_len = slash != NULL ? (size_t)(slash - given.data) - at : given.len - at;
-        struct ng_str part = str_make(given.data + at, part_len);
-        at += part_len + 1;
+        size_t end = notes_find_char(given, at, '/');
+        struct ng_str part = str_make(given.data + at, end - at);
+        at = end + 1;
         if (str_is(part, "..")) {
             return notes_index_fail_traversal(call, given);
         }
@@ -66,27 +68,18 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         len += part.len;
     }
     arena_init(&arena, 0);
-    struct ng_str form =
-        out != NULL ? notes_nfc(&arena, str_make(out, len)) : str_make(NULL, 0);
-    struct ng_str copy = {NULL, 0};
-    char *kept = form.data != NULL ? ng_alloc(call, form.len + 1) : NULL;
+    struct ng_str form = notes_nfc(&arena, str_make(out, len));
+    char *kept = ng_alloc(call, form.len + 1);
+    if (form.data == NULL) {
+        kept = NULL;
+    }
     if (kept != NULL) {
         memcpy(kept, form.data, form.len);
         kept[form.len] = '\0';
-        copy = str_make(kept, form.len);
     }
     arena_done(&arena);
-    *ret_path = copy;
-    return notes_memory(call, copy.data != NULL);
-}
-
-static struct ng_str last_part(struct ng_str path)
-{
-    size_t at = path.len;
-    while (at > 0 && path.data[at - 1] != '/') {
-        at--;
-    }
-    return str_make(path.data + at, path.len - at);
+    *ret_path = str_make(kept, form.len);
+    return notes_memory(call, kept != NULL);
 }
 
 /* How near a path is to the one that was asked for; SIZE_MAX: not at all. */
@@ -97,9 +90,9 @@ static size_t distance(struct ng_str asked, struct ng_str path)
     if (str_equal(stem, asked)) {
         return 0;
     }
-    struct ng_str asked_name = last_part(asked);
-    struct ng_str name = last_part(path);
-    struct ng_str name_stem = last_part(stem);
+    struct ng_str asked_name = notes_file_name(asked);
+    struct ng_str name = notes_file_name(path);
+    struct ng_str name_stem = notes_file_name(stem);
     if (str_equal(asked_name, name) || str_equal(asked_name, name_stem)) {
         return 1;
     }
@@ -107,10 +100,14 @@ static size_t distance(struct ng_str asked, struct ng_str path)
     size_t whole = edit_distance(asked, path, HINT_EDITS);
     size_t named = edit_distance(asked_name, name, HINT_EDITS);
     size_t stems = edit_distance(asked_name, name_stem, HINT_EDITS);
-    named = stems < named ? stems : named;
-    whole = whole != SIZE_MAX ? 2 * whole : whole;
-    named = named != SIZE_MAX ? 2 * named + 1 : named;
-    return whole < named ? whole : named;
+    named = size_min(stems, named);
+    if (whole != SIZE_MAX) {
+        whole *= 2;
+    }
+    if (named != SIZE_MAX) {
+        named = 2 * named + 1;
+    }
+    return size_min(whole, named);
 }
 
 static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3 *db,
@@ -122,11 +119,12 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
     size_t best_distance = SIZE_MAX;
     arena_init(&arena, 0);
     struct ng_str asked = notes_fold(&arena, path);
-    int rc = sqlite3_prepare_v2(db, "SELECT path, path_fold FROM notes ORDER BY path", -1,
-                                &rows, NULL) == SQLITE_OK &&
-                     asked.data != NULL
-                 ? NG_OK
-                 : notes_index_fail(index, call, db);
+    int rc = NG_OK;
+    if (asked.data == NULL ||
+        sqlite3_prepare_v2(db, "SELECT path, path_fold FROM notes ORDER BY path", -1, &rows,
+                           NULL) != SQLITE_OK) {
+        rc = notes_index_fail(index, call, db);
+    }
     while (rc == NG_OK && sqlite3_step(rows) == SQLITE_ROW) {
         size_t away = distance(asked, notes_column_text(rows, 1));
         if (away < best_distance) {
@@ -172,40 +170,48 @@ int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *d
                            -1, &row, NULL) != SQLITE_OK) {
         return notes_index_fail(index, call, db);
     }
-    (void)sqlite3_bind_text64(row, 1, path.data, path.len, SQLITE_STATIC, SQLITE_UTF8);
+    (void)notes_bind_text(row, 1, path);
+    int rc = NG_OK;
     int found = sqlite3_step(row);
-    int rc = found == SQLITE_ROW ? keep_column(call, row, 0, ret_file) : NG_OK;
+    if (found == SQLITE_ROW) {
+        rc = keep_column(call, row, 0, ret_file);
+    } else if (found != SQLITE_DONE) {
+        rc = notes_index_fail(index, call, db);
+    }
     (void)sqlite3_finalize(row);
-    return found == SQLITE_ROW || found == SQLITE_DONE ? rc : notes_index_fail(index, call, db);
+    return rc;
 }
 
 int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
-                     struct ng_str given, int64_t *ret_id, struct ng_str *ret_path,
-                     struct ng_str *ret_file)
+                     struct ng_str given, struct notes_location *ret)
 {
     sqlite3_stmt *row = NULL;
-    int rc = notes_index_path(call, given, ret_path);
+    int rc = notes_index_path(call, given, &ret->path);
     if (rc != NG_OK) {
         return rc;
     }
     if (sqlite3_prepare_v2(db,
-                           "SELECT id, ifnull(file, CAST(path AS BLOB)) FROM notes"
-                           " WHERE path = ?1",
+                           "SELECT id, ifnull(file, CAST(path AS BLOB)), created, modified"
+                           " FROM notes WHERE path = ?1",
                            -1, &row, NULL) != SQLITE_OK) {
         return notes_index_fail(index, call, db);
     }
-    (void)sqlite3_bind_text64(row, 1, ret_path->data, ret_path->len, SQLITE_STATIC,
-                              SQLITE_UTF8);
+    (void)notes_bind_text(row, 1, ret->path);
     int found = sqlite3_step(row);
     if (found == SQLITE_ROW) {
-        *ret_id = sqlite3_column_int64(row, 0);
-        rc = keep_column(call, row, 1, ret_file);
+        ret->id = sqlite3_column_int64(row, 0);
+        ret->created_ms = sqlite3_column_int64(row, 2);
+        ret->modified_ms = sqlite3_column_int64(row, 3);
+        rc = keep_column(call, row, 1, &ret->file);
     }
     (void)sqlite3_finalize(row);
     if (found == SQLITE_DONE) {
-        return fail_missing(index, call, db, *ret_path);
+        return fail_missing(index, call, db, ret->path);
     }
-    return found == SQLITE_ROW ? rc : notes_index_fail(index, call, db);
+    if (found != SQLITE_ROW) {
+        return notes_index_fail(index, call, db);
+    }
+    return rc;
 }
 
 bool notes_index_is_plain(struct ng_str path)
@@ -222,7 +228,10 @@ int64_t notes_index_created_ms(const struct notes_stat *stat)
 {
     int64_t birth = stat->birth_ns / 1000000;
     int64_t mtime = stat->mtime_ns / 1000000;
-    return birth > 0 && birth < mtime ? birth : mtime;
+    if (birth <= 0) {
+        return mtime;
+    }
+    return i64_min(birth, mtime);
 }
 
 /* No part of it is left out of notebooks by its name. */
@@ -252,36 +261,54 @@ static bool is_in_place(const struct notes_index *index, int fd, struct ng_str p
 /* Nothing of the notes is known yet. */
 static bool is_unmade(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool unmade = index->covered == 0;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return unmade;
 }
 
-int notes_index_find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
-                         struct ng_str *ret_path, struct ng_str *ret_file,
-                         struct notes_stat *ret_stat)
+/* Looks at the file alone. ret->file is {NULL, 0} where the index has to tell. */
+static int find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                    struct notes_location *ret)
 {
+    struct notes_stat stat;
     bool loose = false;
-    *ret_file = str_make(NULL, 0);
-    int rc = notes_index_path(call, given, ret_path);
-    if (rc != NG_OK || !notes_index_is_plain(*ret_path) || !is_shown(*ret_path)) {
+    int rc = notes_index_path(call, given, &ret->path);
+    if (rc != NG_OK || !notes_index_is_plain(ret->path) || !is_shown(ret->path)) {
         return rc;
     }
-    int fd = notes_tree_open(index->root_fd, ret_path->data, O_PATH);
+    int fd = notes_tree_open(index->root_fd, ret->path.data, O_PATH);
     if (fd == -ENOENT && is_unmade(index)) {
-        return fail_path(call, NOTES_ENOTE, "Note not found: ", *ret_path, "");
+        return fail_path(call, NOTES_ENOTE, "Note not found: ", ret->path, "");
     }
     if (fd < 0) {
         return NG_OK;
     }
-    if (notes_tree_stat_of(fd, ret_stat, &loose) == NG_OK &&
-        is_in_place(index, fd, *ret_path) &&
-        !notes_index_is_closed(index, call, *ret_path, fd)) {
-        *ret_file = *ret_path;
+    if (notes_tree_stat_of(fd, &stat, &loose) == NG_OK && is_in_place(index, fd, ret->path) &&
+        !notes_index_is_closed(index, call, ret->path, fd)) {
+        ret->file = ret->path;
+        ret->created_ms = notes_index_created_ms(&stat);
+        ret->modified_ms = stat.mtime_ns / 1000000;
     }
     (void)close(fd);
     return NG_OK;
+}
+
+int notes_index_locate(struct notes_index *index, struct ng_call *call, struct ng_str given,
+                       struct notes_location *ret)
+{
+    sqlite3 *db = NULL;
+    *ret = (struct notes_location){.id = 0};
+    int rc = find_now(index, call, given, ret);
+    if (rc != NG_OK || ret->file.data != NULL) {
+        return rc;
+    }
+    rc = notes_index_begin(index, call, &db);
+    if (rc == NG_OK) {
+        rc = notes_index_find(index, call, db, given, ret);
+    }
+    notes_index_end(index, db);
+    return rc;
 }
 
 /* One trigram as a string of the query language. */
@@ -289,7 +316,7 @@ static void add_gram(struct buf *query, struct ng_str gram)
 {
     buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
     for (size_t i = 0; i < gram.len; i++) {
-        buf_add_c(query, gram.data[i] == '"' ? "\"" : "");
+        notes_add_if(query, gram.data[i] == '"', "\"");
         buf_add_char(query, gram.data[i]);
     }
     buf_add_char(query, '"');

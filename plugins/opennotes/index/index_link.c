@@ -2,6 +2,7 @@
 /* index_link.c - what a link means in its notebook, and the line it stands in. */
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "index_state.h"
 
 static bool is_alpha(char c)
@@ -30,32 +31,24 @@ static bool is_address(struct ng_str target)
 
 static struct ng_str before(struct ng_str text, char c)
 {
-    const char *found = text.len > 0 ? memchr(text.data, c, text.len) : NULL;
-    return found != NULL ? str_make(text.data, (size_t)(found - text.data)) : text;
-}
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    char lower = (char)(c | 32);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    text.len = notes_find_char(text, 0, c);
+    return text;
 }
 
 static struct ng_str percent_decoded(struct arena *arena, struct ng_str text)
 {
     char *out = arena_zalloc(arena, text.len + 1);
     size_t len = 0;
-    for (size_t i = 0; out != NULL && i < text.len; i++) {
-        int high = text.data[i] == '%' && i + 2 < text.len ? hex_of(text.data[i + 1]) : -1;
-        int low = high >= 0 ? hex_of(text.data[i + 2]) : -1;
-        if (low >= 0) {
-            out[len++] = (char)(high * 16 + low);
+    if (out == NULL) {
+        return str_make(NULL, 0);
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        out[len] = text.data[i];
+        if (text.data[i] == '%' && i + 2 < text.len &&
+            hex_read(str_make(text.data + i + 1, 2), out + len)) {
             i += 2;
-        } else {
-            out[len++] = text.data[i];
         }
+        len++;
     }
     return str_make(out, len);
 }
@@ -71,7 +64,7 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
         return len;
     }
     if (str_is(part, "..") && len > 0 && !str_is(str_make(out + last, len - last), "..")) {
-        return last > 0 ? last - 1 : 0;
+        return size_max(last, 1) - 1;
     }
     if (len > 0) {
         out[len++] = '/';
@@ -101,7 +94,10 @@ static struct ng_str resolved(struct arena *arena, struct ng_str note_path,
         len = add_part(out, len, part);
         at += part.len + 1;
     }
-    return str_make(len > 0 ? out : NULL, len);
+    if (len == 0) {
+        return str_make(NULL, 0);
+    }
+    return str_make(out, len);
 }
 
 /* Without the block of a "note^block": letters, digits and '-'. */
@@ -113,7 +109,10 @@ struct ng_str notes_link_note(struct ng_str target)
         at--;
     }
     bool block = at > 0 && at < target.len && target.data[at - 1] == '^';
-    return block ? str_make(target.data, at - 1) : target;
+    if (block) {
+        target.len = at - 1;
+    }
+    return target;
 }
 
 static struct ng_str wiki_key(struct arena *arena, struct ng_str note_path,
@@ -127,7 +126,10 @@ static struct ng_str wiki_key(struct arena *arena, struct ng_str note_path,
         (target.data[0] == '/' || str_begins(target, "./") || str_begins(target, "../"))) {
         target = resolved(arena, note_path, target);
     }
-    return target.len > 0 ? notes_fold(arena, target) : str_make(NULL, 0);
+    if (target.len == 0) {
+        return str_make(NULL, 0);
+    }
+    return notes_fold(arena, target);
 }
 
 struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool wiki,
@@ -174,9 +176,9 @@ struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t 
         return text;
     }
     size_t at = str_find(text, needle, 0);
-    size_t from = at != SIZE_MAX && at > NOTES_CONTEXT_MAX / 3 ? at - NOTES_CONTEXT_MAX / 3 : 0;
-    while (from > 0 && ((unsigned char)text.data[from] & 0xC0) == 0x80) {
-        from--;
+    size_t from = 0;
+    if (at != SIZE_MAX && at > NOTES_CONTEXT_MAX / 3) {
+        from = utf8_cut(text, at - NOTES_CONTEXT_MAX / 3).len;
     }
     return notes_trim(utf8_cut(str_make(text.data + from, text.len - from), NOTES_CONTEXT_MAX));
 }

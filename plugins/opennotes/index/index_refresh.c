@@ -153,6 +153,23 @@ static int remember_loose(struct notes_index *index, const struct notes_tree *tr
     return NG_OK;
 }
 
+static int fail_walk(struct work *work, int rc)
+{
+    switch (rc) {
+    case NG_ECANCELLED:
+        return ng_fail(work->call, rc, "The call was cancelled while notes were looked for.");
+    case NG_EBUSY:
+        return ng_fail(work->call, rc,
+                       "The notes cannot be looked for: too many files are open, or memory "
+                       "is out. Try again in a moment.");
+    case NG_ENOTFOUND:
+        return ng_fail(work->call, NOTES_ENOTEBOOK, "The folder of the notebook is gone: %s",
+                       work->index->path);
+    default:
+        return notes_fail_memory(work->call);
+    }
+}
+
 static int find_all(struct work *work)
 {
     struct notes_index *index = work->index;
@@ -164,18 +181,7 @@ static int find_all(struct work *work)
     int rc = notes_tree_read(&walk, &tree);
     if (rc != NG_OK) {
         notes_watch_drop(&index->watch);
-        return rc == NG_ECANCELLED
-                   ? ng_fail(work->call, rc,
-                             "The call was cancelled while notes were looked for.")
-               : rc == NG_EBUSY
-                   ? ng_fail(
-                         work->call, rc,
-                         "The notes cannot be looked for: too many files are open, or memory "
-                         "is out. Try again in a moment.")
-               : rc == NG_ENOTFOUND
-                   ? ng_fail(work->call, NOTES_ENOTEBOOK,
-                             "The folder of the notebook is gone: %s", index->path)
-                   : notes_fail_memory(work->call);
+        return fail_walk(work, rc);
     }
     if (tree.cut) {
         work->call->host->log(work->call, NG_LOG_WARNING,
@@ -183,13 +189,14 @@ static int find_all(struct work *work)
                               index->path);
     }
     notes_watch_commit(&index->watch, tree.linked_dirs > 0);
-    rc =
-        sqlite3_prepare_v2(index->writer.db,
+    if (sqlite3_prepare_v2(index->writer.db,
                            "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision,"
                            "ifnull(file,CAST(path AS BLOB)) AS bytes FROM notes ORDER BY bytes",
-                           -1, &rows, NULL) == SQLITE_OK
-            ? compare_all(work, &tree, rows)
-            : notes_schema_fail(index, work->call, "read");
+                           -1, &rows, NULL) == SQLITE_OK) {
+        rc = compare_all(work, &tree, rows);
+    } else {
+        rc = notes_schema_fail(index, work->call, "read");
+    }
     (void)sqlite3_finalize(rows);
     if (rc == NG_OK && remember_loose(index, &tree) != NG_OK) {
         rc = notes_fail_memory(work->call);
@@ -206,7 +213,10 @@ static int told_file(void *user, struct ng_str path)
     if (work->changes.changed.count >= NOTES_INDEX_DIRTY_MAX) {
         return 1;
     }
-    return notes_paths_add(&work->changes.changed, path) == NG_OK ? 0 : 1;
+    if (notes_paths_add(&work->changes.changed, path) == NG_OK) {
+        return 0;
+    }
+    return 1;
 }
 
 static int find_loose(struct work *work)
@@ -266,9 +276,10 @@ static int find_changes(struct work *work)
 
 static int run_sql(struct work *work, const char *sql)
 {
-    return sqlite3_exec(work->index->writer.db, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? NG_OK
-               : notes_schema_fail(work->index, work->call, "written");
+    if (sqlite3_exec(work->index->writer.db, sql, NULL, NULL, NULL) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return notes_schema_fail(work->index, work->call, "written");
 }
 
 static int end_batch(struct work *work)
@@ -313,9 +324,11 @@ static int check_over(struct work *work, size_t done)
         return NG_OK;
     }
     int rc = end_batch(work); /* what is done need not be done again */
-    return rc != NG_OK ? rc
-                       : ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
-                                 "The call's time was up while notes were indexed.");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_fail(work->call, cancelled ? NG_ECANCELLED : NG_ETIMEOUT,
+                   "The call's time was up while notes were indexed.");
 }
 
 static size_t count_of(const struct work *work)

@@ -9,39 +9,34 @@
 
 /* ---- statements ---- */
 
-static sqlite3_stmt *statement_of(const struct notes_row_source *source,
-                                  enum notes_statement number)
+sqlite3_stmt *notes_statement(const struct notes_index *index, enum notes_statement number)
 {
-    return source->index->writer.statements[number];
+    return index->writer.statements[number];
 }
 
-static void bind(sqlite3_stmt *statement, int column, struct ng_str text)
+int notes_statement_run(struct notes_index *index, struct ng_call *call,
+                        enum notes_statement number)
 {
-    if (text.data == NULL) {
-        (void)sqlite3_bind_null(statement, column);
-    } else {
-        (void)sqlite3_bind_text64(statement, column, text.data, text.len, SQLITE_STATIC,
-                                  SQLITE_UTF8);
+    sqlite3_stmt *statement = notes_statement(index, number);
+    int rc = NG_OK;
+    if (notes_done(sqlite3_step(statement)) != SQLITE_OK) {
+        rc = notes_schema_fail(index, call, "written");
     }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_clear_bindings(statement);
+    return rc;
 }
 
 static int step(const struct notes_row_source *source, enum notes_statement number)
 {
-    sqlite3_stmt *statement = statement_of(source, number);
-    int rc = sqlite3_step(statement);
-    int failed = rc == SQLITE_DONE || rc == SQLITE_ROW
-                     ? NG_OK
-                     : notes_schema_fail(source->index, source->call, "written");
-    (void)sqlite3_reset(statement);
-    (void)sqlite3_clear_bindings(statement);
-    return failed;
+    return notes_statement_run(source->index, source->call, number);
 }
 
 /* ---- names, tags, fields ---- */
 
 static int put_name(const struct notes_row_source *source, struct ng_str key, const char *kind)
 {
-    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_NAME);
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_NAME);
     if (key.data == NULL) {
         return notes_fail_memory(source->call);
     }
@@ -49,7 +44,7 @@ static int put_name(const struct notes_row_source *source, struct ng_str key, co
         return NG_OK;
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
-    bind(statement, 2, key);
+    (void)notes_bind_text(statement, 2, key);
     (void)sqlite3_bind_text(statement, 3, kind, -1, SQLITE_STATIC);
     return step(source, NOTES_PUT_NAME);
 }
@@ -57,8 +52,10 @@ static int put_name(const struct notes_row_source *source, struct ng_str key, co
 int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note)
 {
     struct ng_str path = source->path;
-    struct ng_str stem =
-        str_make(path.data, notes_tree_is_note(path) ? path.len - 3 : path.len);
+    struct ng_str stem = path;
+    if (notes_tree_is_note(path)) {
+        stem.len -= 3;
+    }
     struct ng_str folded = notes_fold(source->arena, notes_link_note(stem));
     int rc = put_name(source, path, "path");
     if (rc == NG_OK && stem.len < path.len) {
@@ -70,7 +67,7 @@ int notes_rows_names(const struct notes_row_source *source, const struct notes_n
     for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
         if (folded.data[i] == '/') {
             struct ng_str rest = str_make(folded.data + i + 1, folded.len - i - 1);
-            bool last = rest.len == 0 || memchr(rest.data, '/', rest.len) == NULL;
+            bool last = notes_find_char(rest, 0, '/') == rest.len;
             rc = put_name(source, rest, last ? "file" : "suffix");
         }
     }
@@ -89,7 +86,7 @@ int notes_rows_names(const struct notes_row_source *source, const struct notes_n
 
 static int put_tag(struct notes_row_source *source, struct ng_str tag)
 {
-    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_TAG);
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_TAG);
     struct ng_str fold = notes_fold(source->arena, tag);
     if (fold.data == NULL) {
         return notes_fail_memory(source->call);
@@ -98,8 +95,8 @@ static int put_tag(struct notes_row_source *source, struct ng_str tag)
         return NG_OK;
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
-    bind(statement, 2, tag);
-    bind(statement, 3, fold);
+    (void)notes_bind_text(statement, 2, tag);
+    (void)notes_bind_text(statement, 3, fold);
     return step(source, NOTES_PUT_TAG);
 }
 
@@ -121,24 +118,25 @@ struct fields {
 static int put_field(struct fields *fields, const struct notes_value *value)
 {
     const struct notes_row_source *source = fields->source;
-    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_FIELD);
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_FIELD);
     if (fields->key.rc != NG_OK || fields->rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK; /* beyond the maximum nothing is found by its fields */
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
-    bind(statement, 2, notes_buf_str(&fields->key));
+    (void)notes_bind_text(statement, 2, notes_buf_str(&fields->key));
     if (value->type == NOTES_STRING || value->type == NOTES_NUMBER) {
-        bind(statement, 3, value->text);
+        (void)notes_bind_text(statement, 3, value->text);
     } else if (value->type != NOTES_NULL) {
-        bind(statement, 3, ng_str_of(value->type == NOTES_TRUE ? "true" : "false"));
+        (void)notes_bind_text(statement, 3,
+                              ng_str_of(value->type == NOTES_TRUE ? "true" : "false"));
     }
     if (value->type == NOTES_NUMBER) {
         char digits[64];
-        size_t len = value->text.len < sizeof(digits) ? value->text.len : 0;
-        memcpy(digits, value->text.data, len);
-        digits[len] = '\0';
-        if (len > 0) {
-            (void)sqlite3_bind_text(statement, 4, digits, (int)len, SQLITE_TRANSIENT);
+        if (value->text.len < sizeof(digits)) {
+            memcpy(digits, value->text.data, value->text.len);
+            digits[value->text.len] = '\0';
+            (void)sqlite3_bind_text(statement, 4, digits, (int)value->text.len,
+                                    SQLITE_TRANSIENT);
         }
     }
     return step(source, NOTES_PUT_FIELD);
@@ -202,7 +200,7 @@ static int notes_mark_heading(void *user, const struct notes_heading *heading)
 {
     struct marks *marks = user;
     const struct notes_row_source *source = marks->source;
-    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_HEADING);
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_HEADING);
     struct ng_str fold = notes_fold(source->arena, heading->text);
     if (fold.data == NULL) {
         return notes_fail_memory(source->call);
@@ -213,9 +211,9 @@ static int notes_mark_heading(void *user, const struct notes_heading *heading)
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, heading->line);
     (void)sqlite3_bind_int64(statement, 3, heading->level);
-    bind(statement, 4, heading->text.data != NULL ? heading->text : str_make("", 0));
-    bind(statement, 5, heading->slug.data != NULL ? heading->slug : str_make("", 0));
-    bind(statement, 6, fold);
+    (void)notes_bind_text(statement, 4, notes_present(heading->text));
+    (void)notes_bind_text(statement, 5, notes_present(heading->slug));
+    (void)notes_bind_text(statement, 6, fold);
     return marked(marks, step(source, NOTES_PUT_HEADING));
 }
 
@@ -223,8 +221,7 @@ static int notes_mark_link(void *user, const struct notes_link *link)
 {
     struct marks *marks = user;
     const struct notes_row_source *source = marks->source;
-    sqlite3_stmt *statement = statement_of(source, NOTES_PUT_LINK);
-    struct ng_str empty = str_make("", 0);
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_LINK);
     if (marks->link_rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK;
     }
@@ -237,11 +234,11 @@ static int notes_mark_link(void *user, const struct notes_link *link)
                                                &marks->line_number, link->line, link->target);
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)sqlite3_bind_int64(statement, 2, link->line);
-    bind(statement, 3, link->text.data != NULL ? link->text : empty);
-    bind(statement, 4, link->target.data != NULL ? link->target : empty);
+    (void)notes_bind_text(statement, 3, notes_present(link->text));
+    (void)notes_bind_text(statement, 4, notes_present(link->target));
     (void)sqlite3_bind_text(statement, 5, notes_link_kind_name(link->kind), -1, SQLITE_STATIC);
-    bind(statement, 6, key);
-    bind(statement, 7, context.data != NULL ? context : empty);
+    (void)notes_bind_text(statement, 6, key);
+    (void)notes_bind_text(statement, 7, notes_present(context));
     return marked(marks, step(source, NOTES_PUT_LINK));
 }
 
@@ -260,7 +257,10 @@ int notes_rows_marks(struct notes_row_source *source)
     };
     struct marks marks = {.source = source, .line_number = 1};
     int rc = notes_markdown_parse(source->body, &events, &marks, NULL);
-    return rc != NG_OK && marks.failed == NG_OK ? notes_fail_memory(source->call) : rc;
+    if (rc != NG_OK && marks.failed == NG_OK) {
+        return notes_fail_memory(source->call);
+    }
+    return rc;
 }
 
 /* ---- words ---- */
@@ -274,16 +274,18 @@ static int put_word(const struct notes_row_source *source, struct ng_str word, s
     if (*slot == hash || word.len > sizeof(padded) - 4) {
         return NG_OK;
     }
-    bind(statement_of(source, NOTES_PUT_WORD), 1, word);
-    (void)sqlite3_bind_int64(statement_of(source, NOTES_PUT_WORD), 2, (int64_t)letters);
+    (void)notes_bind_text(notes_statement(source->index, NOTES_PUT_WORD), 1, word);
+    (void)sqlite3_bind_int64(notes_statement(source->index, NOTES_PUT_WORD), 2,
+                             (int64_t)letters);
     int rc = step(source, NOTES_PUT_WORD);
     if (rc == NG_OK && sqlite3_changes(writer->db) > 0) {
         memcpy(padded, "^^", 2);
         memcpy(padded + 2, word.data, word.len);
         memcpy(padded + 2 + word.len, "$$", 2);
-        (void)sqlite3_bind_int64(statement_of(source, NOTES_PUT_WORD_GRAMS), 1,
+        (void)sqlite3_bind_int64(notes_statement(source->index, NOTES_PUT_WORD_GRAMS), 1,
                                  sqlite3_last_insert_rowid(writer->db));
-        bind(statement_of(source, NOTES_PUT_WORD_GRAMS), 2, str_make(padded, word.len + 4));
+        (void)notes_bind_text(notes_statement(source->index, NOTES_PUT_WORD_GRAMS), 2,
+                              str_make(padded, word.len + 4));
         rc = step(source, NOTES_PUT_WORD_GRAMS);
     }
     if (rc == NG_OK) {

@@ -7,6 +7,11 @@
 #include "markdown/markdown.h"
 #include "note/note.h"
 
+/* A statement of the writer, and its run: an insert, an update or a delete. */
+sqlite3_stmt *notes_statement(const struct notes_index *index, enum notes_statement number);
+int notes_statement_run(struct notes_index *index, struct ng_call *call,
+                        enum notes_statement number);
+
 struct notes_row_source {
     struct notes_index *index;
     struct ng_call *call;

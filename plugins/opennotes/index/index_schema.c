@@ -173,7 +173,10 @@ static int pragma_int(sqlite3 *db, const char *sql, int64_t *ret)
         *ret = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
     }
     (void)sqlite3_finalize(statement);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+    if (rc != SQLITE_ROW) {
+        return rc;
+    }
+    return SQLITE_OK;
 }
 
 /* Is the file sound, of this format, and of this folder? */

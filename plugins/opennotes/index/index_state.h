@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "core/base/lock.h"
 #include "index.h"
 #include "tree/tree.h"
 #include "tree/tree_watch.h"
@@ -82,7 +83,7 @@ struct notes_paths {
 };
 
 struct notes_indexes {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct notes_index *first;
     uint64_t clock;
     char *folder;
@@ -101,7 +102,7 @@ struct notes_index {
     int root_fd;
     int64_t inode, device; /* of the folder */
 
-    pthread_mutex_t lock; /* of what follows; never held across I/O */
+    struct lock lock; /* of what follows; never held across I/O */
     pthread_cond_t changed;
     bool refreshing;
     uint64_t arrivals;          /* calls that came */

@@ -123,8 +123,10 @@ static int tokenize(Fts5Tokenizer *user, void *context, int flags, const char *d
     struct ng_str text = str_make(data, len > 0 ? (size_t)len : 0);
     (void)flags;
     tokenizer->text++;
-    return tokenizer->words ? cut_words(tokenizer, text, context, take)
-                            : cut_grams(tokenizer, text, context, take);
+    if (tokenizer->words) {
+        return cut_words(tokenizer, text, context, take);
+    }
+    return cut_grams(tokenizer, text, context, take);
 }
 
 int notes_tokens_register(sqlite3 *db)
@@ -144,10 +146,12 @@ int notes_tokens_register(sqlite3 *db)
     if (rc == SQLITE_OK && api == NULL) {
         rc = SQLITE_ERROR;
     }
-    if (rc == SQLITE_OK) {
-        rc = api->xCreateTokenizer(api, "on_grams", NULL, &functions, NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
     }
-    return rc == SQLITE_OK
-               ? api->xCreateTokenizer(api, "on_words", &words_mark, &functions, NULL)
-               : rc;
+    rc = api->xCreateTokenizer(api, "on_grams", NULL, &functions, NULL);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return api->xCreateTokenizer(api, "on_words", &words_mark, &functions, NULL);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "index_open.h"
 
 #define WAIT_MS 100 /* between looks at whether a call that keeps its worker still waits */
@@ -45,7 +47,7 @@ static int64_t now_ns(void)
 
 bool notes_wait_is_over(struct ng_call *call, int64_t began_ms)
 {
-    int64_t margin = began_ms / MARGIN_PART < MARGIN_MS ? began_ms / MARGIN_PART : MARGIN_MS;
+    int64_t margin = i64_min(began_ms / MARGIN_PART, MARGIN_MS);
     return call->host->cancelled(call) || call->host->remaining_ms(call) < margin;
 }
 
@@ -57,12 +59,14 @@ static int fail_over(struct notes_index *index, struct ng_call *call, size_t don
     }
     call->host->hint(call, "The index goes on being made; ask again in a while. Notes can be "
                            "read, made and edited by their paths meanwhile.");
-    return total == 0 ? ng_fail(call, NG_ETIMEOUT,
-                                "The notes in %s are still being looked for, to index them.",
-                                index->path)
-                      : ng_fail(call, NG_ETIMEOUT,
-                                "The notes in %s are still being indexed: %zu of %zu are.",
-                                index->path, done, total);
+    if (total == 0) {
+        return ng_fail(call, NG_ETIMEOUT,
+                       "The notes in %s are still being looked for, to index them.",
+                       index->path);
+    }
+    return ng_fail(call, NG_ETIMEOUT,
+                   "The notes in %s are still being indexed: %zu of %zu are.", index->path,
+                   done, total);
 }
 
 /* ---- calls that may wait ---- */
@@ -73,24 +77,24 @@ static void forget(void *user, int rc, struct ng_str message)
     struct notes_wait *wait = user;
     (void)rc;
     (void)message;
-    (void)pthread_mutex_lock(&wait->indexes->lock);
+    lock_take(&wait->indexes->lock);
     for (struct notes_wait **at = &wait->indexes->calls; *at != NULL; at = &(*at)->next) {
         if (*at == wait) {
             *at = wait->next;
             break;
         }
     }
-    (void)pthread_mutex_unlock(&wait->indexes->lock);
+    lock_release(&wait->indexes->lock);
 }
 
 static struct notes_wait *find(struct notes_indexes *indexes, const struct ng_call *call)
 {
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     struct notes_wait *wait = indexes->calls;
     while (wait != NULL && wait->call != call) {
         wait = wait->next;
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return wait;
 }
 
@@ -106,14 +110,14 @@ static void release_index(struct notes_wait *wait)
 static bool leave(struct notes_wait *wait)
 {
     struct notes_index *index = wait->index;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool waits = index->refreshing && index->covered < wait->ticket;
     if (waits) {
         wait->deferred = wait->call->host->defer(wait->call);
         wait->next_waiting = index->waiting;
         index->waiting = wait;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return waits;
 }
 
@@ -144,10 +148,10 @@ static struct notes_wait *add(struct notes_indexes *indexes, struct ng_call *cal
     if (call->host->on_complete(call, forget, wait) != NG_OK) {
         return NULL;
     }
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     wait->next = indexes->calls;
     indexes->calls = wait;
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return wait;
 }
 
@@ -167,7 +171,9 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
                     void *user)
 {
     struct notes_wait *wait = find(indexes, call);
-    wait = wait != NULL ? wait : add(indexes, call);
+    if (wait == NULL) {
+        wait = add(indexes, call);
+    }
     int rc = wait != NULL ? run(user, call) : NG_EINTERNAL;
     if (rc != NOTES_WAITS) {
         return rc;
@@ -182,10 +188,10 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
 
 static struct notes_wait *take_waiting(struct notes_index *index)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     struct notes_wait *first = index->waiting;
     index->waiting = NULL;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     return first;
 }
 
@@ -225,13 +231,15 @@ static void resume_all(struct notes_index *index)
 static bool is_time(struct notes_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool known = index->total == 0 && total - done >= TELL_MIN;
     bool is = known || now - index->ticked_ns >= TICK_NS;
     index->done = done;
     index->total = total;
-    index->ticked_ns = is ? now : index->ticked_ns;
-    (void)pthread_mutex_unlock(&index->lock);
+    if (is) {
+        index->ticked_ns = now;
+    }
+    lock_release(&index->lock);
     return is;
 }
 
@@ -259,15 +267,17 @@ void notes_wait_tick(struct notes_index *index, size_t done, size_t total)
             }
             wait->next_waiting = stay;
             stay = wait;
-            last = last == NULL ? wait : last;
+            if (last == NULL) {
+                last = wait;
+            }
         }
         wait = next;
     }
     if (stay != NULL) {
-        (void)pthread_mutex_lock(&index->lock);
+        lock_take(&index->lock);
         last->next_waiting = index->waiting;
         index->waiting = stay;
-        (void)pthread_mutex_unlock(&index->lock);
+        lock_release(&index->lock);
     }
 }
 
@@ -282,7 +292,7 @@ static void wait_a_little(struct notes_index *index)
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    (void)pthread_cond_timedwait(&index->changed, &index->lock, &until);
+    (void)lock_wait_until(&index->changed, &index->lock, &until);
 }
 
 static int go_on(struct ng_call *call, void *user)
@@ -292,7 +302,10 @@ static int go_on(struct ng_call *call, void *user)
     int rc = notes_wait_fresh(index, call);
     notes_index_close(index->owner, index);
     free(job);
-    return rc == NG_ETIMEOUT || rc == NG_ECANCELLED ? NG_OK : rc;
+    if (rc == NG_ETIMEOUT || rc == NG_ECANCELLED) {
+        return NG_OK;
+    }
+    return rc;
 }
 
 int notes_wait_background(struct notes_index *index, struct ng_call *call)
@@ -321,9 +334,9 @@ static int refresh(struct notes_index *index, struct ng_call *call)
         index->writer.damaged = true;
         index->damaged = false;
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     int rc = notes_refresh(index, call);
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     index->refreshing = false;
     if (rc == NG_OK) {
         index->covered = cover;
@@ -332,7 +345,7 @@ static int refresh(struct notes_index *index, struct ng_call *call)
     size_t done = index->done;
     size_t total = index->total;
     (void)pthread_cond_broadcast(&index->changed);
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     resume_all(index);
     if (left) {
         (void)notes_wait_background(index, call);
@@ -340,7 +353,7 @@ static int refresh(struct notes_index *index, struct ng_call *call)
     if (rc == NG_ETIMEOUT) {
         rc = fail_over(index, call, done, total);
     }
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     return rc;
 }
 
@@ -348,7 +361,7 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
 {
     struct notes_wait *wait = find(index->owner, call);
     int rc = NG_OK;
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     bool again = wait != NULL && wait->ticket > 0 && wait->serial == index->serial;
     uint64_t mine = again ? wait->ticket : ++index->arrivals;
     size_t done = 0;
@@ -371,7 +384,7 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
             }
         }
     }
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     if (rc == NOTES_WAITS) {
         notes_index_hold(index);
         if (total - done >= TELL_MIN) {
@@ -386,30 +399,31 @@ int notes_wait_fresh(struct notes_index *index, struct ng_call *call)
 static struct ng_str tell_one(struct notes_index *index, struct ng_call *call,
                               struct ng_str before)
 {
-    (void)pthread_mutex_lock(&index->lock);
+    lock_take(&index->lock);
     size_t done = index->done;
     size_t total = index->total;
     bool looks = index->refreshing && total == 0 && index->covered == 0;
     bool indexes = index->refreshing && total >= TELL_MIN;
-    (void)pthread_mutex_unlock(&index->lock);
+    lock_release(&index->lock);
     if (!looks && !indexes) {
         return before;
     }
     const char *comma = before.len > 0 ? ", " : "";
-    return looks ? call->host->format(call, "%.*s%sthe notes in %s are being looked for",
-                                      (int)before.len, before.data, comma, index->path)
-                 : call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed",
-                                      (int)before.len, before.data, comma, done, total,
-                                      index->path);
+    if (looks) {
+        return call->host->format(call, "%.*s%sthe notes in %s are being looked for",
+                                  (int)before.len, before.data, comma, index->path);
+    }
+    return call->host->format(call, "%.*s%s%zu of %zu notes in %s are indexed", (int)before.len,
+                              before.data, comma, done, total, index->path);
 }
 
 struct ng_str notes_wait_tell(struct notes_indexes *indexes, struct ng_call *call)
 {
     struct ng_str text = {"", 0};
-    (void)pthread_mutex_lock(&indexes->lock);
+    lock_take(&indexes->lock);
     for (struct notes_index *index = indexes->first; index != NULL; index = index->next) {
         text = tell_one(index, call, text);
     }
-    (void)pthread_mutex_unlock(&indexes->lock);
+    lock_release(&indexes->lock);
     return text;
 }

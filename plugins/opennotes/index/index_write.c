@@ -21,33 +21,6 @@ struct source {
     const char *unreadable; /* why its bytes cannot be had */
 };
 
-static sqlite3_stmt *statement_of(struct notes_index *index, enum notes_statement number)
-{
-    return index->writer.statements[number];
-}
-
-static void bind(sqlite3_stmt *statement, int column, struct ng_str text)
-{
-    if (text.data == NULL) {
-        (void)sqlite3_bind_null(statement, column);
-    } else {
-        (void)sqlite3_bind_text64(statement, column, text.data, text.len, SQLITE_STATIC,
-                                  SQLITE_UTF8);
-    }
-}
-
-static int step(struct notes_index *index, struct ng_call *call, enum notes_statement number)
-{
-    sqlite3_stmt *statement = statement_of(index, number);
-    int rc = sqlite3_step(statement);
-    int failed = rc == SQLITE_DONE || rc == SQLITE_ROW
-                     ? NG_OK
-                     : notes_schema_fail(index, call, "written");
-    (void)sqlite3_reset(statement);
-    (void)sqlite3_clear_bindings(statement);
-    return failed;
-}
-
 int64_t notes_write_now_ns(void)
 {
     struct timespec now = {0};
@@ -60,8 +33,8 @@ int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id
     int rc = NG_OK;
     /* The searched texts go first: they are taken away by what they were. */
     for (int number = NOTES_DROP_GRAMS; number <= NOTES_DROP_LONG && rc == NG_OK; number++) {
-        (void)sqlite3_bind_int64(statement_of(index, (enum notes_statement)number), 1, id);
-        rc = step(index, call, (enum notes_statement)number);
+        (void)sqlite3_bind_int64(notes_statement(index, (enum notes_statement)number), 1, id);
+        rc = notes_statement_run(index, call, (enum notes_statement)number);
     }
     return rc;
 }
@@ -69,10 +42,10 @@ int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id
 int notes_write_find(struct notes_index *index, struct ng_call *call, struct ng_str file,
                      struct notes_known *ret)
 {
-    sqlite3_stmt *statement = statement_of(index, NOTES_FIND_FILE);
+    sqlite3_stmt *statement = notes_statement(index, NOTES_FIND_FILE);
     *ret = (struct notes_known){.id = 0};
     (void)sqlite3_bind_blob64(statement, 1, file.data, file.len, SQLITE_STATIC);
-    bind(statement, 2, file);
+    (void)notes_bind_text(statement, 2, file);
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
         notes_write_known(statement, ret);
@@ -157,27 +130,34 @@ static int read_source(struct notes_index *index, struct ng_call *call, struct s
  * how paths are looked up. */
 static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_str *ret)
 {
-    sqlite3_stmt *statement = statement_of(to->index, NOTES_FIND_PATH);
-    struct ng_str clean = notes_utf8_clean(to->arena, file);
-    struct ng_str whole = notes_nfc(to->arena, clean);
+    sqlite3_stmt *statement = notes_statement(to->index, NOTES_FIND_PATH);
+    struct ng_str whole = notes_nfc(to->arena, notes_utf8_clean(to->arena, file));
     struct ng_str path = whole;
-    size_t stem = notes_tree_is_note(whole) ? whole.len - 3 : whole.len;
+    size_t stem = whole.len;
+    if (notes_tree_is_note(whole)) {
+        stem -= 3;
+    }
     for (unsigned number = 1; path.data != NULL; number++) {
-        bind(statement, 1, path);
+        (void)notes_bind_text(statement, 1, path);
         int rc = sqlite3_step(statement);
         (void)sqlite3_reset(statement);
         (void)sqlite3_clear_bindings(statement);
         if (rc != SQLITE_ROW) {
             *ret = path;
-            return rc == SQLITE_DONE ? NG_OK : notes_schema_fail(to->index, to->call, "read");
+            if (rc == SQLITE_DONE) {
+                return NG_OK;
+            }
+            return notes_schema_fail(to->index, to->call, "read");
         }
         struct buf text;
         buf_init(&text, 65536);
         buf_add_str(&text, str_make(whole.data, stem));
         buf_printf(&text, "~%u", number);
         buf_add_str(&text, str_make(whole.data + stem, whole.len - stem));
-        path =
-            text.rc == NG_OK ? arena_copy(to->arena, notes_buf_str(&text)) : str_make(NULL, 0);
+        path = arena_copy(to->arena, notes_buf_str(&text));
+        if (text.rc != NG_OK) {
+            path = str_make(NULL, 0);
+        }
         buf_done(&text);
     }
     return notes_fail_memory(to->call);
@@ -186,34 +166,41 @@ static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_
 /* SQL's text functions end at NUL. */
 static struct ng_str without_nul(struct arena *arena, struct ng_str text)
 {
-    if (text.len == 0 || memchr(text.data, '\0', text.len) == NULL) {
-        return text.data != NULL ? text : str_make("", 0);
+    size_t nul = notes_find_char(text, 0, '\0');
+    if (nul == text.len) {
+        return notes_present(text);
     }
     char *copy = arena_zalloc(arena, text.len + 1);
-    for (size_t i = 0; copy != NULL && i < text.len; i++) {
-        copy[i] = text.data[i];
-        if (copy[i] == '\0') {
-            copy[i] = ' ';
-        }
+    if (copy == NULL) {
+        return str_make(NULL, 0);
     }
-    return str_make(copy, copy != NULL ? text.len : 0);
+    memcpy(copy, text.data, text.len);
+    for (; nul < text.len; nul = notes_find_char(text, nul, '\0')) {
+        copy[nul++] = ' ';
+    }
+    return str_make(copy, text.len);
 }
 
 /* When it was made and changed: into two columns. */
 static void bind_times(sqlite3_stmt *statement, int column, const struct source *source,
                        const struct notes_note *note)
 {
-    int64_t mtime = source->stat.mtime_ns / 1000000;
     int64_t created = notes_index_created_ms(&source->stat);
-    (void)sqlite3_bind_int64(statement, column, note->has_created ? note->created_ms : created);
-    (void)sqlite3_bind_int64(statement, column + 1,
-                             note->has_modified ? note->modified_ms : mtime);
+    int64_t modified = source->stat.mtime_ns / 1000000;
+    if (note->has_created) {
+        created = note->created_ms;
+    }
+    if (note->has_modified) {
+        modified = note->modified_ms;
+    }
+    (void)sqlite3_bind_int64(statement, column, created);
+    (void)sqlite3_bind_int64(statement, column + 1, modified);
 }
 
 static int put_note(struct notes_row_source *to, const struct source *source,
                     const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_NOTE);
+    sqlite3_stmt *statement = notes_statement(to->index, NOTES_PUT_NOTE);
     const struct notes_stat *stat = &source->stat;
     struct ng_str error = note->frontmatter_error;
     struct buf frontmatter;
@@ -228,18 +215,18 @@ static int put_note(struct notes_row_source *to, const struct source *source,
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
-    bind(statement, 2, to->path);
-    bind(statement, 4, to->title);
-    bind(statement, 5, to->title_fold);
+    (void)notes_bind_text(statement, 2, to->path);
+    (void)notes_bind_text(statement, 4, to->title);
+    (void)notes_bind_text(statement, 5, to->title_fold);
     struct ng_str path_fold = notes_fold(to->arena, to->path);
-    bind(statement, 6, path_fold);
+    (void)notes_bind_text(statement, 6, path_fold);
     bind_times(statement, 7, source, note);
     (void)sqlite3_bind_int64(statement, 9, stat->size);
     (void)sqlite3_bind_int64(statement, 10, (int64_t)note->words);
-    bind(statement, 11,
-         frontmatter.len > 0 && frontmatter.rc == NG_OK ? notes_buf_str(&frontmatter)
-                                                        : str_make(NULL, 0));
-    bind(statement, 12, error);
+    if (frontmatter.rc == NG_OK && frontmatter.len > 0) {
+        (void)notes_bind_text(statement, 11, buf_str(&frontmatter));
+    }
+    (void)notes_bind_text(statement, 12, error);
     (void)sqlite3_bind_text(statement, 13, source->revision, -1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(statement, 14, (int64_t)note->body_line);
     (void)sqlite3_bind_int64(statement, 15, stat->mtime_ns);
@@ -247,9 +234,10 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 17, stat->inode);
     (void)sqlite3_bind_int64(statement, 18, stat->device);
     (void)sqlite3_bind_int64(statement, 19, source->checked_ns);
-    int rc = path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL
-                 ? step(to->index, to->call, NOTES_PUT_NOTE)
-                 : notes_fail_memory(to->call);
+    int rc = notes_memory(to->call, path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL);
+    if (rc == NG_OK) {
+        rc = notes_statement_run(to->index, to->call, NOTES_PUT_NOTE);
+    }
     buf_done(&frontmatter);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
     return rc;
@@ -258,11 +246,11 @@ static int put_note(struct notes_row_source *to, const struct source *source,
 static int put_searched(struct notes_row_source *to, enum notes_statement number,
                         struct ng_str folded)
 {
-    sqlite3_stmt *statement = statement_of(to->index, number);
+    sqlite3_stmt *statement = notes_statement(to->index, number);
     (void)sqlite3_bind_int64(statement, 1, to->id);
-    bind(statement, 2, to->title_fold);
-    bind(statement, 3, folded);
-    return step(to->index, to->call, number);
+    (void)notes_bind_text(statement, 2, to->title_fold);
+    (void)notes_bind_text(statement, 3, folded);
+    return notes_statement_run(to->index, to->call, number);
 }
 
 static int put_words(struct notes_row_source *to, struct ng_str folded)
@@ -273,8 +261,8 @@ static int put_words(struct notes_row_source *to, struct ng_str folded)
         rc = notes_rows_words(to, folded, &has_long);
     }
     if (rc == NG_OK && has_long) {
-        (void)sqlite3_bind_int64(statement_of(to->index, NOTES_PUT_LONG), 1, to->id);
-        rc = step(to->index, to->call, NOTES_PUT_LONG);
+        (void)sqlite3_bind_int64(notes_statement(to->index, NOTES_PUT_LONG), 1, to->id);
+        rc = notes_statement_run(to->index, to->call, NOTES_PUT_LONG);
     }
     return rc;
 }
@@ -285,11 +273,11 @@ static int put_texts(struct notes_row_source *to)
     if (folded.data == NULL) {
         return notes_fail_memory(to->call);
     }
-    sqlite3_stmt *statement = statement_of(to->index, NOTES_PUT_BODY);
+    sqlite3_stmt *statement = notes_statement(to->index, NOTES_PUT_BODY);
     (void)sqlite3_bind_int64(statement, 1, to->id);
-    bind(statement, 2, folded);
-    bind(statement, 3, to->body);
-    int rc = step(to->index, to->call, NOTES_PUT_BODY);
+    (void)notes_bind_text(statement, 2, folded);
+    (void)notes_bind_text(statement, 3, to->body);
+    int rc = notes_statement_run(to->index, to->call, NOTES_PUT_BODY);
     if (rc == NG_OK) {
         rc = notes_rows_marks(to);
     }
@@ -299,7 +287,10 @@ static int put_texts(struct notes_row_source *to)
     if (rc == NG_OK) {
         rc = put_searched(to, NOTES_PUT_TERMS, folded);
     }
-    return rc == NG_OK ? put_words(to, folded) : rc;
+    if (rc == NG_OK) {
+        rc = put_words(to, folded);
+    }
+    return rc;
 }
 
 static int store(struct notes_index *index, struct ng_call *call, struct arena *arena,
@@ -312,15 +303,14 @@ static int store(struct notes_index *index, struct ng_call *call, struct arena *
     }
     note.title = without_nul(arena, note.title);
     to.body = without_nul(arena, note.body);
-    if (to.body.data == NULL) {
-        return notes_fail_memory(call);
-    }
     int rc = free_path(&to, source->file, &to.path);
     if (rc == NG_OK) {
         to.title = without_nul(arena, notes_note_title(&note, to.path));
         to.title_fold = notes_fold(arena, to.title);
-        rc =
-            to.title_fold.data != NULL ? put_note(&to, source, &note) : notes_fail_memory(call);
+        rc = notes_memory(call, !arena->failed);
+    }
+    if (rc == NG_OK) {
+        rc = put_note(&to, source, &note);
     }
     if (rc == NG_OK) {
         rc = notes_rows_tags(&to, &note);
@@ -331,16 +321,21 @@ static int store(struct notes_index *index, struct ng_call *call, struct arena *
     if (rc == NG_OK) {
         rc = notes_rows_names(&to, &note);
     }
-    rc = rc == NG_OK ? notes_rows_fields(&to, &note) : rc;
-    /* What could not be put in would be missing from every search until the file changes. */
-    return rc == NG_OK && arena->oom ? notes_fail_memory(call) : rc;
+    if (rc == NG_OK) {
+        rc = notes_rows_fields(&to, &note);
+    }
+    /* A row that was left out would be missing from every search until the file changes. */
+    if (rc == NG_OK && arena->oom) {
+        rc = notes_fail_memory(call);
+    }
+    return rc;
 }
 
 /* The bytes are the known ones: only times and inode are taken over. */
 static int touch(struct notes_index *index, struct ng_call *call, int64_t id,
                  const struct source *source, const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(index, NOTES_TOUCH_NOTE);
+    sqlite3_stmt *statement = notes_statement(index, NOTES_TOUCH_NOTE);
     (void)sqlite3_bind_int64(statement, 1, id);
     (void)sqlite3_bind_int64(statement, 2, source->stat.size);
     (void)sqlite3_bind_int64(statement, 3, source->stat.mtime_ns);
@@ -349,7 +344,7 @@ static int touch(struct notes_index *index, struct ng_call *call, int64_t id,
     (void)sqlite3_bind_int64(statement, 6, source->stat.device);
     (void)sqlite3_bind_int64(statement, 7, source->checked_ns);
     bind_times(statement, 8, source, note);
-    return step(index, call, NOTES_TOUCH_NOTE);
+    return notes_statement_run(index, call, NOTES_TOUCH_NOTE);
 }
 
 static bool is_known(const struct notes_known *known, const struct source *source)
@@ -385,14 +380,15 @@ int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_
         return rc;
     }
     rc = read_source(index, call, &source);
-    if (rc == NG_ENOTFOUND) {
-        return known.id > 0 ? notes_write_drop(index, call, known.id) : NG_OK;
-    }
+    bool there = rc != NG_ENOTFOUND;
     if (rc == NG_OK && is_known(&known, &source)) {
         rc = touch_known(index, call, arena, &known, &source);
-    } else if (rc == NG_OK) {
-        rc = known.id > 0 ? notes_write_drop(index, call, known.id) : NG_OK;
-        if (rc == NG_OK) {
+    } else if (rc == NG_OK || !there) {
+        rc = NG_OK;
+        if (known.id > 0) {
+            rc = notes_write_drop(index, call, known.id);
+        }
+        if (rc == NG_OK && there) {
             rc = store(index, call, arena, &source);
         }
     }
@@ -419,17 +415,17 @@ bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct
 /* What its links mean depends on where it is. */
 static int move_links(const struct notes_row_source *to)
 {
-    sqlite3_stmt *rows = statement_of(to->index, NOTES_FIND_LINKS);
+    sqlite3_stmt *rows = notes_statement(to->index, NOTES_FIND_LINKS);
     int rc = NG_OK;
     int row = SQLITE_DONE;
     (void)sqlite3_bind_int64(rows, 1, to->id);
     while (rc == NG_OK && (row = sqlite3_step(rows)) == SQLITE_ROW) {
-        sqlite3_stmt *update = statement_of(to->index, NOTES_MOVE_LINK);
+        sqlite3_stmt *update = notes_statement(to->index, NOTES_MOVE_LINK);
         bool wiki = str_is(notes_column_text(rows, 1), "wiki");
         struct ng_str target = arena_copy(to->arena, notes_column_text(rows, 2));
         (void)sqlite3_bind_int64(update, 1, sqlite3_column_int64(rows, 0));
-        bind(update, 2, notes_link_key(to->arena, to->path, wiki, target));
-        rc = step(to->index, to->call, NOTES_MOVE_LINK);
+        (void)notes_bind_text(update, 2, notes_link_key(to->arena, to->path, wiki, target));
+        rc = notes_statement_run(to->index, to->call, NOTES_MOVE_LINK);
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
         rc = notes_schema_fail(to->index, to->call, "read");
@@ -442,26 +438,33 @@ static int move_links(const struct notes_row_source *to)
 static int move_row(const struct notes_row_source *to, const struct source *source,
                     const struct notes_note *note)
 {
-    sqlite3_stmt *statement = statement_of(to->index, NOTES_MOVE_NOTE);
+    sqlite3_stmt *statement = notes_statement(to->index, NOTES_MOVE_NOTE);
     struct ng_str path_fold = notes_fold(to->arena, to->path);
     if (path_fold.data == NULL) {
         return notes_fail_memory(to->call);
     }
     (void)sqlite3_bind_int64(statement, 1, to->id);
-    bind(statement, 2, to->path);
+    (void)notes_bind_text(statement, 2, to->path);
     if (!str_equal(to->path, source->file)) {
         (void)sqlite3_bind_blob64(statement, 3, source->file.data, source->file.len,
                                   SQLITE_STATIC);
     }
-    bind(statement, 4, path_fold);
-    int rc = step(to->index, to->call, NOTES_MOVE_NOTE);
+    (void)notes_bind_text(statement, 4, path_fold);
+    int rc = notes_statement_run(to->index, to->call, NOTES_MOVE_NOTE);
     if (rc == NG_OK) {
-        (void)sqlite3_bind_int64(statement_of(to->index, NOTES_DROP_NAMES), 1, to->id);
-        rc = step(to->index, to->call, NOTES_DROP_NAMES);
+        (void)sqlite3_bind_int64(notes_statement(to->index, NOTES_DROP_NAMES), 1, to->id);
+        rc = notes_statement_run(to->index, to->call, NOTES_DROP_NAMES);
     }
-    rc = rc == NG_OK ? notes_rows_names(to, note) : rc;
-    rc = rc == NG_OK ? move_links(to) : rc;
-    return rc == NG_OK ? touch(to->index, to->call, to->id, source, note) : rc;
+    if (rc == NG_OK) {
+        rc = notes_rows_names(to, note);
+    }
+    if (rc == NG_OK) {
+        rc = move_links(to);
+    }
+    if (rc == NG_OK) {
+        rc = touch(to->index, to->call, to->id, source, note);
+    }
+    return rc;
 }
 
 /* The searched title is the file's name where front matter has none: then a new name is a new
@@ -477,12 +480,17 @@ static int move(struct notes_index *index, struct ng_call *call, struct arena *a
         return notes_fail_memory(call);
     }
     note.title = without_nul(arena, note.title);
-    (void)sqlite3_bind_int64(statement_of(index, NOTES_MOVE_AWAY), 1, known->id);
-    int rc = step(index, call, NOTES_MOVE_AWAY);
-    rc = rc == NG_OK ? free_path(&to, source->file, &to.path) : rc;
+    (void)sqlite3_bind_int64(notes_statement(index, NOTES_MOVE_AWAY), 1, known->id);
+    int rc = notes_statement_run(index, call, NOTES_MOVE_AWAY);
+    if (rc == NG_OK) {
+        rc = free_path(&to, source->file, &to.path);
+    }
     *ret_moved =
         rc == NG_OK && str_equal(without_nul(arena, notes_note_title(&note, to.path)), title);
-    return *ret_moved ? move_row(&to, source, &note) : rc;
+    if (*ret_moved) {
+        rc = move_row(&to, source, &note);
+    }
+    return rc;
 }
 
 int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id,
@@ -490,7 +498,7 @@ int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id
 {
     struct source source = {.file = file};
     struct notes_known known = {.id = 0};
-    sqlite3_stmt *row = statement_of(index, NOTES_FIND_ROW);
+    sqlite3_stmt *row = notes_statement(index, NOTES_FIND_ROW);
     struct ng_str title = str_make("", 0);
     bool moved = false;
     (void)sqlite3_bind_int64(row, 1, id);
@@ -508,7 +516,9 @@ int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id
     }
     if (rc == NG_OK && !moved) {
         rc = notes_write_drop(index, call, id);
-        rc = rc == NG_OK ? store(index, call, arena, &source) : rc;
+        if (rc == NG_OK) {
+            rc = store(index, call, arena, &source);
+        }
     }
     drop_source(&source, bytes);
     return rc;

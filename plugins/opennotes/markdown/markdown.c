@@ -93,7 +93,10 @@ static size_t hidden_part(struct reader *reader)
     }
     reader->hidden = 0;
     size_t found = str_find(leaf->text, str_make("%%", 2), 0);
-    return found != SIZE_MAX ? found + 2 : 0;
+    if (found == SIZE_MAX) {
+        return 0;
+    }
+    return found + 2;
 }
 
 /* ---- what goes to the caller ---- */
@@ -209,9 +212,12 @@ static size_t cell_end(struct ng_str row, size_t at)
         size_t end = 0;
         bool wiki = row.data[at] == '[' && at + 2 < row.len && row.data[at + 1] == '[' &&
                     row.data[at + 2] != '[' && notes_wiki_at(row, at, &target, &text, &end);
-        at = wiki ? end : at + (row.data[at] == '\\' && at + 1 < row.len ? 2 : 1);
+        if (!wiki) {
+            end = at + 1 + (row.data[at] == '\\');
+        }
+        at = end;
     }
-    return at < row.len ? at : row.len;
+    return size_min(at, row.len);
 }
 
 static int scan_row(struct reader *reader, const struct notes_leaf *leaf)
@@ -242,7 +248,9 @@ static int read_leaf(void *user, const struct notes_leaf *leaf)
     reader->row = leaf->row;
     reader->scan.hidden_to = hidden_part(reader);
     if (leaf->kind == NOTES_LEAF_ROW) {
-        reader->scan.hidden_to = reader->scan.hidden_to > 0 ? SIZE_MAX : 0;
+        if (reader->scan.hidden_to > 0) {
+            reader->scan.hidden_to = SIZE_MAX;
+        }
         return scan_row(reader, leaf);
     }
     struct notes_leaf part = *leaf;
@@ -264,7 +272,7 @@ static int read_leaf(void *user, const struct notes_leaf *leaf)
 static void count_text(struct ng_str text, struct notes_markdown_stats *stats)
 {
     stats->words = notes_words(text);
-    stats->lines = text.len > 0 && text.data[text.len - 1] != '\n' ? 1 : 0;
+    stats->lines = text.len > 0 && text.data[text.len - 1] != '\n';
     for (size_t i = 0; i < text.len; i++) {
         stats->chars += ((unsigned char)text.data[i] & 0xc0) != 0x80;
         stats->lines += text.data[i] == '\n';
@@ -302,7 +310,9 @@ int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events 
     }
     reader_init(&reader);
     int rc = notes_blocks_read(text, &reader.blocks);
-    rc = rc == NG_OK ? notes_blocks_each(&reader.blocks, read_leaf, &reader) : rc;
+    if (rc == NG_OK) {
+        rc = notes_blocks_each(&reader.blocks, read_leaf, &reader);
+    }
     if (rc == NG_OK && ret_stats != NULL) {
         reader.stats.whole = reader.blocks.whole;
         *ret_stats = reader.stats;

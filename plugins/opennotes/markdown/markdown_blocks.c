@@ -51,11 +51,14 @@ static size_t skip_mark(struct ng_str line, size_t at)
         return at + 1;
     }
     if (memchr("-+*", line.data[at], 3) != NULL) {
-        return ends_mark(line, at + 1) ? at + 1 : at;
+        return at + ends_mark(line, at + 1);
     }
     if (line.data[at] == '[' && at + 1 < line.len && line.data[at + 1] == '^') {
         size_t end = str_find(line, str_make("]:", 2), at);
-        return end != SIZE_MAX ? end + 2 : at;
+        if (end == SIZE_MAX) {
+            return at;
+        }
+        return end + 2;
     }
     while (digits < line.len && digits - at < LIST_DIGITS_MAX && line.data[digits] >= '0' &&
            line.data[digits] <= '9') {
@@ -64,7 +67,10 @@ static size_t skip_mark(struct ng_str line, size_t at)
     bool item = digits > at && digits < line.len &&
                 (line.data[digits] == '.' || line.data[digits] == ')') &&
                 ends_mark(line, digits + 1);
-    return item ? digits + 1 : at;
+    if (!item) {
+        return at;
+    }
+    return digits + 1;
 }
 
 /* Containers that a line may open, at most one over the limit. */
@@ -133,8 +139,11 @@ uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row)
     if (row < 1 || lines->count == 0) {
         return 1;
     }
-    size_t i = row <= lines->count ? row - 1 : lines->count - 1;
-    return lines->lines != NULL ? lines->lines[i] : (uint32_t)i + 1;
+    size_t last = size_min(row, lines->count);
+    if (lines->lines == NULL) {
+        return (uint32_t)last;
+    }
+    return lines->lines[last - 1];
 }
 
 /* ---- reading */
@@ -148,30 +157,28 @@ struct feed {
     struct buf calm; /* a row without its bars */
 };
 
-static size_t next_of(struct ng_str text, size_t at, char c)
-{
-    const char *found = at < text.len ? memchr(text.data + at, c, text.len - at) : NULL;
-    return found != NULL ? (size_t)(found - text.data) : SIZE_MAX;
-}
-
 /* The end of the row that begins at `at`, behind its LF, CR or CRLF. */
 static size_t row_end(struct feed *feed, size_t at)
 {
     struct ng_str text = feed->blocks->text;
-    feed->next_cr = feed->next_cr < at ? next_of(text, at, '\r') : feed->next_cr;
-    feed->next_lf = feed->next_lf < at ? next_of(text, at, '\n') : feed->next_lf;
-    size_t end = feed->next_lf != SIZE_MAX ? feed->next_lf + 1 : text.len;
-    bool lone = feed->next_cr < end && feed->next_cr + 2 != end;
-    bool last = feed->next_lf == SIZE_MAX && feed->next_cr < end;
-    return lone || last ? feed->next_cr + 1 : end;
+    if (feed->next_cr < at) {
+        feed->next_cr = notes_find_char(text, at, '\r');
+    }
+    if (feed->next_lf < at) {
+        feed->next_lf = notes_find_char(text, at, '\n');
+    }
+    if (feed->next_cr + 1 < feed->next_lf) {
+        return feed->next_cr + 1; /* a CR alone */
+    }
+    return size_min(feed->next_lf + 1, text.len);
 }
 
 /* cmark-gfm takes quadratic time for the cells of a row: with so many it is no table. */
 static struct ng_str calmed(struct feed *feed, struct ng_str row)
 {
     size_t bars = 0;
-    for (size_t at = next_of(row, 0, '|'); at != SIZE_MAX && bars <= CELLS_MAX; bars++) {
-        at = next_of(row, at + 1, '|');
+    for (size_t at = notes_find_char(row, 0, '|'); at < row.len && bars <= CELLS_MAX; bars++) {
+        at = notes_find_char(row, at + 1, '|');
     }
     if (bars <= CELLS_MAX) {
         return row;
@@ -179,7 +186,9 @@ static struct ng_str calmed(struct feed *feed, struct ng_str row)
     buf_clear(&feed->calm);
     buf_add_str(&feed->calm, row);
     for (size_t i = 0; i < feed->calm.len; i++) {
-        feed->calm.data[i] = feed->calm.data[i] == '|' ? ' ' : feed->calm.data[i];
+        if (feed->calm.data[i] == '|') {
+            feed->calm.data[i] = ' ';
+        }
     }
     return notes_buf_str(&feed->calm);
 }
@@ -187,8 +196,11 @@ static struct ng_str calmed(struct feed *feed, struct ng_str row)
 /* An empty row goes through all open containers: many in a row tell nothing more than two. */
 static bool is_idle(struct feed *feed, struct ng_str row)
 {
-    feed->empty = notes_trim(row).len == 0 ? feed->empty + 1 : 0;
-    return feed->empty > 2;
+    if (notes_trim(row).len > 0) {
+        feed->empty = 0;
+        return false;
+    }
+    return ++feed->empty > 2;
 }
 
 /* False: there is no memory. */
@@ -258,8 +270,8 @@ int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks)
 {
     struct feed feed = {.blocks = blocks,
                         .line = 1,
-                        .next_cr = next_of(text, 0, '\r'),
-                        .next_lf = next_of(text, 0, '\n')};
+                        .next_cr = notes_find_char(text, 0, '\r'),
+                        .next_lf = notes_find_char(text, 0, '\n')};
     *blocks = (struct notes_blocks){.text = text, .whole = true};
     (void)pthread_once(&extensions_once, register_extensions);
     blocks->memory = notes_blocks_memory_new();
@@ -267,7 +279,10 @@ int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks)
         return NG_EINTERNAL;
     }
     buf_init(&feed.calm, text.len + 1);
-    int rc = text.len > 0 ? run_guarded(&feed) : NG_OK;
+    int rc = NG_OK;
+    if (text.len > 0) {
+        rc = run_guarded(&feed);
+    }
     notes_blocks_memory_use(NULL, NULL);
     buf_done(&feed.calm);
     const cmark_parser *parser = blocks->parser;
@@ -303,7 +318,10 @@ struct leaf_sink {
 static struct ng_str content_of(cmark_node *node)
 {
     const char *content = cmark_node_get_string_content(node);
-    return content != NULL ? str_make(content, strlen(content)) : str_make("", 0);
+    if (content == NULL) {
+        content = "";
+    }
+    return ng_str_of(content);
 }
 
 static uint32_t count_rows(struct ng_str text)
@@ -320,7 +338,7 @@ static uint32_t count_rows(struct ng_str text)
 
 static uint32_t row_of(int line)
 {
-    return line > 0 ? (uint32_t)line : 1;
+    return (uint32_t)int_max(line, 1);
 }
 
 /* Definitions that stood before the text are gone from it, so that its rows are counted from
@@ -331,9 +349,12 @@ static void place_leaf(cmark_node *node, struct notes_leaf *leaf)
     uint32_t end = row_of(cmark_node_get_end_line(node));
     uint32_t rows = count_rows(leaf->text);
     bool underlined = leaf->kind == NOTES_LEAF_HEADING && end > first;
-    leaf->last_row = underlined ? end - 1 : end;
-    uint32_t text_end = underlined ? end - 2 : end;
-    leaf->row = rows > 0 && text_end >= rows ? text_end - rows + 1 : first;
+    leaf->last_row = end - underlined;
+    uint32_t text_end = end - (uint32_t)2 * underlined;
+    leaf->row = first;
+    if (rows > 0 && text_end >= rows) {
+        leaf->row = text_end - rows + 1;
+    }
 }
 
 static char task_mark(cmark_node *node, struct ng_str text)
@@ -343,7 +364,10 @@ static char task_mark(cmark_node *node, struct ng_str text)
         cmark_node_get_type(item) == CMARK_NODE_ITEM && cmark_node_first_child(item) == node &&
         text.len >= 4 && text.data[0] == '[' && text.data[2] == ']' &&
         memchr(" xX", text.data[1], 3) != NULL && memchr(" \t\r\n", text.data[3], 4) != NULL;
-    return begins ? text.data[1] : '\0';
+    if (!begins) {
+        return '\0';
+    }
+    return text.data[1];
 }
 
 static bool is_nested(cmark_node *node)
@@ -364,13 +388,16 @@ static int emit_table(const struct leaf_sink *sink, cmark_node *table)
     }
     uint32_t end = row_of(cmark_node_get_end_line(table));
     for (uint32_t i = 0; i < count && rc == 0; i++) {
-        uint32_t behind = i == 0 ? count : count - 1 - i;
-        uint32_t row = end > behind ? end - behind : 1;
+        uint32_t behind = count - i - (i > 0);
+        uint32_t row = u32_max(end, behind + 1) - behind;
         if (row > lines->count) {
             continue;
         }
         size_t at = lines->starts[row - 1];
-        size_t stop = row < lines->count ? lines->starts[row] : text.len;
+        size_t stop = text.len;
+        if (row < lines->count) {
+            stop = lines->starts[row];
+        }
         struct notes_leaf leaf = {.kind = NOTES_LEAF_ROW,
                                   .nested = is_nested(table),
                                   .row = row,
@@ -394,9 +421,9 @@ static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
         rows++;
     }
     uint32_t end = row_of(cmark_node_get_end_line(table));
-    leaf->last_row = end > rows ? end - rows - 1 : 1;
-    uint32_t count = count_rows(leaf->text);
-    leaf->row = leaf->last_row >= count ? leaf->last_row - count + 1 : 1;
+    leaf->last_row = u32_max(end, rows + 2) - rows - 1;
+    leaf->row =
+        u32_max(leaf->last_row + 1, count_rows(leaf->text) + 1) - count_rows(leaf->text);
 }
 
 static int emit(const struct leaf_sink *sink, cmark_node *node)

@@ -36,7 +36,10 @@ bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begi
     struct notes_delimiters *all = &scan->delimiters;
     size_t behind = end;
     int32_t before = char_before(text, begin);
-    int32_t after = end < text.len ? notes_next(text, &behind) : '\n';
+    int32_t after = '\n';
+    if (end < text.len) {
+        after = notes_next(text, &behind);
+    }
     bool left = !is_space(after) && (!is_mark(after) || is_space(before) || is_mark(before));
     bool right = !is_space(before) && (!is_mark(before) || is_space(after) || is_mark(after));
     char c = text.data[begin];
@@ -51,8 +54,8 @@ bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begi
                                      .c = c,
                                      .older = all->newest,
                                      .newer = SIZE_MAX};
-    item->opens = c == '_' ? left && (!right || is_mark(before)) : left;
-    item->closes = c == '_' ? right && (!left || is_mark(after)) : right;
+    item->opens = left && (c != '_' || !right || is_mark(before));
+    item->closes = right && (c != '_' || !left || is_mark(after));
     if (c == '~' && end - begin > 2) {
         item->opens = item->closes = false;
     }
@@ -78,9 +81,11 @@ static void take_out(struct notes_delimiters *all, size_t i)
 
 static size_t kind_of(const struct notes_delimiter *item)
 {
-    size_t base = item->c == '*' ? 0 : 6;
     /* Only runs of one or two '~' open or close, and do not pair with each other. */
-    return item->c == '~' ? 11 + item->len % 3 : base + (item->opens ? 3 : 0) + item->whole % 3;
+    if (item->c == '~') {
+        return 11 + item->len % 3;
+    }
+    return (size_t)6 * (item->c != '*') + (size_t)3 * item->opens + item->whole % 3;
 }
 
 static bool pairs(const struct notes_delimiter *opener, const struct notes_delimiter *closer)
@@ -102,7 +107,10 @@ static void use_pair(struct notes_scan *scan, size_t opener, size_t closer)
     struct notes_delimiters *all = &scan->delimiters;
     struct notes_delimiter *open = &all->items[opener];
     struct notes_delimiter *close = &all->items[closer];
-    size_t count = open->c == '~' ? open->len : open->len >= 2 && close->len >= 2 ? 2 : 1;
+    size_t count = (size_t)1 + (open->len >= 2 && close->len >= 2);
+    if (open->c == '~') {
+        count = open->len;
+    }
     while (all->items[closer].older != opener) {
         take_out(all, all->items[closer].older);
     }
@@ -120,7 +128,7 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
 {
     struct notes_delimiters *all = &scan->delimiters;
     size_t bottoms[KINDS]; /* below which no opener of this kind is left */
-    size_t closer = bottom == SIZE_MAX ? all->newest : bottom;
+    size_t closer = all->newest;
     for (size_t i = 0; i < KINDS; i++) {
         bottoms[i] = bottom;
     }
@@ -144,8 +152,9 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
             bool found = opener + 1 > low;
             if (found) {
                 use_pair(scan, opener, closer);
-                newer = all->items[closer].len > 0 ? closer : all->items[closer].newer;
+                newer = closer;
                 if (all->items[closer].len == 0) {
+                    newer = all->items[closer].newer;
                     take_out(all, closer);
                 }
             } else {
@@ -160,5 +169,5 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
     while (all->newest != SIZE_MAX && all->newest != bottom) {
         take_out(all, all->newest);
     }
-    all->count = bottom == SIZE_MAX ? 0 : bottom + 1;
+    all->count = bottom + 1; /* SIZE_MAX + 1 is 0 */
 }

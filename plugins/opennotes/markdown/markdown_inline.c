@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/hex.h"
 #include "markdown_parts.h"
 
 #define ENTITY_MAX 40
@@ -27,19 +28,21 @@ bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
             bar = i;
         }
         if (c == ']' && text.data[i + 1] == ']' && text.data[i - 1] != '\\') {
-            size_t target_end = bar != SIZE_MAX ? bar : i;
+            size_t target_end = size_min(bar, i);
             /* In tables the bar is escaped. */
-            if (bar != SIZE_MAX && bar > begin && text.data[bar - 1] == '\\') {
+            if (bar < i && bar > begin && text.data[bar - 1] == '\\') {
                 target_end--;
             }
-            struct ng_str target = notes_trim(str_make(text.data + begin, target_end - begin));
-            struct ng_str label = bar != SIZE_MAX
-                                      ? notes_trim(str_make(text.data + bar + 1, i - bar - 1))
-                                      : target;
-            *ret_target = target;
-            *ret_text = label.len > 0 ? label : target;
+            *ret_target = notes_trim(str_make(text.data + begin, target_end - begin));
+            *ret_text = *ret_target;
             *ret_end = i + 2;
-            return target.len > 0;
+            if (bar < i) {
+                struct ng_str label = notes_trim(str_make(text.data + bar + 1, i - bar - 1));
+                if (label.len > 0) {
+                    *ret_text = label;
+                }
+            }
+            return ret_target->len > 0;
         }
     }
     return false;
@@ -50,10 +53,7 @@ bool notes_wiki_is_media(struct ng_str target)
     static const char *const endings[] = {"png",  "jpg",  "jpeg", "gif", "svg", "webp", "bmp",
                                           "avif", "mp3",  "wav",  "ogg", "m4a", "flac", "mp4",
                                           "mov",  "webm", "mkv",  "pdf", "tif", "tiff"};
-    size_t part = 0;
-    while (part < target.len && target.data[part] != '#') {
-        part++;
-    }
+    size_t part = notes_find_char(target, 0, '#');
     size_t dot = part;
     while (dot > 0 && target.data[dot - 1] != '.') {
         dot--;
@@ -104,7 +104,10 @@ size_t notes_address_end(struct ng_str text, size_t at)
             break;
         }
     }
-    return end > begin ? end : at;
+    if (end == begin) {
+        return at;
+    }
+    return end;
 }
 
 /* ---- tags */
@@ -135,7 +138,10 @@ size_t notes_inline_tag_end(struct ng_str text, size_t at)
     while (end > at && text.data[end - 1] == '/') {
         end--;
     }
-    return word && named ? end : at;
+    if (!word || !named) {
+        return at;
+    }
+    return end;
 }
 
 /* ---- entities */
@@ -152,8 +158,10 @@ size_t notes_entity_end(struct ng_str text, size_t at)
         }
         end++;
     }
-    bool ends = end < text.len && text.data[end] == ';' && end > at + 1;
-    return ends ? end + 1 : at;
+    if (end >= text.len || text.data[end] != ';' || end == at + 1) {
+        return at;
+    }
+    return end + 1;
 }
 
 struct entity {
@@ -191,25 +199,23 @@ static int compare_entity(const void *key, const void *item)
 /* Of the digits in "&#...;"; -1: none. */
 static int32_t number_of(struct ng_str digits)
 {
-    bool hex = digits.len > 0 && (digits.data[0] == 'x' || digits.data[0] == 'X');
+    bool hex = digits.len > 0 && (digits.data[0] | 32) == 'x';
+    int base = 10 + 6 * hex;
     uint32_t number = 0;
     if (digits.len == 0 || digits.len > ENTITY_DIGITS_MAX) {
         return -1;
     }
-    for (size_t i = hex ? 1 : 0; i < digits.len; i++) {
-        char c = digits.data[i];
-        uint32_t digit = c >= '0' && c <= '9'          ? (uint32_t)(c - '0')
-                         : hex && c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                         : hex && c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-                                                       : UINT32_MAX;
-        if (digit == UINT32_MAX) {
+    for (size_t i = hex; i < digits.len; i++) {
+        int digit = hex_digit(digits.data[i]);
+        if (digit < 0 || digit >= base) {
             return -1;
         }
-        number = number * (hex ? 16 : 10) + digit;
+        number = number * (uint32_t)base + (uint32_t)digit;
     }
-    bool is_character =
-        number > 0 && number <= 0x10ffff && !(number >= 0xd800 && number <= 0xdfff);
-    return is_character ? (int32_t)number : 0xfffd;
+    if (number == 0 || number > 0x10ffff || (number >= 0xd800 && number <= 0xdfff)) {
+        return 0xfffd;
+    }
+    return (int32_t)number;
 }
 
 void notes_entity_add(struct buf *buf, struct ng_str entity)
@@ -221,7 +227,9 @@ void notes_entity_add(struct buf *buf, struct ng_str entity)
         struct ng_str name = str_make(entity.data + 1, entity.len - 2);
         const struct entity *found =
             bsearch(&name, entities, NG_COUNT(entities), sizeof(entities[0]), compare_entity);
-        character = found != NULL ? found->character : -1;
+        if (found != NULL) {
+            character = found->character;
+        }
     }
     if (character < 0) {
         buf_add_str(buf, entity);

@@ -105,8 +105,12 @@ static struct piece *take(size_t size)
         longjmp(*memory_out, 1);
     }
     size = (size / SMALL_STEP + (size % SMALL_STEP > 0)) * SMALL_STEP;
-    struct piece *piece =
-        size <= SMALL_MAX ? take_small(memory, size) : take_large(memory, size);
+    struct piece *piece;
+    if (size <= SMALL_MAX) {
+        piece = take_small(memory, size);
+    } else {
+        piece = take_large(memory, size);
+    }
     if (piece == NULL) {
         longjmp(*memory_out, 1);
     }
@@ -117,10 +121,10 @@ static struct piece *take(size_t size)
 
 static void memory_give_back(void *data)
 {
-    struct piece *piece = data != NULL ? (struct piece *)data - 1 : NULL;
-    if (piece == NULL) {
+    if (data == NULL) {
         return;
     }
+    struct piece *piece = (struct piece *)data - 1;
     memory_now->used -= sizeof(*piece) + piece->size;
     if (piece->size > SMALL_MAX) {
         piece->next->prev = piece->prev;
@@ -144,15 +148,16 @@ static void *memory_calloc(size_t count, size_t size)
 
 static void *memory_realloc(void *data, size_t size)
 {
-    struct piece *old = data != NULL ? (struct piece *)data - 1 : NULL;
-    if (old != NULL && old->size >= size && size > 0) {
+    if (data == NULL) {
+        return take(size) + 1;
+    }
+    const struct piece *old = (struct piece *)data - 1;
+    if (old->size >= size && size > 0) {
         return data;
     }
     struct piece *piece = take(size);
-    if (old != NULL) {
-        memcpy(piece + 1, data, old->size < size ? old->size : size);
-        memory_give_back(data);
-    }
+    memcpy(piece + 1, data, size_min(old->size, size));
+    memory_give_back(data);
     return piece + 1;
 }
 
@@ -180,15 +185,20 @@ static struct ng_str normal(struct arena *arena, struct ng_str label)
 {
     char *out = arena_zalloc(arena, label.len + 1);
     size_t len = 0;
+    if (out == NULL) {
+        return str_make(NULL, 0);
+    }
     label = notes_trim(label);
-    for (size_t i = 0; out != NULL && i < label.len; i++) {
+    for (size_t i = 0; i < label.len; i++) {
         char c = label.data[i];
-        bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-        if (!blank || len == 0 || out[len - 1] != ' ') {
-            out[len++] = blank ? ' ' : c;
+        if (c >= '\t' && c <= '\r') {
+            c = ' ';
+        }
+        if (c != ' ' || len == 0 || out[len - 1] != ' ') {
+            out[len++] = c;
         }
     }
-    return out != NULL ? notes_fold(arena, str_make(out, len)) : str_make(NULL, 0);
+    return notes_fold(arena, str_make(out, len));
 }
 
 static bool is_reference(const struct hash_link *link, const void *label)
@@ -201,7 +211,10 @@ static struct reference *find(const struct notes_blocks_refs *refs, struct ng_st
 {
     struct hash_link *link =
         hash_table_find(&refs->table, str_hash(label), is_reference, &label);
-    return link != NULL ? HASH_ITEM(link, struct reference, link) : NULL;
+    if (link == NULL) {
+        return NULL;
+    }
+    return HASH_ITEM(link, struct reference, link);
 }
 
 /* The first of several with one label counts. False: no memory. */

@@ -52,7 +52,10 @@ void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool
     unsigned depth = 0;
     size_t from = at;
     for (size_t i = at; i <= end && out->rc == NG_OK; i++) {
-        char c = i < end ? plain.data[i] : NOTES_MARK_GONE;
+        char c = NOTES_MARK_GONE;
+        if (i < end) {
+            c = plain.data[i];
+        }
         bool mark = c == NOTES_MARK_GONE || c == NOTES_MARK_IMAGE || c == NOTES_MARK_IMAGE_END;
         if (!mark) {
             continue;
@@ -125,12 +128,8 @@ static void know_ticks(struct notes_scan *scan)
 {
     memset(scan->last_ticks, 0, sizeof(scan->last_ticks));
     scan->ticks_known = true;
-    for (size_t at = 0; at < scan->text.len;) {
-        const char *tick = memchr(scan->text.data + at, '`', scan->text.len - at);
-        if (tick == NULL) {
-            return;
-        }
-        at = (size_t)(tick - scan->text.data);
+    for (size_t at = notes_find_char(scan->text, 0, '`'); at < scan->text.len;
+         at = notes_find_char(scan->text, at, '`')) {
         size_t end = ticks_end(scan->text, at);
         if (end - at <= NOTES_TICKS_MAX) {
             scan->last_ticks[end - at] = at;
@@ -148,10 +147,9 @@ static void put_code(struct notes_scan *scan, struct ng_str code)
         code = str_make(code.data + 1, code.len - 2);
     }
     for (size_t at = 0; at < code.len && is_kept(scan);) {
-        const char *lf = memchr(code.data + at, '\n', code.len - at);
-        size_t end = lf != NULL ? (size_t)(lf - code.data) : code.len;
+        size_t end = notes_find_char(code, at, '\n');
         put(scan, str_make(code.data + at, end - at));
-        put(scan, str_make(" ", lf != NULL ? 1 : 0));
+        put(scan, str_make(" ", end < code.len));
         at = end + 1;
     }
 }
@@ -165,8 +163,7 @@ static void read_code(struct notes_scan *scan)
     }
     bool closed = count <= NOTES_TICKS_MAX && scan->last_ticks[count] >= begin;
     for (size_t at = begin; closed;) {
-        const char *tick = memchr(scan->text.data + at, '`', scan->text.len - at);
-        at = (size_t)(tick - scan->text.data);
+        at = notes_find_char(scan->text, at, '`');
         size_t end = ticks_end(scan->text, at);
         if (end - at == count) {
             put_code(scan, str_make(scan->text.data + begin, at - begin));
@@ -196,9 +193,13 @@ static size_t special_end(struct notes_scan *scan, size_t at)
         if (scan->no_end[i] || (i == 3 && !letter)) {
             return at;
         }
-        size_t end = str_find(rest, ng_str_of(kinds[i].end), i == 0 ? 2 : len);
+        /* "<!-->" is a whole comment. */
+        size_t end = str_find(rest, ng_str_of(kinds[i].end), len - (size_t)2 * (i == 0));
         scan->no_end[i] = end == SIZE_MAX;
-        return end != SIZE_MAX ? at + end + strlen(kinds[i].end) : at;
+        if (end == SIZE_MAX) {
+            return at;
+        }
+        return at + end + strlen(kinds[i].end);
     }
     return at;
 }
@@ -223,7 +224,9 @@ static void read_angle(struct notes_scan *scan)
         return;
     }
     end = special_end(scan, scan->at);
-    end = end > scan->at ? end : notes_html_end(scan->text, scan->at);
+    if (end == scan->at) {
+        end = notes_html_end(scan->text, scan->at);
+    }
     if (end > scan->at) {
         scan->at = end;
     } else {
@@ -253,7 +256,7 @@ static void push_bracket(struct notes_scan *scan, bool image)
                                .links = scan->link_count,
                                .image = image,
                                .active = true};
-    put_source(scan, scan->at + (image ? 2 : 1));
+    put_source(scan, scan->at + 1 + image);
 }
 
 /* What a bracket that ends here is: its kind, target and end; 0: it is text. */
@@ -262,22 +265,22 @@ static enum notes_link_kind resolve(struct notes_scan *scan,
                                     struct ng_str *ret_target, size_t *ret_end)
 {
     struct ng_str text = scan->text;
-    size_t begin = bracket->at + (bracket->image ? 2 : 1);
+    size_t begin = bracket->at + 1 + bracket->image;
     struct ng_str label = str_make(text.data + begin, scan->at - begin);
     struct ng_str second;
     if (notes_target_at(text, scan->at + 1, ret_target, ret_end)) {
         return NOTES_LINK_INLINE;
     }
-    bool full = notes_label_at(text, scan->at + 1, &second, ret_end);
-    if (full && second.len > 0) {
+    *ret_end = scan->at + 1;
+    if (notes_label_at(text, scan->at + 1, &second, ret_end) && second.len > 0) {
         label = second;
-    } else {
-        *ret_end = full ? *ret_end : scan->at + 1;
-        if (bracket->holds_bracket) {
-            return 0;
-        }
+    } else if (bracket->holds_bracket) {
+        return 0;
     }
-    return notes_blocks_reference(scan->blocks, label, ret_target) ? NOTES_LINK_REFERENCE : 0;
+    if (!notes_blocks_reference(scan->blocks, label, ret_target)) {
+        return 0;
+    }
+    return NOTES_LINK_REFERENCE;
 }
 
 static void close_bracket(struct notes_scan *scan)
@@ -289,8 +292,10 @@ static void close_bracket(struct notes_scan *scan)
         return;
     }
     const struct notes_bracket bracket = scan->brackets[--scan->bracket_count];
-    enum notes_link_kind kind =
-        bracket.active ? resolve(scan, &bracket, &target, &end) : (enum notes_link_kind)0;
+    enum notes_link_kind kind = 0;
+    if (bracket.active) {
+        kind = resolve(scan, &bracket, &target, &end);
+    }
     if (kind == 0) {
         scan->bracket_count++; /* keeps the plain text while the mark is put */
         put_source(scan, scan->at + 1);
@@ -299,7 +304,7 @@ static void close_bracket(struct notes_scan *scan)
         return;
     }
     notes_emphasis_pair(scan, bracket.delimiters);
-    scan->link_count = bracket.links < scan->link_count ? bracket.links : scan->link_count;
+    scan->link_count = size_min(bracket.links, scan->link_count);
     if (scan->plain.rc != NG_OK) {
         scan->rc = NG_EINTERNAL;
         return;
@@ -367,8 +372,8 @@ static void read_address(struct notes_scan *scan)
     size_t at = scan->at;
     bool goes_on = at > 0 && (unsigned char)scan->text.data[at - 1] < 0x80 &&
                    notes_is_word(scan->text.data[at - 1]);
-    size_t end = goes_on ? at : notes_address_end(scan->text, at);
-    if (end == at) {
+    size_t end = notes_address_end(scan->text, at);
+    if (goes_on || end == at) {
         put_source(scan, at + 1);
         return;
     }
@@ -420,7 +425,10 @@ static void read_comment(struct notes_scan *scan)
 
 static void read_escape(struct notes_scan *scan)
 {
-    char next = scan->at + 1 < scan->text.len ? scan->text.data[scan->at + 1] : '\0';
+    char next = '\0';
+    if (scan->at + 1 < scan->text.len) {
+        next = scan->text.data[scan->at + 1];
+    }
     bool punct = next != '\0' && (unsigned char)next < 0x7f && next > ' ' &&
                  (next == '_' || !notes_is_word(next));
     if (!punct) {
@@ -436,7 +444,10 @@ static void read_escape(struct notes_scan *scan)
 static void read_line_end(struct notes_scan *scan)
 {
     /* Not the end of a link's text. */
-    size_t least = scan->link_count > 0 ? scan->links[scan->link_count - 1].text_end : 0;
+    size_t least = 0;
+    if (scan->link_count > 0) {
+        least = scan->links[scan->link_count - 1].text_end;
+    }
     while (scan->plain.rc == NG_OK && scan->plain.len > least &&
            scan->plain.data[scan->plain.len - 1] == ' ') {
         scan->plain.len--;
@@ -468,7 +479,7 @@ static void read_entity(struct notes_scan *scan)
         notes_entity_add(&scan->plain, str_make(scan->text.data + scan->at, end - scan->at));
         scan->at = end;
     } else {
-        put_source(scan, end > scan->at ? end : scan->at + 1);
+        put_source(scan, size_max(end, scan->at + 1));
     }
 }
 
@@ -547,7 +558,9 @@ int notes_scan_text(struct notes_scan *scan, struct ng_str text)
         if (scan->bracket_count == 0 && scan->link_count > 0) {
             tell(scan);
         }
-        scan->rc = scan->rc == NG_OK && scan->plain.rc != NG_OK ? NG_EINTERNAL : scan->rc;
+        if (scan->rc == NG_OK && scan->plain.rc != NG_OK) {
+            scan->rc = NG_EINTERNAL;
+        }
     }
     scan->bracket_count = 0;
     if (scan->rc == NG_OK) {

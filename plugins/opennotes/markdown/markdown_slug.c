@@ -37,7 +37,10 @@ static bool is_slug(const struct hash_link *link, const void *slug)
 static struct slug_entry *find(const struct notes_slugs *slugs, struct ng_str slug)
 {
     struct hash_link *link = hash_table_find(&slugs->table, str_hash(slug), is_slug, &slug);
-    return link != NULL ? HASH_ITEM(link, struct slug_entry, link) : NULL;
+    if (link == NULL) {
+        return NULL;
+    }
+    return HASH_ITEM(link, struct slug_entry, link);
 }
 
 /* `slug` lies in the arena. */

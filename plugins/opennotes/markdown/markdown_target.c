@@ -43,7 +43,7 @@ static size_t skip_space(struct ng_str text, size_t at)
 static size_t behind_escape(struct ng_str text, size_t at)
 {
     bool escapes = text.data[at] == '\\' && at + 1 < text.len && is_punct(text.data[at + 1]);
-    return at + (escapes ? 2 : 1);
+    return at + 1 + escapes;
 }
 
 /* ---- inline targets */
@@ -87,11 +87,11 @@ static bool plain_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
 /* The end behind a title at `at`; `at`: there is none. */
 static size_t title_end(struct ng_str text, size_t at)
 {
-    char opens = at < text.len ? text.data[at] : '\0';
-    char closes = opens == '(' ? ')' : opens;
-    if (opens != '"' && opens != '\'' && opens != '(') {
+    if (at >= text.len || memchr("\"'(", text.data[at], 3) == NULL) {
         return at;
     }
+    char opens = text.data[at];
+    char closes = opens == '(' ? ')' : opens;
     for (size_t i = at + 1; i < text.len; i = behind_escape(text, i)) {
         if (text.data[i] == closes) {
             return i + 1;
@@ -113,9 +113,9 @@ bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, s
     if (i == text.len) {
         return false;
     }
-    bool there = text.data[i] == '<' ? angle_target(text, &i, ret_target)
-                                     : plain_target(text, &i, ret_target);
-    if (!there) {
+    bool angle = text.data[i] == '<';
+    if ((angle && !angle_target(text, &i, ret_target)) ||
+        (!angle && !plain_target(text, &i, ret_target))) {
         return false;
     }
     size_t title = skip_space(text, i);
@@ -133,8 +133,8 @@ void notes_target_clean(struct buf *buf, struct ng_str target)
 {
     for (size_t at = 0; at < target.len;) {
         size_t next = behind_escape(target, at);
-        size_t entity = target.data[at] == '&' ? notes_entity_end(target, at) : at;
-        if (entity > at) {
+        size_t entity = notes_entity_end(target, at);
+        if (target.data[at] == '&' && entity > at) {
             notes_entity_add(buf, str_make(target.data + at, entity - at));
             next = entity;
         } else {
@@ -171,9 +171,9 @@ static bool is_mail(struct ng_str address)
         return false;
     }
     for (const char *c = address.data; c < address.data + address.len; c++) {
-        bool name = is_alnum(*c) || memchr(".!#$%&'*+/=?^_`{|}~-", *c, 20) != NULL;
-        bool host = is_alnum(*c) || *c == '.' || *c == '-';
-        if (c != sign && (c < sign ? !name : !host)) {
+        bool name = c < sign && memchr(".!#$%&'*+/=?^_`{|}~-", *c, 20) != NULL;
+        bool host = c > sign && (*c == '.' || *c == '-');
+        if (c != sign && !is_alnum(*c) && !name && !host) {
             return false;
         }
     }
@@ -230,15 +230,21 @@ static size_t attribute_end(struct ng_str text, size_t at)
         return at;
     }
     if (text.data[i] == '"' || text.data[i] == '\'') {
-        const char *end = memchr(text.data + i + 1, text.data[i], text.len - i - 1);
-        return end != NULL ? (size_t)(end - text.data) + 1 : at;
+        size_t end = notes_find_char(text, i + 1, text.data[i]);
+        if (end == text.len) {
+            return at;
+        }
+        return end + 1;
     }
     size_t value = i;
     while (i < text.len && !is_space(text.data[i]) &&
            memchr("\"'=<>`", text.data[i], 6) == NULL) {
         i++;
     }
-    return i > value ? i : at;
+    if (i == value) {
+        return at;
+    }
+    return i;
 }
 
 size_t notes_html_end(struct ng_str text, size_t at)
@@ -263,5 +269,8 @@ size_t notes_html_end(struct ng_str text, size_t at)
     if (!closing && i < text.len && text.data[i] == '/') {
         i++;
     }
-    return i < text.len && text.data[i] == '>' ? i + 1 : at;
+    if (i >= text.len || text.data[i] != '>') {
+        return at;
+    }
+    return i + 1;
 }

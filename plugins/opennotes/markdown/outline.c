@@ -10,6 +10,7 @@
 #define HEADINGS_SHOWN 20
 #define HEADING_BYTES_SHOWN 80
 #define LEVEL_MAX 6
+#define HEADINGS_FIRST ((size_t)32)
 
 /* ---- reading */
 
@@ -18,7 +19,7 @@ static bool make_room(struct notes_outline *outline)
     if (outline->count < outline->room) {
         return true;
     }
-    size_t room = outline->room == 0 ? 32 : outline->room * 2;
+    size_t room = size_max(2 * outline->room, HEADINGS_FIRST);
     struct notes_outline_heading *items = arena_zalloc(outline->arena, room * sizeof(*items));
     if (items == NULL) {
         return false;
@@ -45,15 +46,7 @@ static int add_heading(void *user, const struct notes_heading *heading)
                                            .text = arena_copy(outline->arena, heading->text),
                                            .slug = arena_copy(outline->arena, heading->slug)};
     item->fold = notes_fold(outline->arena, item->text);
-    return item->text.data != NULL && item->fold.data != NULL && item->slug.data != NULL
-               ? NG_OK
-               : NG_EINTERNAL;
-}
-
-static size_t next_line(struct ng_str text, size_t at)
-{
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    return end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+    return outline->arena->failed ? NG_EINTERNAL : NG_OK;
 }
 
 static void find_offsets(struct notes_outline *outline, struct ng_str text)
@@ -63,12 +56,12 @@ static void find_offsets(struct notes_outline *outline, struct ng_str text)
     for (size_t i = 0; i < outline->count; i++) {
         struct notes_outline_heading *item = &outline->items[i];
         for (; line < item->line; line++) {
-            at = next_line(text, at);
+            at = notes_next_line(text, at);
         }
         item->at = at;
         item->end = at;
         for (uint32_t last = line; last <= item->last_line; last++) {
-            item->end = next_line(text, item->end);
+            item->end = notes_next_line(text, item->end);
         }
     }
 }
@@ -95,15 +88,18 @@ static unsigned split_level(struct ng_str *section)
         level++;
     }
     bool marked = level > 0 && text.len > level && text.data[level] == ' ';
-    *section = marked ? notes_trim(str_make(text.data + level, text.len - level)) : text;
-    return marked ? level : 0;
+    *section = text;
+    if (!marked) {
+        return 0;
+    }
+    *section = notes_trim(str_make(text.data + level, text.len - level));
+    return level;
 }
 
 static size_t find_slug(const struct notes_outline *outline, struct ng_str fold)
 {
     for (size_t i = 0; i < outline->count; i++) {
-        struct ng_str slug = notes_fold(outline->arena, outline->items[i].slug);
-        if (slug.data != NULL && str_equal(slug, fold)) {
+        if (str_equal(notes_fold(outline->arena, outline->items[i].slug), fold)) {
             return i;
         }
     }
@@ -129,32 +125,29 @@ bool notes_outline_find(const struct notes_outline *outline, struct ng_str secti
 {
     struct ng_str name = section;
     unsigned level = split_level(&name);
-    bool anchor = level == 0 && name.len > 1 && name.data[0] == '#';
     struct ng_str fold = notes_fold(outline->arena, name);
-    struct buf plain;
     *ret_matches = 0;
-    if (fold.data == NULL) {
-        return false;
-    }
-    if (!anchor) {
+    if (level == 0 && fold.len > 1 && fold.data[0] == '#') {
+        fold = str_make(fold.data + 1, fold.len - 1);
+    } else {
         *ret_matches = count_text(outline, fold, level, ret_found);
-    }
-    if (!anchor && *ret_matches == 0) {
-        buf_init(&plain, NOTES_MARKDOWN_TEXT_MAX + 1);
-        bool read = notes_markdown_plain(name, &plain);
-        struct ng_str text = notes_fold(outline->arena, notes_trim(notes_buf_str(&plain)));
-        *ret_matches =
-            read && text.data != NULL ? count_text(outline, text, level, ret_found) : 0;
-        buf_done(&plain);
-        if (!read || text.data == NULL) {
-            return false;
+        if (*ret_matches == 0) {
+            struct buf plain;
+            buf_init(&plain, NOTES_MARKDOWN_TEXT_MAX + 1);
+            bool read = notes_markdown_plain(name, &plain);
+            struct ng_str text = notes_fold(outline->arena, notes_trim(notes_buf_str(&plain)));
+            buf_done(&plain);
+            if (!read) {
+                return false;
+            }
+            *ret_matches = count_text(outline, text, level, ret_found);
         }
     }
     if (*ret_matches == 0) {
-        *ret_found = find_slug(outline, anchor ? str_make(fold.data + 1, fold.len - 1) : fold);
+        *ret_found = find_slug(outline, fold);
         *ret_matches = *ret_found != SIZE_MAX;
     }
-    return true;
+    return !outline->arena->failed;
 }
 
 const struct notes_outline_heading *notes_outline_next(const struct notes_outline *outline,
@@ -175,13 +168,14 @@ int notes_outline_fail(struct ng_call *call, const struct notes_outline *outline
     buf_init(&list, 4096);
     for (size_t i = 0; i < outline->count && i < HEADINGS_SHOWN; i++) {
         struct ng_str text = utf8_cut(outline->items[i].text, HEADING_BYTES_SHOWN);
-        buf_printf(&list, "%s'%.*s'", i == 0 ? "" : ", ", (int)text.len, text.data);
+        notes_add_if(&list, i > 0, ", ");
+        buf_printf(&list, "'%.*s'", (int)text.len, text.data);
     }
+    notes_add_if(&list, outline->count > HEADINGS_SHOWN, ", ...");
     (void)ng_fail(call, NOTES_ESECTION, "Section not found: %.*s", (int)section.len,
                   section.data);
     if (list.len > 0) {
-        call->host->hint(call, "The note has the headings %.*s%s", (int)list.len, list.data,
-                         outline->count > HEADINGS_SHOWN ? ", ..." : "");
+        call->host->hint(call, "The note has the headings %.*s", (int)list.len, list.data);
     } else {
         call->host->hint(call, "The note has no headings.");
     }

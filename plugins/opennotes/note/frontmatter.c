@@ -4,12 +4,13 @@
 
 #include <string.h>
 
+#define BOM "\xef\xbb\xbf"
+
 /* The line at `at` without its end; *ret_next: where the next begins. */
 static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
 {
-    const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
-    size_t stop = end != NULL ? (size_t)(end - bytes.data) : bytes.len;
-    *ret_next = end != NULL ? stop + 1 : stop;
+    size_t stop = notes_find_char(bytes, at, '\n');
+    *ret_next = size_min(stop + 1, bytes.len);
     return str_make(bytes.data + at, stop - at);
 }
 
@@ -30,13 +31,11 @@ static bool is_fence(struct ng_str line, const char *fence)
 
 void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter)
 {
-    *frontmatter = (struct notes_frontmatter){.bom = str_begins(bytes, "\xef\xbb\xbf") ? 3 : 0};
-    frontmatter->body = frontmatter->bom;
-    frontmatter->yaml = frontmatter->bom;
-    frontmatter->end = frontmatter->bom;
-    size_t next = frontmatter->bom;
-    struct ng_str line = line_at(bytes, frontmatter->bom, &next);
-    bool ended = next > frontmatter->bom + line.len;
+    size_t bom = str_begins(bytes, BOM) * strlen(BOM);
+    *frontmatter = (struct notes_frontmatter){.bom = bom, .body = bom, .yaml = bom, .end = bom};
+    size_t next = bom;
+    struct ng_str line = line_at(bytes, bom, &next);
+    bool ended = next > bom + line.len;
     frontmatter->crlf = ended && str_ends(line, "\r");
     if (!is_fence(line, "---") || !ended) {
         return;

@@ -32,9 +32,9 @@ static int refuse(struct frontmatter_edit *edit, const char *why)
     char text[ERROR_BYTES_MAX];
     struct ng_str key = utf8_cut(edit->key, NAME_BYTES_SHOWN);
     int len = snprintf(text, sizeof(text), "`%.*s` cannot be set in front matter: %s",
-                       (int)key.len, key.data != NULL ? key.data : "", why);
+                       (int)key.len, key.data, why);
     *edit->error = arena_copy(edit->arena, str_make(text, (size_t)len));
-    return edit->error->data == NULL ? NG_EINTERNAL : NG_EINVAL;
+    return edit->arena->failed ? NG_EINTERNAL : NG_EINVAL;
 }
 
 /* Where the character is in the file. */
@@ -42,9 +42,7 @@ static size_t byte_of(const struct frontmatter_edit *edit, size_t character)
 {
     size_t at = 0;
     while (character > 0 && at < edit->yaml.len) {
-        do {
-            at++;
-        } while (at < edit->yaml.len && ((unsigned char)edit->yaml.data[at] & 0xc0) == 0x80);
+        (void)utf8_next(edit->yaml, &at);
         character--;
     }
     return edit->frontmatter.yaml + at;
@@ -61,17 +59,14 @@ static size_t line_start(const struct frontmatter_edit *edit, size_t at)
 /* Behind the line end of the line in which `at` is. */
 static size_t line_next(const struct frontmatter_edit *edit, size_t at)
 {
-    while (at < edit->frontmatter.end && edit->bytes.data[at] != '\n') {
-        at++;
-    }
-    return at < edit->frontmatter.end ? at + 1 : at;
+    return notes_next_line(str_make(edit->bytes.data, edit->frontmatter.end), at);
 }
 
 /* The end of a line without its line end. */
 static size_t before_newline(const struct frontmatter_edit *edit, size_t from, size_t at)
 {
-    at -= at > from && edit->bytes.data[at - 1] == '\n' ? 1 : 0;
-    at -= at > from && edit->bytes.data[at - 1] == '\r' ? 1 : 0;
+    at -= at > from && edit->bytes.data[at - 1] == '\n';
+    at -= at > from && edit->bytes.data[at - 1] == '\r';
     return at;
 }
 
@@ -102,9 +97,10 @@ static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 static size_t content_end(const struct frontmatter_edit *edit, const struct notes_value *member)
 {
     size_t column = member->place.key_column;
-    size_t limit = member->next != NULL
-                       ? line_start(edit, byte_of(edit, member->next->place.key_start))
-                       : edit->frontmatter.end;
+    size_t limit = edit->frontmatter.end;
+    if (member->next != NULL) {
+        limit = line_start(edit, byte_of(edit, member->next->place.key_start));
+    }
     size_t start = byte_of(edit, member->place.start);
     size_t end = line_next(edit, start);
     for (size_t at = end; at < limit;) {
@@ -113,9 +109,8 @@ static size_t content_end(const struct frontmatter_edit *edit, const struct note
         while (text < next && edit->bytes.data[text] == ' ') {
             text++;
         }
-        char first = text < next ? edit->bytes.data[text] : '\n';
-        bool blank = first == '\n' || first == '\r' || first == '\t';
-        if (!blank && (text - at > column || first != '#')) {
+        bool blank = text == next || memchr("\n\r\t", edit->bytes.data[text], 3) != NULL;
+        if (!blank && (text - at > column || edit->bytes.data[text] != '#')) {
             end = next;
         }
         at = next;
@@ -134,7 +129,7 @@ static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *o
     }
     edit->write.quotes = old->place.style;
     splice(edit, from, to);
-    buf_add_c(&edit->out, nothing ? " " : "");
+    notes_add_if(&edit->out, nothing, " ");
     notes_yaml_flow(&edit->write, edit->value, in_flow);
     return NG_OK;
 }
@@ -178,7 +173,10 @@ static int set_block(struct frontmatter_edit *edit, const struct notes_value *ol
 static int set_in_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     if (old == NULL) {
-        size_t column = edit->map->first != NULL ? edit->map->first->place.key_column : 0;
+        size_t column = 0;
+        if (edit->map->first != NULL) {
+            column = edit->map->first->place.key_column;
+        }
         splice(edit, edit->frontmatter.end, edit->frontmatter.end);
         notes_yaml_member(&edit->write, edit->key, edit->value, column);
         return NG_OK;
@@ -219,10 +217,12 @@ static int set_in_flow(struct frontmatter_edit *edit, const struct notes_value *
 {
     const struct notes_value *before = member_before(edit->map, old);
     if (old == NULL) {
-        size_t at = before != NULL ? byte_of(edit, before->place.end)
-                                   : byte_of(edit, edit->map->place.end) - 1;
+        size_t at = byte_of(edit, edit->map->place.end) - 1;
+        if (before != NULL) {
+            at = byte_of(edit, before->place.end);
+        }
         splice(edit, at, at);
-        buf_add_c(&edit->out, before != NULL ? ", " : "");
+        notes_add_if(&edit->out, before != NULL, ", ");
         notes_yaml_key(&edit->write, edit->key, true);
         buf_add_c(&edit->out, ": ");
         notes_yaml_flow(&edit->write, edit->value, true);
@@ -258,28 +258,28 @@ static void add_frontmatter(struct frontmatter_edit *edit)
 static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
     struct notes_value *map = arena_zalloc(edit->arena, sizeof(*map));
-    bool ok = map != NULL;
-    if (ok) {
-        map->type = NOTES_MAP;
+    if (map == NULL) {
+        return NULL;
     }
-    struct notes_value **link = ok ? &map->first : NULL;
-    for (const struct notes_value *item = edit->map->first; ok && item != NULL;
-         item = item->next) {
+    map->type = NOTES_MAP;
+    struct notes_value **link = &map->first;
+    for (const struct notes_value *item = edit->map->first; item != NULL; item = item->next) {
         if (edit->value == NULL && str_equal(item->key, edit->key)) {
             continue;
         }
         *link = arena_zalloc(edit->arena, sizeof(**link));
-        ok = *link != NULL;
-        if (ok) {
-            **link = *item;
-            (*link)->next = NULL;
-            link = &(*link)->next;
-            map->count++;
+        if (*link == NULL) {
+            return NULL;
         }
+        **link = *item;
+        (*link)->next = NULL;
+        link = &(*link)->next;
+        map->count++;
     }
-    ok = ok &&
-         (edit->value == NULL || notes_value_put(edit->arena, map, edit->key, edit->value));
-    return ok ? map : NULL;
+    if (edit->value != NULL && !notes_value_put(edit->arena, map, edit->key, edit->value)) {
+        return NULL;
+    }
+    return map;
 }
 
 /* The order of the members that stay is theirs too. */
@@ -316,7 +316,10 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
                        (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
-    const struct notes_value *wanted = rc == NG_OK ? wanted_map(edit) : NULL;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    const struct notes_value *wanted = wanted_map(edit);
     if (wanted == NULL) {
         return NG_EINTERNAL;
     }
@@ -356,8 +359,7 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
     }
     const struct notes_value *old = notes_value_get(edit->map, edit->key);
     *ret_bytes = edit->bytes;
-    if (edit->value == NULL ? old == NULL
-                            : old != NULL && notes_value_equal(old, edit->value)) {
+    if (notes_value_equal(old, edit->value)) {
         return NG_OK;
     }
     if (!edit->frontmatter.there) {
@@ -368,14 +370,17 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
         rc = set_in_block(edit, old);
     }
     splice(edit, edit->bytes.len, edit->bytes.len);
-    if (rc == NG_OK && edit->out.rc != NG_OK) {
-        rc = edit->out.rc == NG_ETOOLARGE ? refuse(edit, "it is too large") : NG_EINTERNAL;
-    }
     if (rc != NG_OK) {
         return rc;
     }
+    if (edit->out.rc == NG_ETOOLARGE) {
+        return refuse(edit, "it is too large");
+    }
     *ret_bytes = arena_copy(edit->arena, notes_buf_str(&edit->out));
-    return ret_bytes->data == NULL ? NG_EINTERNAL : verify(edit, *ret_bytes);
+    if (edit->out.rc != NG_OK || ret_bytes->data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return verify(edit, *ret_bytes);
 }
 
 int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,

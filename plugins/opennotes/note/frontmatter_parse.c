@@ -34,11 +34,13 @@ static int fail_at(struct frontmatter_parser *parser, size_t line, const char *w
 {
     char text[ERROR_BYTES_MAX];
     name = utf8_cut(name, NAME_BYTES_SHOWN);
-    int len = snprintf(text, sizeof(text), "line %zu: %s%s%.*s%s", line + parser->line, what,
-                       name.len > 0 ? " `" : "", (int)name.len, name.len > 0 ? name.data : "",
-                       name.len > 0 ? "`" : "");
+    int len = snprintf(text, sizeof(text), "line %zu: %s", line + parser->line, what);
+    if (name.len > 0) {
+        len += snprintf(text + len, sizeof(text) - (size_t)len, " `%.*s`", (int)name.len,
+                        name.data);
+    }
     parser->error = arena_copy(parser->arena, str_make(text, (size_t)len));
-    return parser->error.data == NULL ? NG_EINTERNAL : NG_EINVAL;
+    return parser->arena->failed ? NG_EINTERNAL : NG_EINVAL;
 }
 
 static int fail_here(struct frontmatter_parser *parser, const char *what)
@@ -62,8 +64,13 @@ static int next_event(struct frontmatter_parser *parser)
     char text[ERROR_BYTES_MAX];
     const char *context = parser->yaml.context;
     const char *problem = parser->yaml.problem;
-    (void)snprintf(text, sizeof(text), "%s%s%s", context != NULL ? context : "",
-                   context != NULL ? ", " : "", problem != NULL ? problem : "is no YAML");
+    if (problem == NULL) {
+        problem = "is no YAML";
+    }
+    if (context == NULL) {
+        return fail_at(parser, parser->yaml.problem_mark.line, problem, str_make(NULL, 0));
+    }
+    (void)snprintf(text, sizeof(text), "%s, %s", context, problem);
     return fail_at(parser, parser->yaml.problem_mark.line, text, str_make(NULL, 0));
 }
 
@@ -87,7 +94,7 @@ static int add_anchor(struct frontmatter_parser *parser, const yaml_char_t *name
     anchor->older = parser->anchors;
     parser->anchors = anchor;
     *ret_anchor = anchor;
-    return anchor->name.data == NULL ? NG_EINTERNAL : NG_OK;
+    return NG_OK;
 }
 
 static int build_alias(struct frontmatter_parser *parser, struct notes_value *value)
@@ -122,8 +129,13 @@ static int build_alias(struct frontmatter_parser *parser, struct notes_value *va
 static int account(struct frontmatter_parser *parser, const struct notes_value *value,
                    bool whole)
 {
-    parser->values += whole ? value->values : 1;
-    parser->bytes += whole ? value->bytes : value->text.len + value->key.len;
+    if (whole) {
+        parser->values += value->values;
+        parser->bytes += value->bytes;
+    } else {
+        parser->values++;
+        parser->bytes += value->text.len + value->key.len;
+    }
     if (parser->values > NOTES_FRONTMATTER_VALUES_MAX) {
         return fail_here(parser, "there are too many values");
     }
@@ -156,7 +168,7 @@ static enum notes_style scalar_style(yaml_scalar_style_t style)
     }
 }
 
-static int build_scalar(struct frontmatter_parser *parser, struct notes_value *value)
+static void build_scalar(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_char_t *tag = parser->event.data.scalar.tag;
     struct ng_str text =
@@ -168,7 +180,7 @@ static int build_scalar(struct frontmatter_parser *parser, struct notes_value *v
     bool plain = value->place.style == NOTES_STYLE_PLAIN && tag == NULL;
     value->type = NOTES_STRING;
     value->text = text;
-    if (text.data != NULL && (plain || typed)) {
+    if (plain || typed) {
         value->type = notes_scalar_type(parser->arena, text, &value->text);
     }
     if (value->type != NOTES_STRING) {
@@ -180,7 +192,6 @@ static int build_scalar(struct frontmatter_parser *parser, struct notes_value *v
     value->values = 1;
     value->height = 0;
     value->bytes = value->text.len;
-    return value->text.data == NULL ? NG_EINTERNAL : NG_OK;
 }
 
 static int build(struct frontmatter_parser *parser, struct notes_value *value);
@@ -198,23 +209,22 @@ static int build_key(struct frontmatter_parser *parser, struct notes_value *memb
     member->place.key_end = parser->event.end_mark.index;
     member->place.key_line = parser->event.start_mark.line;
     member->place.key_column = parser->event.start_mark.column;
-    if (member->key.data == NULL) {
-        return NG_EINTERNAL;
-    }
     /* An anchor at a key names its text. */
     struct anchor *anchor;
     int rc = add_anchor(parser, parser->event.data.scalar.anchor, &anchor);
-    struct notes_value *text =
-        rc == NG_OK && anchor != NULL ? arena_zalloc(parser->arena, sizeof(*text)) : NULL;
-    if (text != NULL) {
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (anchor != NULL) {
+        struct notes_value *text = arena_zalloc(parser->arena, sizeof(*text));
+        if (text == NULL) {
+            return NG_EINTERNAL;
+        }
         *text = (struct notes_value){.type = NOTES_STRING, .text = member->key, .values = 1};
         text->bytes = text->text.len;
         anchor->value = text;
     }
-    if (rc == NG_OK && anchor != NULL && text == NULL) {
-        rc = NG_EINTERNAL;
-    }
-    return rc == NG_OK ? next_event(parser) : rc;
+    return next_event(parser);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -232,20 +242,18 @@ static int check_keys(struct frontmatter_parser *parser, const struct notes_valu
     }
     const struct notes_value **sorted = malloc(map->count * sizeof(*sorted));
     size_t count = 0;
-    int rc = sorted != NULL ? NG_OK : NG_EINTERNAL;
-    for (const struct notes_value *item = map->first; rc == NG_OK && item != NULL;
-         item = item->next) {
+    int rc = NG_OK;
+    if (sorted == NULL) {
+        return NG_EINTERNAL;
+    }
+    for (const struct notes_value *item = map->first; item != NULL; item = item->next) {
         sorted[count++] = item;
     }
-    if (rc == NG_OK) {
-        qsort(sorted, count, sizeof(*sorted), compare_keys);
-    }
+    qsort(sorted, count, sizeof(*sorted), compare_keys);
     for (size_t i = 1; rc == NG_OK && i < count; i++) {
         if (str_equal(sorted[i - 1]->key, sorted[i]->key)) {
-            size_t a = sorted[i - 1]->place.key_line;
-            size_t b = sorted[i]->place.key_line;
-            rc = fail_at(parser, a > b ? a : b,
-                         "this key is there a second time:", sorted[i]->key);
+            size_t line = size_max(sorted[i - 1]->place.key_line, sorted[i]->place.key_line);
+            rc = fail_at(parser, line, "this key is there a second time:", sorted[i]->key);
         }
     }
     free(sorted);
@@ -260,22 +268,24 @@ static int build_items(struct frontmatter_parser *parser, struct notes_value *va
     int rc = next_event(parser);
     while (rc == NG_OK && parser->event.type != end) {
         struct notes_value *item = arena_zalloc(parser->arena, sizeof(*item));
-        rc = item == NULL ? NG_EINTERNAL : NG_OK;
-        if (rc == NG_OK && value->type == NOTES_MAP) {
+        if (item == NULL) {
+            return NG_EINTERNAL;
+        }
+        if (value->type == NOTES_MAP) {
             rc = build_key(parser, item);
         }
         if (rc == NG_OK) {
             rc = build(parser, item);
         }
         if (rc != NG_OK) {
-            break;
+            return rc;
         }
         *link = item;
         link = &item->next;
         value->count++;
         value->values += item->values;
         value->bytes += item->bytes + item->key.len;
-        value->height = item->height + 1 > value->height ? item->height + 1 : value->height;
+        value->height = size_max(item->height + 1, value->height);
         rc = next_event(parser);
     }
     return rc;
@@ -284,9 +294,14 @@ static int build_items(struct frontmatter_parser *parser, struct notes_value *va
 static int build_container(struct frontmatter_parser *parser, struct notes_value *value)
 {
     bool map = parser->event.type == YAML_MAPPING_START_EVENT;
-    bool flow = map ? parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
-                    : parser->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
-    value->type = map ? NOTES_MAP : NOTES_LIST;
+    yaml_event_type_t end = YAML_SEQUENCE_END_EVENT;
+    bool flow = parser->event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+    value->type = NOTES_LIST;
+    if (map) {
+        end = YAML_MAPPING_END_EVENT;
+        flow = parser->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+        value->type = NOTES_MAP;
+    }
     value->text = str_make("", 0);
     value->values = 1;
     value->height = 1;
@@ -294,13 +309,31 @@ static int build_container(struct frontmatter_parser *parser, struct notes_value
     if (++parser->depth > NOTES_FRONTMATTER_DEPTH_MAX) {
         return fail_here(parser, "values are nested too deeply");
     }
-    int rc = build_items(parser, value, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
-    if (rc == NG_OK) {
-        value->place.end = parser->event.end_mark.index;
-        value->place.end_line = parser->event.end_mark.line;
-        parser->depth--;
+    int rc = build_items(parser, value, end);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK && map ? check_keys(parser, value) : rc;
+    value->place.end = parser->event.end_mark.index;
+    value->place.end_line = parser->event.end_mark.line;
+    parser->depth--;
+    if (!map) {
+        return NG_OK;
+    }
+    return check_keys(parser, value);
+}
+
+static const yaml_char_t *anchor_name(const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        return event->data.scalar.anchor;
+    case YAML_SEQUENCE_START_EVENT:
+        return event->data.sequence_start.anchor;
+    case YAML_MAPPING_START_EVENT:
+        return event->data.mapping_start.anchor;
+    default:
+        return NULL;
+    }
 }
 
 /* The value that begins at the present event; ends at its last event. Recursion is bounded by
@@ -308,13 +341,8 @@ static int build_container(struct frontmatter_parser *parser, struct notes_value
 static int build(struct frontmatter_parser *parser, struct notes_value *value)
 {
     const yaml_event_t *event = &parser->event;
-    const yaml_char_t *name =
-        event->type == YAML_SCALAR_EVENT           ? event->data.scalar.anchor
-        : event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor
-        : event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor
-                                                   : NULL;
     struct anchor *anchor;
-    int rc = add_anchor(parser, name, &anchor);
+    int rc = add_anchor(parser, anchor_name(event), &anchor);
     if (rc != NG_OK) {
         return rc;
     }
@@ -324,12 +352,18 @@ static int build(struct frontmatter_parser *parser, struct notes_value *value)
     value->place.end_line = event->end_mark.line;
     if (event->type == YAML_ALIAS_EVENT) {
         rc = build_alias(parser, value);
-        return rc == NG_OK ? account(parser, value, true) : rc;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return account(parser, value, true);
     }
     bool scalar = event->type == YAML_SCALAR_EVENT;
-    rc = scalar ? build_scalar(parser, value) : account(parser, value, false);
-    if (rc == NG_OK) {
-        rc = scalar ? account(parser, value, false) : build_container(parser, value);
+    if (scalar) {
+        build_scalar(parser, value);
+    }
+    rc = account(parser, value, false);
+    if (rc == NG_OK && !scalar) {
+        rc = build_container(parser, value);
     }
     if (rc == NG_OK && anchor != NULL) {
         anchor->value = value;
@@ -376,7 +410,7 @@ int notes_frontmatter_parse(struct arena *arena, struct ng_str yaml, size_t line
     struct frontmatter_parser parser = {.arena = arena, .line = line};
     struct notes_value *map = arena_zalloc(arena, sizeof(*map));
     *ret_error = str_make(NULL, 0);
-    if (map == NULL) {
+    if (map == NULL || yaml.data == NULL) {
         return NG_EINTERNAL;
     }
     *map = (struct notes_value){.type = NOTES_MAP, .values = 1};
@@ -398,6 +432,9 @@ int notes_frontmatter_parse(struct arena *arena, struct ng_str yaml, size_t line
     }
     yaml_parser_delete(&parser.yaml);
     *ret_error = parser.error;
+    if (arena->failed) {
+        return NG_EINTERNAL;
+    }
     if (rc == NG_OK) {
         *ret_map = map;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "note.h"
 
 /* Digits of a hexadecimal or octal number that fit into 64 bits, signs and all. */
@@ -38,25 +39,25 @@ static size_t count_digits(struct ng_str text, size_t at)
 /* 0x1F and 0o17 as decimal; more than 64 bits stay a text. */
 static bool based_number(struct arena *arena, struct ng_str text, struct ng_str *ret_json)
 {
-    bool hex = str_begins(text, "0x");
-    if (!hex && !str_begins(text, "0o")) {
+    int base = 8;
+    size_t digits_max = OCTAL_DIGITS_MAX;
+    if (str_begins(text, "0x")) {
+        base = 16;
+        digits_max = HEX_DIGITS_MAX;
+    } else if (!str_begins(text, "0o")) {
         return false;
     }
     uint64_t number = 0;
     size_t digits = 0;
     for (size_t i = 2; i < text.len; i++) {
-        char c = text.data[i];
-        int digit = is_digit(c)                   ? c - '0'
-                    : hex && c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : hex && c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                  : 99;
-        if (digit > (hex ? 15 : 7)) {
+        int digit = hex_digit(text.data[i]);
+        if (digit < 0 || digit >= base) {
             return false;
         }
-        number = number * (hex ? 16 : 8) + (uint64_t)digit;
-        digits += digits > 0 || digit > 0 ? 1 : 0;
+        number = number * (uint64_t)base + (uint64_t)digit;
+        digits += digits > 0 || digit > 0;
     }
-    if (text.len == 2 || digits > (hex ? HEX_DIGITS_MAX : OCTAL_DIGITS_MAX)) {
+    if (text.len == 2 || digits > digits_max) {
         return false;
     }
     char decimal[24];
@@ -76,7 +77,7 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
 {
     size_t at = 0;
     *parts = (struct decimal){.minus = text.len > 0 && text.data[0] == '-'};
-    at += text.len > 0 && (text.data[0] == '-' || text.data[0] == '+') ? 1 : 0;
+    at += text.len > 0 && (text.data[0] == '-' || text.data[0] == '+');
     parts->whole = str_make(text.data + at, count_digits(text, at));
     at += parts->whole.len;
     if (at < text.len && text.data[at] == '.') {
@@ -90,7 +91,7 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
     }
     if (at < text.len && (text.data[at] == 'e' || text.data[at] == 'E')) {
         size_t from = at++;
-        at += at < text.len && (text.data[at] == '-' || text.data[at] == '+') ? 1 : 0;
+        at += at < text.len && (text.data[at] == '-' || text.data[at] == '+');
         size_t count = count_digits(text, at);
         at += count;
         parts->exponent = str_make(text.data + from, at - from);
@@ -105,22 +106,19 @@ static bool split_decimal(struct ng_str text, struct decimal *parts)
 static struct ng_str decimal_json(struct arena *arena, const struct decimal *parts)
 {
     struct ng_str whole = parts->whole;
+    struct ng_str fraction = parts->fraction;
     while (whole.len > 1 && whole.data[0] == '0') {
         whole = str_make(whole.data + 1, whole.len - 1);
     }
-    size_t size = whole.len + parts->fraction.len + parts->exponent.len + 5;
-    char *json = arena_zalloc(arena, size);
-    if (json == NULL) {
-        return str_make(NULL, 0);
+    if (whole.len == 0) {
+        whole = ng_str_of("0");
     }
-    int len = snprintf(json, size, "%s%.*s%s%.*s%.*s", parts->minus ? "-" : "",
-                       whole.len == 0 ? 1 : (int)whole.len, whole.len == 0 ? "0" : whole.data,
-                       parts->point ? "." : "",
-                       parts->point && parts->fraction.len == 0 ? 1 : (int)parts->fraction.len,
-                       parts->fraction.len == 0 ? "0" : parts->fraction.data,
-                       (int)parts->exponent.len,
-                       parts->exponent.len == 0 ? "" : parts->exponent.data);
-    return str_make(json, (size_t)len);
+    if (parts->point && fraction.len == 0) {
+        fraction = ng_str_of("0");
+    }
+    return arena_printf(arena, "%s%.*s%s%.*s%.*s", &"-"[!parts->minus], (int)whole.len,
+                        whole.data, &"."[!parts->point], (int)fraction.len, fraction.data,
+                        (int)parts->exponent.len, parts->exponent.data);
 }
 
 enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
@@ -249,12 +247,7 @@ static bool write_single(struct buf *out, struct ng_str text)
             return false;
         }
     }
-    buf_add_char(out, '\'');
-    for (size_t i = 0; i < text.len; i++) {
-        buf_add_c(out, text.data[i] == '\'' ? "'" : "");
-        buf_add_char(out, text.data[i]);
-    }
-    buf_add_char(out, '\'');
+    notes_add_quoted(out, text, '\'');
     return true;
 }
 
@@ -289,21 +282,20 @@ void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *va
         return;
     }
     if (value->type != NOTES_LIST && !map) {
-        buf_add_c(yaml->out, value->type == NOTES_NULL   ? "null"
-                             : value->type == NOTES_TRUE ? "true"
-                                                         : "false");
+        static const char *const words[] = {"null", "false", "true"}; /* enum notes_type */
+        buf_add_c(yaml->out, words[value->type]);
         return;
     }
-    buf_add_char(yaml->out, map ? '{' : '[');
+    buf_add_char(yaml->out, "[{"[map]);
     for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
-        buf_add_c(yaml->out, item != value->first ? ", " : "");
+        notes_add_if(yaml->out, item != value->first, ", ");
         if (map) {
             notes_yaml_key(yaml, item->key, true);
             buf_add_c(yaml->out, ": ");
         }
         notes_yaml_flow(yaml, item, true);
     }
-    buf_add_char(yaml->out, map ? '}' : ']');
+    buf_add_char(yaml->out, "]}"[map]);
 }
 
 static bool is_block(const struct notes_value *value)
@@ -325,7 +317,9 @@ static void write_block(const struct notes_yaml *yaml, const struct notes_value 
 static void write_member(const struct notes_yaml *yaml, struct ng_str key,
                          const struct notes_value *value, size_t indent, bool begun)
 {
-    write_indent(yaml, begun ? 0 : indent);
+    if (!begun) {
+        write_indent(yaml, indent);
+    }
     notes_yaml_key(yaml, key, false);
     buf_add_char(yaml->out, ':');
     if (is_block(value)) {
@@ -347,7 +341,9 @@ static void write_block(const struct notes_yaml *yaml, const struct notes_value 
             write_member(yaml, item->key, item, indent, here);
             continue;
         }
-        write_indent(yaml, here ? 0 : indent);
+        if (!here) {
+            write_indent(yaml, indent);
+        }
         buf_add_c(yaml->out, "- ");
         if (is_block(item)) {
             write_block(yaml, item, indent + 2, true);

@@ -20,14 +20,14 @@ const struct notes_value *notes_value_get(const struct notes_value *map, struct 
 static void write_container(struct buf *buf, const struct notes_value *value)
 {
     bool map = value->type == NOTES_MAP;
-    notes_json_begin(buf, map ? '{' : '[');
+    notes_json_begin(buf, "[{"[map]);
     for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
         if (map) {
             notes_json_name(buf, item->key);
         }
         notes_value_json(buf, item);
     }
-    notes_json_end(buf, map ? '}' : ']');
+    notes_json_end(buf, "]}"[map]);
 }
 
 void notes_value_json(struct buf *buf, const struct notes_value *value)
@@ -99,8 +99,12 @@ bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str
     }
     *copy = *value;
     copy->key = key;
-    copy->next = *link != NULL ? (*link)->next : NULL;
-    map->count += *link == NULL ? 1 : 0;
+    if (*link != NULL) {
+        copy->next = (*link)->next;
+    } else {
+        copy->next = NULL;
+        map->count++;
+    }
     *link = copy;
     return true;
 }
@@ -109,7 +113,7 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
                                       const struct notes_value *under)
 {
     struct notes_value *map = arena_zalloc(arena, sizeof(*map));
-    if (map == NULL) {
+    if (map == NULL || over == NULL || under == NULL) {
         return NULL;
     }
     map->type = NOTES_MAP;
@@ -136,9 +140,8 @@ static struct notes_value *value_from(struct arena *arena, const struct ng_host 
         [NG_TYPE_NUMBER] = NOTES_NUMBER, [NG_TYPE_STRING] = NOTES_STRING,
         [NG_TYPE_ARRAY] = NOTES_LIST,    [NG_TYPE_OBJECT] = NOTES_MAP,
     };
-    struct notes_value *value =
-        depth > NOTES_FRONTMATTER_DEPTH_MAX ? NULL : arena_zalloc(arena, sizeof(*value));
-    if (value == NULL) {
+    struct notes_value *value = arena_zalloc(arena, sizeof(*value));
+    if (value == NULL || depth > NOTES_FRONTMATTER_DEPTH_MAX) {
         return NULL;
     }
     value->type = types[host->json_type(json)];
@@ -155,7 +158,7 @@ static struct notes_value *value_from(struct arena *arena, const struct ng_host 
         if (*link == NULL) {
             return NULL;
         }
-        (*link)->key = value->type == NOTES_MAP ? host->json_key(item) : str_make(NULL, 0);
+        (*link)->key = host->json_key(item);
         link = &(*link)->next;
         value->count++;
     }

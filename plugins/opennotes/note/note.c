@@ -7,6 +7,7 @@
 
 /* Tags and aliases a note may have. */
 #define NOTE_NAMES_MAX NOTES_TAGS_MAX
+#define NAMES_FIRST ((size_t)8)
 #define EPOCH_DIGITS 10    /* of a time in seconds */
 #define EPOCH_MS_DIGITS 13 /* of one in milliseconds */
 
@@ -17,7 +18,6 @@ struct names {
     struct ng_str *items;
     size_t count, room;
     bool tags; /* a leading '#' goes, each comes once */
-    bool failed;
 };
 
 static void names_add(struct names *names, struct ng_str name)
@@ -35,17 +35,16 @@ static void names_add(struct names *names, struct ng_str name)
         }
     }
     if (names->count == names->room) {
-        size_t room = names->room == 0 ? 8 : names->room * 2;
-        struct ng_str *items = arena_zalloc(names->arena, room * sizeof(*items));
-        if (items == NULL) {
-            names->failed = true;
+        struct ng_str *former = names->items;
+        names->room = size_max(2 * names->room, NAMES_FIRST);
+        names->items = arena_zalloc(names->arena, names->room * sizeof(*names->items));
+        if (names->items == NULL) {
+            names->count = names->room = 0;
             return;
         }
         if (names->count > 0) {
-            memcpy(items, names->items, names->count * sizeof(*items));
+            memcpy(names->items, former, names->count * sizeof(*former));
         }
-        names->items = items;
-        names->room = room;
     }
     names->items[names->count++] = name;
 }
@@ -53,10 +52,9 @@ static void names_add(struct names *names, struct ng_str name)
 static void names_add_commas(struct names *names, struct ng_str text)
 {
     while (text.len > 0) {
-        const char *comma = memchr(text.data, ',', text.len);
-        size_t len = comma != NULL ? (size_t)(comma - text.data) : text.len;
+        size_t len = notes_find_char(text, 0, ',');
         names_add(names, str_make(text.data, len));
-        len += comma != NULL ? 1 : 0;
+        len = size_min(len + 1, text.len);
         text = str_make(text.data + len, text.len - len);
     }
 }
@@ -68,7 +66,10 @@ static struct ng_str scalar_text(const struct notes_value *value)
     case NOTES_NUMBER:
     case NOTES_FALSE:
     case NOTES_TRUE:
-        return value->written.data != NULL ? value->written : value->text;
+        if (value->written.data != NULL) {
+            return value->written;
+        }
+        return value->text;
     case NOTES_STRING:
         return value->text;
     default:
@@ -96,15 +97,21 @@ static void names_add_value(struct names *names, const struct notes_value *value
 static bool epoch_time(struct ng_str digits, int64_t *ret_ms)
 {
     int64_t number = 0;
+    if (digits.len != EPOCH_DIGITS && digits.len != EPOCH_MS_DIGITS &&
+        digits.len != EPOCH_MS_DIGITS - 1) {
+        return false;
+    }
     for (size_t i = 0; i < digits.len; i++) {
         if (digits.data[i] < '0' || digits.data[i] > '9') {
             return false;
         }
-        number = digits.len <= EPOCH_MS_DIGITS ? number * 10 + (digits.data[i] - '0') : 0;
+        number = number * 10 + (digits.data[i] - '0');
     }
-    *ret_ms = digits.len == EPOCH_DIGITS ? number * 1000 : number;
-    return digits.len == EPOCH_DIGITS || digits.len == EPOCH_MS_DIGITS ||
-           digits.len == EPOCH_MS_DIGITS - 1;
+    if (digits.len == EPOCH_DIGITS) {
+        number *= 1000;
+    }
+    *ret_ms = number;
+    return true;
 }
 
 static bool is_time(const struct notes_value *value, int64_t *ret_ms)
@@ -135,10 +142,8 @@ static int read_frontmatter(struct arena *arena, struct ng_str bytes, struct not
     const struct notes_frontmatter *place = &note->place;
     struct ng_str yaml =
         notes_utf8_clean(arena, str_make(bytes.data + place->yaml, place->end - place->yaml));
-    int rc = yaml.data == NULL
-                 ? NG_EINTERNAL
-                 : notes_frontmatter_parse(arena, yaml, place->there ? 2 : 1,
-                                           &note->frontmatter, &note->frontmatter_error);
+    int rc = notes_frontmatter_parse(arena, yaml, 1 + place->there, &note->frontmatter,
+                                     &note->frontmatter_error);
     if (rc == NG_EINVAL) {
         struct ng_str ignored;
         rc = notes_frontmatter_parse(arena, ng_str_of(""), 1, &note->frontmatter, &ignored);
@@ -164,7 +169,7 @@ static int read_frontmatter(struct arena *arena, struct ng_str bytes, struct not
         find_time(note->frontmatter, created, NG_COUNT(created), &note->created_ms);
     note->has_modified =
         find_time(note->frontmatter, modified, NG_COUNT(modified), &note->modified_ms);
-    return tags.failed || aliases.failed ? NG_EINTERNAL : NG_OK;
+    return arena->failed ? NG_EINTERNAL : NG_OK;
 }
 
 int notes_note_parse_frontmatter(struct arena *arena, struct ng_str bytes,
@@ -194,13 +199,11 @@ struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path
     if (note->title.len > 0) {
         return note->title;
     }
-    size_t begin = path.len;
-    while (begin > 0 && path.data[begin - 1] != '/') {
-        begin--;
+    struct ng_str name = notes_file_name(path);
+    if (name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0) {
+        name.len -= 3;
     }
-    struct ng_str name = str_make(path.data + begin, path.len - begin);
-    bool ends = name.len > 3 && strncasecmp(name.data + name.len - 3, ".md", 3) == 0;
-    return str_make(name.data, ends ? name.len - 3 : name.len);
+    return name;
 }
 
 bool notes_tag_below(struct ng_str tag, struct ng_str prefix)

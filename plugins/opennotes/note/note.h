@@ -110,7 +110,7 @@ int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,
                           const struct notes_value *set, struct ng_str *ret_bytes,
                           struct ng_str *ret_error);
 /* A map of two, the members of `over` first beat those of `under`; the order is that of
- * `over`, then what is only in `under`. NULL: no memory. */
+ * `over`, then what is only in `under`. NULL: no memory, or one of the two is NULL. */
 struct notes_value *notes_value_merge(struct arena *arena, const struct notes_value *over,
                                       const struct notes_value *under);
 /* Adds a member, or replaces the one of that key. False: no memory. */

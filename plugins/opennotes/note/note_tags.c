@@ -32,38 +32,29 @@ static int add_tag(void *user, const struct notes_inline_tag *tag)
 {
     struct tags *tags = user;
     struct ng_str fold = notes_fold(tags->arena, tag->name);
-    if (fold.data == NULL) {
-        return NG_EINTERNAL;
+    if (notes_tag_set_add(&tags->set, fold)) {
+        /* The parser's memory goes with it. */
+        tags->items[tags->count++] = arena_copy(tags->arena, tag->name);
     }
-    if (!notes_tag_set_add(&tags->set, fold)) {
-        return 0;
-    }
-    /* The parser's memory goes with it. */
-    struct ng_str name = arena_copy(tags->arena, tag->name);
-    tags->items[tags->count++] = name;
-    return name.data != NULL ? 0 : NG_EINTERNAL;
+    return tags->arena->failed ? NG_EINTERNAL : 0;
 }
 
 bool notes_note_tags(struct arena *arena, struct notes_note *note)
 {
     static const struct notes_markdown_events events = {.tag = add_tag};
     struct tags *tags = arena_zalloc(arena, sizeof(*tags));
-    if (tags == NULL) {
+    struct ng_str *items = arena_zalloc(arena, 2 * NOTES_TAGS_MAX * sizeof(*items));
+    if (tags == NULL || items == NULL) {
         return false;
     }
     tags->arena = arena;
-    tags->items = arena_zalloc(arena, 2 * NOTES_TAGS_MAX * sizeof(*tags->items));
-    for (size_t i = 0; tags->items != NULL && i < note->tag_count; i++) {
-        struct ng_str fold = notes_fold(arena, note->tags[i]);
-        if (fold.data == NULL) {
-            return false;
-        }
-        (void)notes_tag_set_add(&tags->set, fold);
-        tags->items[tags->count++] = note->tags[i];
+    tags->items = items;
+    for (size_t i = 0; i < note->tag_count; i++) {
+        (void)notes_tag_set_add(&tags->set, notes_fold(arena, note->tags[i]));
+        items[tags->count++] = note->tags[i];
     }
     struct ng_str text = utf8_cut(note->body, NOTES_TAGS_BYTES_MAX);
-    if (tags->items == NULL ||
-        notes_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL) {
+    if (notes_markdown_parse(text, &events, tags, NULL) == NG_EINTERNAL || arena->failed) {
         return false;
     }
     note->tags = tags->items;

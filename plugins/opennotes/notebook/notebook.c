@@ -63,7 +63,11 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
     struct notes_registered *to = &notebooks->items[notebooks->count];
     char *text = copy_of(path);
     to->space = copy_of(space);
-    to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
+    if (text != NULL && text[0] != '/') {
+        to->path = realpath(text, NULL);
+    } else {
+        to->path = text;
+    }
     if (to->path != text) {
         free(text);
     }
@@ -112,8 +116,12 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
     }
     notes_indexes_sweep(self->folder, call->host->now_ms() / 1000);
     notebooks->discovery = notes_discovery_open(call);
-    int rc = notebooks->discovery != NULL ? register_all(notebooks, call, registered, count)
-                                          : notes_fail_memory(call);
+    int rc;
+    if (notebooks->discovery != NULL) {
+        rc = register_all(notebooks, call, registered, count);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK && notebooks->count > 0) {
         /* Where it cannot be, the first call makes the indexes. */
         (void)call->host->background(call, index_registered, self);
@@ -304,7 +312,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
     struct buf text;
     buf_init(&text, 65536);
     for (size_t i = 0; i < count && i < CHOICES_MAX; i++) {
-        buf_add_c(&text, i > 0 ? ", " : "");
+        notes_add_if(&text, i > 0, ", ");
         buf_add_str(&text, items[i]->path);
     }
     if (count > CHOICES_MAX) {
@@ -366,7 +374,12 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     struct list list = {.self = self, .call = call};
     *ret = NULL;
     list.items = ng_alloc(call, (self->notebooks->count + 1) * sizeof(*list.items));
-    int rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
+    int rc;
+    if (list.items != NULL) {
+        rc = add_registered_ones(&list);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK && list.count > 0) {
         *ret = list.items[0];
         return NG_OK;
@@ -374,7 +387,10 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     if (rc == NG_OK) {
         rc = notes_notebook_list(self, call, &items, &count);
     }
-    size_t usable = rc == NG_OK && count > 1 ? take_usable(items, count) : count;
+    size_t usable = count;
+    if (rc == NG_OK && count > 1) {
+        usable = take_usable(items, count);
+    }
     if (rc == NG_OK && usable == 1) {
         *ret = items[0]; /* or the only one, whose fault is the answer then */
     }
@@ -390,7 +406,7 @@ static int find_above(struct opennotes *self, struct ng_call *call,
         while (folder.len > 1 && folder.data[folder.len - 1] != '/') {
             folder.len--;
         }
-        folder.len -= folder.len > 1 ? 1 : 0;
+        folder.len -= folder.len > 1;
         struct notes_notebook *above = NULL;
         int rc = describe(self, call, folder, NOTES_ANCESTOR, &above);
         if (rc != NG_OK && rc != NOTES_ECONFIG) {
@@ -412,10 +428,17 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
     struct list list = {.self = self, .call = call};
     int rc = describe(self, call, path, NOTES_EXPLICIT, &notebook);
     if (rc != NG_OK) {
-        return rc == NOTES_ENOTEBOOK ? fail_none(self, call, path) : rc;
+        if (rc != NOTES_ENOTEBOOK) {
+            return rc;
+        }
+        return fail_none(self, call, path);
     }
     list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
-    rc = list.items != NULL ? add_registered_ones(&list) : notes_fail_memory(call);
+    if (list.items != NULL) {
+        rc = add_registered_ones(&list);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
         if (str_equal(list.items[i]->folder, notebook->folder) ||
             str_equal(list.items[i]->path, notebook->folder)) {
@@ -455,9 +478,14 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
         if (rc == NG_OK && file.type == NG_FILE_DIRECTORY) {
             return pick_path(self, call, path, ret);
         }
-        rc = rc == NG_ETRAVERSAL ? rc : NG_OK;
+        if (rc != NG_ETRAVERSAL) {
+            rc = NG_OK;
+        }
     }
-    return rc == NG_OK ? fail_none(self, call, named) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return fail_none(self, call, named);
 }
 
 int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
@@ -473,7 +501,9 @@ int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct n
     }
     if (named.data == NULL) {
         rc = notes_notebook_current(self, call, &notebook);
-        rc = rc == NG_OK && notebook == NULL ? fail_none(self, call, named) : rc;
+        if (rc == NG_OK && notebook == NULL) {
+            rc = fail_none(self, call, named);
+        }
     } else if (named.len > 0 && named.data[0] == '/') {
         rc = pick_path(self, call, named, &notebook);
     } else {

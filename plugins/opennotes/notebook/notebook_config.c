@@ -43,7 +43,10 @@ static struct ng_str name_of(struct ng_str path)
     while (at > 0 && path.data[at - 1] != '/') {
         at--;
     }
-    return at < path.len ? str_make(path.data + at, path.len - at) : path;
+    if (at >= path.len) {
+        return path;
+    }
+    return str_make(path.data + at, path.len - at);
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
@@ -137,7 +140,10 @@ static int find_root(struct notes_notebook *notebook, struct ng_call *call, int 
     if (notes == -EXDEV || notes == -ELOOP) {
         return fail_config(notebook, call, "`root` leaves its folder");
     }
-    char *path = notes >= 0 ? notes_tree_path_of(notes) : NULL;
+    char *path = NULL;
+    if (notes >= 0) {
+        path = notes_tree_path_of(notes);
+    }
     if (notes >= 0) {
         (void)close(notes);
     }
@@ -170,6 +176,8 @@ int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int
     if (name.len > 0) {
         notebook->name = utf8_cut(name, NAME_BYTES_MAX);
     }
-    root = root.len > 0 ? notes_call_copy(call, root) : root;
+    if (root.len > 0) {
+        root = notes_call_copy(call, root);
+    }
     return find_root(notebook, call, fd, root);
 }

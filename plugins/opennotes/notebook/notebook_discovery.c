@@ -3,12 +3,12 @@
  * thread: they get what the last look found, and a look that is due runs on a worker. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/lock.h"
 #include "notebook_state.h"
 
 /* Longest look of start(): what is not found by then the next look finds. */
@@ -25,7 +25,7 @@ struct known_root {
 };
 
 struct notes_discovery {
-    pthread_mutex_t lock; /* of what follows; not held while the disk is read */
+    struct lock lock; /* of what follows; not held while the disk is read */
     struct known_root *roots;
     size_t count;
     int64_t next_ms; /* when the next look is due */
@@ -48,26 +48,28 @@ static bool discovery_has(struct notes_discovery *discovery, struct ng_call *cal
     const struct ng_str *roots = NULL;
     size_t count = call->host->file_roots(call, &roots);
     bool has = false;
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     for (size_t i = 0; i < count && !has; i++) {
         const struct known_root *root = discovery_find(discovery, roots[i]);
         has = root != NULL && root->found != NULL;
     }
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return has;
 }
 
 /* Takes `found`. True: other than before. */
 static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
 {
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     struct known_root *root = discovery_find(discovery, path);
     bool had = root != NULL && root->found != NULL;
     if (root == NULL && discovery->count < DISCOVERY_ROOTS_MAX) {
         struct known_root *more =
             realloc(discovery->roots, (discovery->count + 1) * sizeof(*discovery->roots));
         char *copy = strndup(path.data, path.len);
-        discovery->roots = more != NULL ? more : discovery->roots;
+        if (more != NULL) {
+            discovery->roots = more;
+        }
         if (more != NULL && copy != NULL) {
             root = &discovery->roots[discovery->count++];
             *root = (struct known_root){.root = copy};
@@ -82,7 +84,7 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
         free(found);
         found = NULL;
     }
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return had != (found != NULL);
 }
 
@@ -92,20 +94,26 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
 {
     struct ng_str folder = {NULL, 0};
     struct stat config;
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     const struct known_root *root = discovery_find(discovery, path);
     if (root != NULL && root->found != NULL) {
         folder = notes_call_copy(call, ng_str_of(root->found));
     }
-    pthread_mutex_unlock(&discovery->lock);
-    int fd = folder.data != NULL ? notes_tree_open_folder(folder.data) : -1;
+    lock_release(&discovery->lock);
+    int fd = -1;
+    if (folder.data != NULL) {
+        fd = notes_tree_open_folder(folder.data);
+    }
     bool is_there = fd >= 0 &&
                     fstatat(fd, NOTES_CONFIG_NAME, &config, AT_SYMLINK_NOFOLLOW) == 0 &&
                     S_ISREG(config.st_mode);
     if (fd >= 0) {
         (void)close(fd);
     }
-    return is_there ? folder : str_make(NULL, 0);
+    if (is_there) {
+        return folder;
+    }
+    return str_make(NULL, 0);
 }
 
 /* Looks below the caller's roots. True: something is other than before. */
@@ -123,19 +131,27 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
             if (notes_find_first(call, roots[i], until_ms, &found) != NG_OK) {
                 continue; /* not known */
             }
-            folder = found.count > 0 ? found.items[0] : folder;
+            if (found.count > 0) {
+                folder = found.items[0];
+            }
         }
-        char *copy = folder.data != NULL ? strndup(folder.data, folder.len) : NULL;
+        char *copy = NULL;
+        if (folder.data != NULL) {
+            copy = strndup(folder.data, folder.len);
+        }
         if (copy != NULL || folder.data == NULL) {
             changed = discovery_set(discovery, roots[i], copy) || changed;
         }
     }
     int64_t now_ms = call->host->now_ms();
-    int64_t took_ms = now_ms > began_ms ? now_ms - began_ms : 0;
-    pthread_mutex_lock(&discovery->lock);
+    int64_t took_ms = 0;
+    if (now_ms > began_ms) {
+        took_ms = now_ms - began_ms;
+    }
+    lock_take(&discovery->lock);
     discovery->next_ms = now_ms + DISCOVERY_PAUSE_MS + took_ms * DISCOVERY_PAUSE_FACTOR;
     discovery->looking = false;
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return changed;
 }
 
@@ -156,22 +172,22 @@ static int discovery_step(struct ng_call *call, void *user)
 static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
     int64_t now_ms = call->host->now_ms();
-    pthread_mutex_lock(&discovery->lock);
+    lock_take(&discovery->lock);
     /* A clock that was set back does not put looks off. */
     bool due = !discovery->looking && (now_ms >= discovery->next_ms ||
                                        discovery->next_ms - now_ms > (int64_t)3600 * 1000);
     discovery->looking = discovery->looking || due;
-    pthread_mutex_unlock(&discovery->lock);
+    lock_release(&discovery->lock);
     return due;
 }
 
 struct notes_discovery *notes_discovery_open(struct ng_call *call)
 {
     struct notes_discovery *discovery = calloc(1, sizeof(*discovery));
-    if (discovery == NULL || pthread_mutex_init(&discovery->lock, NULL) != 0) {
-        free(discovery);
+    if (discovery == NULL) {
         return NULL;
     }
+    lock_init(&discovery->lock, LOCK_NOTES_DISCOVERY);
     (void)discovery_look(discovery, call, call->host->now_ms() + DISCOVERY_START_MS);
     return discovery;
 }
@@ -186,7 +202,7 @@ void notes_discovery_close(struct notes_discovery *discovery)
         free(discovery->roots[i].found);
     }
     free(discovery->roots);
-    (void)pthread_mutex_destroy(&discovery->lock);
+    lock_done(&discovery->lock);
     free(discovery);
 }
 
@@ -219,9 +235,9 @@ bool notes_configured(void *user, struct ng_call *call)
     bool has = discovery_has(discovery, call);
     if (!is_call && discovery_is_due(discovery, call) &&
         call->host->background(call, discovery_step, discovery) != NG_OK) {
-        pthread_mutex_lock(&discovery->lock);
+        lock_take(&discovery->lock);
         discovery->looking = false;
-        pthread_mutex_unlock(&discovery->lock);
+        lock_release(&discovery->lock);
     }
     has = has || (is_call && call_finds(discovery, call));
     if (is_call && !has) {

@@ -65,7 +65,7 @@ static size_t depth_of(struct ng_str path)
 {
     size_t depth = path.len > 0 ? 1 : 0;
     for (size_t i = 0; i < path.len; i++) {
-        depth += path.data[i] == '/' ? 1 : 0;
+        depth += path.data[i] == '/';
     }
     return depth;
 }
@@ -153,8 +153,10 @@ static int may_go_on(const struct search *search)
         return ng_fail(call, NG_ECANCELLED,
                        "The call was cancelled while notebooks were looked for.");
     }
-    return search->until_ms != 0 && call->host->now_ms() > search->until_ms ? NG_ETIMEOUT
-                                                                            : NG_OK;
+    if (search->until_ms != 0 && call->host->now_ms() > search->until_ms) {
+        return NG_ETIMEOUT;
+    }
+    return NG_OK;
 }
 
 static int look_below(struct search *search, struct ng_str root, struct ng_str space)
@@ -170,7 +172,9 @@ static int look_below(struct search *search, struct ng_str root, struct ng_str s
     size_t before = search->found->count;
     for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
         rc = may_go_on(search);
-        rc = rc == NG_OK ? look(search, fd, search->folders.items[i]) : rc;
+        if (rc == NG_OK) {
+            rc = look(search, fd, search->folders.items[i]);
+        }
         if (search->one && search->found->count > before) {
             break;
         }

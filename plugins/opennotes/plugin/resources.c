@@ -112,7 +112,11 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     (void)sqlite3_finalize(row);
     notes_index_end(notebook->index, db);
     notes_notebook_done(notebook);
-    return rc == NOTES_ENOTEBOOK ? NG_OK : rc; /* it went meanwhile */
+    /* it went meanwhile */
+    if (rc != NOTES_ENOTEBOOK) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 struct list_request {
@@ -129,7 +133,10 @@ static int list_all(void *user, struct ng_call *call)
     struct ng_str after = call->host->list_after(request->listing);
     bool full = false;
     int rc = open_shelf(&shelf, request->self, call, request->space);
-    size_t first = rc == NG_OK && after.data != NULL ? holder(&shelf, after) : 0;
+    size_t first = 0;
+    if (rc == NG_OK && after.data != NULL) {
+        first = holder(&shelf, after);
+    }
     arena_init(&arena, 0);
     for (size_t i = first < shelf.count ? first : 0; i < shelf.count && rc == NG_OK && !full;
          i++) {
@@ -161,9 +168,11 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
         return notes_fail_memory(call);
     }
     int rc = call->host->revision_text(call, ng_str_of(revision));
-    return rc != NG_OK ? rc
-                       : call->host->reply_resource(call, empty, MIME_TYPE,
-                                                    bytes.len > 0 ? bytes : empty, text);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call->host->reply_resource(call, empty, MIME_TYPE, bytes.len > 0 ? bytes : empty,
+                                      text);
 }
 
 struct read_request {
@@ -174,23 +183,11 @@ struct read_request {
 static int read_found(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str id)
 {
-    struct notes_stat stat;
-    sqlite3 *db = NULL;
-    int64_t row = 0;
-    struct ng_str path = {NULL, 0};
-    struct ng_str file = {NULL, 0};
+    struct notes_location at;
     struct ng_str bytes = {NULL, 0};
-    int rc =
-        notes_index_find_now(notebook->index, call, below(notebook, id), &path, &file, &stat);
-    bool ask = rc == NG_OK && file.data == NULL;
-    rc = ask ? notes_index_begin(notebook->index, call, &db) : rc;
-    if (rc == NG_OK && ask) {
-        rc = notes_index_find(notebook->index, call, db, below(notebook, id), &row, &path,
-                              &file);
-    }
-    notes_index_end(notebook->index, db);
+    int rc = notes_index_locate(notebook->index, call, below(notebook, id), &at);
     if (rc == NG_OK) {
-        rc = notes_index_read(notebook->index, call, file, &bytes);
+        rc = notes_index_read(notebook->index, call, at.file, &bytes);
     }
     if (rc == NG_OK) {
         rc = reply_note(call, bytes);
@@ -204,7 +201,10 @@ static int read_one(void *user, struct ng_call *call)
     const struct read_request *request = user;
     struct shelf shelf;
     int rc = open_shelf(&shelf, request->self, call, request->space);
-    size_t at = rc == NG_OK ? holder(&shelf, request->id) : 0;
+    size_t at = 0;
+    if (rc == NG_OK) {
+        at = holder(&shelf, request->id);
+    }
     if (rc == NG_OK && at == shelf.count) {
         rc = ng_fail(call, NOTES_ENOTE, "There is no such note in this space.");
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "core/base/minmax.h"
 #include "index/index.h"
 #include "markdown/outline.h"
 #include "note/revision.h"
@@ -67,8 +68,7 @@ struct want {
 
 /* What is known of the note. */
 struct found {
-    struct ng_str path; /* in the index */
-    int64_t created_ms, modified_ms;
+    struct notes_location at;
     struct ng_str bytes; /* malloc'd */
     char revision[NOTES_REVISION_SIZE];
     struct notes_note note;
@@ -89,8 +89,7 @@ struct part {
 
 static size_t line_end(struct ng_str text, size_t at)
 {
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    return end != NULL ? (size_t)(end - text.data) + 1 : text.len;
+    return notes_next_line(text, at);
 }
 
 static int64_t count_lines(struct ng_str text)
@@ -135,7 +134,11 @@ static int find_section(struct ng_call *call, const struct want *want,
     }
     const struct notes_outline_heading *next = notes_outline_next(&outline, heading);
     section->first = outline.items[heading].line;
-    section->last = next != NULL ? (int64_t)next->line - 1 : 0;
+    if (next != NULL) {
+        section->last = (int64_t)next->line - 1;
+    } else {
+        section->last = 0;
+    }
     return NG_OK;
 }
 
@@ -151,8 +154,13 @@ static int fail_start(struct ng_call *call, int64_t line, int64_t first, int64_t
 static int begin_part(struct ng_call *call, const struct want *want, const struct found *found,
                       const struct section *section, struct part *part)
 {
-    int64_t last = section->last > 0 ? section->last : found->lines;
-    int64_t line = want->start_line > section->first ? want->start_line : section->first;
+    int64_t last;
+    if (section->last > 0) {
+        last = section->last;
+    } else {
+        last = found->lines;
+    }
+    int64_t line = i64_max(want->start_line, section->first);
     if (line > last && (line > 1 || want->start_byte > 0)) {
         return fail_start(call, line, section->first, last);
     }
@@ -186,7 +194,7 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
     }
     /* At least a character goes out, else nobody would come to the end. */
     size_t fits = notes_json_cut(whole, bytes, lines).len;
-    size_t cut = fits > one ? fits : one;
+    size_t cut = size_max(fits, one);
     if (cut == whole.len) {
         return;
     }
@@ -195,9 +203,17 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
         line--;
     }
     part->truncated = true;
-    part->text.len = line > 0 ? line : cut;
+    if (line > 0) {
+        part->text.len = line;
+    } else {
+        part->text.len = cut;
+    }
     part->next_line = part->start_line + (line > 0 ? count_lines(part->text) : 0);
-    part->next_byte = line > 0 ? 0 : start_byte + (int64_t)cut;
+    if (line > 0) {
+        part->next_byte = 0;
+    } else {
+        part->next_byte = start_byte + (int64_t)cut;
+    }
 }
 
 /* ---- the answer ---- */
@@ -250,9 +266,9 @@ static void write_meta(struct buf *json, const struct found *found, size_t most)
 {
     const struct notes_note *note = &found->note;
     notes_json_name_c(json, "path");
-    notes_json_text(json, found->path);
+    notes_json_text(json, found->at.path);
     notes_json_name_c(json, "title");
-    notes_json_text(json, utf8_cut(notes_note_title(note, found->path), most / 8));
+    notes_json_text(json, utf8_cut(notes_note_title(note, found->at.path), most / 8));
     notes_json_name_c(json, "revision");
     notes_json_text(json, ng_str_of(found->revision));
     notes_json_name_c(json, "size");
@@ -261,8 +277,9 @@ static void write_meta(struct buf *json, const struct found *found, size_t most)
     notes_json_int(json, found->lines);
     notes_json_name_c(json, "wordCount");
     notes_json_int(json, (int64_t)note->words);
-    write_time(json, "created", note->has_created ? note->created_ms : found->created_ms);
-    write_time(json, "modified", note->has_modified ? note->modified_ms : found->modified_ms);
+    write_time(json, "created", note->has_created ? note->created_ms : found->at.created_ms);
+    write_time(json, "modified",
+               note->has_modified ? note->modified_ms : found->at.modified_ms);
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
@@ -318,7 +335,10 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     struct notes_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
-    int rc = want->content ? find_section(call, want, found, arena, &section) : NG_OK;
+    int rc = NG_OK;
+    if (want->content) {
+        rc = find_section(call, want, found, arena, &section);
+    }
     if (rc == NG_OK && want->content) {
         rc = begin_part(call, want, found, &section, &part);
     }
@@ -344,48 +364,13 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
 
 /* ---- finding it ---- */
 
-/* Its row: which file, and the times that front matter does not tell. */
-static int find_row(const struct notes_notebook *notebook, struct ng_call *call,
-                    const struct want *want, struct found *found, struct ng_str *ret_file)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *row = NULL;
-    int64_t id = 0;
-    struct notes_stat stat;
-    int rc =
-        notes_index_find_now(notebook->index, call, want->path, &found->path, ret_file, &stat);
-    if (rc == NG_OK && ret_file->data != NULL) {
-        found->created_ms = notes_index_created_ms(&stat);
-        found->modified_ms = stat.mtime_ns / 1000000;
-        return NG_OK;
-    }
-    rc = rc == NG_OK ? notes_index_begin(notebook->index, call, &db) : rc;
-    if (rc == NG_OK) {
-        rc = notes_index_find(notebook->index, call, db, want->path, &id, &found->path,
-                              ret_file);
-    }
-    if (rc == NG_OK &&
-        sqlite3_prepare_v2(db, "SELECT created, modified FROM notes WHERE id = ?1", -1, &row,
-                           NULL) == SQLITE_OK) {
-        (void)sqlite3_bind_int64(row, 1, id);
-        if (sqlite3_step(row) == SQLITE_ROW) {
-            found->created_ms = sqlite3_column_int64(row, 0);
-            found->modified_ms = sqlite3_column_int64(row, 1);
-        }
-    }
-    (void)sqlite3_finalize(row);
-    notes_index_end(notebook->index, db);
-    return rc;
-}
-
 static int read_note(const struct notes_notebook *notebook, struct ng_call *call,
                      const struct want *want, struct arena *arena)
 {
-    struct found found = {.created_ms = 0};
-    struct ng_str file = {NULL, 0};
-    int rc = find_row(notebook, call, want, &found, &file);
+    struct found found = {.bytes = {NULL, 0}};
+    int rc = notes_index_locate(notebook->index, call, want->path, &found.at);
     if (rc == NG_OK) {
-        rc = notes_index_read(notebook->index, call, file, &found.bytes);
+        rc = notes_index_read(notebook->index, call, found.at.file, &found.bytes);
     }
     if (rc != NG_OK) {
         return rc;
@@ -395,7 +380,11 @@ static int read_note(const struct notes_notebook *notebook, struct ng_call *call
         notes_revision(found.bytes, -1, found.revision) != NG_OK) {
         rc = notes_fail_memory(call);
     }
-    found.text = want->raw ? notes_utf8_clean(arena, found.bytes) : found.note.body;
+    if (want->raw) {
+        found.text = notes_utf8_clean(arena, found.bytes);
+    } else {
+        found.text = found.note.body;
+    }
     if (rc == NG_OK && found.text.data == NULL) {
         found.text = str_make("", 0);
     }
@@ -413,7 +402,10 @@ static int read_note(const struct notes_notebook *notebook, struct ng_call *call
 static bool is_true(struct ng_call *call, const char *name, bool fallback)
 {
     enum ng_type type = call->host->json_type(ng_arg(call, name));
-    return type == NG_TYPE_ABSENT ? fallback : type == NG_TYPE_TRUE;
+    if (type == NG_TYPE_ABSENT) {
+        return fallback;
+    }
+    return type == NG_TYPE_TRUE;
 }
 
 int notes_get_run(void *user, struct ng_call *call, struct ng_str args)

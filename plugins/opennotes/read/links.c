@@ -112,9 +112,10 @@ static void add_mention(struct links *links, struct ng_str path, int64_t line,
 
 static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
 {
-    int rc = step == SQLITE_DONE
-                 ? NG_OK
-                 : notes_index_fail(links->notebook->index, links->call, links->db);
+    int rc = NG_OK;
+    if (step != SQLITE_DONE) {
+        rc = notes_index_fail(links->notebook->index, links->call, links->db);
+    }
     (void)sqlite3_finalize(statement);
     return rc;
 }
@@ -122,7 +123,10 @@ static int fail_step(const struct links *links, sqlite3_stmt *statement, int ste
 static int list_incoming(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, incoming_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (is_wanted(links)) {
@@ -137,7 +141,10 @@ static int list_incoming(struct links *links)
 static int list_outgoing(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, outgoing_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (!is_wanted(links)) {
@@ -184,7 +191,10 @@ static bool is_name(struct ng_str name)
 static int read_names(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, names_sql);
-    int step = statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+    int step = SQLITE_ERROR;
+    if (statement != NULL) {
+        step = SQLITE_ROW;
+    }
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
@@ -233,9 +243,16 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
 static struct ng_str next_line(struct ng_str text, size_t *at)
 {
     const char *end = memchr(text.data + *at, '\n', text.len - *at);
-    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    size_t stop = text.len;
+    if (end != NULL) {
+        stop = (size_t)(end - text.data);
+    }
     struct ng_str line = str_make(text.data + *at, stop - *at);
-    *at = end != NULL ? stop + 1 : stop;
+    if (end != NULL) {
+        *at = stop + 1;
+    } else {
+        *at = stop;
+    }
     return line;
 }
 
@@ -297,10 +314,17 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     }
     buf_add_c(&sql, " ORDER BY n.path");
     buf_add_char(&sql, '\0');
-    sqlite3_stmt *statement =
-        sql.rc == NG_OK && match.rc == NG_OK ? prepare(links, sql.data) : NULL;
+    sqlite3_stmt *statement = NULL;
+    if (sql.rc == NG_OK && match.rc == NG_OK) {
+        statement = prepare(links, sql.data);
+    }
     for (size_t i = 0; statement != NULL && i < (grams ? 1 : links->name_count); i++) {
-        struct ng_str text = grams ? notes_buf_str(&match) : links->names[i];
+        struct ng_str text;
+        if (grams) {
+            text = notes_buf_str(&match);
+        } else {
+            text = links->names[i];
+        }
         if (sqlite3_bind_text(statement, (int)i + 2, text.data, (int)text.len,
                               SQLITE_TRANSIENT) != SQLITE_OK) {
             (void)sqlite3_finalize(statement);
@@ -319,7 +343,10 @@ static int list_unlinked(struct links *links)
     if (rc == NG_OK && links->name_count > 0) {
         sqlite3_stmt *linked = prepare(links, linked_sql);
         sqlite3_stmt *statement = prepare_mentions(links);
-        int step = linked != NULL && statement != NULL ? SQLITE_ROW : SQLITE_ERROR;
+        int step = SQLITE_ERROR;
+        if (linked != NULL && statement != NULL) {
+            step = SQLITE_ROW;
+        }
         while (step == SQLITE_ROW && !links->call->host->cancelled(links->call) &&
                (step = sqlite3_step(statement)) == SQLITE_ROW) {
             scan_note(links, linked, statement);
@@ -342,19 +369,19 @@ static int reply_links(const struct opennotes *self, struct links *links)
     struct ng_call *call = links->call;
     struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct ng_str kind = ng_arg_text(call, "kind");
-    struct ng_str path;
-    struct ng_str file;
+    struct notes_location note;
     bool all = kind.data == NULL || str_is(kind, "all");
     int rc = notes_index_find(links->notebook->index, call, links->db,
-                              ng_arg_text(call, "path"), &links->note, &path, &file);
+                              ng_arg_text(call, "path"), &note);
     if (rc != NG_OK) {
         return rc;
     }
+    links->note = note.id;
     notes_answer_begin(&links->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     notes_json_name_c(&links->answer.json, "path");
-    notes_json_text(&links->answer.json, path);
+    notes_json_text(&links->answer.json, note.path);
     notes_answer_reserve(&links->answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {

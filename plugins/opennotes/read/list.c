@@ -49,15 +49,27 @@ static const char *order_of(struct ng_call *call)
     bool text = str_is(by, "title") || str_is(by, "path");
     bool down = order.data != NULL ? str_is(order, "desc") : !text;
     if (str_is(by, "title")) {
-        return down ? "title_fold DESC, path" : "title_fold, path";
+        if (down) {
+            return "title_fold DESC, path";
+        }
+        return "title_fold, path";
     }
     if (str_is(by, "path")) {
-        return down ? "path DESC" : "path";
+        if (down) {
+            return "path DESC";
+        }
+        return "path";
     }
     if (str_is(by, "created")) {
-        return down ? "created DESC, path" : "created, path";
+        if (down) {
+            return "created DESC, path";
+        }
+        return "created, path";
     }
-    return down ? "modified DESC, path" : "modified, path";
+    if (down) {
+        return "modified DESC, path";
+    }
+    return "modified, path";
 }
 
 static bool matches(const struct note_list *list, struct ng_str path)

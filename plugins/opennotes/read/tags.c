@@ -105,8 +105,11 @@ int notes_tags_run(void *self, struct ng_call *call, struct ng_str args)
         prefix = str_make(prefix.data + 1, prefix.len - 1);
     }
     prefix = notes_fold(&arena, prefix.data != NULL ? prefix : str_make("", 0));
-    rc = prefix.data != NULL ? notes_index_begin(notebook->index, call, &db)
-                             : notes_fail_memory(call);
+    if (prefix.data != NULL) {
+        rc = notes_index_begin(notebook->index, call, &db);
+    } else {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK) {
         rc = reply_tags(self, notebook, call, db, prefix);
         notes_index_end(notebook->index, db);

@@ -22,18 +22,6 @@ struct finder {
     struct buf query;
 };
 
-void notes_fuzzy_quote(struct buf *buf, struct ng_str text)
-{
-    buf_add_char(buf, '"');
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] == '"') {
-            buf_add_char(buf, '"');
-        }
-        buf_add_char(buf, text.data[i]);
-    }
-    buf_add_char(buf, '"');
-}
-
 /* ---- notes ---- */
 
 static bool is_note(const struct hash_link *link, const void *note)
@@ -63,8 +51,7 @@ static int take_notes(struct finder *finder, uint32_t score)
     if (finder->query.rc != NG_OK) {
         return SQLITE_NOMEM;
     }
-    (void)sqlite3_bind_text64(finder->terms, 1, query.data, query.len, SQLITE_STATIC,
-                              SQLITE_UTF8);
+    (void)notes_bind_text(finder->terms, 1, query);
     int rc = SQLITE_ROW;
     while ((rc = sqlite3_step(finder->terms)) == SQLITE_ROW) {
         struct notes_fuzzy_hit *hit =
@@ -85,15 +72,15 @@ static int take_notes(struct finder *finder, uint32_t score)
 
 static uint32_t score_of(bool in_title, enum notes_fuzzy_class match)
 {
-    return (uint32_t)match + (in_title ? 0 : (uint32_t)NOTES_FUZZY_NONE);
+    return (uint32_t)match + (uint32_t)NOTES_FUZZY_NONE * !in_title;
 }
 
 static int take_word(struct finder *finder, bool in_title, bool prefix)
 {
     buf_clear(&finder->query);
     buf_add_c(&finder->query, in_title ? "title : " : "body : ");
-    notes_fuzzy_quote(&finder->query, finder->word);
-    buf_add_c(&finder->query, prefix ? " *" : "");
+    notes_add_quoted(&finder->query, finder->word, '"');
+    notes_add_if(&finder->query, prefix, " *");
     return take_notes(finder,
                       score_of(in_title, prefix ? NOTES_FUZZY_PREFIX : NOTES_FUZZY_EXACT));
 }
@@ -104,10 +91,11 @@ static int take_similar(struct finder *finder, const struct notes_fuzzy_words *s
     int rc = SQLITE_OK;
     for (size_t i = 0; i < similar->count && rc == SQLITE_OK;) {
         buf_clear(&finder->query);
-        buf_add_c(&finder->query, in_title ? "title : (" : "body : (");
+        buf_add_c(&finder->query, in_title ? "title : " : "body : ");
+        buf_add_char(&finder->query, '(');
         for (size_t k = 0; k < WORDS_PER_QUERY && i < similar->count; k++, i++) {
-            buf_add_c(&finder->query, k > 0 ? " OR " : "");
-            notes_fuzzy_quote(&finder->query, similar->words[i]);
+            notes_add_if(&finder->query, k > 0, " OR ");
+            notes_add_quoted(&finder->query, similar->words[i], '"');
         }
         buf_add_c(&finder->query, ")");
         rc = take_notes(finder, score_of(in_title, NOTES_FUZZY_EDITS));
@@ -122,8 +110,12 @@ static int find_word(struct finder *finder)
     int rc = notes_fuzzy_similar(finder->db, finder->word, &similar);
     for (int body = 0; body < 2 && rc == SQLITE_OK; body++) {
         rc = take_word(finder, body == 0, false);
-        rc = rc == SQLITE_OK ? take_word(finder, body == 0, true) : rc;
-        rc = rc == SQLITE_OK ? take_similar(finder, &similar, body == 0) : rc;
+        if (rc == SQLITE_OK) {
+            rc = take_word(finder, body == 0, true);
+        }
+        if (rc == SQLITE_OK) {
+            rc = take_similar(finder, &similar, body == 0);
+        }
     }
     notes_fuzzy_words_done(&similar);
     return rc;
@@ -161,7 +153,10 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
     }
     (void)sqlite3_finalize(finder.terms);
     buf_done(&finder.query);
-    return rc == SQLITE_OK ? collect(fuzzy, count) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return collect(fuzzy, count);
 }
 
 void notes_fuzzy_done(struct notes_fuzzy *fuzzy)

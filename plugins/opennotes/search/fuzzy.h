@@ -54,7 +54,4 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
                      size_t count);
 void notes_fuzzy_done(struct notes_fuzzy *fuzzy);
 
-/* Appends a text as a phrase of a full-text query. */
-void notes_fuzzy_quote(struct buf *buf, struct ng_str text);
-
 #endif

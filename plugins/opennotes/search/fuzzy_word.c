@@ -22,7 +22,7 @@ unsigned notes_fuzzy_edits(size_t letters)
     if (letters > NOTES_FUZZY_LETTERS_MAX || letters < 3) {
         return 0;
     }
-    return letters < TWO_SWAPS_LETTERS ? 1 : 2;
+    return 1 + (letters >= TWO_SWAPS_LETTERS);
 }
 
 static size_t letters_of(struct ng_str word, int32_t *letters)
@@ -43,11 +43,6 @@ size_t notes_fuzzy_letters(struct ng_str word)
     return letters_of(word, NULL);
 }
 
-static unsigned least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 /* Three rows of the usual table are enough: a swap looks two back. */
 static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t b_len)
 {
@@ -61,9 +56,9 @@ static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t
         row[0] = (unsigned)i;
         for (size_t k = 1; k <= b_len; k++) {
             unsigned best = before[k - 1] + (a[i - 1] != b[k - 1]);
-            best = least(best, least(before[k], row[k - 1]) + 1);
+            best = uint_min(best, uint_min(before[k], row[k - 1]) + 1);
             if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1]) {
-                best = least(best, rows[(i - 2) % 3][k - 2] + 1);
+                best = uint_min(best, rows[(i - 2) % 3][k - 2] + 1);
             }
             row[k] = best;
         }
@@ -80,12 +75,12 @@ unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
     }
     size_t a_len = letters_of(a, a_letters);
     size_t b_len = letters_of(b, b_letters);
-    size_t apart = a_len > b_len ? a_len - b_len : b_len - a_len;
+    size_t apart = size_max(a_len, b_len) - size_min(a_len, b_len);
     if (apart > most || a_len > NOTES_FUZZY_LETTERS_MAX + 2 ||
         b_len > NOTES_FUZZY_LETTERS_MAX + 2) {
         return most + 1;
     }
-    return least(measure(a_letters, a_len, b_letters, b_len), most + 1);
+    return uint_min(measure(a_letters, a_len, b_letters, b_len), most + 1);
 }
 
 enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word)
@@ -97,8 +92,10 @@ enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word
         return NOTES_FUZZY_PREFIX;
     }
     unsigned edits = notes_fuzzy_edits(notes_fuzzy_letters(query));
-    return edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits ? NOTES_FUZZY_EDITS
-                                                                          : NOTES_FUZZY_NONE;
+    if (edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits) {
+        return NOTES_FUZZY_EDITS;
+    }
+    return NOTES_FUZZY_NONE;
 }
 
 /* ---- words ---- */
@@ -154,8 +151,8 @@ static void write_trigrams(struct buf *query, struct ng_str word)
     size_t starts[NOTES_FUZZY_LETTERS_MAX + 5];
     size_t count = pad(word, padded, starts);
     for (size_t i = 0; i + 3 <= count; i++) {
-        buf_add_c(query, i > 0 ? " OR " : "");
-        notes_fuzzy_quote(query, str_make(padded + starts[i], starts[i + 3] - starts[i]));
+        notes_add_if(query, i > 0, " OR ");
+        notes_add_quoted(query, str_make(padded + starts[i], starts[i + 3] - starts[i]), '"');
     }
 }
 
@@ -172,13 +169,11 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
                                 "WHERE vocab_grams MATCH ?1 AND v.letters BETWEEN ?2 AND ?3",
                                 -1, &statement, NULL);
     if (rc == SQLITE_OK) {
-        (void)sqlite3_bind_text64(statement, 1, query.data, query.len, SQLITE_STATIC,
-                                  SQLITE_UTF8);
+        (void)notes_bind_text(statement, 1, notes_buf_str(&query));
         (void)sqlite3_bind_int64(statement, 2, letters - (int64_t)edits);
         (void)sqlite3_bind_int64(statement, 3, letters + (int64_t)edits);
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-            struct ng_str found = str_make((const char *)sqlite3_column_text(statement, 0),
-                                           (size_t)sqlite3_column_bytes(statement, 0));
+            struct ng_str found = notes_column_text(statement, 0);
             bool near =
                 !str_equal(found, word) && notes_fuzzy_distance(word, found, edits) <= edits;
             if (near && add_word(ret, found) != SQLITE_OK) {
@@ -215,17 +210,16 @@ static struct ng_str swapped(struct arena *arena, struct ng_str word, size_t fir
 
 static int take_two_swaps(struct ng_str word, struct notes_fuzzy_words *ret)
 {
-    int rc = SQLITE_OK;
     for (size_t first = 0; first + 1 < TWO_SWAPS_LETTERS; first++) {
         for (size_t second = first + 2; second + 1 < TWO_SWAPS_LETTERS; second++) {
             struct ng_str other = swapped(&ret->arena, word, first, second);
-            if (other.data == NULL) {
+            if (other.data == NULL ||
+                (!str_equal(other, word) && add_word(ret, other) != SQLITE_OK)) {
                 return SQLITE_NOMEM;
             }
-            rc = rc == SQLITE_OK && !str_equal(other, word) ? add_word(ret, other) : rc;
         }
     }
-    return rc;
+    return SQLITE_OK;
 }
 
 int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_words *ret)
@@ -238,7 +232,10 @@ int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_word
         return SQLITE_OK;
     }
     int rc = take_candidates(db, word, edits, ret);
-    return rc == SQLITE_OK && letters == TWO_SWAPS_LETTERS ? take_two_swaps(word, ret) : rc;
+    if (rc == SQLITE_OK && letters == TWO_SWAPS_LETTERS) {
+        rc = take_two_swaps(word, ret);
+    }
+    return rc;
 }
 
 void notes_fuzzy_words_done(struct notes_fuzzy_words *words)

@@ -6,6 +6,7 @@
 #include "sql/sql.h"
 
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
+#define SHOWN_MAX ((size_t)4 * EXECUTED_MAX + 1024)
 
 const char notes_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
@@ -72,7 +73,9 @@ int notes_search_take(struct notes_search *search, int64_t note)
     struct buf *item = notes_answer_item(answer);
     notes_json_begin(item, '{');
     int rc = notes_summary_write(&search->summary, note, item);
-    rc = rc == SQLITE_ROW || rc == SQLITE_OK ? notes_search_hit(search, note, item) : rc;
+    if (rc == SQLITE_ROW || rc == SQLITE_OK) {
+        rc = notes_search_hit(search, note, item);
+    }
     notes_json_end(item, '}');
     if (rc == SQLITE_OK) {
         (void)notes_answer_add(answer);
@@ -82,26 +85,26 @@ int notes_search_take(struct notes_search *search, int64_t note)
 
 /* ---- what the answer says about the query ---- */
 
-static void write_query(struct notes_search *search, const char *type, struct ng_str sql)
+/* The search of notes as a statement; `fuzzy`: with words that are similar. */
+static void show_search(const struct notes_search *search, bool fuzzy, struct buf *out)
+{
+    struct ng_str query = utf8_cut(search->query, EXECUTED_MAX);
+    struct ng_str shown = utf8_cut(search->filter->shown, EXECUTED_MAX);
+    buf_add_c(out, "SELECT ...");
+    notes_add_if(out, query.len > 0 || shown.len > 0, " WHERE ");
+    if (query.len > 0) {
+        buf_printf(out, "content %s '%.*s'", fuzzy ? "SIMILAR TO" : "CONTAINS", (int)query.len,
+                   query.data);
+        notes_add_if(out, shown.len > 0, " AND ");
+    }
+    buf_add_str(out, shown);
+    buf_printf(out, " LIMIT %lld OFFSET %lld", (long long)search->answer.limit,
+               (long long)search->offset);
+}
+
+static void write_query(struct notes_search *search, const char *type, struct ng_str executed)
 {
     struct buf *json = &search->answer.json;
-    struct ng_call *call = search->call;
-    struct ng_str query = utf8_cut(search->query, EXECUTED_MAX);
-    struct ng_str shown =
-        search->filter != NULL ? utf8_cut(search->filter->shown, EXECUTED_MAX) : sql;
-    struct ng_str executed = utf8_cut(sql, EXECUTED_MAX);
-    if (sql.data == NULL) {
-        bool both = query.len > 0 && shown.len > 0;
-        executed = call->host->format(
-            call, "SELECT ...%s%s%.*s%s%s%.*s LIMIT %lld OFFSET %lld",
-            query.len > 0 || shown.len > 0 ? " WHERE " : "",
-            query.len == 0   ? ""
-            : type[0] == 'f' ? "content SIMILAR TO '"
-                             : "content CONTAINS '",
-            (int)query.len, query.len > 0 ? query.data : "", query.len > 0 ? "'" : "",
-            both ? " AND " : "", (int)shown.len, shown.len > 0 ? shown.data : "",
-            (long long)search->answer.limit, (long long)search->offset);
-    }
     notes_json_name_c(json, "query");
     notes_json_begin(json, '{');
     notes_json_name_c(json, "type");
@@ -117,25 +120,32 @@ static void write_query(struct notes_search *search, const char *type, struct ng
 static int search_notes(struct notes_search *search, bool fuzzy)
 {
     bool done = false;
-    const char *type = search->query.len == 0 && search->filter->count > 0 ? "boolean"
-                       : fuzzy                                             ? "fuzzy"
-                                                                           : "text";
-    write_query(search, type, str_make(NULL, 0));
+    struct buf shown;
+    const char *type = fuzzy ? "fuzzy" : "text";
+    if (search->query.len == 0 && search->filter->count > 0) {
+        type = "boolean";
+    }
+    buf_init(&shown, SHOWN_MAX);
+    show_search(search, fuzzy, &shown);
+    write_query(search, type, notes_buf_str(&shown));
+    buf_done(&shown);
     int rc = notes_filter_functions(search->db);
-    rc = rc == SQLITE_OK ? notes_summary_open(&search->summary, search->db) : rc;
+    if (rc == SQLITE_OK) {
+        rc = notes_summary_open(&search->summary, search->db);
+    }
     if (rc == SQLITE_OK && fuzzy) {
         rc = notes_search_fuzzy(search, &done);
     }
     if (rc == SQLITE_OK && !done) {
         rc = notes_search_text(search);
     }
-    int failed = rc == SQLITE_OK
-                     ? NG_OK
-                     : notes_index_fail(search->notebook->index, search->call, search->db);
+    if (rc != SQLITE_OK) {
+        rc = notes_index_fail(search->notebook->index, search->call, search->db);
+    }
     notes_summary_done(&search->summary);
     (void)sqlite3_finalize(search->body);
     search->body = NULL;
-    return failed;
+    return rc;
 }
 
 static int search_sql(struct notes_search *search, const struct opennotes *self,
@@ -143,7 +153,7 @@ static int search_sql(struct notes_search *search, const struct opennotes *self,
 {
     const struct notes_sql sql = {
         .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
-    write_query(search, "sql", text);
+    write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
     return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
 }
 
@@ -179,7 +189,11 @@ static int run(struct notes_search *search, struct opennotes *self, struct ng_st
     search->offset = ng_arg_int(call, "offset", 0);
     notes_answer_begin(&search->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
-    rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
+    if (sql.data != NULL) {
+        rc = search_sql(search, self, sql);
+    } else {
+        rc = search_notes(search, fuzzy);
+    }
     notes_index_end(search->notebook->index, search->db);
     if (rc != NG_OK) {
         notes_answer_drop(&search->answer);
@@ -210,9 +224,14 @@ int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
     arena_init(&arena, 0);
     search.filter = filter;
     search.query = ng_arg_text(call, "query");
-    search.folded =
-        search.query.data != NULL ? notes_fold(&arena, search.query) : str_make("", 0);
-    rc = search.folded.data != NULL ? run(&search, self, sql, fuzzy) : notes_fail_memory(call);
+    search.folded = notes_fold(&arena, search.query);
+    if (search.query.data == NULL) {
+        search.folded = str_make("", 0);
+    }
+    rc = notes_memory(call, search.folded.data != NULL);
+    if (rc == NG_OK) {
+        rc = run(&search, self, sql, fuzzy);
+    }
     arena_done(&arena);
     notes_notebook_done(search.notebook);
     return rc;

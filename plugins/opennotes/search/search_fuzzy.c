@@ -17,10 +17,10 @@ static int compare(const void *a, const void *b)
     const struct ranked *one = a;
     const struct ranked *other = b;
     if (one->score != other->score) {
-        return one->score < other->score ? -1 : 1;
+        return (one->score > other->score) - (one->score < other->score);
     }
     if (one->modified != other->modified) {
-        return one->modified > other->modified ? -1 : 1;
+        return (one->modified < other->modified) - (one->modified > other->modified);
     }
     return str_compare(one->path, other->path);
 }
@@ -35,10 +35,10 @@ static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
     buf_init(&sql, (size_t)2 * 1024 * 1024);
     buf_add_c(&sql, "SELECT n.modified, n.path FROM notes n WHERE n.id=?1 AND ");
     buf_add_str(&sql, search->filter->sql);
-    buf_add_char(&sql, '\0');
-    int rc = sql.rc != NG_OK ? SQLITE_NOMEM
-                             : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
-    rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 2, &next) : rc;
+    int rc = notes_prepare_buf(search->db, &sql, &statement);
+    if (rc == SQLITE_OK) {
+        rc = notes_filter_bind(search->filter, statement, 2, &next);
+    }
     for (size_t i = 0; i < fuzzy->count && rc == SQLITE_OK; i++) {
         (void)sqlite3_bind_int64(statement, 1, fuzzy->hits[i]->note);
         rc = sqlite3_step(statement);
@@ -47,7 +47,9 @@ static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
             ranked[(*ret_count)++] =
                 (struct ranked){fuzzy->hits[i]->note, sqlite3_column_int64(statement, 0),
                                 fuzzy->hits[i]->score, path};
-            rc = path.data != NULL ? SQLITE_ROW : SQLITE_NOMEM;
+            if (path.data == NULL) {
+                rc = SQLITE_NOMEM;
+            }
         }
         (void)sqlite3_reset(statement);
         rc = notes_done(rc);
@@ -68,9 +70,12 @@ int notes_search_fuzzy(struct notes_search *search, bool *ret_done)
         return SQLITE_OK;
     }
     int rc = notes_fuzzy_find(&fuzzy, search->db, words, word_count);
-    struct ranked *ranked = rc == SQLITE_OK ? calloc(fuzzy.count + 1, sizeof(*ranked)) : NULL;
+    struct ranked *ranked = calloc(fuzzy.count + 1, sizeof(*ranked));
+    if (ranked == NULL) {
+        rc = SQLITE_NOMEM;
+    }
     if (rc == SQLITE_OK) {
-        rc = ranked != NULL ? look_up(search, &fuzzy, ranked, &count) : SQLITE_NOMEM;
+        rc = look_up(search, &fuzzy, ranked, &count);
     }
     if (rc == SQLITE_OK) {
         qsort(ranked, count, sizeof(*ranked), compare);

@@ -42,17 +42,19 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
     }
     for (size_t k = 0; k < search->word_count; k++) {
         size_t at = str_find(folded, search->words[k], 0);
-        first = at < first ? at : first;
+        first = size_min(at, first);
     }
-    return first != SIZE_MAX ? first : find_similar(search, folded);
+    if (first == SIZE_MAX) {
+        return find_similar(search, folded);
+    }
+    return first;
 }
 
 /* ---- the same place in the text as it is ---- */
 
 static struct ng_str line_at(struct ng_str text, size_t at)
 {
-    const char *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
-    size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+    size_t stop = notes_find_char(text, at, '\n');
     return str_make(text.data + at, stop - at);
 }
 
@@ -76,11 +78,13 @@ static size_t unfold(struct ng_str line, size_t wanted)
     while (at < line.len && folded < wanted) {
         size_t end = unit_end(line, at);
         struct ng_str unit = str_make(line.data + at, end - at);
-        size_t len = end - at == 1 ? 1 : notes_fold(&arena, unit).len;
+        size_t len = notes_fold(&arena, unit).len;
         if (folded + len > wanted) {
             /* Within what is no ASCII most characters keep their length. */
             size_t rest = wanted - folded;
-            at += rest < unit.len ? rest : 0;
+            if (rest < unit.len) {
+                at += rest;
+            }
             break;
         }
         folded += len;
@@ -105,7 +109,10 @@ static struct place place_of(const struct body *body, size_t hit)
         struct ng_str shown = line_at(body->content, place.at);
         if (hit <= start + line.len || start + line.len >= body->folded.len) {
             size_t within = hit - start;
-            place.at += line.len == shown.len ? within : unfold(shown, within);
+            if (line.len != shown.len) {
+                within = unfold(shown, within);
+            }
+            place.at += within;
             return place;
         }
         start += line.len + 1;
@@ -138,15 +145,12 @@ static bool is_space(char c)
 
 static size_t whole_character(struct ng_str text, size_t at)
 {
-    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80) {
-        at--;
-    }
-    return at;
+    return utf8_cut(text, at).len;
 }
 
 static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 {
-    size_t begin = hit > BEFORE_BYTES ? whole_character(text, hit - BEFORE_BYTES) : 0;
+    size_t begin = whole_character(text, hit - size_min(hit, BEFORE_BYTES));
     for (size_t i = begin; begin > 0 && i < hit && i - begin < WORD_BYTES; i++) {
         if (is_space(text.data[i])) {
             begin = i + 1;
@@ -169,7 +173,12 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 static void write_hit(struct notes_search *search, const struct body *body, struct buf *item)
 {
     size_t hit = find_hit(search, body->folded);
-    struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
+    struct place place;
+    if (hit != SIZE_MAX) {
+        place = place_of(body, hit);
+    } else {
+        place = first_line(body);
+    }
     if (place.line == 0) {
         return;
     }

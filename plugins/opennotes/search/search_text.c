@@ -55,7 +55,6 @@ static int find_words(struct notes_search *search, struct ng_str grams,
                       struct ng_str *ret_match)
 {
     sqlite3_stmt *statement = NULL;
-    struct ng_str text = search->folded;
     struct buf match;
     size_t count = 0;
     *ret_match = str_make(NULL, 0);
@@ -67,11 +66,11 @@ static int find_words(struct notes_search *search, struct ng_str grams,
         return rc;
     }
     buf_init(&match, SQL_MAX);
-    (void)sqlite3_bind_text64(statement, 1, grams.data, grams.len, SQLITE_STATIC, SQLITE_UTF8);
-    (void)sqlite3_bind_text64(statement, 2, text.data, text.len, SQLITE_STATIC, SQLITE_UTF8);
+    (void)notes_bind_text(statement, 1, grams);
+    (void)notes_bind_text(statement, 2, search->folded);
     while (count <= WORDS_MAX && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        buf_add_c(&match, count++ > 0 ? " OR " : "");
-        notes_fuzzy_quote(&match, notes_column_text(statement, 0));
+        notes_add_if(&match, count++ > 0, " OR ");
+        notes_add_quoted(&match, notes_column_text(statement, 0), '"');
     }
     (void)sqlite3_finalize(statement);
     if (count == 0) {
@@ -80,32 +79,25 @@ static int find_words(struct notes_search *search, struct ng_str grams,
     if (count <= WORDS_MAX && rc == SQLITE_DONE && match.rc == NG_OK) {
         *ret_match = arena_copy(search->arena, notes_buf_str(&match));
     }
-    rc = notes_done(rc);
-    rc = rc == SQLITE_OK && match.rc != NG_OK ? SQLITE_NOMEM : rc;
+    rc = match.rc == NG_OK ? notes_done(rc) : SQLITE_NOMEM;
     buf_done(&match);
     return rc;
 }
 
 /* ---- */
 
-static int bind(sqlite3_stmt *statement, int number, struct ng_str text)
-{
-    return sqlite3_bind_text64(statement, number, text.data, text.len, SQLITE_STATIC,
-                               SQLITE_UTF8);
-}
-
 static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struct ng_str grams,
                      struct ng_str words)
 {
     int next = 0;
-    int rc = bind(statement, 1, search->folded);
-    if (rc == SQLITE_OK && grams.len > 0) {
-        rc = bind(statement, 2, grams);
+    (void)notes_bind_text(statement, 1, search->folded);
+    if (grams.len > 0) {
+        (void)notes_bind_text(statement, 2, grams);
     }
-    if (rc == SQLITE_OK && words.len > 0) {
-        rc = bind(statement, 3, words);
+    if (words.len > 0) {
+        (void)notes_bind_text(statement, 3, words);
     }
-    rc = rc == SQLITE_OK ? notes_filter_bind(search->filter, statement, 4, &next) : rc;
+    int rc = notes_filter_bind(search->filter, statement, 4, &next);
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
     }
@@ -143,7 +135,7 @@ static struct ng_str word_begin(struct ng_str word)
 {
     struct ng_str begin = word;
     if (ends_with(word, "ing", 3) || (ends_with(word, "ed", 3) && !ends_with(word, "eed", 0))) {
-        begin.len -= word.data[word.len - 1] == 'g' ? 3 : 2;
+        begin.len -= (size_t)2 + (word.data[word.len - 1] == 'g');
         bool vowel = false;
         for (size_t i = 0; i < begin.len; i++) {
             vowel = vowel || memchr("aeiouy", begin.data[i], 6) != NULL;
@@ -187,24 +179,17 @@ static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY
         while (at < text.len && (unsigned char)text.data[at] > ' ') {
             at++;
         }
-        pieces += at > from ? 1 : 0;
+        pieces += at > from;
         struct ng_str word = bare(str_make(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
             words[kept++] = word_begin(word);
         }
         at++;
     }
-    return pieces > 1 ? kept : 0;
-}
-
-static void add_literal(struct buf *sql, struct ng_str word)
-{
-    buf_add_char(sql, '\'');
-    for (size_t i = 0; i < word.len; i++) {
-        buf_add_c(sql, word.data[i] == '\'' ? "'" : "");
-        buf_add_char(sql, word.data[i]);
+    if (pieces <= 1) {
+        return 0;
     }
-    buf_add_char(sql, '\'');
+    return kept;
 }
 
 /* One statement for any of the words. *ret_grams {NULL, 0}: a word
@@ -220,13 +205,15 @@ static void write_any(struct notes_search *search, const struct ng_str *words, s
     for (size_t i = 0; i < count; i++) {
         struct ng_str grams = notes_index_grams(search->arena, words[i]);
         all = all || grams.len == 0;
-        buf_add_c(&match, i > 0 ? " OR (" : "(");
+        notes_add_if(&match, i > 0, " OR ");
+        buf_add_char(&match, '(');
         buf_add_str(&match, grams);
         buf_add_char(&match, ')');
-        buf_add_c(&has, i > 0 ? "+(notes_has(n.title_fold," : "(notes_has(n.title_fold,");
-        add_literal(&has, words[i]);
+        notes_add_if(&has, i > 0, "+");
+        buf_add_c(&has, "(notes_has(n.title_fold,");
+        notes_add_quoted(&has, words[i], '\'');
         buf_add_c(&has, ") OR notes_has(" BODY ",");
-        add_literal(&has, words[i]);
+        notes_add_quoted(&has, words[i], '\'');
         buf_add_c(&has, "))");
     }
     buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
@@ -235,14 +222,21 @@ static void write_any(struct notes_search *search, const struct ng_str *words, s
                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
                    ",?1) THEN 2 ELSE 3 END whole, ");
     buf_add_str(sql, notes_buf_str(&has));
-    buf_add_c(sql, all ? " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND "
-                       : " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
-                         "MATCH ?2 AND ?3 IS NULL AND ");
+    if (all) {
+        buf_add_c(sql, " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND ");
+    } else {
+        buf_add_c(sql, " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
+                       "MATCH ?2 AND ?3 IS NULL AND ");
+    }
     buf_add_str(sql, search->filter->sql);
     buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
-    buf_add_char(sql, '\0');
-    *ret_grams = all ? str_make(NULL, 0) : arena_copy(search->arena, notes_buf_str(&match));
-    sql->rc = match.rc != NG_OK ? match.rc : has.rc != NG_OK ? has.rc : sql->rc;
+    *ret_grams = str_make(NULL, 0);
+    if (!all) {
+        *ret_grams = arena_copy(search->arena, notes_buf_str(&match));
+    }
+    if (match.rc != NG_OK || has.rc != NG_OK) {
+        sql->rc = NG_EINTERNAL;
+    }
     buf_done(&match);
     buf_done(&has);
 }
@@ -254,11 +248,12 @@ static int search_any(struct notes_search *search, const struct ng_str *words, s
     sqlite3_stmt *statement = NULL;
     buf_init(&sql, SQL_MAX);
     write_any(search, words, count, &sql, &grams);
-    int rc = sql.rc != NG_OK ? SQLITE_NOMEM
-                             : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
+    int rc = notes_prepare_buf(search->db, &sql, &statement);
     search->words = words;
     search->word_count = count;
-    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, str_make(NULL, 0)) : rc;
+    if (rc == SQLITE_OK) {
+        rc = take_rows(search, statement, grams, str_make(NULL, 0));
+    }
     search->words = NULL;
     search->word_count = 0;
     (void)sqlite3_finalize(statement);
@@ -269,32 +264,43 @@ static int search_any(struct notes_search *search, const struct ng_str *words, s
 int notes_search_text(struct notes_search *search)
 {
     struct ng_str any[NOTES_FUZZY_WORDS_MAX];
-    bool plain = memchr(search->folded.data, '\0', search->folded.len) == NULL;
-    size_t any_count = plain ? split(search, any) : 0;
-    if (any_count > 0) {
-        return search_any(search, any, any_count);
-    }
     struct ng_str text = search->folded;
-    bool nul = text.len > 0 && memchr(text.data, '\0', text.len) != NULL;
-    struct ng_str grams = nul ? str_make(NULL, 0) : notes_index_grams(search->arena, text);
+    struct ng_str grams = str_make(NULL, 0);
     struct ng_str words = str_make(NULL, 0);
     struct buf sql;
     sqlite3_stmt *statement = NULL;
-    int rc = grams.len > 0 && is_word(text) ? find_words(search, grams, &words) : SQLITE_OK;
+    int rc = SQLITE_OK;
+    if (memchr(text.data, '\0', text.len) == NULL) {
+        size_t any_count = split(search, any);
+        if (any_count > 0) {
+            return search_any(search, any, any_count);
+        }
+        grams = notes_index_grams(search->arena, text);
+    }
+    const char *select = by_scan;
+    if (grams.len > 0) {
+        select = by_grams;
+    }
+    if (grams.len > 0 && is_word(text)) {
+        rc = find_words(search, grams, &words);
+    }
     if (rc != SQLITE_OK) {
         return rc;
     }
+    if (words.len > 0) {
+        select = by_words;
+    }
+    if (text.len == 0) {
+        select = all_notes;
+    }
     buf_init(&sql, SQL_MAX);
-    buf_add_c(&sql, text.len == 0   ? all_notes
-                    : words.len > 0 ? by_words
-                    : grams.len > 0 ? by_grams
-                                    : by_scan);
+    buf_add_c(&sql, select);
     buf_add_str(&sql, search->filter->sql);
     buf_add_c(&sql, ORDER);
-    buf_add_char(&sql, '\0');
-    rc = sql.rc != NG_OK ? SQLITE_NOMEM
-                         : sqlite3_prepare_v2(search->db, sql.data, -1, &statement, NULL);
-    rc = rc == SQLITE_OK ? take_rows(search, statement, grams, words) : rc;
+    rc = notes_prepare_buf(search->db, &sql, &statement);
+    if (rc == SQLITE_OK) {
+        rc = take_rows(search, statement, grams, words);
+    }
     (void)sqlite3_finalize(statement);
     buf_done(&sql);
     return rc;

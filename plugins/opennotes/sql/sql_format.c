@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "sql_parts.h"
 
 #define SPEC_MAX 64
@@ -26,13 +27,19 @@ struct reader {
 
 static sqlite3_value *next_value(struct reader *reader)
 {
-    return reader->next < reader->count ? reader->values[reader->next++] : NULL;
+    if (reader->next >= reader->count) {
+        return NULL;
+    }
+    return reader->values[reader->next++];
 }
 
 static int64_t next_integer(struct reader *reader)
 {
     sqlite3_value *value = next_value(reader);
-    return value != NULL ? sqlite3_value_int64(value) : 0;
+    if (value == NULL) {
+        return 0;
+    }
+    return sqlite3_value_int64(value);
 }
 
 /* Digits, or `*` for an argument. */
@@ -42,11 +49,14 @@ static int64_t read_number(struct reader *reader)
     if (*reader->at == '*') {
         reader->at++;
         number = next_integer(reader);
-        return number < -NUMBER_MAX ? -NUMBER_MAX : number > NUMBER_MAX ? NUMBER_MAX : number;
+        if (number < -NUMBER_MAX) {
+            return -NUMBER_MAX;
+        }
+        return i64_min(number, NUMBER_MAX);
     }
     for (; *reader->at >= '0' && *reader->at <= '9'; reader->at++) {
         number = number * 10 + (*reader->at - '0');
-        number = number > NUMBER_MAX ? NUMBER_MAX : number;
+        number = i64_min(number, NUMBER_MAX);
     }
     return number;
 }
@@ -75,7 +85,9 @@ static struct spec read_spec(struct reader *reader)
     if (*reader->at == '.') {
         reader->at++;
         spec.precision = read_number(reader);
-        spec.precision = spec.precision < 0 ? -spec.precision : spec.precision;
+        if (spec.precision < 0) {
+            spec.precision = -spec.precision;
+        }
     }
     while (*reader->at == 'l') {
         reader->at++;
@@ -88,9 +100,17 @@ static struct spec read_spec(struct reader *reader)
 /* The first character of a text, as SQLite takes it. */
 static unsigned first_character(sqlite3_value *value)
 {
-    struct ng_str text = value != NULL ? notes_sql_text(value) : str_make(NULL, 0);
+    struct ng_str text;
+    if (value != NULL) {
+        text = notes_sql_text(value);
+    } else {
+        text = str_make(NULL, 0);
+    }
     size_t at = 0;
-    return text.data != NULL && text.len > 0 ? (unsigned)notes_next(text, &at) : 0;
+    if (text.data != NULL && text.len > 0) {
+        return (unsigned)notes_next(text, &at);
+    }
+    return 0;
 }
 
 /* False: there is no such conversion, and the text ends here. */
@@ -99,9 +119,16 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
     char width[24] = "";
     char precision[24] = "";
     char format[SPEC_MAX];
-    const char *size = strchr("diuxXopr", spec->kind) != NULL ? "ll" : "";
+    const char *size = "";
+    if (strchr("diuxXopr", spec->kind) != NULL) {
+        size = "ll";
+    }
     char kind = spec->kind;
-    kind = kind == 'p' ? 'X' : kind == 'z' ? 's' : kind;
+    if (kind == 'p') {
+        kind = 'X';
+    } else if (kind == 'z') {
+        kind = 's';
+    }
     if (spec->width >= 0) {
         (void)snprintf(width, sizeof(width), "%lld", (long long)spec->width);
     }
@@ -140,7 +167,10 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
     case 'Q':
     case 'w': {
         sqlite3_value *value = next_value(reader);
-        const char *text = value != NULL ? (const char *)sqlite3_value_text(value) : NULL;
+        const char *text = NULL;
+        if (value != NULL) {
+            text = (const char *)sqlite3_value_text(value);
+        }
         sqlite3_str_appendf(out, format, text == NULL && kind == 's' ? "" : text);
         return true;
     }
@@ -187,7 +217,11 @@ void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **value
 {
     struct notes_sql_guard *guard = sqlite3_user_data(context);
     struct reader reader = {.values = values, .count = count, .next = 1};
-    reader.at = count > 0 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+    if (count > 0) {
+        reader.at = (const char *)sqlite3_value_text(values[0]);
+    } else {
+        reader.at = NULL;
+    }
     if (reader.at == NULL) {
         return; /* NULL */
     }

@@ -46,10 +46,14 @@ static void result_text(sqlite3_context *context, struct buf *buf)
 /* memmem() is linear in glibc. Offset of the needle, SIZE_MAX: nowhere. */
 static size_t find_bytes(struct ng_str text, struct ng_str needle, size_t from)
 {
-    const char *found =
-        from > text.len ? NULL
-                        : memmem(text.data + from, text.len - from, needle.data, needle.len);
-    return found == NULL ? SIZE_MAX : (size_t)(found - text.data);
+    const char *found = NULL;
+    if (from <= text.len) {
+        found = memmem(text.data + from, text.len - from, needle.data, needle.len);
+    }
+    if (found == NULL) {
+        return SIZE_MAX;
+    }
+    return (size_t)(found - text.data);
 }
 
 /* instr(X, Y): where Y begins in X, in characters from 1 (of blobs: bytes). */
@@ -58,8 +62,18 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
     (void)count;
     bool blobs = sqlite3_value_type(values[0]) == SQLITE_BLOB &&
                  sqlite3_value_type(values[1]) == SQLITE_BLOB;
-    struct ng_str text = blobs ? bytes_of(values[0]) : notes_sql_text(values[0]);
-    struct ng_str needle = blobs ? bytes_of(values[1]) : notes_sql_text(values[1]);
+    struct ng_str text;
+    if (blobs) {
+        text = bytes_of(values[0]);
+    } else {
+        text = notes_sql_text(values[0]);
+    }
+    struct ng_str needle;
+    if (blobs) {
+        needle = bytes_of(values[1]);
+    } else {
+        needle = notes_sql_text(values[1]);
+    }
     if (text.data == NULL || needle.data == NULL) {
         return; /* NULL */
     }
@@ -94,7 +108,10 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
     size_t looked = 0;
     for (size_t at = 0; at <= text.len && buf.rc == NG_OK;) {
         size_t found = find_bytes(text, from, at);
-        size_t end = found == SIZE_MAX ? text.len : found;
+        size_t end = found;
+        if (found == SIZE_MAX) {
+            end = text.len;
+        }
         buf_add_str(&buf, str_make(text.data + at, end - at));
         if (found == SIZE_MAX) {
             break;
@@ -170,7 +187,10 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
         }
         size_t len = end - at;
         if (len <= text.len) {
-            const char *place = at_end ? text.data + (text.len - len) : text.data;
+            const char *place = text.data;
+            if (at_end) {
+                place = text.data + (text.len - len);
+            }
             if (memcmp(place, set.data + at, len) == 0) {
                 return len;
             }
@@ -183,7 +203,12 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
 {
     struct ng_str text = notes_sql_text(values[0]);
-    struct ng_str set = count > 1 ? notes_sql_text(values[1]) : str_make(" ", 1);
+    struct ng_str set;
+    if (count > 1) {
+        set = notes_sql_text(values[1]);
+    } else {
+        set = str_make(" ", 1);
+    }
     if (text.data == NULL || set.data == NULL) {
         return;
     }
@@ -196,8 +221,11 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
     for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
         size_t len = 0;
         while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
-            text = side == TRIM_LEFT ? str_make(text.data + len, text.len - len)
-                                     : str_make(text.data, text.len - len);
+            if (side == TRIM_LEFT) {
+                text = str_make(text.data + len, text.len - len);
+            } else {
+                text = str_make(text.data, text.len - len);
+            }
             if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
                 notes_sql_guard_result(guard_of(context), context);
                 return;
@@ -240,8 +268,10 @@ static void sql_stats(sqlite3_context *context, int count, sqlite3_value **value
     }
     arena_init(&arena, 0);
     struct ng_str clean = notes_utf8_clean(&arena, text);
-    int rc =
-        clean.data != NULL ? notes_markdown_parse(clean, NULL, NULL, &stats) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (clean.data != NULL) {
+        rc = notes_markdown_parse(clean, NULL, NULL, &stats);
+    }
     arena_done(&arena);
     if (rc != NG_OK) {
         sqlite3_result_error_nomem(context);

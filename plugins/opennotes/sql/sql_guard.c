@@ -71,7 +71,10 @@ static int tick(void *user)
         sqlite3_memory_used() - guard->memory_base > memory_max(guard)) {
         guard->stop = NOTES_SQL_MEMORY;
     }
-    return notes_sql_guard_over(guard) ? 1 : 0;
+    if (notes_sql_guard_over(guard)) {
+        return 1;
+    }
+    return 0;
 }
 
 /* ---- what it may use ---- */
@@ -255,13 +258,15 @@ static int authorize(void *user, int action, const char *first, const char *seco
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
     case SQLITE_READ:
-        return is_among(first, tables, NG_COUNT(tables)) || is_expression(first, second)
-                   ? SQLITE_OK
-                   : forbid(guard, "There is no table", first);
+        if (is_among(first, tables, NG_COUNT(tables)) || is_expression(first, second)) {
+            return SQLITE_OK;
+        }
+        return forbid(guard, "There is no table", first);
     case SQLITE_FUNCTION:
-        return is_among(second, functions, NG_COUNT(functions))
-                   ? SQLITE_OK
-                   : forbid(guard, "There is no function", second);
+        if (is_among(second, functions, NG_COUNT(functions))) {
+            return SQLITE_OK;
+        }
+        return forbid(guard, "There is no function", second);
     default:
         return forbid(guard, action_name(action), NULL);
     }
@@ -308,7 +313,11 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
     int64_t left = call->host->remaining_ms(call);
     int64_t timeout_ms = sql->timeout_ms;
     *guard = (struct notes_sql_guard){.call = call, .index = index};
-    guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : NOTES_SQL_BYTES_MAX;
+    if (sql->bytes_max > 0) {
+        guard->bytes_max = sql->bytes_max;
+    } else {
+        guard->bytes_max = NOTES_SQL_BYTES_MAX;
+    }
     guard->load = sql->load;
     if (guard->load != NULL) {
         atomic_fetch_add(&guard->load->running, 1);
@@ -323,11 +332,26 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
                          guard->vfs_name);
     (void)sqlite3_vfs_unregister(&guard->vfs);
-    rc = rc == SQLITE_OK ? sqlite3_drop_modules(guard->db, modules) : rc;
-    rc = rc == SQLITE_OK ? notes_sql_functions(guard) : rc;
-    rc = rc == SQLITE_OK ? notes_sql_notes_table(guard) : rc;
-    rc = rc == SQLITE_OK ? notes_sql_markdown_tables(guard) : rc;
-    rc = rc == SQLITE_OK ? declare_tables(guard) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = sqlite3_drop_modules(guard->db, modules);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = notes_sql_functions(guard);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = notes_sql_notes_table(guard);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = notes_sql_markdown_tables(guard);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = declare_tables(guard);
     if (rc != SQLITE_OK) {
         return rc;
     }

@@ -117,7 +117,9 @@ static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *be
     }
     struct ng_str key = notes_trim(str_make(token->text.data + 1, token->text.len - 2));
     bool quoted = key.len >= 2 && strchr("'\"", key.data[0]) != NULL;
-    key = quoted ? str_make(key.data + 1, key.len - 2) : key;
+    if (quoted) {
+        key = str_make(key.data + 1, key.len - 2);
+    }
     key = utf8_cut(key, 100);
     struct ng_str of = before->kind == NOTES_TOKEN_WORD || before->kind == NOTES_TOKEN_QUOTED
                            ? utf8_cut(before->text, 100)
@@ -125,10 +127,13 @@ static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *be
     *ret_message = call->host->format(
         call, "Invalid SQL query: %.*s%.*s is not SQLite: there, [...] is a name", (int)of.len,
         of.data, (int)utf8_cut(token->text, 100).len, token->text.data);
-    *ret_hint = quoted ? call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len, of.data,
-                                            (int)key.len, key.data)
-                       : call->host->format(call, "Write %.*s ->> N, counted from 0",
-                                            (int)of.len, of.data);
+    if (quoted) {
+        *ret_hint = call->host->format(call, "Write %.*s ->> '%.*s'", (int)of.len, of.data,
+                                       (int)key.len, key.data);
+    } else {
+        *ret_hint =
+            call->host->format(call, "Write %.*s ->> N, counted from 0", (int)of.len, of.data);
+    }
     return true;
 }
 
@@ -168,7 +173,13 @@ bool notes_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str
             return true;
         }
         bool goes_on = arrow > 0 && notes_token_is(&token, ">");
-        arrow = goes_on ? 2 : notes_token_is(&token, "-") ? 1 : 0;
+        if (goes_on) {
+            arrow = 2;
+        } else if (notes_token_is(&token, "-")) {
+            arrow = 1;
+        } else {
+            arrow = 0;
+        }
         before = token;
     }
 }
@@ -178,7 +189,7 @@ static bool is_spelling(const struct spelling *spelling, const struct notes_toke
 {
     size_t len = strlen(spelling->word);
     bool call = spelling->word[len - 1] == '(';
-    len -= call ? 1 : 0;
+    len -= call;
     if (token->kind != NOTES_TOKEN_WORD || token->text.len != len ||
         strncasecmp(token->text.data, spelling->word, len) != 0) {
         return false;
@@ -229,9 +240,14 @@ struct ng_str notes_sql_hint(struct ng_call *call, struct ng_str sql, const char
             if (is_named(token.text, message)) {
                 return ng_str_of(spellings[i].hint);
             }
-            other = other == NULL ? spellings[i].hint : other;
+            if (other == NULL) {
+                other = spellings[i].hint;
+            }
         }
     }
     struct ng_str hint = table_hint(message);
-    return hint.data != NULL || other == NULL ? hint : ng_str_of(other);
+    if (hint.data != NULL || other == NULL) {
+        return hint;
+    }
+    return ng_str_of(other);
 }

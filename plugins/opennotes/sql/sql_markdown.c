@@ -142,7 +142,10 @@ static int set_text(struct markdown_cursor *cursor, struct row *row, int at, str
     if (row->texts[at].data == NULL) {
         return NG_ETOOLARGE;
     }
-    return notes_sql_guard_over(cursor->table->guard) ? NG_ECANCELLED : NG_OK;
+    if (notes_sql_guard_over(cursor->table->guard)) {
+        return NG_ECANCELLED;
+    }
+    return NG_OK;
 }
 
 static int take_link(void *user, const struct notes_link *link)
@@ -154,7 +157,10 @@ static int take_link(void *user, const struct notes_link *link)
     row->numbers[0] = link->line;
     row->texts[2] = ng_str_of(notes_link_kind_name(link->kind));
     int rc = set_text(user, row, 0, link->text);
-    return rc == NG_OK ? set_text(user, row, 1, link->target) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return set_text(user, row, 1, link->target);
 }
 
 static int take_heading(void *user, const struct notes_heading *heading)
@@ -166,7 +172,10 @@ static int take_heading(void *user, const struct notes_heading *heading)
     row->numbers[0] = heading->line;
     row->numbers[1] = heading->level;
     int rc = set_text(user, row, 0, heading->text);
-    return rc == NG_OK ? set_text(user, row, 1, heading->slug) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return set_text(user, row, 1, heading->slug);
 }
 
 static int take_task(void *user, const struct notes_task *task)

@@ -39,9 +39,15 @@ static int32_t next_char(struct ng_str text, size_t *at)
 static int32_t fold_char(int32_t c)
 {
     if (c < 0x80) {
-        return c >= 'A' && c <= 'Z' ? c + 32 : c;
+        if (c >= 'A' && c <= 'Z') {
+            return c + 32;
+        }
+        return c;
     }
-    return c < 0x110000 ? utf8proc_tolower(c) : c;
+    if (c >= 0x110000) {
+        return c;
+    }
+    return utf8proc_tolower(c);
 }
 
 /* Counts a step; true: it is over. */
@@ -74,7 +80,7 @@ static bool glob_set(struct ng_str pattern, size_t *p, int32_t c)
 {
     bool inverted = *p < pattern.len && pattern.data[*p] == '^';
     bool in = false;
-    *p += inverted ? 1 : 0;
+    *p += inverted;
     for (size_t first = *p; *p < pattern.len;) {
         bool at_first = *p == first;
         int32_t low = next_char(pattern, p);
@@ -112,7 +118,11 @@ static size_t skip_ascii(const struct match *match, size_t p, size_t t, char any
     char other = wanted;
     if (any == '%') {
         wanted = (char)fold_char(wanted);
-        other = wanted >= 'a' && wanted <= 'z' ? (char)(wanted - 32) : wanted;
+        if (wanted >= 'a' && wanted <= 'z') {
+            other = (char)(wanted - 32);
+        } else {
+            other = wanted;
+        }
     }
     while (t < match->text.len && (unsigned char)match->text.data[t] < 0x80 &&
            match->text.data[t] != wanted && match->text.data[t] != other) {
@@ -201,7 +211,11 @@ void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
         if (escape.data == NULL) {
             return;
         }
-        match.escape = escape.len > 0 ? next_char(escape, &at) : -1;
+        if (escape.len > 0) {
+            match.escape = next_char(escape, &at);
+        } else {
+            match.escape = -1;
+        }
         if (escape.len == 0 || at != escape.len) {
             sqlite3_result_error(context, "ESCAPE expression must be a single character", -1);
             return;

@@ -104,8 +104,16 @@ static int vtab_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
         info->aConstraintUsage[path].argvIndex = ++argument;
         info->idxNum |= WITH_PATH;
     }
-    info->estimatedCost = path >= 0 ? 10.0 : 1000000.0;
-    info->estimatedRows = path >= 0 ? 1 : 10000;
+    if (path >= 0) {
+        info->estimatedCost = 10.0;
+    } else {
+        info->estimatedCost = 1000000.0;
+    }
+    if (path >= 0) {
+        info->estimatedRows = 1;
+    } else {
+        info->estimatedRows = 10000;
+    }
     info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == FILE_PATH &&
                             info->aOrderBy[0].desc == 0;
     return SQLITE_OK;
@@ -155,7 +163,10 @@ static int vtab_next(sqlite3_vtab_cursor *base)
         int rc = sqlite3_step(cursor->notes);
         if (rc != SQLITE_ROW) {
             cursor->ended = true;
-            return rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
+            if (rc == SQLITE_DONE) {
+                return SQLITE_OK;
+            }
+            return index_failed(cursor);
         }
         struct ng_str path = str_make((const char *)sqlite3_column_text(cursor->notes, 1),
                                       (size_t)sqlite3_column_bytes(cursor->notes, 1));
@@ -198,7 +209,10 @@ static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
         cursor->glob_len = form.len;
     }
     arena_done(&arena);
-    return copy != NULL ? SQLITE_OK : SQLITE_NOMEM;
+    if (copy != NULL) {
+        return SQLITE_OK;
+    }
+    return SQLITE_NOMEM;
 }
 
 static int vtab_filter(sqlite3_vtab_cursor *base, int index_number, const char *index_text,
@@ -301,7 +315,10 @@ static int give_of_note(struct vtab_cursor *cursor, sqlite3_context *context,
     if (given != SQLITE_OK) {
         return given;
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : index_failed(cursor);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return SQLITE_OK;
+    }
+    return index_failed(cursor);
 }
 
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)

@@ -52,8 +52,11 @@ int64_t notes_sql_row_bytes(sqlite3_stmt *statement)
     int count = sqlite3_data_count(statement);
     for (int i = 0; i < count; i++) {
         int type = sqlite3_column_type(statement, i);
-        bytes += type == SQLITE_TEXT || type == SQLITE_BLOB ? sqlite3_column_bytes(statement, i)
-                                                            : (int64_t)sizeof(int64_t);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
+            bytes += sqlite3_column_bytes(statement, i);
+        } else {
+            bytes += (int64_t)sizeof(int64_t);
+        }
     }
     return bytes;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "sql_parts.h"
 
 struct temp_file {
@@ -23,7 +24,10 @@ static int temp_close(sqlite3_file *file)
     struct temp_file *temp = temp_of(file);
     temp->guard->temporary -= temp->size;
     temp->size = 0;
-    return temp->real->pMethods != NULL ? temp->real->pMethods->xClose(temp->real) : SQLITE_OK;
+    if (temp->real->pMethods == NULL) {
+        return SQLITE_OK;
+    }
+    return temp->real->pMethods->xClose(temp->real);
 }
 
 static int temp_read(sqlite3_file *file, void *data, int len, sqlite3_int64 at)
@@ -35,7 +39,7 @@ static int temp_read(sqlite3_file *file, void *data, int len, sqlite3_int64 at)
 static int temp_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
 {
     struct temp_file *temp = temp_of(file);
-    int64_t size = at + len > temp->size ? at + len : temp->size;
+    int64_t size = i64_max(at + len, temp->size);
     if (temp->guard->temporary + (size - temp->size) > temp->guard->bytes_max) {
         notes_sql_guard_stop(temp->guard, NOTES_SQL_TEMPORARY, "");
         return SQLITE_FULL;
@@ -197,9 +201,10 @@ static int vfs_time(sqlite3_vfs *vfs, double *ret_days)
 static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
 {
     struct notes_sql_guard *guard = vfs->pAppData;
-    return guard->base->xGetLastError != NULL
-               ? guard->base->xGetLastError(guard->base, size, out)
-               : 0;
+    if (guard->base->xGetLastError == NULL) {
+        return 0;
+    }
+    return guard->base->xGetLastError(guard->base, size, out);
 }
 
 int notes_sql_temp_register(struct notes_sql_guard *guard)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/minmax.h"
 #include "sql_parts.h"
 
 #define EXPRESSIONS_MAX 64 /* common table expressions that are weighed */
@@ -26,7 +27,11 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
             }
         } else if (sql.data[at] == '/' && at + 1 < sql.len && sql.data[at + 1] == '*') {
             size_t end = str_find(sql, str_make("*/", 2), at + 2);
-            at = end == SIZE_MAX ? sql.len : end + 2;
+            if (end == SIZE_MAX) {
+                at = sql.len;
+            } else {
+                at = end + 2;
+            }
         } else {
             break;
         }
@@ -68,7 +73,11 @@ struct notes_token notes_token_next(struct ng_str sql, size_t *at)
         kind = NOTES_TOKEN_BRACKET;
         end = quoted_end(sql, begin, ']');
     } else if (is_name(c)) {
-        kind = c >= '0' && c <= '9' ? NOTES_TOKEN_NUMBER : NOTES_TOKEN_WORD;
+        if (c >= '0' && c <= '9') {
+            kind = NOTES_TOKEN_NUMBER;
+        } else {
+            kind = NOTES_TOKEN_WORD;
+        }
         while (end < sql.len && is_name(sql.data[end])) {
             end++;
         }
@@ -113,8 +122,10 @@ static struct ng_str name_of(const struct notes_token *token)
     case NOTES_TOKEN_QUOTED:
     case NOTES_TOKEN_BRACKET:
     case NOTES_TOKEN_STRING: /* SQLite takes these for names too */
-        return token->text.len >= 2 ? str_make(token->text.data + 1, token->text.len - 2)
-                                    : token->text;
+        if (token->text.len < 2) {
+            return token->text;
+        }
+        return str_make(token->text.data + 1, token->text.len - 2);
     default:
         return str_make(NULL, 0);
     }
@@ -215,6 +226,6 @@ uint64_t notes_sql_weight(struct ng_str sql)
                 *sum += weight_of(&all, name);
             }
         }
-        most = *sum > most ? *sum : most;
+        most = u64_max(*sum, most);
     }
 }

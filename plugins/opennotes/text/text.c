@@ -24,10 +24,48 @@ struct ng_str notes_trim(struct ng_str text)
     return text;
 }
 
+struct ng_str notes_file_name(struct ng_str path)
+{
+    size_t begin = path.len;
+    while (begin > 0 && path.data[begin - 1] != '/') {
+        begin--;
+    }
+    return str_make(path.data + begin, path.len - begin);
+}
+
+size_t notes_find_char(struct ng_str text, size_t from, char c)
+{
+    if (from >= text.len) {
+        return text.len;
+    }
+    const char *at = memchr(text.data + from, c, text.len - from);
+    if (at == NULL) {
+        return text.len;
+    }
+    return (size_t)(at - text.data);
+}
+
+size_t notes_next_line(struct ng_str text, size_t from)
+{
+    return size_min(notes_find_char(text, from, '\n') + 1, text.len);
+}
+
+void notes_add_quoted(struct buf *buf, struct ng_str text, char quote)
+{
+    buf_add_char(buf, quote);
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == quote) {
+            buf_add_char(buf, quote);
+        }
+        buf_add_char(buf, text.data[i]);
+    }
+    buf_add_char(buf, quote);
+}
+
 struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 {
     if (utf8_valid(text)) {
-        return str_make(text.data != NULL ? text.data : "", text.len);
+        return notes_present(text);
     }
     char scratch[UTF8_BYTES_MAX];
     size_t need = 1;
@@ -50,7 +88,10 @@ struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 /* A string ends in a quote, so one of these at the end is never a string's. */
 static void json_comma(struct buf *buf)
 {
-    char last = buf->len == 0 ? '[' : buf->data[buf->len - 1];
+    char last = '[';
+    if (buf->len != 0) {
+        last = buf->data[buf->len - 1];
+    }
     if (last != '{' && last != '[' && last != ':' && last != ',') {
         buf_add_char(buf, ',');
     }

@@ -28,11 +28,38 @@ static inline int notes_memory(struct ng_call *call, bool ok)
 /* Without blanks, tabs and line ends around it. */
 struct ng_str notes_trim(struct ng_str text);
 
+/* The same text; "" for an absent one. */
+static inline struct ng_str notes_present(struct ng_str text)
+{
+    if (text.data == NULL) {
+        return str_make("", 0);
+    }
+    return text;
+}
+
 /* The content of a buffer; an empty one is "" and not absent. */
 static inline struct ng_str notes_buf_str(const struct buf *buf)
 {
-    return str_make(buf->data != NULL ? buf->data : "", buf->len);
+    return notes_present(buf_str(buf));
 }
+
+/* Adds the text if `when`. */
+static inline void notes_add_if(struct buf *buf, bool when, const char *text)
+{
+    if (when) {
+        buf_add_c(buf, text);
+    }
+}
+
+/* Adds the text between two quotes; a quote inside it is doubled. */
+void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
+
+/* The last part of a path. */
+struct ng_str notes_file_name(struct ng_str path);
+/* The place of `c` at or behind `from`; text.len: there is none. */
+size_t notes_find_char(struct ng_str text, size_t from, char c);
+/* The beginning of the line behind the one of `from`; text.len: there is none. */
+size_t notes_next_line(struct ng_str text, size_t from);
 
 /* JSON into a buffer. Commas come by themselves. `text` need not be valid UTF-8: other bytes
  * become U+FFFD. */

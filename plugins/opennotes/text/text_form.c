@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <utf8proc.h>
 
+#include "core/base/minmax.h"
 #include "text.h"
 
 static bool is_ascii(struct ng_str text)
@@ -27,7 +28,10 @@ static struct ng_str map(struct arena *arena, struct ng_str text, unsigned optio
     if (len < 0) {
         free(out);
         /* Not valid UTF-8: in no form but its own. */
-        return len == UTF8PROC_ERROR_NOMEM ? str_make(NULL, 0) : text;
+        if (len != UTF8PROC_ERROR_NOMEM) {
+            return text;
+        }
+        return str_make(NULL, 0);
     }
     struct ng_str copy = arena_copy(arena, str_make((const char *)out, (size_t)len));
     free(out);
@@ -81,8 +85,16 @@ static bool is_white(int32_t c)
 struct ng_str notes_slug(struct arena *arena, struct ng_str title)
 {
     struct ng_str text = notes_nfc(arena, title);
-    size_t size = text.len > SIZE_MAX / 4 ? 0 : text.len * 2 + 4;
-    char *slug = text.data == NULL || size == 0 ? NULL : arena_zalloc(arena, size);
+    size_t size = 0;
+    if (text.len <= SIZE_MAX / 4) {
+        size = text.len * 2 + 4;
+    }
+    char *slug;
+    if (text.data == NULL || size == 0) {
+        slug = NULL;
+    } else {
+        slug = arena_zalloc(arena, size);
+    }
     size_t len = 0;
     bool dash = false;
     if (slug == NULL) {
@@ -96,7 +108,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
         }
         char bytes[4];
         size_t count = utf8_encode((uint32_t)utf8proc_tolower(c), bytes);
-        if (len + count + (dash ? 1 : 0) > NOTES_SLUG_MAX) {
+        if (len + count + dash > NOTES_SLUG_MAX) {
             break;
         }
         if (dash) {
@@ -142,7 +154,9 @@ bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
     while (*at < text.len) {
         size_t here = *at;
         if (is_word_part(notes_next(text, at))) {
-            begin = letters++ == 0 ? here : begin;
+            if (letters++ == 0) {
+                begin = here;
+            }
         } else if (letters > 0) {
             *ret_word = str_make(text.data + begin, here - begin);
             *ret_letters = letters;
@@ -182,7 +196,7 @@ static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
     size_t at = *p + 1;
     bool inverted = at < pattern.len && (pattern.data[at] == '!' || pattern.data[at] == '^');
     bool in = false;
-    at += inverted ? 1 : 0;
+    at += inverted;
     for (size_t first = at; at < pattern.len;) {
         if (pattern.data[at] == ']' && at > first) {
             *p = at + 1;
@@ -242,7 +256,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
             bool begins = p == 0 || pattern.data[p - 1] == '/';
             p += 2;
             folders = begins && p < pattern.len && pattern.data[p] == '/';
-            p += folders ? 1 : 0;
+            p += folders;
             deep = p;
             deep_at = at;
             star = SIZE_MAX;
@@ -295,8 +309,8 @@ static bool find_group(struct ng_str pattern, struct group *ret)
         }
         for (size_t i = open; pattern.data[open] == '{' && i < pattern.len; i++) {
             char c = pattern.data[i];
-            i += c == '\\' ? 1 : 0;
-            depth += c == '{' ? 1 : 0;
+            i += c == '\\';
+            depth += c == '{';
             comma = comma || (c == ',' && depth == 1);
             if (c == '}' && --depth == 0) {
                 *ret = (struct group){open, i};
@@ -317,11 +331,11 @@ static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
     size_t i = from;
     for (; i < close && (depth > 0 || pattern.data[i] != ','); i++) {
         char c = pattern.data[i];
-        i += c == '\\' ? 1 : 0;
-        depth += c == '{' ? 1 : 0;
-        depth -= c == '}' && depth > 0 ? 1 : 0;
+        i += c == '\\';
+        depth += c == '{';
+        depth -= c == '}' && depth > 0;
     }
-    return i < close ? i : close;
+    return size_min(i, close);
 }
 
 static bool match_one(struct ng_str pattern, struct ng_str path)

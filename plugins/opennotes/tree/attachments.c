@@ -35,7 +35,10 @@ static void add_folder(void *user, int fd, struct ng_str path)
 {
     struct notes_attachments *files = user;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = own >= 0 ? fdopendir(own) : NULL;
+    DIR *dir = NULL;
+    if (own >= 0) {
+        dir = fdopendir(own);
+    }
     (void)path;
     if (dir == NULL) {
         files->rc = NG_EFAILED;
@@ -63,7 +66,9 @@ static void read_names(struct notes_attachments *files, int root_fd)
     arena_init(&files->arena, 0);
     int rc = notes_tree_read(&walk, &tree);
     if (rc == NG_OK) {
-        files->rc = tree.cut ? NG_ETOOLARGE : files->rc;
+        if (tree.cut) {
+            files->rc = NG_ETOOLARGE;
+        }
         notes_tree_done(&tree);
     } else {
         files->rc = rc;
@@ -75,11 +80,7 @@ static void read_names(struct notes_attachments *files, int root_fd)
 
 bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path)
 {
-    size_t begin = path.len;
-    while (begin > 0 && path.data[begin - 1] != '/') {
-        begin--;
-    }
-    struct ng_str name = str_make(path.data + begin, path.len - begin);
+    struct ng_str name = notes_file_name(path);
     if (!files->read) {
         read_names(files, root_fd);
     }

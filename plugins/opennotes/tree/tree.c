@@ -2,6 +2,8 @@
 /* tree.c - opening and reading below a notebook's root, where the kernel keeps us inside. */
 #include "tree.h"
 
+#include "core/base/minmax.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,7 +44,10 @@ char *notes_tree_path_of(int fd)
     char name[64];
     char *path = malloc(PATH_MAX + 1);
     (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    ssize_t len = path != NULL ? readlink(name, path, PATH_MAX) : -1;
+    ssize_t len = -1;
+    if (path != NULL) {
+        len = readlink(name, path, PATH_MAX);
+    }
     if (len <= 0 || path[0] != '/') {
         free(path);
         return NULL;
@@ -58,7 +63,10 @@ static const char *below(const char *path, const char *root)
     if (len == 1) {
         return path + 1;
     }
-    return strncmp(path, root, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+    if (strncmp(path, root, len) == 0 && path[len] == '/') {
+        return path + len + 1;
+    }
+    return NULL;
 }
 
 /* The kernel refuses links that are absolute or leave the root on the way, also where they end
@@ -73,7 +81,10 @@ static int open_linked(int root_fd, const char *path, int flags)
     char *real = notes_tree_path_of(fd);
     char *root = notes_tree_path_of(root_fd);
     (void)close(fd);
-    const char *rest = real != NULL && root != NULL ? below(real, root) : NULL;
+    const char *rest = NULL;
+    if (real != NULL && root != NULL) {
+        rest = below(real, root);
+    }
     int rc = -EXDEV;
     if (rest != NULL) {
         rc = open_beneath(root_fd, rest, flags, RESOLVE_NO_SYMLINKS);
@@ -91,7 +102,10 @@ int notes_tree_open(int root_fd, const char *path, int flags)
         flags |= O_NOATIME | O_NOCTTY | O_NONBLOCK;
     }
     int fd = open_beneath(root_fd, path, flags, 0);
-    return fd == -EXDEV ? open_linked(root_fd, path, flags) : fd;
+    if (fd != -EXDEV) {
+        return fd;
+    }
+    return open_linked(root_fd, path, flags);
 }
 
 int notes_tree_open_folder(const char *path)
@@ -101,7 +115,10 @@ int notes_tree_open_folder(const char *path)
         .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-    return fd >= 0 ? (int)fd : -errno;
+    if (fd >= 0) {
+        return (int)fd;
+    }
+    return -errno;
 }
 
 bool notes_tree_is_note(struct ng_str name)
@@ -129,7 +146,10 @@ static int take_stat(int dir_fd, const char *name, int flags, struct notes_stat 
 {
     struct statx found;
     if (statx(dir_fd, name, flags, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
-        return notes_tree_is_busy(errno) ? NG_EBUSY : NG_ENOTFOUND;
+        if (notes_tree_is_busy(errno)) {
+            return NG_EBUSY;
+        }
+        return NG_ENOTFOUND;
     }
     if (!S_ISREG(found.stx_mode)) {
         return NG_ENOTFOUND;
@@ -162,7 +182,10 @@ int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat, 
     struct stat entry;
     int fd = notes_tree_open(root_fd, path, O_PATH);
     if (fd < 0) {
-        return notes_tree_is_busy(-fd) ? NG_EBUSY : NG_ENOTFOUND;
+        if (notes_tree_is_busy(-fd)) {
+            return NG_EBUSY;
+        }
+        return NG_ENOTFOUND;
     }
     int rc = take_stat(fd, "", AT_EMPTY_PATH, ret_stat, ret_loose);
     (void)close(fd);
@@ -179,7 +202,7 @@ static char *grow(char *data, size_t len, size_t need, size_t *cap)
     if (len + need + 1 <= *cap) {
         return data;
     }
-    size_t wanted = *cap * 2 > len + need + 1 ? *cap * 2 : len + need + 1;
+    size_t wanted = size_max(*cap * 2, len + need + 1);
     char *more = realloc(data, wanted);
     if (more != NULL) {
         *cap = wanted;
@@ -192,17 +215,26 @@ int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
     struct stat found;
     size_t cap = 0;
     size_t len = 0;
-    size_t first = fstat(fd, &found) == 0 && found.st_size > 0 ? (size_t)found.st_size : 0;
+    size_t first = 0;
+    if (fstat(fd, &found) == 0 && found.st_size > 0) {
+        first = (size_t)found.st_size;
+    }
     char *data = grow(NULL, 0, first < max ? first + 1 : max, &cap);
-    int rc = data != NULL ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (data != NULL) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && len < max) {
-        char *more = len + 1 < cap ? data : grow(data, len, READ_STEP, &cap);
+        char *more = data;
+        if (len + 1 >= cap) {
+            more = grow(data, len, READ_STEP, &cap);
+        }
         if (more == NULL) {
             rc = NG_EINTERNAL;
             break;
         }
         data = more;
-        size_t room = cap - len - 1 < max - len ? cap - len - 1 : max - len;
+        size_t room = size_min(cap - len - 1, max - len);
         ssize_t got = read(fd, data + len, room);
         if (got == 0) {
             break;
@@ -210,7 +242,9 @@ int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
         if (got < 0 && errno != EINTR) {
             rc = NG_EFAILED;
         }
-        len += got > 0 ? (size_t)got : 0;
+        if (got > 0) {
+            len += (size_t)got;
+        }
     }
     if (rc != NG_OK) {
         free(data);

@@ -83,14 +83,20 @@ static int add_entry(const struct notes_tree_walk *walk, struct notes_tree *tree
         rc = notes_tree_stat(walk->root_fd, path.data, &file.stat, &file.loose);
     }
     if (rc != NG_ENOTFOUND) {
-        return rc == NG_OK ? add_file(tree, &file) : rc;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return add_file(tree, &file);
     }
     if (type == DT_REG) {
         return NG_OK;
     }
     int fd = notes_tree_open(walk->root_fd, path.data, O_PATH | O_DIRECTORY);
     if (fd < 0) {
-        return notes_tree_is_busy(-fd) ? NG_EBUSY : NG_OK;
+        if (notes_tree_is_busy(-fd)) {
+            return NG_EBUSY;
+        }
+        return NG_OK;
     }
     (void)close(fd);
     return add_dir(tree,
@@ -125,7 +131,11 @@ static int read_folder(const struct notes_tree_walk *walk, struct notes_tree *tr
         if (fd >= 0) {
             (void)close(fd);
         }
-        return at == 0 ? NG_ENOTFOUND : NG_OK; /* it went, or is closed to us */
+        /* it went, or is closed to us */
+        if (at == 0) {
+            return NG_ENOTFOUND;
+        }
+        return NG_OK;
     }
     tree->dirs[at].inode = found.st_ino;
     tree->dirs[at].device = found.st_dev;
@@ -169,8 +179,11 @@ int notes_tree_read(const struct notes_tree_walk *walk, struct notes_tree *ret_t
         rc = add_dir(tree, (struct notes_tree_dir){.path = str_make("", 0)});
     }
     for (size_t at = 0; at < tree->dir_count && rc == NG_OK; at++) {
-        rc = walk->stop != NULL && walk->stop(walk->user) ? NG_ECANCELLED
-                                                          : read_folder(walk, tree, at);
+        if (walk->stop != NULL && walk->stop(walk->user)) {
+            rc = NG_ECANCELLED;
+        } else {
+            rc = read_folder(walk, tree, at);
+        }
     }
     if (rc != NG_OK) {
         notes_tree_done(tree);

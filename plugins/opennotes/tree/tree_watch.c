@@ -135,7 +135,10 @@ static int compare_ids(const void *a, const void *b)
 static const struct notes_watched *find(const struct notes_watched *items, size_t count, int id)
 {
     struct notes_watched wanted = {id, NULL};
-    return count > 0 ? bsearch(&wanted, items, count, sizeof(*items), compare_ids) : NULL;
+    if (count <= 0) {
+        return NULL;
+    }
+    return bsearch(&wanted, items, count, sizeof(*items), compare_ids);
 }
 
 void notes_watch_commit(struct notes_watch *watch, bool linked)
@@ -205,14 +208,21 @@ static enum notes_watch_news one_event(const struct notes_watch *watch, int root
         return NOTES_WATCH_ALL;
     }
     if ((event->mask & IN_ISDIR) != 0) {
-        return (event->mask & (IN_MODIFY | IN_CLOSE_WRITE)) != 0 ? NOTES_WATCH_NOTHING
-                                                                 : NOTES_WATCH_ALL;
+        if ((event->mask & (IN_MODIFY | IN_CLOSE_WRITE)) != 0) {
+            return NOTES_WATCH_NOTHING;
+        }
+        return NOTES_WATCH_ALL;
     }
     if (!notes_tree_is_note(name)) {
-        return may_be_folder(watch, root_fd, path, event->mask) ? NOTES_WATCH_ALL
-                                                                : NOTES_WATCH_NOTHING;
+        if (may_be_folder(watch, root_fd, path, event->mask)) {
+            return NOTES_WATCH_ALL;
+        }
+        return NOTES_WATCH_NOTHING;
     }
-    return file(user, str_make(path, (size_t)len)) == 0 ? NOTES_WATCH_FILES : NOTES_WATCH_ALL;
+    if (file(user, str_make(path, (size_t)len)) == 0) {
+        return NOTES_WATCH_FILES;
+    }
+    return NOTES_WATCH_ALL;
 }
 
 enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,
@@ -237,7 +247,9 @@ enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,
         for (ssize_t at = 0; at < len;) {
             const struct inotify_event *event = (const void *)(events + at);
             enum notes_watch_news one = one_event(watch, root_fd, event, file, user);
-            news = one > news ? one : news;
+            if (one > news) {
+                news = one;
+            }
             at += (ssize_t)(sizeof(*event) + event->len);
         }
     }

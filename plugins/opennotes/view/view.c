@@ -58,8 +58,14 @@ static int run_view(struct notes_view *view)
     const struct ng_host *host = view->call->host;
     struct buf *json = &view->answer->json;
     int rc = notes_view_find(view);
-    rc = rc == NG_OK ? notes_view_read_params(view) : rc;
-    rc = rc == NG_OK ? notes_index_begin(view->notebook->index, view->call, &view->db) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = notes_view_read_params(view);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = notes_index_begin(view->notebook->index, view->call, &view->db);
     if (rc != NG_OK) {
         return rc;
     }
@@ -73,8 +79,11 @@ static int run_view(struct notes_view *view)
     notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
     notes_json_end(json, '}');
     notes_answer_list(view->answer, "results");
-    rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)
-                                            : notes_view_run_query(view);
+    if (view->origin == NOTES_VIEW_BUILTIN) {
+        rc = notes_view_run_builtin(view);
+    } else {
+        rc = notes_view_run_query(view);
+    }
     notes_answer_list_end(view->answer);
     notes_index_end(view->notebook->index, view->db);
     return rc;
@@ -82,9 +91,10 @@ static int run_view(struct notes_view *view)
 
 static int check_args(struct ng_call *call)
 {
-    return ng_has_arg(call, "params") && !ng_has_arg(call, "view")
-               ? ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.")
-               : NG_OK;
+    if (ng_has_arg(call, "params") && !ng_has_arg(call, "view")) {
+        return ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.");
+    }
+    return NG_OK;
 }
 
 int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
@@ -97,7 +107,10 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     struct notes_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
     (void)args;
     int rc = check_args(call);
-    rc = rc == NG_OK ? notes_notebook_pick(self, call, &notebook) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -108,7 +121,11 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     write_head(&view);
-    rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
+    if (view.name.data == NULL) {
+        rc = list_views(&view);
+    } else {
+        rc = run_view(&view);
+    }
     if (rc == NG_OK) {
         rc = notes_answer_end(&answer, view.total);
     } else {

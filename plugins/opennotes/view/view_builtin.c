@@ -44,7 +44,10 @@ static int run_today(struct notes_view *view)
 static int run_sql(struct notes_view *view, const char *sql)
 {
     sqlite3_stmt *statement = notes_view_prepare(view, sql);
-    return statement != NULL ? notes_view_add_all(view, statement) : NG_EINTERNAL;
+    if (statement == NULL) {
+        return NG_EINTERNAL;
+    }
+    return notes_view_add_all(view, statement);
 }
 
 static int run_recent(struct notes_view *view)
@@ -76,20 +79,23 @@ static int compare_cards(const void *a, const void *b)
     const struct card *left = a;
     const struct card *right = b;
     if (left->column != right->column) {
-        return left->column < right->column ? -1 : 1;
+        return (left->column > right->column) - (left->column < right->column);
     }
     if (left->kind != right->kind) {
-        return left->kind < right->kind ? -1 : 1;
+        return (left->kind > right->kind) - (left->kind < right->kind);
     }
     if (left->kind == 0 && (left->number < right->number || left->number > right->number)) {
-        return left->number < right->number ? -1 : 1;
+        return (left->number > right->number) - (left->number < right->number);
     }
-    int order = left->kind == 1 ? str_compare(left->priority, right->priority) : 0;
+    int order = 0;
+    if (left->kind == 1) {
+        order = str_compare(left->priority, right->priority);
+    }
     if (order != 0) {
         return order;
     }
     if (left->modified != right->modified) {
-        return left->modified > right->modified ? -1 : 1;
+        return (left->modified < right->modified) - (left->modified > right->modified);
     }
     return str_compare(left->path, right->path);
 }
@@ -115,9 +121,13 @@ static int read_card(struct notes_view *view, sqlite3_stmt *row, struct card *ca
     card->status = arena_copy(view->arena, notes_column_text(row, 1));
     card->priority = arena_copy(view->arena, notes_column_text(row, 2));
     card->path = arena_copy(view->arena, notes_column_text(row, 5));
-    card->kind = sqlite3_column_type(row, 3) != SQLITE_NULL   ? 0
-                 : sqlite3_column_type(row, 2) != SQLITE_NULL ? 1
-                                                              : 2;
+    if (sqlite3_column_type(row, 3) != SQLITE_NULL) {
+        card->kind = 0;
+    } else if (sqlite3_column_type(row, 2) != SQLITE_NULL) {
+        card->kind = 1;
+    } else {
+        card->kind = 2;
+    }
     card->number = sqlite3_column_double(row, 3);
     card->modified = sqlite3_column_int64(row, 4);
     return notes_memory(view->call, card->path.data != NULL &&
@@ -138,7 +148,10 @@ static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *
     struct card *cards = NULL;
     size_t count = 0;
     size_t room = 0;
-    int rc = row != NULL ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (row != NULL) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && sqlite3_step(row) == SQLITE_ROW) {
         struct card card;
         rc = read_card(view, row, &card);
@@ -146,7 +159,9 @@ static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *
             continue;
         }
         if (count > 0 && cards[count - 1].note == card.note) {
-            cards[count - 1] = card.column < cards[count - 1].column ? card : cards[count - 1];
+            if (card.column < cards[count - 1].column) {
+                cards[count - 1] = card;
+            }
             continue;
         }
         if (array_reserve((void **)&cards, &room, count + 1, sizeof(*cards), KANBAN_ROWS_MAX) !=
@@ -280,9 +295,10 @@ static int run_broken_links(struct notes_view *view)
             add_broken(view, row);
         }
     }
-    int rc = step == SQLITE_DONE
-                 ? NG_OK
-                 : notes_index_fail(view->notebook->index, view->call, view->db);
+    int rc = NG_OK;
+    if (step != SQLITE_DONE) {
+        rc = notes_index_fail(view->notebook->index, view->call, view->db);
+    }
     (void)sqlite3_finalize(row);
     notes_attachments_done(&files);
     return rc;

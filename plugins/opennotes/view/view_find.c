@@ -3,6 +3,7 @@
  * beat those that are built in. */
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "text/codes.h"
 #include "view.h"
 
@@ -32,13 +33,18 @@ static int views_of(struct notes_view *view, enum notes_view_origin origin,
         return host->json_parse(view->call, ng_str_of(builtin_json), ret_views);
     }
     if (origin == NOTES_VIEW_GLOBAL) {
-        return view->self->views != NULL
-                   ? host->json_parse(view->call, ng_str_of(view->self->views), ret_views)
-                   : NG_OK;
+        if (view->self->views == NULL) {
+            return NG_OK;
+        }
+        return host->json_parse(view->call, ng_str_of(view->self->views), ret_views);
     }
     const struct ng_value *config = view->notebook->config;
     const struct ng_value *views = config != NULL ? host->json_get(config, "views") : NULL;
-    *ret_views = host->json_type(views) == NG_TYPE_OBJECT ? views : NULL;
+    if (host->json_type(views) == NG_TYPE_OBJECT) {
+        *ret_views = views;
+    } else {
+        *ret_views = NULL;
+    }
     return NG_OK;
 }
 
@@ -65,8 +71,10 @@ static int fail_unknown(struct notes_view *view)
         for (const struct ng_value *item = host->json_first(views); item != NULL;
              item = host->json_next(item)) {
             size_t distance = edit_distance(host->json_key(item), view->name, DISTANCE_MAX);
-            nearest = distance < best ? host->json_key(item) : nearest;
-            best = distance < best ? distance : best;
+            if (distance < best) {
+                nearest = host->json_key(item);
+            }
+            best = size_min(distance, best);
         }
     }
     struct ng_str shown = utf8_cut(view->name, 100);
@@ -92,10 +100,10 @@ int notes_view_find(struct notes_view *view)
         view->definition = member_of(host, views, view->name);
         view->origin = (enum notes_view_origin)origin;
         if (view->definition != NULL) {
-            return host->json_type(view->definition) == NG_TYPE_OBJECT
-                       ? NG_OK
-                       : notes_view_fail(view, "its definition is no object",
-                                         str_make(NULL, 0));
+            if (host->json_type(view->definition) == NG_TYPE_OBJECT) {
+                return NG_OK;
+            }
+            return notes_view_fail(view, "its definition is no object", str_make(NULL, 0));
         }
     }
     return fail_unknown(view);

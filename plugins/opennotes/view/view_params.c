@@ -9,9 +9,14 @@ bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
 {
     while (rest->len > 0) {
         const char *comma = memchr(rest->data, ',', rest->len);
-        size_t len = comma != NULL ? (size_t)(comma - rest->data) : rest->len;
+        size_t len;
+        if (comma != NULL) {
+            len = (size_t)(comma - rest->data);
+        } else {
+            len = rest->len;
+        }
         *ret_item = notes_trim(str_make(rest->data, len));
-        len += comma != NULL ? 1 : 0;
+        len += comma != NULL;
         *rest = str_make(rest->data + len, rest->len - len);
         if (ret_item->len > 0) {
             return true;
@@ -104,7 +109,11 @@ static int declare(struct notes_view *view, const struct ng_value *parameter)
             name);
     }
     view->names[view->count] = name;
-    view->types[view->count] = type.data != NULL ? type : ng_str_of("string");
+    if (type.data != NULL) {
+        view->types[view->count] = type;
+    } else {
+        view->types[view->count] = ng_str_of("string");
+    }
     view->values[view->count] = str_make(NULL, 0);
     int rc = NG_OK;
     if (fallback.data != NULL) {
@@ -146,7 +155,9 @@ int notes_view_read_params(struct notes_view *view)
          item = host->json_next(item)) {
         rc = declare(view, item);
     }
-    rc = rc == NG_OK ? take_given(view, ng_arg(view->call, "params")) : rc;
+    if (rc == NG_OK) {
+        rc = take_given(view, ng_arg(view->call, "params"));
+    }
     size_t i = 0;
     for (const struct ng_value *item = host->json_first(declared); rc == NG_OK && item != NULL;
          item = host->json_next(item), i++) {

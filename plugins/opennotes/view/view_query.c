@@ -59,9 +59,9 @@ static int expand_one(struct notes_view *view, struct buf *out, struct ng_str na
     if (!notes_view_time(name, view->now_ms, time)) {
         return notes_view_fail(view, "it names a variable that is not known", name);
     }
-    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_add_if(out, mode == IN_SQL && !quoted, "'");
     buf_add_c(out, time);
-    buf_add_c(out, mode == IN_SQL && !quoted ? "'" : "");
+    notes_add_if(out, mode == IN_SQL && !quoted, "'");
     return NG_OK;
 }
 
@@ -131,9 +131,10 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
         }
     }
     int rc = expand(view, sql, IN_SQL, &statement.text);
-    return rc == NG_OK
-               ? notes_sql_run(view->call, view->db, &statement, view->answer, &view->total)
-               : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return notes_sql_run(view->call, view->db, &statement, view->answer, &view->total);
 }
 
 /* ---- filters */
@@ -161,7 +162,9 @@ static int compile(struct query *query, struct buf *json)
     }
     int rc = view->call->host->json_parse(view->call, notes_buf_str(json), &filters);
     struct notes_filter *filter = NULL;
-    rc = rc == NG_OK ? notes_filter_compile(view->call, filters, NOTES_ECONFIG, &filter) : rc;
+    if (rc == NG_OK) {
+        rc = notes_filter_compile(view->call, filters, NOTES_ECONFIG, &filter);
+    }
     if (rc == NG_OK) {
         query->filters[query->filter_count++] = filter;
     }
@@ -174,9 +177,12 @@ static size_t list_param(const struct notes_view *view, struct ng_str condition)
     for (size_t at = str_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
          at = str_find(condition, ng_str_of("{{"), at + 2)) {
         size_t close = str_find(condition, ng_str_of("}}"), at);
-        struct ng_str name =
-            close == SIZE_MAX ? str_make("", 0)
-                              : notes_trim(str_make(condition.data + at + 2, close - at - 2));
+        struct ng_str name;
+        if (close == SIZE_MAX) {
+            name = str_make("", 0);
+        } else {
+            name = notes_trim(str_make(condition.data + at + 2, close - at - 2));
+        }
         for (size_t i = 0; i < view->count; i++) {
             if (str_equal(view->names[i], name) && str_is(view->types[i], "list")) {
                 return i;
@@ -209,7 +215,7 @@ static int expand_condition(struct notes_view *view, struct ng_str condition, st
     struct buf whole;
     buf_init(&whole, SQL_BYTES_MAX);
     buf_add_str(&whole, str_make(condition.data, at));
-    buf_add_c(&whole, str_begins(value, "{{") ? " " : "");
+    notes_add_if(&whole, str_begins(value, "{{"), " ");
     buf_add_str(&whole, expanded);
     notes_json_text(json, notes_buf_str(&whole));
     buf_done(&whole);
@@ -246,7 +252,9 @@ static int add_alternatives(struct query *query, struct ng_str condition)
     int rc = add_conditions(query->view, condition, &json);
     notes_json_end(&json, ']');
     notes_json_end(&json, '}');
-    rc = rc == NG_OK ? compile(query, &json) : rc;
+    if (rc == NG_OK) {
+        rc = compile(query, &json);
+    }
     buf_done(&json);
     return rc;
 }
@@ -289,7 +297,9 @@ static int add_filters(struct query *query, const struct ng_value *filters)
         rc = add_list(query, filters, names[i], &json);
     }
     notes_json_end(&json, '}');
-    rc = rc == NG_OK ? compile(query, &json) : rc;
+    if (rc == NG_OK) {
+        rc = compile(query, &json);
+    }
     buf_done(&json);
     return rc;
 }
@@ -319,10 +329,16 @@ static int add_key(struct query *query, const char *before, struct ng_str key,
 static int order_by_field(struct query *query, struct ng_str key, const char *direction)
 {
     int rc = add_key(query, FIELD_TEXT, key, " IS NULL, ");
-    rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, " IS NULL, ") : rc;
-    rc = rc == NG_OK ? add_key(query, FIELD_NUMBER, key, direction) : rc;
+    if (rc == NG_OK) {
+        rc = add_key(query, FIELD_NUMBER, key, " IS NULL, ");
+    }
+    if (rc == NG_OK) {
+        rc = add_key(query, FIELD_NUMBER, key, direction);
+    }
     buf_add_c(&query->sql, ", ");
-    rc = rc == NG_OK ? add_key(query, FIELD_TEXT, key, direction) : rc;
+    if (rc == NG_OK) {
+        rc = add_key(query, FIELD_TEXT, key, direction);
+    }
     buf_add_c(&query->sql, ", ");
     return rc;
 }
@@ -349,8 +365,14 @@ static const char *column_of(struct ng_str field)
 static int order_by(struct query *query, struct ng_str field)
 {
     bool down = str_begins(field, "-");
-    struct ng_str name = down ? str_make(field.data + 1, field.len - 1) : field;
-    const char *direction = down ? " DESC" : " ASC";
+    struct ng_str name = field;
+    if (down) {
+        name = str_make(field.data + 1, field.len - 1);
+    }
+    const char *direction = " ASC";
+    if (down) {
+        direction = " DESC";
+    }
     const char *column = column_of(name);
     if (column != NULL) {
         buf_add_c(&query->sql, column);
@@ -427,7 +449,10 @@ static int bind_all(struct query *query, sqlite3_stmt *statement)
          k++) {
         ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
     }
-    return ok ? NG_OK : NG_EINTERNAL;
+    if (ok) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int build(struct query *query, const struct ng_value *definition)
@@ -437,7 +462,9 @@ static int build(struct query *query, const struct ng_value *definition)
     const struct ng_value *limit = host->json_get(definition, "limit");
     int64_t most = 0;
     int rc = add_filters(query, host->json_get(definition, "filters"));
-    rc = rc == NG_OK ? select_group(query, group) : rc;
+    if (rc == NG_OK) {
+        rc = select_group(query, group);
+    }
     query->keys_before = query->key_count;
     buf_add_c(&query->sql, " FROM notes n WHERE 1");
     for (size_t i = 0; i < query->filter_count; i++) {
@@ -445,7 +472,9 @@ static int build(struct query *query, const struct ng_value *definition)
         buf_add_str(&query->sql, query->filters[i]->sql);
         buf_add_char(&query->sql, ')');
     }
-    rc = rc == NG_OK ? order_all(query, host->json_get(definition, "sort"), group) : rc;
+    if (rc == NG_OK) {
+        rc = order_all(query, host->json_get(definition, "sort"), group);
+    }
     if (rc == NG_OK && limit != NULL) {
         if (host->json_integer(limit, &most) != NG_OK || most < 1) {
             return notes_view_fail(query->view, "its limit is a number from 1",
@@ -454,7 +483,10 @@ static int build(struct query *query, const struct ng_value *definition)
         buf_printf(&query->sql, " LIMIT %lld", (long long)most);
     }
     buf_add_char(&query->sql, '\0');
-    return rc == NG_OK && query->sql.rc != NG_OK ? notes_fail_memory(query->view->call) : rc;
+    if (rc == NG_OK && query->sql.rc != NG_OK) {
+        return notes_fail_memory(query->view->call);
+    }
+    return rc;
 }
 
 static int run_filters(struct notes_view *view, const struct ng_value *definition)
@@ -465,7 +497,10 @@ static int run_filters(struct notes_view *view, const struct ng_value *definitio
     if (rc == NG_OK && notes_filter_functions(view->db) != SQLITE_OK) {
         rc = notes_index_fail(view->notebook->index, view->call, view->db);
     }
-    sqlite3_stmt *statement = rc == NG_OK ? notes_view_prepare(view, query.sql.data) : NULL;
+    sqlite3_stmt *statement = NULL;
+    if (rc == NG_OK) {
+        statement = notes_view_prepare(view, query.sql.data);
+    }
     if (rc == NG_OK && statement == NULL) {
         rc = NG_EINTERNAL;
     }

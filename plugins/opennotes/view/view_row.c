@@ -101,9 +101,11 @@ int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
     while (rc == NG_OK && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         struct notes_view_extra group = {.name = "group", .json = true};
         if (sqlite3_column_count(statement) > 1) {
-            group.text = sqlite3_column_type(statement, 1) != SQLITE_NULL
-                             ? notes_column_text(statement, 1)
-                             : ng_str_of("null");
+            if (sqlite3_column_type(statement, 1) != SQLITE_NULL) {
+                group.text = notes_column_text(statement, 1);
+            } else {
+                group.text = ng_str_of("null");
+            }
         }
         rc = notes_view_add(view, sqlite3_column_int64(statement, 0), &group, 1);
     }

@@ -54,7 +54,11 @@ static bool split_step(struct ng_str text, struct ng_str *ret_name, int *ret_ste
         }
         step = step * 10 + (digits.data[i] - '0');
     }
-    *ret_step = text.data[at] == '-' ? -step : step;
+    if (text.data[at] == '-') {
+        *ret_step = -step;
+    } else {
+        *ret_step = step;
+    }
     return digits.len > 0 && step <= STEP_MAX;
 }
 

@@ -124,7 +124,10 @@ static struct ng_str folder_of(struct ng_str path)
     while (path.len > 0 && path.data[path.len - 1] == '/') {
         path.len--;
     }
-    return str_is(path, ".") ? str_make("", 0) : path;
+    if (str_is(path, ".")) {
+        path.len = 0;
+    }
+    return path;
 }
 
 static int note_path(struct ng_call *call, struct arena *arena, struct ng_str title,
@@ -134,8 +137,8 @@ static int note_path(struct ng_call *call, struct arena *arena, struct ng_str ti
     if (str_ends(given, ".md")) {
         return notes_write_path(call, given, ret_path);
     }
-    if (str_begins(given, "/")) {
-        return notes_write_path(call, given, ret_path); /* says what is wrong with it */
+    if (str_begins(given, "/") || notes_find_char(given, 0, '\0') < given.len) {
+        return notes_write_path(call, given, ret_path); /* fails with the reason */
     }
     struct ng_str slug = notes_slug(arena, title);
     if (slug.data == NULL) {
@@ -148,22 +151,15 @@ static int note_path(struct ng_call *call, struct arena *arena, struct ng_str ti
         }
     }
     struct ng_str folder = folder_of(given);
-    struct ng_str parts[] = {folder, ng_str_of(folder.len > 0 ? "/" : ""), slug,
-                             ng_str_of(".md")};
-    size_t len = 0;
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        len += parts[i].len;
+    if (folder.len > 0) {
+        slug = call->host->format(call, "%.*s/%.*s", (int)folder.len, folder.data,
+                                  (int)slug.len, slug.data);
     }
-    char *path = ng_alloc(call, len + 1);
-    if (path == NULL) {
+    struct ng_str path = call->host->format(call, "%.*s.md", (int)slug.len, slug.data);
+    if (slug.data == NULL || path.data == NULL) {
         return notes_fail_memory(call);
     }
-    size_t at = 0;
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        memcpy(path + at, parts[i].data != NULL ? parts[i].data : "", parts[i].len);
-        at += parts[i].len;
-    }
-    return notes_write_path(call, str_make(path, len), ret_path);
+    return notes_write_path(call, path, ret_path);
 }
 
 /* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
@@ -174,7 +170,7 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
     size_t slashes = 0;
     size_t end = 0;
     for (size_t i = 0; i < len; i++) {
-        slashes += path.data[i] == '/' ? 1 : 0;
+        slashes += path.data[i] == '/';
     }
     (void)sqlite3_reset(statement);
     (void)sqlite3_bind_text(statement, 1, path.data, (int)len, SQLITE_STATIC);
@@ -183,7 +179,7 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
     }
     struct ng_str file = notes_column_text(statement, 0);
     while (end < file.len && slashes > 0) {
-        slashes -= file.data[end++] == '/' ? 1 : 0;
+        slashes -= file.data[end++] == '/';
     }
     *ret_file = call->host->format(call, "%.*s%.*s", (int)end, file.data, (int)(path.len - len),
                                    path.data + len);
@@ -208,7 +204,9 @@ static int find_folder(const struct notes_notebook *notebook, struct ng_call *ca
             path.data[len - 1] == '/' && folder_on_disk(call, statement, path, len, ret_file);
     }
     (void)sqlite3_finalize(statement);
-    *ret_file = found ? *ret_file : path;
+    if (!found) {
+        *ret_file = path;
+    }
     return NG_OK;
 }
 
@@ -221,15 +219,20 @@ static int check_free(const struct notes_notebook *notebook, struct ng_call *cal
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = notes_index_is_plain(path) ? NG_OK : notes_index_begin(notebook->index, call, &db);
-    if (rc != NG_OK || db == NULL) {
+    if (notes_index_is_plain(path)) {
+        return NG_OK;
+    }
+    int rc = notes_index_begin(notebook->index, call, &db);
+    if (rc != NG_OK) {
         return rc;
     }
     rc = notes_index_file(notebook->index, call, db, path, &file);
     if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
-    rc = rc == NG_OK ? find_folder(notebook, call, db, path, ret_file) : rc;
+    if (rc == NG_OK) {
+        rc = find_folder(notebook, call, db, path, ret_file);
+    }
     notes_index_end(notebook->index, db);
     return rc;
 }
@@ -271,9 +274,15 @@ static int create_note(struct notes_notebook *notebook, struct ng_call *call,
     int rc = note_path(call, arena, title, &note.path);
     job->path = note.path;
     struct ng_str file;
-    rc = rc == NG_OK ? check_free(notebook, call, note.path, &file) : rc;
-    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &job->absolute) : rc;
-    rc = rc == NG_OK ? notes_compose(notebook, call, arena, &note, &job->bytes, &title) : rc;
+    if (rc == NG_OK) {
+        rc = check_free(notebook, call, note.path, &file);
+    }
+    if (rc == NG_OK) {
+        rc = notes_write_place(notebook, call, file, &job->absolute);
+    }
+    if (rc == NG_OK) {
+        rc = notes_compose(notebook, call, arena, &note, &job->bytes, &title);
+    }
     if (rc == NG_OK && memchr(job->bytes.data, '\0', job->bytes.len) != NULL) {
         rc = ng_fail(call, NG_EINVAL,
                      "`content`, `data` or the template hold NUL characters; notes are text.");

@@ -30,8 +30,7 @@ static bool group_matches(struct layers *layers, const struct ng_value *group)
     }
     for (const struct ng_value *glob = host->json_first(globs); glob != NULL;
          glob = host->json_next(glob)) {
-        struct ng_str pattern = notes_nfc(layers->arena, host->json_text(glob));
-        if (pattern.data != NULL && notes_glob(pattern, layers->note->path)) {
+        if (notes_glob(notes_nfc(layers->arena, host->json_text(glob)), layers->note->path)) {
             return true;
         }
     }
@@ -43,7 +42,7 @@ static int read_groups(struct layers *layers)
 {
     const struct ng_host *host = layers->call->host;
     const struct ng_value *config = layers->notebook->config;
-    const struct ng_value *groups = config != NULL ? host->json_get(config, "groups") : NULL;
+    const struct ng_value *groups = host->json_get(config, "groups");
     layers->groups = arena_zalloc(layers->arena, sizeof(*layers->groups));
     if (layers->groups == NULL) {
         return notes_fail_memory(layers->call);
@@ -55,11 +54,11 @@ static int read_groups(struct layers *layers)
             continue;
         }
         const struct ng_value *metadata = host->json_get(group, "metadata");
-        struct notes_value *map = host->json_type(metadata) == NG_TYPE_OBJECT
-                                      ? notes_value_from(layers->arena, layers->call, metadata)
-                                      : layers->groups;
-        layers->groups =
-            map != NULL ? notes_value_merge(layers->arena, layers->groups, map) : NULL;
+        if (host->json_type(metadata) == NG_TYPE_OBJECT) {
+            layers->groups =
+                notes_value_merge(layers->arena, layers->groups,
+                                  notes_value_from(layers->arena, layers->call, metadata));
+        }
         if (layers->groups == NULL) {
             return notes_fail_memory(layers->call);
         }
@@ -88,7 +87,10 @@ static int split_frontmatter(struct layers *layers, struct ng_str text,
         /* Nothing but comments: headings between two rules, and no front matter. */
         *ret_body = str_make(text.data + frontmatter.bom, text.len - frontmatter.bom);
     }
-    return rc == NG_EINTERNAL ? notes_fail_memory(layers->call) : rc;
+    if (rc == NG_EINTERNAL) {
+        return notes_fail_memory(layers->call);
+    }
+    return rc;
 }
 
 static int read_template(struct layers *layers, const struct notes_vars *vars)
@@ -105,14 +107,11 @@ static int read_template(struct layers *layers, const struct notes_vars *vars)
     }
     struct buf filled;
     buf_init(&filled, NOTES_COMPOSE_MAX);
-    text = notes_utf8_clean(layers->arena, text);
-    if (text.data != NULL) {
-        notes_template_fill(&filled, text, vars);
-        text = filled.rc == NG_OK ? arena_copy(layers->arena, notes_buf_str(&filled))
-                                  : str_make(NULL, 0);
-    }
+    notes_template_fill(&filled, notes_utf8_clean(layers->arena, text), vars);
+    text = arena_copy(layers->arena, notes_buf_str(&filled));
+    rc = filled.rc;
     buf_done(&filled);
-    if (text.data == NULL) {
+    if (rc != NG_OK || layers->arena->failed) {
         return notes_fail_memory(layers->call);
     }
     rc = split_frontmatter(layers, text, &layers->template_frontmatter, &layers->template_body,
@@ -129,8 +128,11 @@ static int read_content(struct layers *layers)
 {
     struct ng_str error = str_make(NULL, 0);
     struct ng_str content = layers->note->content;
-    int rc = split_frontmatter(layers, content.data != NULL ? content : str_make("", 0),
-                               &layers->content_frontmatter, &layers->content_body, &error);
+    if (content.data == NULL) {
+        content = str_make("", 0);
+    }
+    int rc = split_frontmatter(layers, content, &layers->content_frontmatter,
+                               &layers->content_body, &error);
     if (rc == NG_EINVAL) {
         (void)ng_fail(layers->call, NG_EINVAL,
                       "`content` begins with front matter that does not parse: %.*s",
@@ -151,11 +153,11 @@ static bool has_created(const struct notes_value *map)
            notes_value_get(map, ng_str_of("date")) != NULL;
 }
 
-static bool put_text(struct arena *arena, struct notes_value *map, const char *key,
+static void put_text(struct arena *arena, struct notes_value *map, const char *key,
                      struct ng_str text)
 {
     struct notes_value value = {.type = NOTES_STRING, .text = arena_copy(arena, text)};
-    return value.text.data != NULL && notes_value_put(arena, map, ng_str_of(key), &value);
+    (void)notes_value_put(arena, map, ng_str_of(key), &value);
 }
 
 /* Title and time first, then what the layers say. NULL: no memory. */
@@ -166,8 +168,8 @@ static const struct notes_value *merge_layers(const struct layers *layers,
     char now[RFC3339_SIZE];
     struct notes_value *map =
         notes_value_merge(arena, layers->note->data, layers->content_frontmatter);
-    map = map != NULL ? notes_value_merge(arena, map, layers->template_frontmatter) : NULL;
-    map = map != NULL ? notes_value_merge(arena, map, layers->groups) : NULL;
+    map = notes_value_merge(arena, map, layers->template_frontmatter);
+    map = notes_value_merge(arena, map, layers->groups);
     struct notes_value *first = arena_zalloc(arena, sizeof(*first));
     if (map == NULL || first == NULL) {
         return NULL;
@@ -175,13 +177,20 @@ static const struct notes_value *merge_layers(const struct layers *layers,
     first->type = NOTES_MAP;
     /* The argument is the title, unless `data` has one as well. */
     const struct notes_value *title = notes_value_get(layers->note->data, ng_str_of("title"));
-    bool given =
-        title != NULL && title->type == NOTES_STRING && notes_trim(title->text).len > 0;
-    *ret_title = given ? title->text : layers->note->title;
-    notes_time_write_local(layers->note->now_ms, now);
-    bool ok = put_text(arena, first, "title", *ret_title) &&
-              (has_created(map) || put_text(arena, first, "created", ng_str_of(now)));
-    return ok ? notes_value_merge(arena, first, map) : NULL;
+    *ret_title = layers->note->title;
+    if (title != NULL && title->type == NOTES_STRING && notes_trim(title->text).len > 0) {
+        *ret_title = title->text;
+    }
+    put_text(arena, first, "title", *ret_title);
+    if (!has_created(map)) {
+        notes_time_write_local(layers->note->now_ms, now);
+        put_text(arena, first, "created", ng_str_of(now));
+    }
+    map = notes_value_merge(arena, first, map);
+    if (arena->failed) {
+        return NULL;
+    }
+    return map;
 }
 
 static void end_line(struct buf *out)
@@ -226,7 +235,7 @@ static int check_note(struct layers *layers, const struct notes_value *frontmatt
     if (rc != NG_OK || !notes_value_equal(frontmatter, back)) {
         return ng_fail(layers->call, NG_EINVAL,
                        "`data` cannot be written as front matter: %.*s", (int)error.len,
-                       error.data != NULL ? error.data : "");
+                       error.data);
     }
     return NG_OK;
 }
@@ -249,8 +258,12 @@ int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
         .data = note->data,
     };
     int rc = read_groups(&layers);
-    rc = rc == NG_OK ? read_template(&layers, &vars) : rc;
-    rc = rc == NG_OK ? read_content(&layers) : rc;
+    if (rc == NG_OK) {
+        rc = read_template(&layers, &vars);
+    }
+    if (rc == NG_OK) {
+        rc = read_content(&layers);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -261,8 +274,8 @@ int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
     struct buf out;
     buf_init(&out, NOTES_COMPOSE_MAX);
     write_note(&out, &layers, frontmatter, *ret_title);
-    char *bytes = out.rc == NG_OK ? ng_alloc(call, out.len + 1) : NULL;
-    if (bytes != NULL) {
+    char *bytes = ng_alloc(call, out.len + 1);
+    if (bytes != NULL && out.rc == NG_OK) {
         memcpy(bytes, out.data, out.len);
         *ret_bytes = str_make(bytes, out.len);
         rc = check_note(&layers, frontmatter, *ret_bytes);

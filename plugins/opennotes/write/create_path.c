@@ -16,12 +16,15 @@ static int fail_path(struct ng_call *call, struct ng_str path, const char *why)
 {
     struct ng_str shown = utf8_cut(path, SHOWN_BYTES);
     return ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': %s", (int)shown.len,
-                   shown.data != NULL ? shown.data : "", why);
+                   shown.data, why);
 }
 
 /* What is wrong with a name of a folder or file; NULL: nothing. */
 static const char *name_fault(struct ng_str name)
 {
+    if (name.len == 0) {
+        return NULL;
+    }
     if (name.data[0] == '.') {
         return "names that begin with a dot are hidden, and no notes.";
     }
@@ -52,13 +55,12 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         return fail_path(call, path, "it is longer than 4000 bytes.");
     }
     for (size_t at = 0; at < path.len;) {
-        const char *slash = memchr(path.data + at, '/', path.len - at);
-        size_t len = slash != NULL ? (size_t)(slash - path.data) - at : path.len - at;
-        const char *fault = len == 0 ? NULL : name_fault(str_make(path.data + at, len));
+        size_t end = notes_find_char(path, at, '/');
+        const char *fault = name_fault(str_make(path.data + at, end - at));
         if (fault != NULL) {
             return fail_path(call, path, fault);
         }
-        at += len + 1;
+        at = end + 1;
     }
     if (!str_ends(path, ".md")) {
         return fail_path(call, path, "notes end in '.md'.");
@@ -87,7 +89,10 @@ static bool is_below(struct ng_str folder, struct ng_str real)
 int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
                        const struct ng_file *present, struct ng_str path)
 {
-    return is_below(notebook->path, present->real) ? NG_OK : fail_outside(call, path);
+    if (!is_below(notebook->path, present->real)) {
+        return fail_outside(call, path);
+    }
+    return NG_OK;
 }
 
 /* The nearest part of `file` that is there, above a note that is not: a folder, or the note can
@@ -133,7 +138,11 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
     if (rc == NG_EOUTSIDE) {
         return fail_outside(call, file);
     }
-    rc = rc == NG_OK ? notes_write_inside(notebook, call, &found, file) : rc;
-    return rc == NG_OK && found.type == NG_FILE_NONE ? check_parents(call, *ret_absolute, file)
-                                                     : rc;
+    if (rc == NG_OK) {
+        rc = notes_write_inside(notebook, call, &found, file);
+    }
+    if (rc == NG_OK && found.type == NG_FILE_NONE) {
+        rc = check_parents(call, *ret_absolute, file);
+    }
+    return rc;
 }

@@ -148,7 +148,7 @@ static void write_plain(struct buf *out, const struct notes_value *value)
 {
     if (value->type == NOTES_LIST) {
         for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
-            buf_add_c(out, item != value->first ? LIST_SEPARATOR : "");
+            notes_add_if(out, item != value->first, LIST_SEPARATOR);
             write_plain(out, item);
         }
     } else if (value->type == NOTES_STRING) {
@@ -175,8 +175,12 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
         to++;
         spot.tight_after = false;
     }
-    spot.before = from > 0 ? text.data[from - 1] : '\n';
-    spot.after = to < text.len && text.data[to] != '\r' ? text.data[to] : '\n';
+    if (from > 0) {
+        spot.before = text.data[from - 1];
+    }
+    if (to < text.len && text.data[to] != '\r') {
+        spot.after = text.data[to];
+    }
     return spot;
 }
 
@@ -204,8 +208,9 @@ static void write_frontmatter(struct buf *out, struct spot spot,
         struct buf quoted;
         buf_init(&quoted, out->max);
         notes_json_text(&quoted, text);
-        struct ng_str inner = notes_buf_str(&quoted);
-        buf_add_str(out, str_make(inner.data + 1, inner.len >= 2 ? inner.len - 2 : 0));
+        if (quoted.rc == NG_OK) {
+            buf_add_str(out, str_make(quoted.data + 1, quoted.len - 2));
+        }
         buf_done(&quoted);
     } else {
         buf_add_str(out, text);

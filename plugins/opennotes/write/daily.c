@@ -123,11 +123,12 @@ static int append(struct ng_call *call, struct arena *arena, const struct daily_
 {
     struct notes_change change = {.level = 0};
     int rc = notes_text_append(arena, *text, job->content, &change);
+    if (rc == NG_ETOOLARGE) {
+        return ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
+                       (int)job->path.len, job->path.data);
+    }
     if (rc != NG_OK) {
-        return rc == NG_ETOOLARGE
-                   ? ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
-                             (int)job->path.len, job->path.data)
-                   : notes_fail_memory(call);
+        return notes_fail_memory(call);
     }
     *text = change.made;
     return notes_edit_check(call, arena, job->path, &change);
@@ -144,9 +145,15 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
         rc = ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': it is no regular file.",
                      (int)job->path.len, job->path.data);
     }
-    struct ng_str old = there && present->data.data != NULL ? present->data : str_make("", 0);
-    struct ng_str made = there ? old : job->fresh;
-    rc = rc == NG_OK && job->content.len > 0 ? notes_edit_text(call, job->path, old) : rc;
+    struct ng_str old = str_make("", 0);
+    struct ng_str made = job->fresh;
+    if (there) {
+        old = notes_present(present->data);
+        made = old;
+    }
+    if (rc == NG_OK && job->content.len > 0) {
+        rc = notes_edit_text(call, job->path, old);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -154,11 +161,14 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
     if (job->content.len > 0) {
         rc = append(call, &arena, job, &made);
     }
-    if (rc == NG_OK) {
-        rc = there ? notes_edit_draft(call, next, old, made)
-                   : call->host->draft_text(next, &made, 1);
+    if (rc == NG_OK && there) {
+        rc = notes_edit_draft(call, next, old, made);
+    } else if (rc == NG_OK) {
+        rc = call->host->draft_text(next, &made, 1);
     }
-    rc = rc == NG_OK ? reply(call, job, &arena, made, !there) : rc;
+    if (rc == NG_OK) {
+        rc = reply(call, job, &arena, made, !there);
+    }
     arena_done(&arena);
     return rc;
 }
@@ -190,8 +200,10 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
     buf_init(&path, PATH_BYTES_MAX);
     notes_template_fill(&path, ng_str_of(self->daily_path), &vars);
     struct ng_str made = notes_buf_str(&path);
-    int rc =
-        path.rc == NG_OK ? notes_write_path(call, made, ret_path) : notes_fail_memory(call);
+    int rc = notes_memory(call, path.rc == NG_OK);
+    if (rc == NG_OK) {
+        rc = notes_write_path(call, made, ret_path);
+    }
     if (rc == NG_OK && ret_path->data >= made.data && ret_path->data <= made.data + made.len) {
         /* It may be a part of what was given. */
         *ret_path = call->host->format(call, "%.*s", (int)ret_path->len, ret_path->data);
@@ -207,12 +219,17 @@ static int daily_file(const struct notes_notebook *notebook, struct ng_call *cal
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    int rc = notes_index_is_plain(path) ? NG_OK : notes_index_begin(notebook->index, call, &db);
-    if (rc != NG_OK || db == NULL) {
+    if (notes_index_is_plain(path)) {
+        return NG_OK;
+    }
+    int rc = notes_index_begin(notebook->index, call, &db);
+    if (rc != NG_OK) {
         return rc;
     }
     rc = notes_index_file(notebook->index, call, db, path, &file);
-    *ret_file = file.data != NULL ? file : path;
+    if (file.data != NULL) {
+        *ret_file = file;
+    }
     notes_index_end(notebook->index, db);
     return rc;
 }
@@ -234,22 +251,29 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
     *job = (struct daily_job){.self = self, .notebook = notebook};
     job->content = ng_arg_text(call, "content");
     int rc = day_of(call, day, &day_ms);
-    rc = rc == NG_OK ? daily_path(self, call, day_ms, ng_str_of(day), &job->path) : rc;
+    if (rc == NG_OK) {
+        rc = daily_path(self, call, day_ms, ng_str_of(day), &job->path);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    bool has = notes_template_known(notebook, call, ng_str_of(TEMPLATE));
     struct notes_new_note note = {
         .path = job->path,
         .title = ng_str_of(day),
-        .template_name = has ? ng_str_of(TEMPLATE) : str_make(NULL, 0),
         .data = none,
         .now_ms = call->host->now_ms(),
         .day_ms = day_ms,
     };
+    if (notes_template_known(notebook, call, ng_str_of(TEMPLATE))) {
+        note.template_name = ng_str_of(TEMPLATE);
+    }
     rc = daily_file(notebook, call, job->path, &file);
-    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
-    rc = rc == NG_OK ? notes_compose(notebook, call, arena, &note, &job->fresh, &title) : rc;
+    if (rc == NG_OK) {
+        rc = notes_write_place(notebook, call, file, &absolute);
+    }
+    if (rc == NG_OK) {
+        rc = notes_compose(notebook, call, arena, &note, &job->fresh, &title);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -59,7 +59,7 @@ int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str 
                      struct ng_str made)
 {
     size_t head = 0;
-    size_t least = old.len < made.len ? old.len : made.len;
+    size_t least = size_min(old.len, made.len);
     while (head < least && old.data[head] == made.data[head]) {
         head++;
     }
@@ -141,8 +141,10 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
         rc = ng_fail(call, NOTES_ENOTE, "Note not found: %.*s", (int)job->path.len,
                      job->path.data);
     }
-    struct ng_str bytes = present->data.data != NULL ? present->data : str_make("", 0);
-    rc = rc == NG_OK ? notes_edit_text(call, job->path, bytes) : rc;
+    struct ng_str bytes = notes_present(present->data);
+    if (rc == NG_OK) {
+        rc = notes_edit_text(call, job->path, bytes);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -173,7 +175,9 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     static const char *const names[] = {"append", "prepend", "replace_section", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
-        job->operation = str_is(operation, names[i]) ? (enum operation)i : job->operation;
+        if (str_is(operation, names[i])) {
+            job->operation = (enum operation)i;
+        }
     }
     const char *name = names[job->operation];
     bool is_set = job->operation == SET;
@@ -208,28 +212,20 @@ static int check_args(struct ng_call *call, struct edit_job *job)
 static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
 {
     struct edit_job *job = ng_alloc(call, sizeof(*job));
-    sqlite3 *db = NULL;
-    int64_t id = 0;
-    struct ng_str file = {NULL, 0};
+    struct notes_location at;
     struct ng_str absolute;
-    struct ng_str path = ng_arg_text(call, "path");
-    struct notes_stat stat;
     if (job == NULL) {
         return notes_fail_memory(call);
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
-    rc = rc == NG_OK
-             ? notes_index_find_now(notebook->index, call, path, &job->path, &file, &stat)
-             : rc;
-    if (rc == NG_OK && file.data == NULL) {
-        rc = notes_index_begin(notebook->index, call, &db);
-        rc = rc == NG_OK
-                 ? notes_index_find(notebook->index, call, db, path, &id, &job->path, &file)
-                 : rc;
-        notes_index_end(notebook->index, db);
+    if (rc == NG_OK) {
+        rc = notes_index_locate(notebook->index, call, ng_arg_text(call, "path"), &at);
     }
-    rc = rc == NG_OK ? notes_write_place(notebook, call, file, &absolute) : rc;
+    if (rc == NG_OK) {
+        job->path = at.path;
+        rc = notes_write_place(notebook, call, at.file, &absolute);
+    }
     if (rc != NG_OK) {
         return rc;
     }

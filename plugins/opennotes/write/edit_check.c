@@ -20,11 +20,13 @@ int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str byte
     } else if (!utf8_valid(bytes)) {
         fault = "it holds bytes that are not UTF-8 text";
     }
-    return fault == NULL ? NG_OK
-                         : ng_fail(call, NOTES_ENOTTEXT,
-                                   "The note %.*s cannot be edited: %s. Only UTF-8 text is "
-                                   "edited, so that nothing in it is destroyed.",
-                                   (int)path.len, path.data, fault);
+    if (fault == NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NOTES_ENOTTEXT,
+                   "The note %.*s cannot be edited: %s. Only UTF-8 text is edited, so that "
+                   "nothing in it is destroyed.",
+                   (int)path.len, path.data, fault);
 }
 
 /* ---- headings outside */
@@ -90,9 +92,10 @@ static int compare(struct ng_call *call, struct ng_str path, const struct notes_
             return fail_heading(call, path, item, true);
         }
     }
-    return counts[3] > behind
-               ? fail_heading(call, path, &made->items[made->count - counts[3]], false)
-               : NG_OK;
+    if (counts[3] > behind) {
+        return fail_heading(call, path, &made->items[made->count - counts[3]], false);
+    }
+    return NG_OK;
 }
 
 /* ---- lines that look like headings */
@@ -110,19 +113,24 @@ static size_t count_of(struct ng_str line, size_t at, char c)
 static size_t level_of(struct ng_str line)
 {
     size_t at = count_of(line, 0, ' ');
-    size_t level = at <= INDENT_MAX ? count_of(line, at, '#') : 0;
+    size_t level = count_of(line, at, '#');
     size_t behind = at + level;
-    bool ends = behind >= line.len || line.data[behind] == ' ' || line.data[behind] == '\t' ||
-                line.data[behind] == '\r';
-    return level <= 6 && ends ? level : 0;
+    bool ends = behind >= line.len || memchr(" \t\r", line.data[behind], 3) != NULL;
+    if (at > INDENT_MAX || level > 6 || !ends) {
+        return 0;
+    }
+    return level;
 }
 
 /* Is a line the beginning, or the end, of a fenced code? */
 static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
 {
     size_t at = count_of(line, 0, ' ');
-    char c = at < line.len && at <= INDENT_MAX ? line.data[at] : '\0';
-    size_t len = c == '`' || c == '~' ? count_of(line, at, c) : 0;
+    if (at >= line.len || at > INDENT_MAX || (line.data[at] != '`' && line.data[at] != '~')) {
+        return;
+    }
+    char c = line.data[at];
+    size_t len = count_of(line, at, c);
     struct ng_str rest = str_make(line.data + at + len, line.len - at - len);
     if (*fence == '\0' && len >= FENCE_MIN &&
         (c == '~' || rest.len == 0 || memchr(rest.data, '`', rest.len) == NULL)) {
@@ -145,8 +153,7 @@ static size_t find_hidden(const struct notes_change *change,
     size_t in_fence = SIZE_MAX;
     size_t item = 0;
     for (size_t at = change->at; at < change->to;) {
-        const char *lf = memchr(change->old.data + at, '\n', change->to - at);
-        size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->to;
+        size_t end = size_min(notes_find_char(change->old, at, '\n'), change->to);
         struct ng_str line = str_make(change->old.data + at, end - at);
         size_t level = level_of(line);
         while (item < outline->count && body + outline->items[item].at < at) {
@@ -157,10 +164,12 @@ static size_t find_hidden(const struct notes_change *change,
             if (fence == '\0') {
                 return at;
             }
-            in_fence = in_fence == SIZE_MAX ? at : in_fence;
+            in_fence = size_min(in_fence, at);
         }
         look_at_fence(line, &fence, &fence_len);
-        in_fence = fence == '\0' ? SIZE_MAX : in_fence;
+        if (fence == '\0') {
+            in_fence = SIZE_MAX;
+        }
         at = end + 1;
     }
     return in_fence;
@@ -169,8 +178,7 @@ static size_t find_hidden(const struct notes_change *change,
 static int fail_hidden(struct ng_call *call, struct ng_str path,
                        const struct notes_change *change, size_t at)
 {
-    const char *lf = memchr(change->old.data + at, '\n', change->old.len - at);
-    size_t end = lf != NULL ? (size_t)(lf - change->old.data) : change->old.len;
+    size_t end = notes_find_char(change->old, at, '\n');
     struct ng_str line = utf8_cut(str_make(change->old.data + at, end - at), 200);
     (void)ng_fail(call, NG_EFAILED,
                   "The note %.*s is unchanged: its line '%.*s' looks like the heading of the "
@@ -213,7 +221,7 @@ int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str pa
         notes_outline_read(arena, bodies[1], &made) != NG_OK) {
         return notes_fail_memory(call);
     }
-    size_t hidden = change->level > 0 ? find_hidden(change, &old, old_body) : SIZE_MAX;
+    size_t hidden = find_hidden(change, &old, old_body);
     if (hidden != SIZE_MAX) {
         return fail_hidden(call, path, change, hidden);
     }

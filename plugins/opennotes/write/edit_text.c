@@ -10,20 +10,19 @@
 
 static bool uses_crlf(struct ng_str bytes)
 {
-    const char *end = bytes.len > 0 ? memchr(bytes.data, '\n', bytes.len) : NULL;
-    return end != NULL && end > bytes.data && end[-1] == '\r';
+    size_t end = notes_find_char(bytes, 0, '\n');
+    return end > 0 && end < bytes.len && bytes.data[end - 1] == '\r';
 }
 
 /* Adds a text with the file's line ends and one at its end. */
-static void add_lines(struct buf *out, struct ng_str text, bool crlf)
+static void add_lines(struct buf *out, struct ng_str text, const char *newline)
 {
     for (size_t at = 0; at < text.len;) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        size_t stop = end != NULL ? (size_t)(end - text.data) : text.len;
+        size_t stop = notes_find_char(text, at, '\n');
         size_t len = stop - at;
-        len -= len > 0 && end != NULL && text.data[stop - 1] == '\r' ? 1 : 0;
+        len -= len > 0 && stop < text.len && text.data[stop - 1] == '\r';
         buf_add_str(out, str_make(text.data + at, len));
-        buf_add_c(out, crlf ? "\r\n" : "\n");
+        buf_add_c(out, newline);
         at = stop + 1;
     }
 }
@@ -33,22 +32,22 @@ static int put_lines(struct arena *arena, struct ng_str bytes, size_t at, size_t
                      struct ng_str content, struct notes_change *change)
 {
     struct buf out;
-    bool crlf = uses_crlf(bytes);
+    const char *newline = uses_crlf(bytes) ? "\r\n" : "\n";
     buf_init(&out, NOTES_COMPOSE_MAX);
     buf_add_str(&out, str_make(bytes.data, at));
     if (at > 0 && bytes.data[at - 1] != '\n' && content.len > 0 &&
         !(at == 3 && str_begins(bytes, "\xef\xbb\xbf"))) {
-        buf_add_c(&out, crlf ? "\r\n" : "\n");
+        buf_add_c(&out, newline);
     }
-    add_lines(&out, content, crlf);
+    add_lines(&out, content, newline);
     buf_add_str(&out, str_make(bytes.data + to, bytes.len - to));
     int rc = out.rc;
-    if (rc == NG_OK) {
-        change->old = bytes;
-        change->at = at;
-        change->to = to;
-        change->made = arena_copy(arena, notes_buf_str(&out));
-        rc = change->made.data != NULL ? NG_OK : NG_EINTERNAL;
+    change->old = bytes;
+    change->at = at;
+    change->to = to;
+    change->made = arena_copy(arena, notes_buf_str(&out));
+    if (rc == NG_OK && change->made.data == NULL) {
+        rc = NG_EINTERNAL;
     }
     buf_done(&out);
     return rc;
@@ -69,13 +68,6 @@ int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str c
 }
 
 /* ---- sections */
-
-/* Where the line behind the one at `at` begins. */
-static size_t next_line(struct ng_str bytes, size_t at)
-{
-    const char *end = at < bytes.len ? memchr(bytes.data + at, '\n', bytes.len - at) : NULL;
-    return end != NULL ? (size_t)(end - bytes.data) + 1 : bytes.len;
-}
 
 static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
                           size_t matches)
@@ -122,20 +114,23 @@ static int find_section(struct ng_call *call, const struct notes_outline *outlin
         return notes_outline_fail(call, outline, section);
     }
     const struct notes_outline_heading *item = &outline->items[*ret_found];
-    return item->nested ? fail_nested(call, item) : NG_OK;
+    if (item->nested) {
+        return fail_nested(call, item);
+    }
+    return NG_OK;
 }
 
 /* Behind the empty lines that begin at `at`. */
 static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
 {
     while (at < end) {
-        size_t next = next_line(bytes, at);
+        size_t next = notes_next_line(bytes, at);
         if (notes_trim(str_make(bytes.data + at, next - at)).len > 0) {
             break;
         }
         at = next;
     }
-    return at < end ? at : end;
+    return size_min(at, end);
 }
 
 /* Where the empty lines begin that end at `end`. */
@@ -143,8 +138,10 @@ static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
 {
     size_t last = from;
     for (size_t at = from; at < end;) {
-        size_t next = next_line(bytes, at);
-        last = notes_trim(str_make(bytes.data + at, next - at)).len > 0 ? next : last;
+        size_t next = notes_next_line(bytes, at);
+        if (notes_trim(str_make(bytes.data + at, next - at)).len > 0) {
+            last = next;
+        }
         at = next;
     }
     return last;
@@ -167,18 +164,20 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
         return rc;
     }
     const struct notes_outline_heading *next = notes_outline_next(&outline, found);
-    size_t end = next != NULL ? frontmatter.body + next->at : bytes.len;
-    size_t start = frontmatter.body + outline.items[found].end;
-    start = start < end ? start : end;
+    size_t end = bytes.len;
+    if (next != NULL) {
+        end = frontmatter.body + next->at;
+    }
+    size_t start = size_min(frontmatter.body + outline.items[found].end, end);
     /* The empty lines around the old text stay around the new one. */
     size_t from = skip_blank(bytes, start, end);
-    size_t to = from < end ? before_blank(bytes, from, end) : end;
+    size_t to = size_max(before_blank(bytes, from, end), from);
     if (from == end && end < bytes.len && from > start) {
-        to = from = next_line(bytes, start);
+        to = from = notes_next_line(bytes, start);
     }
     if (content.len > 0 && (content.data[0] == '\n' || content.data[0] == '\r')) {
         from = start;
     }
     change->level = outline.items[found].level;
-    return put_lines(arena, bytes, from, to < from ? from : to, content, change);
+    return put_lines(arena, bytes, from, size_max(from, to), content, change);
 }

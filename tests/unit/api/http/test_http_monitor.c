@@ -22,7 +22,7 @@ static void begin(struct test *test)
     static const char *const sets[] = {"plugins=notebook", "documents=memory", NULL};
     memset(test, 0, sizeof(*test));
     harness_open(&test->harness, sets);
-    (void)pthread_mutex_init(&test->monitor.lock, NULL);
+    lock_init(&test->monitor.lock, LOCK_HTTP_MONITOR);
     (void)pthread_cond_init(&test->monitor.wake, NULL);
     test->connection = calloc(1, sizeof(*test->connection));
     assert_non_null(test->connection);
@@ -37,7 +37,7 @@ static void end(struct test *test)
     call_unref(test->call);
     free(test->connection);
     (void)pthread_cond_destroy(&test->monitor.wake);
-    (void)pthread_mutex_destroy(&test->monitor.lock);
+    lock_done(&test->monitor.lock);
     harness_close(&test->harness);
 }
 

@@ -10,6 +10,7 @@
 
 #include "api/serve/mcp_methods.h"
 #include "core/base/str.h"
+#include "core/module/registry.h"
 #include "test_gateway.h"
 
 static struct gateway *gateway;

@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/host/host.h"
 
 #define TEXT_MAX ((size_t)64 * 1024 * 1024)
 #define TIME_MS INT64_C(1790000000000)

@@ -15,6 +15,7 @@
 #include "core/feed/feed.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 #include "hub.h"
 
 #define GATEWAYS 3

@@ -10,6 +10,7 @@
 
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/config/gateway_options.h"
 
 static void expect(const struct config *config, const char *key, const char *text)
 {

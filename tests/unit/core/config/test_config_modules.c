@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/call/gateway.h"
+#include "core/config/gateway_options.h"
 
 static int declare(struct config *config, const char *prefix, const struct ng_option *option,
                    const char *message)

@@ -11,7 +11,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 #include "core/files/files.h"
+#include "core/host/host.h"
 #include "core/keys/keys.h"
 
 #undef fail /* of cmocka: ng_fail() needs the name */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
 #include "core/store/idempotency.h"
 

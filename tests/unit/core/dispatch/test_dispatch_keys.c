@@ -17,7 +17,7 @@ static void key_init(struct key *key, const struct ng_str *allowed, size_t tool_
 {
     memset(key, 0, sizeof(*key));
     atomic_init(&key->refs, 1);
-    pthread_mutex_init(&key->lock, NULL);
+    lock_init(&key->lock, LOCK_KEY);
     key->tools = allowed;
     key->tool_count = tool_count;
     key->spaces = spaces;

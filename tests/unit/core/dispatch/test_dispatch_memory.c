@@ -7,6 +7,7 @@
 
 #include "core/base/str.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 
 #define OOM_MOST 150
 

@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/keys/keys.h"
+#include "core/store/store.h"
 
 struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 

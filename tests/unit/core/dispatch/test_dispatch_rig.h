@@ -4,6 +4,7 @@
 #ifndef NOTEGATE_TEST_DISPATCH_RIG_H
 #define NOTEGATE_TEST_DISPATCH_RIG_H
 
+#include "core/dispatch/dispatch.h"
 #include "harness.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_dispatch_waiting.c - calls that wait: for their answer, their deadline, their turn.
  */
+#include "core/host/host.h"
 #include "test_dispatch_rig.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 
 #include "core/base/str.h"
 #include "core/module/registry.h"
+#include "core/store/store.h"
 
 static const struct ng_collection collection = {.name = "faults"};
 

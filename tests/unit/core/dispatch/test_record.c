@@ -11,6 +11,7 @@
 #include "core/base/str.h"
 #include "core/dispatch/record.h"
 #include "core/journal/journal.h"
+#include "core/module/registry.h"
 
 #define PATIENCE_MS 60000
 

@@ -183,9 +183,9 @@ static void test_large_events(void **state)
         put_as(&bench, &put);
     }
     wait_told(&bench);
-    pthread_mutex_lock(&bench.gateway.feed->lock);
+    lock_take(&bench.gateway.feed->lock);
     assert_true(bench.gateway.feed->bytes <= FEED_RING_BYTES);
-    pthread_mutex_unlock(&bench.gateway.feed->lock);
+    lock_release(&bench.gateway.feed->lock);
     expect_things(&reader, "l", 0, 12);
     put_thing(&bench, "last");
     (void)expect_event(&reader, "last");

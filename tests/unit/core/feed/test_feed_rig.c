@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 
 #define WAIT_MS 30000
 
@@ -239,13 +240,13 @@ void wait_told(struct bench *bench)
     struct feed *feed = bench->gateway.feed;
     int64_t until = clock_monotonic_ns() + (int64_t)WAIT_MS * 1000000;
     for (bool told = false; !told;) {
-        pthread_mutex_lock(&feed->lock);
+        lock_take(&feed->lock);
         told = feed->told == feed->pushed;
-        pthread_mutex_unlock(&feed->lock);
+        lock_release(&feed->lock);
         assert_true(clock_monotonic_ns() < until);
         (void)usleep(1000);
     }
     /* Who is being shown something now holds this. */
-    pthread_mutex_lock(&feed->readers_lock);
-    pthread_mutex_unlock(&feed->readers_lock);
+    lock_take(&feed->readers_lock);
+    lock_release(&feed->readers_lock);
 }

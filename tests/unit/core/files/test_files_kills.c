@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/dispatch/dispatch.h"
 
 #define KILLS 25
 

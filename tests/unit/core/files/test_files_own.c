@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/files/files_state.h"
 
 #define VIEW "\"command\":\"view\""

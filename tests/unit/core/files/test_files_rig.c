@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/files/files_state.h"
+#include "core/gateway/gateway_open.h"
 #include "core/store/idempotency.h"
 
 const char *const sets[] = {"plugins=file_editor", NULL};

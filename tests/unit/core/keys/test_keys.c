@@ -83,15 +83,15 @@ static void test_times(void **state)
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         int64_t time_ms = 0;
-        int rc = keys_parse_expiry(ng_str_of(cases[i].text), NOW_MS, &time_ms);
+        int rc = key_parse_expiry(ng_str_of(cases[i].text), NOW_MS, &time_ms);
         if (time_ms != cases[i].time_ms || (rc == NG_OK) != (cases[i].time_ms != 0)) {
             fail_msg("%s gives %lld", cases[i].text, (long long)time_ms);
         }
     }
     char text[KEY_TIME_SIZE];
-    keys_print_time(NOW_MS, text);
+    rfc3339_write(NOW_MS, RFC3339_SECONDS, text);
     assert_string_equal(text, "2027-01-15T08:00:00Z");
-    keys_print_time(INT64_MAX, text); /* no year has so many digits */
+    rfc3339_write(INT64_MAX, RFC3339_SECONDS, text); /* no year has so many digits */
     assert_true(strlen(text) > 0);
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/keys/keys_table.h"
+#include "core/store/store.h"
 
 #define THREADS 4
 

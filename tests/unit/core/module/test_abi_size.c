@@ -9,6 +9,8 @@
 
 #include "core/base/str.h"
 #include "core/module/abi_size.h"
+#include "core/module/registry.h"
+#include "core/store/store.h"
 
 #define GUARD 0x5a
 #define GROWN 32

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/host/host.h"
 
 /* Lets go of the first held batch: it fails with rc, or is committed. */
 static void held_next(int rc)

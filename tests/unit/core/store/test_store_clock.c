@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/store/store.h"
 #include "harness.h"
 
 #define HOUR_MS (INT64_C(60) * 60 * 1000)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/config/config.h"
+#include "core/dispatch/dispatch.h"
 
 /* ---- the backend ---- */
 
@@ -139,6 +141,7 @@ void write_start(struct bench *bench, struct write *write)
     struct call *call = write->call;
     call->done = write_done;
     call->done_user = write;
+    dispatch_own(call);
     call_ref(call);
     call_pend(call);
     write->rc = store_change(bench->store, call, write->changes, write->count);

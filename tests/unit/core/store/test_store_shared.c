@@ -9,6 +9,7 @@
 
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 static uint64_t expect_answer(struct cluster *cluster, size_t gateway, const char *tool,
                               const char *args, const char *text)

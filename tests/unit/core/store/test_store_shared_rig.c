@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/module/registry.h"
 
 #define NG_TEXT(text)                                                                          \
     {                                                                                          \

@@ -6,6 +6,7 @@
 
 #include "harness.h"
 
+#include "core/store/store.h"
 #include "hub.h"
 
 #define GATEWAYS 3

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* turn.c - who may use the writing connection: first come, first served, so that upkeep in
- * small steps never keeps the writer out. */
+/* writer_lock.c - who may use the writing connection: first come, first served, so that upkeep
+ * in small steps never keeps the writer out. */
+#include "core/base/lock.h"
 #include "db.h"
 
-void turn_take(struct db *db)
+void writer_lock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
-    uint64_t mine = turn->next++;
-    while (turn->serving != mine) {
-        pthread_cond_wait(&turn->moved, &turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    lock_take(&lock->lock);
+    uint64_t mine = lock->next++;
+    while (lock->serving != mine) {
+        lock_wait(&lock->moved, &lock->lock);
     }
-    pthread_mutex_unlock(&turn->lock);
+    lock_release(&lock->lock);
 }
 
-void turn_give(struct db *db)
+void writer_unlock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    pthread_mutex_lock(&turn->lock);
-    turn->serving++;
-    pthread_cond_broadcast(&turn->moved);
-    pthread_mutex_unlock(&turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    lock_take(&lock->lock);
+    lock->serving++;
+    pthread_cond_broadcast(&lock->moved);
+    lock_release(&lock->lock);
 }
 
 int work_sync(struct db *db)
@@ -35,13 +36,16 @@ int work_sync(struct db *db)
 
 void work_enter(struct db *db)
 {
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
 }
 
 int work_open(struct db *db, bool durable)
 {
-    int rc = durable ? work_sync(db) : SQLITE_OK;
+    int rc = SQLITE_OK;
+    if (durable) {
+        rc = work_sync(db);
+    }
     if (!durable && !db->memory) {
         db->relaxed = true;
         rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
@@ -59,7 +63,10 @@ static enum log_trouble trouble_of(const struct conn *writer, int rc)
     bool reached_disk = rc == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
                         rc == SQLITE_IOERR_SHMMAP ||
                         (rc == SQLITE_IOERR_WRITE && conn_lacks_room(writer, rc));
-    return reached_disk ? TROUBLE_TAIL : TROUBLE_SYNC;
+    if (reached_disk) {
+        return TROUBLE_TAIL;
+    }
+    return TROUBLE_SYNC;
 }
 
 int work_commit(struct db *db, const char *doing, char *error, size_t error_max)
@@ -94,12 +101,12 @@ void work_leave(struct db *db)
 {
     bool failed = atomic_load(&db->trouble) != TROUBLE_NONE;
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
     if (failed) {
         /* The idle writer settles it, and may be asleep. */
-        pthread_mutex_lock(&db->queue_lock);
+        lock_take(&db->queue_lock);
         pthread_cond_signal(&db->queued);
-        pthread_mutex_unlock(&db->queue_lock);
+        lock_release(&db->queue_lock);
     }
 }
 

@@ -1,75 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* splice.c - contents: the hash that verify compares, and reading a revision along its chain.
- */
+/* revision.c - the contents of a revision, read along its chain of splices, and the number of
+ * revisions of a document. */
 #include "db.h"
-
-#include <endian.h>
-
-/* Two 64-bit lanes, eight bytes a step, each lane a multiply and rotate with constants of its
- * own. It finds damage; it does not withstand someone who makes collisions on purpose. */
-#define LANE_A UINT64_C(0x9E3779B97F4A7C15)
-#define LANE_B UINT64_C(0xC2B2AE3D27D4EB4F)
-
-static inline uint64_t rotate(uint64_t value, unsigned bits)
-{
-    return (value << bits) | (value >> (64 - bits));
-}
-
-static inline uint64_t load_le(const unsigned char *at, size_t count)
-{
-    uint64_t word = 0;
-    for (size_t i = 0; i < count; i++) {
-        word |= (uint64_t)at[i] << (8 * i);
-    }
-    return word;
-}
-
-/* Eight bytes at once. */
-static inline uint64_t load_word(const unsigned char *at)
-{
-    uint64_t word;
-    memcpy(&word, at, sizeof(word));
-    return le64toh(word);
-}
-
-static uint64_t mix(uint64_t value)
-{
-    value ^= value >> 32;
-    value *= UINT64_C(0xD6E8FEB86659FD93);
-    value ^= value >> 29;
-    value *= UINT64_C(0xA0761D6478BD642F);
-    return value ^ (value >> 32);
-}
-
-static void hash_part(uint64_t lanes[2], struct ng_str part)
-{
-    const unsigned char *at = (const unsigned char *)part.data;
-    size_t left = part.len;
-    while (left > 0) {
-        size_t count = left < 8 ? left : 8;
-        uint64_t word = count == 8 ? load_word(at) : load_le(at, count);
-        lanes[0] = rotate(lanes[0] ^ (word * LANE_A), 29) * LANE_B;
-        lanes[1] = rotate(lanes[1] + (word ^ LANE_B), 37) * LANE_A;
-        at += count;
-        left -= count;
-    }
-    lanes[0] = mix(lanes[0] ^ (uint64_t)part.len);
-    lanes[1] = mix(lanes[1] + (uint64_t)part.len * LANE_B);
-}
-
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES])
-{
-    uint64_t lanes[2] = {LANE_A, LANE_B ^ (deleted ? 1U : 0U)};
-    hash_part(lanes, json);
-    hash_part(lanes, text);
-    uint64_t a = mix(lanes[0] + rotate(lanes[1], 17));
-    uint64_t b = mix(lanes[1] ^ a);
-    for (unsigned i = 0; i < 8; i++) {
-        ret[i] = (unsigned char)(a >> (8 * i));
-        ret[8 + i] = (unsigned char)(b >> (8 * i));
-    }
-}
 
 /* Applies the row of LOG_CHAIN that the statement stands on. */
 static int state_apply(struct state *state, sqlite3_stmt *stmt)
@@ -107,7 +39,10 @@ static int find_start(struct conn *conn, int64_t doc, uint64_t revision, uint64_
         rc = SQLITE_DONE;
     }
     sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state)
@@ -160,4 +95,89 @@ void state_done(struct state *state)
     bytes_done(&state->json);
     bytes_done(&state->text);
     state->doc = 0;
+}
+
+/* ---- counts: only upkeep removes revisions, so a count goes on from the last known one ----
+ */
+
+uint64_t counts_now(struct db *db)
+{
+    return atomic_load(&db->counts.thinned);
+}
+
+void counts_thin(struct db *db)
+{
+    atomic_fetch_add(&db->counts.thinned, 1);
+}
+
+/* With the lock held. */
+static struct counted *slot_of(struct db *db, int64_t doc)
+{
+    return &db->counts.slots[(uint64_t)doc % COUNTS_KEPT];
+}
+
+/* What is known of the revisions up to `to`; else nothing is counted yet. */
+static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64_t thinned)
+{
+    struct counted none = {.doc = doc};
+    lock_take(&db->counts.lock);
+    struct counted known = *slot_of(db, doc);
+    lock_release(&db->counts.lock);
+    bool holds = known.doc == doc && known.thinned == thinned && known.upto <= to;
+    if (holds) {
+        return known;
+    }
+    return none;
+}
+
+static void counts_set(struct db *db, const struct counted *known)
+{
+    lock_take(&db->counts.lock);
+    *slot_of(db, known->doc) = *known;
+    lock_release(&db->counts.lock);
+}
+
+/* By the index of the log alone: no row of it is touched. */
+static int count_rows(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t *ret)
+{
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_COUNT);
+    if (stmt == NULL) {
+        return SQLITE_ERROR;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, doc);
+    (void)bind_u64(stmt, 2, from);
+    (void)bind_u64(stmt, 3, to);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) {
+        *ret = column_u64(stmt, 0);
+    } else {
+        *ret = 0;
+    }
+    if (rc == SQLITE_ROW) {
+        return SQLITE_OK;
+    }
+    return SQLITE_ERROR;
+}
+
+int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t thinned,
+                   uint64_t *ret)
+{
+    struct db *db = conn->db;
+    if (from > 1 || thinned % 2 != 0 || counts_now(db) != thinned) {
+        return count_rows(conn, doc, from, to, ret);
+    }
+    struct counted known = counts_get(db, doc, to, thinned);
+    uint64_t more = 0;
+    int rc = SQLITE_OK;
+    if (known.upto < to) {
+        rc = count_rows(conn, doc, known.upto + 1, to, &more);
+    }
+    if (rc == SQLITE_OK) {
+        known.upto = to;
+        known.count += more;
+        known.thinned = thinned;
+        counts_set(db, &known);
+        *ret = known.count;
+    }
+    return rc;
 }

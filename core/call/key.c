@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_key.c - one key: its references, what it allows, its bucket of calls. */
-#include "core/keys/keys_table.h"
+/* key.c - one key: its references, what it allows, its bucket of calls. */
+#include "key.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 
@@ -23,7 +24,7 @@ void key_unref(struct key *key)
     if (key == NULL || atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    (void)pthread_mutex_destroy(&key->lock);
+    lock_done(&key->lock);
     arena_done(key->memory);
     free(key->memory);
     free(key);
@@ -80,7 +81,7 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     if (key == NULL || key->rate <= 0) {
         return true;
     }
-    (void)pthread_mutex_lock(&key->lock);
+    lock_take(&key->lock);
     double burst = key_burst(key);
     /* Two threads may come with times in the other order. */
     if (now_ns > key->filled_ns) {
@@ -95,11 +96,65 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
         double wait = ceil((1.0 - key->tokens) / key->rate);
         *ret_retry_s = wait < 1.0 ? 1 : wait > KEY_RETRY_MAX_S ? KEY_RETRY_MAX_S : (int)wait;
     }
-    (void)pthread_mutex_unlock(&key->lock);
+    lock_release(&key->lock);
     return taken;
 }
 
 bool key_take(struct key *key, int *ret_retry_s)
 {
     return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
+}
+
+/* ---- roles and modes ---- */
+
+static const struct {
+    const char *name;
+    enum ng_role role;
+} roles[] = {{"reader", NG_ROLE_READER}, {"writer", NG_ROLE_WRITER}, {"admin", NG_ROLE_ADMIN}};
+
+static const struct {
+    const char *name;
+    enum ng_mode mode;
+} modes[] = {{"ask", NG_MODE_ASK}, {"edit", NG_MODE_EDIT}, {"agent", NG_MODE_AGENT}};
+
+const char *key_role_name(enum ng_role role)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (roles[i].role == role) {
+            return roles[i].name;
+        }
+    }
+    return "none";
+}
+
+const char *key_mode_name(enum ng_mode mode)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (modes[i].mode == mode) {
+            return modes[i].name;
+        }
+    }
+    return "none";
+}
+
+bool key_parse_role(struct ng_str text, enum ng_role *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(roles); i++) {
+        if (str_is(text, roles[i].name)) {
+            *ret = roles[i].role;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool key_parse_mode(struct ng_str text, enum ng_mode *ret)
+{
+    for (size_t i = 0; i < NG_COUNT(modes); i++) {
+        if (str_is(text, modes[i].name)) {
+            *ret = modes[i].mode;
+            return true;
+        }
+    }
+    return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_text.c - the text of a key: ng_, an id that may be shown, a secret of letters and
+/* key_text.c - the text of a key: ng_, an id that may be shown, a secret of letters and
  * digits.
  */
-#include "core/keys/keys_table.h"
+#include "key.h"
 
 #include <errno.h>
 #include <sys/random.h>

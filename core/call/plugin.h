@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* plugin.h - a loaded plugin and its tools: the data that a call needs of them. The registry
+ * (core/module) makes them; they stay until the gateway closes. */
+#ifndef NOTEGATE_CORE_PLUGIN_H
+#define NOTEGATE_CORE_PLUGIN_H
+
+#include <stdatomic.h>
+
+#include "async_mutex.h"
+#include "core/base/arena.h"
+#include "core/schema/schema.h"
+#include "deferrals.h"
+#include "notegate/plugin.h"
+#include "pool.h"
+
+/* The events of files, which a plugin may name like a collection. */
+#define FILES_EVENTS "files"
+
+struct module;
+struct tool;
+
+struct plugin {
+    struct ng_plugin
+        desc; /* a whole copy: arrays are whole copies too, with today's item sizes */
+    struct module *module; /* NULL: linked in (tests) */
+    void *self;
+    bool started;
+    struct async_mutex mutex;  /* NG_THREADS_SERIAL */
+    struct pool_group workers; /* its calls share half of the workers */
+    struct deferrals deferrals;
+    struct ng_conf *conf;
+    struct ng_str asked; /* as the configuration names it: a name or a path; or absent */
+    struct tool **tools;
+    size_t tool_count;
+    struct arena arena;         /* the tools and their schemas */
+    struct plugin *made_before; /* the registry's list */
+};
+
+struct tool {
+    struct ng_tool desc;
+    struct plugin *plugin;
+    struct schema *params;
+    struct schema *result;        /* or NULL */
+    struct ng_value *params_tree; /* the schema, parsed, for the tool formats */
+    struct ng_value *result_tree; /* or NULL */
+    bool marks_headers; /* somewhere in `params` an argument is marked for a header too */
+    size_t metrics_slot;
+    size_t index;             /* in registration order */
+    atomic_bool blocked_loop; /* watchdog.h: it does not run on event loops any more */
+};
+
+/* Its name as the configuration has it, for module_run_begin(). plugin NULL: NULL. */
+const char *plugin_module_name(const struct plugin *plugin);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* gateway_open.h - opens and closes a gateway, sets its limits, and owns the data directory. */
+#ifndef NOTEGATE_CORE_GATEWAY_OPEN_H
+#define NOTEGATE_CORE_GATEWAY_OPEN_H
+
+#include "core/call/gateway.h"
+
+enum gateway_parts {
+    GATEWAY_DESCRIBE = 0, /* modules and configuration only: tools, check --help-config */
+    GATEWAY_FULL = 1      /* data directory, store, files, plugins started */
+};
+
+/*
+ * The data directory's owner: NG_OK (locked until gateway_close), or NG_EBUSY with a sentence
+ * naming the process that has it. Waits up to wait_ms.
+ */
+int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
+                          struct buf *error);
+/* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
+char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
+
+/* May a gateway serve from there? Not where other users can get in, or where it is another
+ * user's. One that is not there yet is fine. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the
+ * sentence and the way out. */
+int gateway_check_data_dir(const char *data_dir, struct buf *error);
+
+/* The limits as the configuration has them (at the start). */
+void gateway_read_limits(struct gateway *gateway);
+/* Those limits that can change while it runs (a reload), and history.keep. */
+void gateway_take_limits(struct gateway *gateway, const struct config *config);
+/* The file service with the roots of this configuration (none: `files` in the data directory):
+ * opened at the start, from then on these roots hold, each opened anew. */
+int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config);
+/* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
+int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
+                 struct gateway **ret, struct buf *error);
+/* New calls fail with BUSY; waits until those running are done, at most wait_ms. False: some
+ * were left. */
+bool gateway_drain(struct gateway *gateway, int64_t wait_ms);
+/* Closes in the reverse order. NULL is a no-op. */
+void gateway_close(struct gateway *gateway);
+
+#endif
