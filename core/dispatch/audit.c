@@ -67,7 +67,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (rc != staged->rc) {
         log_record_text(&record, "ended", ng_str_of(staged->code));
     }
-    if (call->idempotency_repeated) {
+    if (call->answer_state == CALL_ANSWER_REPEATED) {
         log_record_word(&record, "repeated", "true"); /* nothing was done again */
     }
     log_record_text(&record, "agent", caller->agent);

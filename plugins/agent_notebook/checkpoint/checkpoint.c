@@ -3,8 +3,8 @@
 #include "checkpoint.h"
 
 #include "core/base/minmax.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #include <stdlib.h>
 #include <string.h>
