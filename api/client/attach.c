@@ -392,7 +392,7 @@ void attach_print_error(const struct attach_answer *answer)
     } else {
         command_error("%.*s", (int)message->text.len, message->text.data);
         if (hint != NULL && hint->type == NG_TYPE_STRING) {
-            fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
+            (void)fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
         }
     }
     arena_done(&arena);
