@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* redis.h - what the files of this backend share: the journal's handle and its parts. */
+/* redis.h - shared by all files of this backend: the journal's handle and its parts. */
 #ifndef NOTEGATE_REDIS_H
 #define NOTEGATE_REDIS_H
 
@@ -8,8 +8,8 @@
 #include "core/base/rfc3339.h"
 #include "core/base/str.h"
 
-#include "pipeline.h"
-#include "pool.h"
+#include "connection/pipeline.h"
+#include "connection/pool.h"
 
 /* Most rows of one answer; also the default limit. */
 #define REDIS_ROWS_MAX 1000
