@@ -38,6 +38,8 @@ uint32_t redis_limit(uint32_t limit);
 int redis_no_memory(struct ng_call *call);
 /* Out of memory if the text has no data, else NG_OK. */
 int redis_check_memory(struct ng_call *call, struct ng_str text);
+/* The string at a key (data NULL: out of memory) in call memory; {NULL, 0} if there is none. */
+int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, struct ng_str *ret);
 
 /* The keys of a space that are not in the first table of backends/redis/README.md ... */
 #define REDIS_DAYS "journal:days"
