@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
-#include "core/base/trust.h"
 #include "core/config/config.h"
 #include "core/gateway/gateway_open.h"
 #include "core/module/loader.h"

@@ -97,6 +97,7 @@ static void job_leave(struct relay_job *job)
 
 static void *post_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay-post");
     relay_job_post(user);
     job_leave(user);
     return NULL;
@@ -104,6 +105,7 @@ static void *post_thread(void *user)
 
 static void *listen_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay-listen");
     relay_job_listen(user);
     job_leave(user);
     return NULL;

@@ -111,6 +111,7 @@ struct serve_watch {
 
 static void *serve_watch_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-serve-watch");
     struct serve_watch *watch = user;
     int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
     bool hurried = false;

@@ -421,6 +421,7 @@ static void tell_left(struct http_wait *left, size_t count)
 
 static void *monitor_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-http-monitor");
     struct http_monitor *monitor = user;
     struct http_wait left[ROUND_CALLS];
     lock_take(&monitor->lock);

@@ -4,6 +4,7 @@
 
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -103,6 +104,10 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, sock
     return MHD_NO;
 }
 
+/* A daemon's thread has its own name: by whether it serves the Unix socket. libmicrohttpd has
+ * no call in that thread before the first connection. */
+static const char *const daemon_threads[] = {"ng-http-0", "ng-http-1"};
+
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -123,6 +128,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
             bool is_socket =
                 getsockname(info->connect_fd, (struct sockaddr *)&local, &size) == 0 &&
                 local.ss_family == AF_UNIX;
+            (void)pthread_setname_np(pthread_self(), daemon_threads[is_socket]);
             connection = http_connection_new(server, mhd, info->connect_fd, is_socket);
         }
         if (connection != NULL) {

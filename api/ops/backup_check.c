@@ -26,6 +26,7 @@ static int check_get(void *user, char *to, size_t room, size_t *ret_len)
 
 static void *check_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-backup-check");
     struct backup_check *check = user;
     check->rc = archive_read(check_get, check, NULL, &check->counts, &check->error);
     /* After a fault the rest is of no interest: the writer finds the pipe closed. */

@@ -167,6 +167,7 @@ static void backup_end(struct backup_job *job, int rc, struct ng_str why)
 
 static void *backup_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-backup");
     struct backup_job *job = user;
     struct gateway *gateway = job->gateway;
     struct archive_counts counts;

@@ -115,6 +115,7 @@ static void end_late(struct mcp_client_requests *requests)
 
 static void *requests_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-mcp-requests");
     struct mcp_client_requests *requests = user;
     lock_take(&requests->lock);
     while (!requests->stopping) {

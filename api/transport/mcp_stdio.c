@@ -108,6 +108,7 @@ static struct line *next_line(struct stdio_state *state)
 
 static void *run_writer(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-mcp-stdio");
     struct stdio_state *state = user;
     bool alive = true;
     struct line *line;

@@ -178,7 +178,6 @@ struct mongo {
     struct queue queue;
     struct relay relay;
     struct staleness staleness;
-    struct lock import_lock;
     struct import *import;
 
     atomic_uint_fast64_t stat_updates, stat_puts, stat_batches, stat_failures, stat_retries,

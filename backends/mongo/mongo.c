@@ -37,7 +37,6 @@ static void mongo_free(struct mongo *db)
     conn_close(db);
     collections_free(db);
     lock_done(&db->collections_lock);
-    lock_done(&db->import_lock);
     staleness_close(&db->staleness);
     lock_done(&db->down_lock);
     free(db);
@@ -51,7 +50,6 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
         return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
     }
     lock_init(&db->collections_lock, LOCK_MONGO_COLLECTIONS);
-    lock_init(&db->import_lock, LOCK_MONGO_IMPORT);
     staleness_open(&db->staleness);
     lock_init(&db->down_lock, LOCK_MONGO_DOWN);
     int rc = conn_open(db, call, conf);

@@ -425,6 +425,7 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
 
 static void *writer_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-writer");
     struct mongo *db = user;
     struct queue *queue = &db->queue;
     struct job *jobs[GROUP_MAX];

@@ -200,6 +200,7 @@ static void wait_ms(struct relay *relay, int64_t ms)
 
 static void *relay_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay");
     struct mongo *db = user;
     struct relay *relay = &db->relay;
     int64_t busy_ms = 0;

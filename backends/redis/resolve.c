@@ -48,6 +48,7 @@ static void lookup_free(struct lookup *lookup)
 
 static void *resolve_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-resolve");
     struct lookup *lookup = user;
     struct addrinfo *addresses = NULL;
     int rc = resolve_now(lookup->host, lookup->port, 0, &addresses);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* uri.c - parses the URI of a Redis. */
 #include "uri.h"
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.c - bytes that grow. */
+/* bytes.c - a growing byte buffer. */
 #include "bytes.h"
 
 #include "core/base/minmax.h"
@@ -60,7 +60,7 @@ int bytes_set(struct bytes *bytes, struct ng_str data)
 int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted)
 {
     if (at > bytes->len || removed > bytes->len - at) {
-        return NG_EUNAVAILABLE; /* does not fit: what is kept is damaged */
+        return NG_EUNAVAILABLE; /* does not fit: the stored data is damaged */
     }
     if (bytes_reserve(bytes, inserted.len) != NG_OK) {
         return bytes->rc;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* wanted.c - what the text of a search asks for, and how much of it a text has. */
+/* wanted.c - parses the text of a search into phrases, and counts them in a text. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "words.h"
 
-/* Characters of a Hiragana run that is taken for grammar. */
+/* A Hiragana run of up to this many characters counts as grammar. */
 #define GRAMMAR_CHARS_MAX 2
 
 static bool same(struct ng_str a, struct ng_str b)
@@ -83,7 +83,7 @@ static int fill_token(void *user, const struct token *token)
         return NG_OK;
     }
     int rc = bytes_set(&phrase->words[phrase->count++], token->text);
-    /* Of a phrase only the words as they are: a stem belongs to one that stands alone. */
+    /* A phrase is matched by its words only; a single word also by its stem. */
     phrase->stem.len = 0;
     if (rc == NG_OK && phrase->count == 1 && token->stem.data != NULL) {
         return bytes_set(&phrase->stem, token->stem);
@@ -101,7 +101,7 @@ static bool is_half(struct ng_str word)
            word_step(word, 0) == word.len;
 }
 
-/* The words of one text in turn. The last half of a pair is the beginning of one elsewhere. */
+/* Visits the words of one text. The second half of a pair is the first half of another pair. */
 static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct ng_str text)
 {
     if (tokens_each(text, fill_token, phrase) != NG_OK) {
@@ -117,7 +117,7 @@ static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct 
     return NG_OK;
 }
 
-/* One phrase of the words of a text. Signs only ask for nothing. */
+/* Adds one phrase with the words of a text. A text of signs alone adds none. */
 static int want(const struct parse *parse, struct ng_str text, bool star, bool quoted,
                 bool grammar)
 {
@@ -156,7 +156,8 @@ static size_t count_chars(struct ng_str text)
     return count;
 }
 
-/* A run of a script without spaces. Of one by pairs also every pair of it is a word. */
+/* Adds a run of a script without spaces. A run of a script by pairs also adds each of its
+ * pairs. */
 static int want_run(const struct parse *parse, struct ng_str run, enum script script, bool star)
 {
     size_t chars = count_chars(run);
@@ -174,8 +175,8 @@ static int want_run(const struct parse *parse, struct ng_str run, enum script sc
     return rc;
 }
 
-/* A piece between spaces: signs between its words make it a phrase, as in a path or a number;
- * each run of a script without spaces asks for itself. */
+/* Adds a piece between spaces: signs between its words make it a phrase, as in a path or a
+ * number; each run of a script without spaces is a phrase of its own. */
 static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
 {
     const char *spaced = NULL;
@@ -242,7 +243,7 @@ static bool next_piece(struct ng_str text, size_t *at, struct ng_str *ret, bool 
     return true;
 }
 
-/* Words of every text ask for something only where there is nothing else. */
+/* Stop words count only if there are no other words. */
 static void drop_weak(struct wanted *wanted)
 {
     size_t strong = 0;
@@ -305,7 +306,7 @@ void wanted_done(struct wanted *wanted)
 struct count {
     const struct wanted *wanted;
     struct found *found;
-    uint64_t reached[PHRASES_MAX]; /* bit i: the words before were words 0 to i of the phrase */
+    uint64_t reached[PHRASES_MAX]; /* bit i: the last words were words 0 to i of the phrase */
     size_t words, first_exact, first_stem;
 };
 

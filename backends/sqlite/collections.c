@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* collections.c - the declared collections: their numbers in the file and their fields. */
-#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "db.h"
 
@@ -29,7 +28,7 @@ static void collection_free(struct db_collection *collection)
     free(collection);
 }
 
-/* One item of the declaration, whatever size its struct had when the module was compiled. */
+/* One item of the declaration. Its size is that of the struct when the module was compiled. */
 static struct ng_field declared_field(const struct ng_collection *decl, size_t index)
 {
     struct ng_field field = {0};
@@ -85,7 +84,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
     return collection;
 }
 
-/* The number of a row, which is made where it is missing. 0: failed. */
+/* The number of a row; creates a missing row. 0: failed. */
 static int64_t number_of(struct conn *conn, const char *find, const char *add,
                          const struct db_collection *collection, const struct db_field *field)
 {
@@ -162,8 +161,8 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
         collection_free(collection);
         return rc;
     }
-    /* What waits since before the start, or as its table was made just now, is not known by
-     * collection. */
+    /* Changes may wait since before the start, or because the table is new: assume that each
+     * collection has some. */
     atomic_init(&collection->dirty, true);
     atomic_store(&db->dirty, true);
     lock_take(&db->collections_lock);
@@ -177,7 +176,7 @@ const struct db_collection *collection_find(struct db *db, struct ng_str name)
 {
     lock_take(&db->collections_lock);
     struct db_collection *found = db->collections;
-    while (found != NULL && !str_same(str_of(found->name, found->name_len), name)) {
+    while (found != NULL && !str_equal(str_of(found->name, found->name_len), name)) {
         found = found->next;
     }
     lock_release(&db->collections_lock);
@@ -190,7 +189,7 @@ const struct db_field *collection_field(const struct db_collection *collection,
     for (size_t i = 0; i < collection->field_count; i++) {
         const struct db_field *field = &collection->fields[i];
         if (field->use != NG_FIELD_TEXT && !(sortable && field->use == NG_FIELD_TAG) &&
-            str_same(str_of(field->name, field->name_len), name)) {
+            str_equal(str_of(field->name, field->name_len), name)) {
             return field;
         }
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conn.c - connections: opening, statements, what errors mean, the readers and, in memory, the
- * gate between readers and writer. */
-#include "core/base/lock.h"
+/* conn.c - connections: opening, statements, error messages, the pool of readers and, in
+ * memory, the gate between readers and the writer. */
 #include "db.h"
 
 #include <errno.h>
@@ -78,7 +77,7 @@ int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t
     if (rc == SQLITE_OK) {
         rc = conn_setup(conn, reader);
     }
-    /* A file that has taken the place of the store's would be read as if it were that. */
+    /* A file that replaced the one of the store would be read as if it were the store. */
     if (rc == SQLITE_OK && reader && disk_check_files(db, error, error_max) != NG_OK) {
         conn_close(conn);
         return NG_EUNAVAILABLE;
@@ -139,7 +138,7 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
     do {
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
-    /* sqlite's own record of it is overwritten by the roll back that follows */
+    /* save it: the rollback overwrites it in sqlite */
     if (rc == SQLITE_DONE) {
         conn->system_errno = 0;
     } else {
@@ -197,8 +196,7 @@ uint64_t column_u64(sqlite3_stmt *stmt, int column)
     return (uint64_t)number;
 }
 
-/* Did the system say that there is no room? Quotas and file size limits come as plain I/O
- * errors. */
+/* Is the disk full? Quotas and file size limits are reported as plain I/O errors. */
 bool conn_lacks_room(const struct conn *conn, int rc)
 {
     int system = conn->system_errno;
@@ -306,7 +304,7 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
     }
     bool in = true;
     lock_take(&db->gate_lock);
-    /* Who holds the gate already must not wait for a writer that waits for it. */
+    /* A nested reader must not wait for a writer that waits for its outer reader. */
     while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -361,7 +359,7 @@ void gate_leave_writer(struct db *db)
 
 /* ---- readers ---- */
 
-/* A free connection, or room to open one. With the lock held. */
+/* Takes a free connection, or opens one if there is room. With the lock held. */
 static struct conn *reader_pick(struct db *db, bool *ret_nested, bool *ret_room)
 {
     struct conn *found = NULL;
@@ -423,7 +421,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     return NG_OK;
 }
 
-/* broken: its transaction could not be ended, so nobody else can begin one on it. */
+/* broken: its transaction could not be ended, so it cannot begin another one */
 static void reader_return(struct conn *conn, bool broken)
 {
     struct db *db = conn->db;

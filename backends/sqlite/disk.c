@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* disk.c - the files of the store and the room around them: are they still what their names
- * lead to, and does what is to be written fit. */
+/* disk.c - the files of the store and the disk around them: do their names still lead to them,
+ * and is there room for the next write. */
 #include "db.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int disk_hold_files(struct db *db, char *error, size_t error_max)
     if (db->memory) {
         return NG_OK;
     }
-    /* Such a descriptor can be closed without taking sqlite's locks away. */
+    /* An O_PATH descriptor can be closed without releasing the POSIX locks of sqlite. */
     db->file_fd = open(db->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
@@ -47,7 +47,8 @@ void disk_release_files(struct db *db)
     }
 }
 
-/* Asked both ways each time: not every file system gives a file the same number for ever. */
+/* Compares the numbers of both descriptor and name each time: some file systems do not give a
+ * file a lasting number. */
 static int check_file(const char *path, int fd, char *error, size_t error_max)
 {
     struct stat named;
@@ -79,7 +80,7 @@ static int check_file(const char *path, int fd, char *error, size_t error_max)
 int disk_check_files(const struct db *db, char *error, size_t error_max)
 {
     char log[DB_PATH_MAX + 8];
-    /* In memory there are none; while the store is opened they are not known yet. */
+    /* A store in memory has no files; while the store is opened they are not known yet. */
     int rc = NG_OK;
     if (db->file_fd >= 0) {
         rc = check_file(db->path, db->file_fd, error, error_max);
@@ -95,9 +96,9 @@ uint64_t disk_free(const struct db *db)
 {
     struct statvfs room;
     if (db->memory || statvfs(db->path, &room) != 0 || room.f_blocks == 0) {
-        return UINT64_MAX; /* not known: the next write will tell */
+        return UINT64_MAX; /* unknown: let the next write find out */
     }
-    /* What is kept for root is room for root only. */
+    /* The reserve of root is no room for others. */
     uint64_t blocks = room.f_bavail;
     if (geteuid() == 0) {
         blocks = room.f_bfree;
@@ -105,7 +106,7 @@ uint64_t disk_free(const struct db *db)
     return blocks * room.f_frsize;
 }
 
-/* By how much the database grows when the log is copied into it. */
+/* The growth of the database when the log is copied into it. */
 static uint64_t copy_bytes(struct conn *writer)
 {
     struct stat status;
@@ -137,7 +138,7 @@ bool disk_takes_copy(struct conn *writer)
 
 uint64_t disk_need(struct db *db)
 {
-    /* The row of the document and its revision in the log, and the pages of their indices. */
+    /* The row of the document, its revision in the log, and index pages. */
     uint64_t need = DISK_WRITE_BYTES + 2 * (uint64_t)db->txn_bytes;
     if (db->trouble == TROUBLE_SYNC) {
         need += copy_bytes(db->writer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - everything, as one consistent snapshot: revisions whole, events, answers. */
+/* export.c - all data as one consistent snapshot: whole revisions, events, answers. */
 #include "db.h"
 
 struct export
@@ -17,7 +17,7 @@ static int prepare(struct conn *conn, const char *text, sqlite3_stmt **ret)
     return sqlite3_prepare_v2(conn->sql, text, -1, ret, NULL);
 }
 
-/* The kept revisions of the document that `docs` (columns of GET) stands on. */
+/* Exports the kept revisions of the document at the current row of `docs` (columns of GET). */
 static int export_doc(struct export *out, sqlite3_stmt *docs)
 {
     struct ng_doc newest;
@@ -174,7 +174,7 @@ static int export_seq(struct export *out)
     return NG_OK;
 }
 
-/* In memory a reader keeps the writer out, so an export reads from a copy there. */
+/* A reader of a store in memory blocks the writer, so an export reads a copy. */
 static int copy_memory(struct conn *from, struct conn *ret)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -238,7 +238,7 @@ int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *use
         return ng_fail(call, NG_EINTERNAL, "no memory for the export");
     }
     copy->db = db;
-    /* The backup interface begins a read of its own. */
+    /* The backup interface begins a read transaction of its own. */
     (void)conn_exec(conn, STMT_COMMIT);
     rc = copy_memory(conn, copy);
     reader_end(conn);

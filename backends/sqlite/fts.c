@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* fts.c - the full-text index: one table a collection, brought up to date from the list of what
- * changed, in steps small enough to stand between two commits. */
-#include "core/base/lock.h"
+/* fts.c - the full-text index: one table for each collection, updated from the list of changed
+ * documents in steps that are small enough to fit between two commits. */
 #include "core/base/minmax.h"
 #include "db.h"
 
 #include <stdio.h>
 
-/* One step indexes at most so many documents and bytes. A search that finds more and more
- * waiting doubles both with each of its steps, as steady writers could outrun it for ever
- * otherwise. */
+/* Limits of one step, in documents and bytes. A search that finds more to index doubles both
+ * with each of its steps: steady writers could otherwise outrun it forever. */
 #define STEP_DOCS 64
 #define STEP_BYTES ((size_t)256 * 1024)
 #define STEP_DOUBLINGS_MAX 6
-/* Collections that one step can finish. */
+/* Limit of collections that one step finishes. */
 #define STEP_COLLECTIONS 16
-/* Rises when texts are cut into other tokens: all is indexed anew. No field is named so. */
+/* Raised when texts are tokenised differently: then all is indexed again. No field has this
+ * name. */
 #define LAYOUT_VERSION "*2"
 
 static int run_sql(struct conn *conn, const struct sql *text)
@@ -37,7 +36,7 @@ static int run_sql(struct conn *conn, const struct sql *text)
 
 /* ---- what waits ---- */
 
-/* A collection that was declared anew has several records: all of them are marked. */
+/* A collection that was declared again has several records: mark all. */
 static void mark(struct db *db, int64_t collection, bool dirty)
 {
     lock_take(&db->collections_lock);
@@ -57,7 +56,7 @@ void fts_mark(struct db *db, const struct db_collection *collection)
     atomic_store(&db->dirty, true);
 }
 
-/* May something of it wait? 0: of any. */
+/* May the index of the collection be out of date? 0: of any. */
 static bool waits(struct db *db, int64_t collection)
 {
     bool dirty = atomic_load(&db->dirty);
@@ -75,8 +74,8 @@ static bool waits(struct db *db, int64_t collection)
 
 /* ---- the table ---- */
 
-/* What the table holds, as stored with the collection: when it changes, the table is made
- * anew. */
+/* The layout of the table, stored with the collection: when it changes, the table is
+ * rebuilt. */
 static int layout_of(const struct db_collection *collection, struct bytes *ret)
 {
     int rc = bytes_add_c(ret, LAYOUT_VERSION "\n");
@@ -179,7 +178,7 @@ int fts_table(struct conn *conn, const struct db_collection *collection)
     if (rc == NG_OK) {
         rc = get_layout(conn, collection->id, &stored);
     }
-    if (rc == NG_OK && !str_same(bytes_str(&wanted), bytes_str(&stored))) {
+    if (rc == NG_OK && !str_equal(bytes_str(&wanted), bytes_str(&stored))) {
         rc = remake(conn, collection);
         if (rc == NG_OK) {
             rc = set_layout(conn, collection->id, bytes_str(&wanted));
@@ -249,7 +248,7 @@ static int step_init(struct step *step)
     return NG_EINTERNAL;
 }
 
-/* The texts of one field, several with line ends between them. */
+/* The texts of one field, joined by line ends. */
 static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
 {
     struct value value;
@@ -271,7 +270,7 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
     return rc;
 }
 
-/* Indexes the document that `next` stands on. */
+/* Indexes the document at the current row of `next`. */
 static int add_doc(struct step *step)
 {
     const struct db_collection *collection = step->collection;
@@ -303,7 +302,7 @@ static int add_doc(struct step *step)
     return rc;
 }
 
-/* The next document that waits. *ret_bytes: what it weighs; false in *ret_found: none. */
+/* The next document to index. *ret_bytes: its size; *ret_found false: none. */
 static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
 {
     int rc = sqlite3_step(step->next);
@@ -334,12 +333,12 @@ static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
     return code;
 }
 
-/* What one step may index; it counts down. */
+/* The budget of one step, counted down. */
 struct budget {
     size_t docs, bytes;
 };
 
-/* One collection, within the budget that is left. */
+/* Indexes one collection within the remaining budget. */
 static int step_collection(struct db *db, const struct db_collection *collection,
                            struct budget *left, bool *ret_more)
 {
@@ -364,7 +363,7 @@ static bool is_newest(struct db *db, const struct db_collection *collection)
     return collection_find(db, str_of(collection->name, collection->name_len)) == collection;
 }
 
-/* What of a step was brought up to date: nothing waits once it is committed. */
+/* The collections that a step has completed: clean once the step is committed. */
 struct stepped {
     int64_t ids[STEP_COLLECTIONS];
     size_t count;
@@ -394,8 +393,8 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
     return rc;
 }
 
-/* The marks go while the writer lock is held: who sets one has it, too, and who sees none finds
- * all in the index. */
+/* The marks are cleared under the writer lock. A writer sets one under the same lock, and a
+ * reader that sees none finds all documents in the index. */
 static int step_keep(struct db *db, int64_t collection, const struct stepped *stepped)
 {
     int rc = work_close(db, true);
@@ -415,7 +414,7 @@ static int step_grown(struct db *db, int64_t collection, unsigned doublings, boo
     *ret_more = false;
     work_enter(db);
     if (!waits(db, collection)) {
-        work_leave(db); /* another search was quicker */
+        work_leave(db); /* another search has done it */
         return NG_OK;
     }
     int rc = NG_EINTERNAL;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - filling an empty store from an export: one transaction, kept or thrown away. */
+/* import.c - fills an empty store from an export, in one transaction that is kept or rolled
+ * back. */
 #include "core/base/minmax.h"
 #include "db.h"
 
 struct import {
-    struct txn *txn;     /* of the document that is being read */
+    struct txn *txn;     /* of the current document */
     struct bytes key[3]; /* its key, which the transaction borrows */
-    uint64_t revision;   /* of it, read so far; 0: none */
-    bool complete;       /* its newest was there */
+    uint64_t revision;   /* its last revision so far; 0: none */
+    bool complete;       /* its newest revision has come */
     bool deleted;
     struct bytes json, text; /* of that revision */
     struct prepared prepared;
@@ -70,9 +71,9 @@ int import_begin(void *self, struct ng_call *call)
 
 static bool same_key(const struct import *import, const struct ng_key *key)
 {
-    return import->revision > 0 && str_same(bytes_str(&import->key[0]), key->collection) &&
-           str_same(bytes_str(&import->key[1]), key->space) &&
-           str_same(bytes_str(&import->key[2]), key->id);
+    return import->revision > 0 && str_equal(bytes_str(&import->key[0]), key->collection) &&
+           str_equal(bytes_str(&import->key[1]), key->space) &&
+           str_equal(bytes_str(&import->key[2]), key->id);
 }
 
 /* Begins the next document. */
@@ -143,7 +144,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
                 bytes_str(&import->key[2])},
         .revision = doc->revision,
         .deleted = doc->deleted,
-        .quiet = true, /* its event comes as a record of its own */
+        .quiet = true, /* its event is a record of its own */
         .no_history = record->no_history,
         .json = doc->json,
         .text = doc->text,
@@ -162,7 +163,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     if (rc != NG_OK) {
         return ng_fail(call, rc, "a field of the import was not declared");
     }
-    db->txn_seq = doc->seq - 1; /* it keeps the number it had */
+    db->txn_seq = doc->seq - 1; /* keeps its sequence number */
     rc = txn_put(import->txn, &put, &import->prepared);
     if (rc == NG_OK && record->newest) {
         rc = txn_flush(import->txn);
@@ -180,7 +181,8 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     return NG_OK;
 }
 
-/* The event lies in the row of its revision, or in one of its own where that is not kept. */
+/* The event is stored in the row of its revision, or in a row of its own if that revision is
+ * not kept. */
 static int add_event(struct db *db, struct ng_call *call, const struct ng_event *event)
 {
     static const char *const texts[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
+/* maintain.c - upkeep: thins old history to one revision a day, drops expired answers, updates
  * the search index. Always in short transactions, so that commits go on between them. */
 #include "db.h"
 
-/* Documents looked at in one read, revisions worked on and answers dropped in one step. */
+/* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256
 #define THIN_ROWS 256
 #define ANSWERS_STEP 500
@@ -17,7 +17,7 @@ struct old_revision {
     bool drop, quiet;
 };
 
-struct thinning {
+struct thin {
     struct db *db;
     struct ng_call *call;
     int64_t cutoff_ms;
@@ -36,9 +36,9 @@ static int64_t day_of(int64_t time_ms)
     return -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
-/* Marks what goes: not the first one, not the last one of a day, not what is pinned. The newest
- * revision is not in the list. */
-static size_t mark(struct thinning *thin, const struct ng_key *key)
+/* Marks the revisions to drop: not the first, not the last of a day, not pinned ones. The
+ * newest is not in the list. */
+static size_t mark(struct thin *thin, const struct ng_key *key)
 {
     size_t dropped = 0;
     for (size_t i = 1; i < thin->count; i++) {
@@ -52,7 +52,7 @@ static size_t mark(struct thinning *thin, const struct ng_key *key)
     return dropped;
 }
 
-static int list_add(struct thinning *thin, const struct old_revision *row)
+static int list_add(struct thin *thin, const struct old_revision *row)
 {
     if (thin->count == thin->cap) {
         size_t cap = 64;
@@ -70,9 +70,10 @@ static int list_add(struct thinning *thin, const struct old_revision *row)
     return NG_OK;
 }
 
-/* The kept revisions of the document that `docs` stands on, but the newest: up to the first
- * that is too young to go, which the others may lie before on its day. */
-static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
+/* The kept revisions, except the newest, of the document at the current row of `docs`: up to
+ * the first that is too young to be dropped, which decides whether the one before it is the
+ * last of its day. */
+static int look_at(struct thin *thin, struct conn *conn, sqlite3_stmt *docs)
 {
     thin->doc = sqlite3_column_int64(docs, 0);
     thin->count = 0;
@@ -104,8 +105,8 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
     return rc;
 }
 
-/* The next document with something to drop. 0 in thin->doc: none. */
-static int find_next(struct thinning *thin)
+/* The next document with a revision to drop. thin->doc 0: none. */
+static int find_next(struct thin *thin)
 {
     int64_t after = thin->doc;
     bool more = true;
@@ -157,7 +158,7 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
 {
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
-    /* A change that made an event stays one; only its body goes. */
+    /* Keeps the row of an event; only the body is dropped. */
     sql_add(&sql, row->quiet ? "DELETE FROM log WHERE seq="
                              : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
                                "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
@@ -171,7 +172,7 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
     return rc;
 }
 
-/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+/* Its predecessor is dropped, so the revision is stored whole from now on. */
 static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
                       const struct state *state)
 {
@@ -197,15 +198,15 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     return rc;
 }
 
-/* Drops a run of marked revisions after making the one behind them stand alone. */
-static int drop_rows(struct thinning *thin, size_t first, size_t last, struct state *state)
+/* Drops a run of marked revisions, after making the one behind them independent. */
+static int drop_rows(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct conn *conn = thin->db->writer;
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
     if (stmt == NULL) {
         return NG_EINTERNAL;
     }
-    /* There may be none behind: then nothing lies on what is dropped. */
+    /* Without a revision behind them, no splice depends on the dropped ones. */
     (void)sqlite3_bind_int64(stmt, 1, thin->doc);
     (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
     (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
@@ -227,8 +228,8 @@ static int drop_rows(struct thinning *thin, size_t first, size_t last, struct st
     return rc;
 }
 
-/* A run of at most THIN_ROWS in a transaction of its own. */
-static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+/* Drops a run of at most THIN_ROWS in one transaction. */
+static int drop_run(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct db *db = thin->db;
     work_enter(db);
@@ -255,7 +256,7 @@ static int drop_run(struct thinning *thin, size_t first, size_t last, struct sta
     return rc;
 }
 
-static int thin_doc(struct thinning *thin)
+static int thin_doc(struct thin *thin)
 {
     struct state state = {0};
     int rc = NG_OK;
@@ -325,7 +326,7 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
     struct db *db = self;
     int rc = drop_answers(db, call, now_ms);
     if (rc == NG_OK && keep_ms > 0) {
-        struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+        struct thin thin = {.db = db, .call = call, .pinned = pinned, .user = user};
         thin.cutoff_ms = now_ms - keep_ms;
         do {
             rc = find_next(&thin);

@@ -3,7 +3,7 @@
  * revisions of a document. */
 #include "db.h"
 
-/* Applies the row of LOG_CHAIN that the statement stands on. */
+/* Applies the current row of LOG_CHAIN. */
 static int state_apply(struct state *state, sqlite3_stmt *stmt)
 {
     struct ng_str json = column_str(stmt, 4);
@@ -24,7 +24,7 @@ static int state_apply(struct state *state, sqlite3_stmt *stmt)
     return rc;
 }
 
-/* The whole copy that the way to `revision` begins at. */
+/* Finds the whole copy at or before `revision`. */
 static int find_start(struct conn *conn, int64_t doc, uint64_t revision, uint64_t *ret)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_START);
@@ -54,7 +54,7 @@ int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *
         return rc;
     }
     if (start == 0) {
-        return NG_EUNAVAILABLE; /* a splice without anything to lay it on */
+        return NG_EUNAVAILABLE; /* a splice without a base */
     }
     if (onward && state->revision == revision) {
         return NG_OK;
@@ -116,7 +116,7 @@ static struct counted *slot_of(struct db *db, int64_t doc)
     return &db->counts.slots[(uint64_t)doc % COUNTS_KEPT];
 }
 
-/* What is known of the revisions up to `to`; else nothing is counted yet. */
+/* The cached count of the revisions up to `to`, or an empty one. */
 static struct counted counts_get(struct db *db, int64_t doc, uint64_t to, uint64_t thinned)
 {
     struct counted none = {.doc = doc};
@@ -137,7 +137,7 @@ static void counts_set(struct db *db, const struct counted *known)
     lock_release(&db->counts.lock);
 }
 
-/* By the index of the log alone: no row of it is touched. */
+/* Counts by the index of the log alone, without reading its rows. */
 static int count_rows(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t *ret)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_COUNT);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c - full-text search: any of the words, phrases and prefixes of a text, best first. */
+/* search.c - full-text search: any of the words, phrases and prefixes of a text, by rank. */
 #include "core/base/minmax.h"
 #include "db.h"
 
-/* sqlite's most for a snippet, in words; a word is taken as so many characters. */
+/* The limit of sqlite for a snippet, in words; a word counts as this many characters. */
 #define SNIPPET_WORDS_MAX 64
 #define SNIPPET_WORD_CHARS 6
 
@@ -43,7 +43,7 @@ static void add_score(struct sql *sql, const struct find *find)
     sql_add(sql, collection->text_column ? ",1.0))" : "))");
 }
 
-/* " FROM ... WHERE ..." of the hits. */
+/* Adds " FROM ... WHERE ..." of the hits. */
 static void add_hits(struct sql *sql, const struct find *find)
 {
     struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
@@ -78,7 +78,7 @@ static void add_order(struct sql *sql, const struct find *find)
     sql_add(sql, down ? " DESC,2 DESC" : ",2");
 }
 
-/* The page of hits; snippets only for what is on it. */
+/* Reports the page of hits; makes snippets only for those. */
 static void make_page(struct sql *sql, const struct find *find)
 {
     const struct ng_query *query = find->search->query;

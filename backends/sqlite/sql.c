@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql.c - statements that are put together at run time. Only fixed words and numbers go into
- * the text; whatever a caller gave is bound. */
+/* sql.c - dynamic statements. Only constants and numbers become part of the text; values from a
+ * caller are bound. */
 #include "db.h"
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ void sql_done(struct sql *sql)
     memset(sql, 0, sizeof(*sql));
 }
 
-/* A kept statement of this text, or the place for a new one. NULL: all are in use. */
+/* A cached statement of this text, or the slot for a new one. NULL: all are in use. */
 static struct kept_stmt *kept_find(struct conn *conn, struct ng_str text)
 {
     struct kept_stmt *oldest = NULL;
@@ -119,7 +119,7 @@ int sql_release(struct conn *conn, sqlite3_stmt *stmt)
     for (size_t i = 0; i < KEPT_STATEMENTS; i++) {
         if (stmt != NULL && conn->kept[i].stmt == stmt) {
             int rc = sqlite3_reset(stmt);
-            (void)sqlite3_clear_bindings(stmt); /* their values are lent */
+            (void)sqlite3_clear_bindings(stmt); /* the bound values are borrowed */
             conn->kept[i].in_use = false;
             return rc;
         }

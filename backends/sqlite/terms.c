@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* terms.c - the conditions of a query as SQL: over a document's row, or over the index of
+/* terms.c - conditions of a query as SQL, over the row of a document or over the index of
  * values. */
 #include "db.h"
 
@@ -29,7 +29,7 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
         return true;
     }
     for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_same(name, ng_str_of(built_in[i].name))) {
+        if (str_equal(name, ng_str_of(built_in[i].name))) {
             ret->column = built_in[i].column;
             ret->number = built_in[i].number;
             return true;
@@ -89,7 +89,7 @@ static const char *sign_of(enum ng_op op)
     }
 }
 
-/* "Begins with" is a range of bytes: from the prefix up to, and without, the next text of its
+/* A prefix is a range of bytes: from the prefix up to, but excluding, the next text of its
  * length. */
 static void add_prefix(struct sql *sql, const char *left, const struct subject *subject,
                        struct ng_str prefix)
@@ -102,7 +102,7 @@ static void add_prefix(struct sql *sql, const char *left, const struct subject *
         len--;
     }
     if (len == 0) {
-        return; /* nothing comes behind these */
+        return; /* no text sorts behind these */
     }
     char *end = malloc(len);
     if (end == NULL) {
@@ -119,7 +119,7 @@ static void add_prefix(struct sql *sql, const char *left, const struct subject *
     sql_bind(sql, &bound);
 }
 
-/* `column` OP value(s), for a plain column. */
+/* Adds `column` OP value(s), for a plain column. */
 static void add_column(struct sql *sql, const char *column, const struct subject *subject,
                        const struct ng_term *term)
 {
@@ -150,7 +150,7 @@ static void add_has(struct sql *sql, const struct subject *subject, struct ng_st
     sql_add(sql, ")");
 }
 
-/* A condition on a declared field, looked up in the document's own blob of values. */
+/* Adds a condition on a declared field, looked up in the blob of the document. */
 static void add_field(struct sql *sql, const struct subject *subject,
                       const struct ng_term *term)
 {
@@ -207,7 +207,7 @@ void term_add_range(struct sql *sql, const struct subject *subject, const struct
     sql_add(sql, " AND ");
     add_column(sql, "v.value", subject, term);
     if (subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
-        sql_add(sql, " AND v.value>-1e999"); /* not the documents without the field */
+        sql_add(sql, " AND v.value>-1e999"); /* exclude documents without the field */
     } else if (!subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
         sql_add(sql, " AND v.value>=x''");
     }

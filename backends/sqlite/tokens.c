@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens.c - what the full-text index is made of: words as shared/words.c cuts them, each stem
- * beside its word, and the rank of what was found. */
+/* tokens.c - the tokens of the full-text index: words as shared/words.c cuts them, each with
+ * its stem, and the rank of hits. */
 #include "db.h"
 
 #define TOKENIZER "notegate"
-/* Between the words of a phrase in a match; before what is a stem. No word has them. */
+/* Separates the words of a phrase in a match; marks a stem. Neither is part of a word. */
 #define WORD_BORDER '\x1f'
 #define STEM_MARK '\x1e'
-/* In a pattern: the phrase of a match that is what was asked for, and others that count less.
- */
+/* In a pattern: the phrase as it was asked for, and other forms, which count less. */
 #define FORM_EXACT 'E'
 #define FORM_OTHER '.'
 
@@ -16,32 +15,32 @@
 
 typedef int tokenizer_fn(void *user, int flags, const char *token, int len, int from, int to);
 
-struct giver {
+struct token_sink {
     tokenizer_fn *fn;
     void *user;
     int rc;
 };
 
-static int give_token(void *user, const struct token *token)
+static int sink_token(void *user, const struct token *token)
 {
-    struct giver *giver = user;
+    struct token_sink *sink = user;
     char stem[WORD_BYTES_MAX + 1];
     int from = (int)token->from;
     int to = (int)token->to;
-    giver->rc = giver->fn(giver->user, 0, token->text.data, (int)token->text.len, from, to);
-    if (giver->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
+    sink->rc = sink->fn(sink->user, 0, token->text.data, (int)token->text.len, from, to);
+    if (sink->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
         stem[0] = STEM_MARK;
         memcpy(stem + 1, token->stem.data, token->stem.len);
-        giver->rc = giver->fn(giver->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
-                              from, to);
+        sink->rc = sink->fn(sink->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
+                            from, to);
     }
-    if (giver->rc == SQLITE_OK) {
+    if (sink->rc == SQLITE_OK) {
         return 0;
     }
     return 1;
 }
 
-/* The words of a match are ready: match_add() folded them. */
+/* The words of a match are folded already. */
 static int cut_match(const char *text, int len, tokenizer_fn *fn, void *user)
 {
     int rc = SQLITE_OK;
@@ -64,13 +63,13 @@ static int tokenizer_cut(Fts5Tokenizer *self, void *user, int flags, const char 
                          tokenizer_fn *fn)
 {
     (void)self;
-    struct giver giver = {fn, user, SQLITE_OK};
+    struct token_sink sink = {fn, user, SQLITE_OK};
     if ((flags & FTS5_TOKENIZE_QUERY) != 0) {
         return cut_match(text, len, fn, user);
     }
-    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), give_token, &giver);
-    if (rc == 0 || giver.rc != SQLITE_OK) {
-        return giver.rc;
+    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), sink_token, &sink);
+    if (rc == 0 || sink.rc != SQLITE_OK) {
+        return sink.rc;
     }
     return SQLITE_NOMEM;
 }
@@ -79,7 +78,7 @@ static int tokenizer_create(void *user, const char **args, int count, Fts5Tokeni
 {
     (void)args;
     (void)count;
-    *ret = user; /* it has no state: any address does */
+    *ret = user; /* it has no state: any address will do */
     return SQLITE_OK;
 }
 
@@ -105,7 +104,7 @@ static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_cont
     size_t wanted = 0;
     size_t found = 0;
     size_t exact = 0;
-    bool counted = false; /* the present one */
+    bool counted = false; /* of the current phrase */
     if (phrases != api->xPhraseCount(row)) {
         sqlite3_result_error(result, "the pattern does not fit the match", -1);
         return;
@@ -204,8 +203,8 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     }
     if (rc == NG_OK && stem.len > 0) {
         rc = add_form(match, pattern, FORM_OTHER, mark, stem, false);
-        /* A word that is its own stem has no token for it. */
-        if (rc == NG_OK && !str_same(stem, all)) {
+        /* A word that equals its stem has no token for the stem. */
+        if (rc == NG_OK && !str_equal(stem, all)) {
             rc = add_form(match, pattern, FORM_OTHER, "", stem, false);
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* txn.c - documents inside one transaction: as they are there, and their new revisions and
+/* txn.c - documents inside one transaction: their present state, and their new revisions and
  * events in the log. */
 #include "txn.h"
 
-/* A splice is only worth it while the chain stays below the document plus this. */
+/* Splices are used while the chain stays below the size of the document plus this. */
 #define CHAIN_SLACK 256
 
 struct txn *txn_new(struct db *db)
@@ -43,7 +43,7 @@ static unsigned bucket_of(const struct ng_key *key)
     return (unsigned)((hash ^ (hash >> 32)) % TOUCHED_BUCKETS);
 }
 
-/* A new number for (collection, space). < 0: failed. */
+/* Creates the number of (collection, space). < 0: failed. */
 static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF_ADD);
@@ -57,8 +57,8 @@ static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
     return sqlite3_last_insert_rowid(conn->sql);
 }
 
-/* The number of (collection, space), which another document of the transaction may have made
- * since this one was looked at. < 0: failed. */
+/* The number of (collection, space). Another document of the transaction may have created it
+ * meanwhile. < 0: failed. */
 static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
@@ -79,7 +79,7 @@ static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
     return add_shelf(conn, key);
 }
 
-/* Its shelf and row, as far as they are there. */
+/* Loads its shelf and row, if they exist. */
 static int load_row(struct conn *conn, struct touched *doc)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_DOC_STATE);
@@ -122,8 +122,8 @@ struct touched *txn_touch(struct txn *txn, const struct ng_key *key)
 {
     struct touched **bucket = &txn->buckets[bucket_of(key)];
     for (struct touched *doc = *bucket; doc != NULL; doc = doc->next) {
-        if (str_same(doc->key.id, key->id) && str_same(doc->key.space, key->space) &&
-            str_same(doc->key.collection, key->collection)) {
+        if (str_equal(doc->key.id, key->id) && str_equal(doc->key.space, key->space) &&
+            str_equal(doc->key.collection, key->collection)) {
             return doc;
         }
     }
@@ -149,7 +149,8 @@ struct touched *txn_touch(struct txn *txn, const struct ng_key *key)
     return doc;
 }
 
-/* A splice that turns `before` bytes into `after`. What does not add up is stored whole. */
+/* The splice from `before` bytes to `after`. An inconsistent one is replaced by the whole
+ * text. */
 static bool splice_fits(const struct ng_splice *splice, uint64_t before, struct ng_str after)
 {
     return splice->at <= before && splice->removed <= before - splice->at &&
@@ -241,7 +242,7 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
     if (put->created_seq == 0 || (put->created_seq == NG_SEQ_KEEP && doc->created_seq == 0)) {
         doc->created_seq = put->seq;
     } else if (put->created_seq != NG_SEQ_KEEP) {
-        doc->created_seq = put->created_seq; /* an import's */
+        doc->created_seq = put->created_seq; /* of an import */
     }
     if (kind != LOG_NONE || !put->quiet) {
         int rc = log_put(txn, doc, put, prepared, kind);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* txn_flush.c - the end of a transaction: the row, field values and counts of each document
- * that it touched, once, whatever it has become meanwhile. */
+/* txn_flush.c - the end of a transaction: the row, field values and counts of each document are
+ * written once. */
 #include "txn.h"
 
-/* Takes out or puts in every value of the blob. Those in both stay untouched where `other` has
- * them and the position is the same. */
+/* Removes or adds every value of the blob. Values that are also in `other`, at the same
+ * position, stay. */
 static int write_values(struct conn *conn, enum statement which, const struct touched *doc,
                         struct ng_str blob, uint64_t created_seq)
 {
@@ -34,7 +34,7 @@ static int flush_values(struct conn *conn, const struct touched *doc)
 {
     struct ng_str before = bytes_str(&doc->old_fields);
     struct ng_str after = bytes_str(&doc->prepared->fields);
-    if (str_same(before, after) && doc->old_created_seq == doc->created_seq) {
+    if (str_equal(before, after) && doc->old_created_seq == doc->created_seq) {
         return NG_OK;
     }
     int rc = write_values(conn, STMT_VALUE_DROP, doc, before, doc->old_created_seq);
@@ -49,7 +49,7 @@ static int flush_row(struct conn *conn, const struct touched *doc)
     const struct ng_put *put = doc->put;
     struct ng_str old_author = str_of(doc->old_author, doc->old_author_len);
     enum statement which = STMT_DOC_UPDATE;
-    if (str_same(old_author, put->agent)) {
+    if (str_equal(old_author, put->agent)) {
         which = STMT_DOC_UPDATE_OWN;
     }
     if (!doc->exists) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - is everything as it was written? The file, every revision's hash, the index of
- * values, the search index, events. */
-#include "core/base/lock.h"
+/* verify.c - checks the file, the hash of every revision, the index of values, the search
+ * index, and events. */
 #include "db.h"
 
 #include <stdarg.h>
@@ -30,7 +29,7 @@ static void report(struct check *check, const char *format, ...)
     check->finding(check->user, text);
 }
 
-/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the connection's error. */
+/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the error of the connection. */
 static int for_each(struct check *check, const char *text,
                     int (*each)(struct check *check, sqlite3_stmt *stmt))
 {
@@ -53,7 +52,7 @@ static int for_each(struct check *check, const char *text,
 static int file_line(struct check *check, sqlite3_stmt *stmt)
 {
     struct ng_str line = column_str(stmt, 0);
-    if (!str_same(line, ng_str_of("ok"))) {
+    if (!str_equal(line, ng_str_of("ok"))) {
         report(check, "%.300s: %.*s", check->conn->db->path,
                line.len < 500 ? (int)line.len : 500, line.data);
     }
@@ -69,7 +68,7 @@ static void name_of(sqlite3_stmt *stmt, char *ret, size_t max)
                    (int)space.len, space.data, id.len < 120 ? (int)id.len : 120, id.data);
 }
 
-/* Has every revision of the document a row in the log? */
+/* Does every revision of the document have a row in the log? */
 static bool is_logged(const struct check *check, sqlite3_stmt *docs)
 {
     const uint32_t unlogged = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY;
@@ -107,7 +106,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         if (sqlite3_column_int(stmt, 1) == LOG_NONE) {
             continue;
         }
-        if (revision == newest && !str_same(column_str(stmt, 3), column_str(docs, 15))) {
+        if (revision == newest && !str_equal(column_str(stmt, 3), column_str(docs, 15))) {
             report(check, "%s: its present state is not that of its last revision", name);
         }
         rc = state_load(check->conn, doc, revision, &check->state);
@@ -121,7 +120,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
                      bytes_str(&check->state.text),
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
-            !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
+            !str_equal(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
             report(check, "%s: revision %llu is not what was written", name,
                    (unsigned long long)revision);
         }
@@ -137,7 +136,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
     return rc;
 }
 
-/* Every value of the document's blob is in the index. Docs columns 16: fields, 17: shelf. */
+/* Checks that the index has every value of the blob. Docs columns 16: fields, 17: shelf. */
 static int check_values(struct check *check, sqlite3_stmt *docs, const char *name)
 {
     sqlite3_stmt *stmt = NULL;
@@ -181,7 +180,7 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     }
     content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
                  sqlite3_column_int(docs, 5) != 0, hash);
-    if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
+    if (!str_equal(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
         report(check, "%s: its present state is not what was written", name);
     }
     int rc = check_revisions(check, docs, name);
@@ -235,8 +234,7 @@ static int unindexed(struct check *check, sqlite3_stmt *stmt)
     return NG_OK;
 }
 
-/* Documents that the search table should have and has not, the other way round, or with another
- * text. */
+/* Finds documents that are missing in the search table, superfluous in it, or different. */
 static int check_search(struct check *check, const struct db_collection *collection)
 {
     char text[1024];
@@ -337,7 +335,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
     if (rc == NG_ETIMEOUT) {
         rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
     } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
-        /* That it cannot be read to its end is the finding. */
+        /* An unreadable file is itself the finding. */
         report(&check, "%.300s is damaged: %s; restore from a backup", db->path,
                sqlite3_errmsg(check.conn->sql));
         rc = NG_OK;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.c - one transaction of many batches: their conditions, revisions and answers, and what
- * follows when it fails. */
+/* writer.c - one transaction of many batches: their conditions, revisions and answers, the
+ * handling of failures, and checkpoints of the log. */
 #include "txn.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* How often a transaction is tried that lacks memory, and the pause before each. */
+/* Retries of a transaction that ran out of memory, and the pause before each. */
 #define MEMORY_TRIES 20
 #define MEMORY_PAUSE_NS 10000000L
-/* So many batches in a row that find no room, and the rest of the queue is refused, too. */
+/* After this many batches in a row that find no disk space, the rest of the queue is refused,
+ * too. */
 #define FULL_TRIES 8
 
 static int check_answer(struct conn *conn, struct ng_batch *batch)
@@ -50,8 +51,8 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
     return NG_EINTERNAL;
 }
 
-/* Every condition is looked at before the first row is written, so a batch whose condition
- * fails has changed nothing. */
+/* Checks all conditions before the first row is written: a batch that is refused has changed
+ * nothing. */
 static int check_conditions(struct txn *txn, struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
@@ -94,7 +95,7 @@ static int apply_batch(struct txn *txn, struct job *job)
     return rc;
 }
 
-/* A fault of the batch or of the whole store? The latter ends the transaction. */
+/* An error of the batch or of the whole store? The latter ends the transaction. */
 static bool is_refusal(int rc)
 {
     return rc == NG_ECONFLICT || rc == NG_EKEYREUSED;
@@ -110,15 +111,13 @@ static bool writes_nothing(const struct job *jobs)
     return jobs != NULL;
 }
 
-/* How long a checkpoint after a failed commit waits for readers. */
+/* Milliseconds for which a checkpoint after a failed commit waits for readers. */
 #define SETTLE_BUSY_MS 200
 
-/*
- * After a failed sync the system may have thrown away pages of the log that it had not written
- * yet, and says so only once. What lies in the log goes into the database and the log begins
- * anew, so that no later commit stands behind pages that a power cut would miss. Busy readers
- * put it off: then the next commit tries again.
- */
+/* After a failed sync the system may have dropped pages of the log that it had not written, and
+ * reports that only once. So the log is copied into the database and restarts: no later commit
+ * may stand behind pages that a power cut would lose. Busy readers delay this to the next
+ * commit. */
 static int settle_log(struct db *db, bool *ret_settled)
 {
     *ret_settled = true;
@@ -136,7 +135,7 @@ static int settle_log(struct db *db, bool *ret_settled)
     return SQLITE_OK;
 }
 
-/* Nothing is wrong with the file or the batch: there was no memory, ours or SQLite's. */
+/* The file and the batch are good: memory ran out, ours or that of sqlite. */
 static bool lacks_memory(struct db *db)
 {
     int code = sqlite3_errcode(db->writer->sql);
@@ -144,7 +143,7 @@ static bool lacks_memory(struct db *db)
            code == SQLITE_NOMEM;
 }
 
-/* Of the transaction: what tells how much room it needs. */
+/* Size of the transaction: determines the room that it needs. */
 static size_t bytes_of(const struct job *jobs, const struct job *until)
 {
     size_t bytes = 0;
@@ -154,7 +153,7 @@ static size_t bytes_of(const struct job *jobs, const struct job *until)
     return bytes;
 }
 
-/* It has failed: the transaction is given up, and how much room it lacked is remembered. */
+/* Rolls the transaction back and remembers the room that it lacked. */
 static void roll_back(struct db *db, const struct job *jobs, int rc)
 {
     if (rc == NG_EFULL && jobs != NULL) {
@@ -166,7 +165,7 @@ static void roll_back(struct db *db, const struct job *jobs, int rc)
     atomic_fetch_add(&db->stat_failures, 1);
 }
 
-/* ret_again: it failed for want of memory, and nothing of it happened. */
+/* ret_again: it ran out of memory and has changed nothing. */
 static int try_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error, bool *ret_again)
 {
@@ -216,8 +215,9 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
     return rc;
 }
 
-/* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. What is
- * committed may record what was done already: a moment without memory must not lose it. */
+/* Commits these jobs in one transaction; `until` (or NULL) ends the list. NG_OK: committed. The
+ * transaction may record work that is done already, so a moment without memory must not lose
+ * it. */
 static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error)
 {
@@ -240,12 +240,12 @@ static void fail_all(struct job *jobs, const struct job *until, int rc, const ch
     }
 }
 
-/* When what failed may be the fault of one batch (too big, no memory, or no room for all of
- * them at once), each gets a transaction of its own. */
+/* If the failure may be caused by a single batch (too large, out of memory, or no room for all
+ * of them at once), each batch gets a transaction of its own. */
 static void commit_singly(struct db *db, struct job *jobs)
 {
     char error[DB_ERROR_MAX];
-    int refused = 0; /* in a row, for want of room */
+    int refused = 0; /* in a row, without disk space */
     for (struct job *job = jobs; job != NULL; job = job->next) {
         int rc = run_transaction(db, job, job->next, error);
         if (rc == NG_EFULL) {
@@ -288,16 +288,14 @@ void writer_commit(struct db *db, struct job *jobs)
 
 /* ---- the write-ahead log ---- */
 
-/*
- * Runs behind each commit of the writer, as SQLite's own automatic checkpoint would. That
- * copies what readers let it, but the log begins anew only in a moment in which nobody reads
- * it: while reads overlap all the time it would grow without end. From WAL_RESTART_PAGES on the
- * readers of the log are waited for, as whoever comes meanwhile reads the database alone.
- */
+/* Runs after each commit of the writer, as the automatic checkpoint of sqlite would. That one
+ * copies what readers permit, but the log restarts only at a moment without readers: if reads
+ * overlap all the time it would grow without limit. From WAL_RESTART_PAGES on the writer waits
+ * for the readers of the log; new readers use the database alone. */
 static int wal_committed(void *user, sqlite3 *sql, const char *name, int pages)
 {
     struct conn *conn = user;
-    if (pages < conn->wal_pages) { /* it has begun anew */
+    if (pages < conn->wal_pages) { /* the log has restarted */
         conn->wal_copy_at = WAL_COPY_PAGES;
         conn->wal_restart_at = WAL_RESTART_PAGES;
     }
@@ -310,14 +308,13 @@ static int wal_committed(void *user, sqlite3 *sql, const char *name, int pages)
         (void)sqlite3_busy_timeout(sql, WAL_RESTART_MS);
         (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
         (void)sqlite3_busy_timeout(sql, BUSY_MS);
-        conn->wal_restart_at =
-            pages + pages / 2; /* a reader that stays is not waited for often */
+        conn->wal_restart_at = pages + pages / 2; /* do not wait often for a long reader */
         conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
     } else if (pages >= conn->wal_copy_at) {
         (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
     }
-    return SQLITE_OK; /* the commit is made, whatever comes of this */
+    return SQLITE_OK; /* the commit is done in any case */
 }
 
 void wal_follow(struct conn *writer)

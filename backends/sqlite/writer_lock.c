@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* writer_lock.c - who may use the writing connection: first come, first served, so that upkeep
- * in small steps never keeps the writer out. */
-#include "core/base/lock.h"
+/* writer_lock.c - the lock of the writing connection, first come first served so that upkeep in
+ * small steps never starves the writer; and short transactions under it. */
 #include "db.h"
 
 void writer_lock(struct db *db)
@@ -56,8 +55,8 @@ int work_open(struct db *db, bool durable)
     return rc;
 }
 
-/* What a COMMIT that failed so has left in the log: a page that found no room ended it before
- * its last one was written; an index of the log that could not grow, after that. */
+/* The state of the log after a failed COMMIT. If a page found no room, the COMMIT ended before
+ * its last page was written; if the index of the log could not grow, after it. */
 static enum log_trouble trouble_of(const struct conn *writer, int rc)
 {
     bool reached_disk = rc == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
@@ -93,7 +92,7 @@ int work_close(struct db *db, bool keep)
     if (!sqlite3_get_autocommit(db->writer->sql)) {
         (void)conn_exec(db->writer, STMT_ROLLBACK);
     }
-    (void)work_sync(db); /* who commits next tries again, before anything is promised */
+    (void)work_sync(db); /* the next commit retries it before it promises anything */
     return rc;
 }
 
@@ -103,7 +102,7 @@ void work_leave(struct db *db)
     gate_leave_writer(db);
     writer_unlock(db);
     if (failed) {
-        /* The idle writer settles it, and may be asleep. */
+        /* Wake the idle writer, which handles it. */
         lock_take(&db->queue_lock);
         pthread_cond_signal(&db->queued);
         lock_release(&db->queue_lock);

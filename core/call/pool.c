@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 #define POOL_LANE_NAME_MAX 64
 #define POOL_BUCKETS 64
+#define THREAD_NAME_SIZE 16 /* of the kernel */
 #define POOL_STACK_BYTES ((size_t)1024 * 1024)
 
 /* How many tasks of a group a lane runs. */
@@ -356,6 +358,9 @@ static int pool_wake(struct pool *pool, bool *ret_signal)
     int rc = pthread_create(&pool->threads[pool->workers], &attributes, pool_worker, pool);
     pthread_attr_destroy(&attributes);
     if (rc == 0) {
+        char name[THREAD_NAME_SIZE];
+        (void)snprintf(name, sizeof(name), "ng-work-%u", pool->workers);
+        (void)pthread_setname_np(pool->threads[pool->workers], name);
         pool->workers++;
     }
     if (pool->workers == 0) {

@@ -411,6 +411,7 @@ static void cluster_step(struct cluster *cluster)
 
 static void *cluster_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-cluster");
     struct cluster *cluster = user;
     lock_take(&cluster->lock);
     while (!cluster->stopping) {

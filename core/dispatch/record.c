@@ -247,6 +247,7 @@ static void write_some(struct recorder *recorder)
 
 static void *recorder_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-record");
     struct recorder *recorder = user;
     lock_take(&recorder->lock);
     for (;;) {

@@ -45,6 +45,7 @@ static void timers_wait(struct timers *timers)
 
 static void *timers_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-timers");
     struct timers *timers = user;
     lock_take(&timers->lock);
     while (!timers->stopping) {

@@ -220,6 +220,7 @@ void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool m
 
 static void *feed_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-feed");
     struct feed *feed = user;
     struct feed_event *events[FEED_TELL_MAX];
     lock_take(&feed->lock);

@@ -3,8 +3,8 @@
 #include "keys_table.h"
 
 #include "core/base/clock.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/module/registry.h"

@@ -429,6 +429,7 @@ static struct store_txn *retry_next(struct store_retry *retry)
 
 static void *retry_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-retry");
     struct store_retry *retry = user;
     struct store_txn *txn = NULL;
     lock_take(&retry->lock);

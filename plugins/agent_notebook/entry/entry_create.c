@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_create.c - notebook_create: a new entry under a random id. */
-#include "core/base/random.h"
+#include "core/base/text/random.h"
 #include "entry.h"
 #include "entry_text.h"
 #include "entry_tools.h"

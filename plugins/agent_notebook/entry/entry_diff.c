@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/diff.h"
 #include "core/base/str.h"
+#include "core/base/text/diff.h"
 #include "entry.h"
 #include "entry_tools.h"
 

@@ -2,10 +2,10 @@
 /* memory.c - ids, agents, and entries of the journal as JSON. */
 #include "memory.h"
 
-#include "core/base/hex.h"
-#include "core/base/random.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/random.h"
+#include "core/base/text/rfc3339.h"
 #include "entry/entry.h"
 
 #define MEMORY_AGENT "agent:"

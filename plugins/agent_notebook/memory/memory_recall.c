@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_recall.c - memory_recall and memory_timeline: entries of the journal by words or by
  * day. */
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"

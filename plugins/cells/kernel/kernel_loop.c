@@ -277,6 +277,7 @@ static void make_folder(struct kernels *kernels)
 
 static void *loop(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-kernels");
     struct kernels *kernels = user;
     zmq_pollitem_t *items = calloc(ITEMS_MAX, sizeof(*items));
     make_folder(kernels);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - the tool that tells how a note hangs together with others: links to it, links from
- * it, and where its name stands without a link. */
+/* links.c - the tool for the links of a note: incoming, outgoing, and mentions without a link.
+ */
 #include "index/link_sql.h"
 #include "read.h"
 
@@ -11,10 +11,10 @@
 #include "notebook/notebook.h"
 
 #define NAMES_MAX 20
-/* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
+/* Names with fewer letters are too common to be mentions. */
 #define NAME_CHARS_MIN 3
 #define CONTEXT_BYTES 240
-/* Characters from here on are written without blanks between words. */
+/* Scripts from this character on have no blanks between words. */
 #define CJK_FIRST 0x2e80
 
 const char notes_links_summary[] =
@@ -64,7 +64,7 @@ static const char linked_sql[] =
 static const char names_sql[] =
     "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
 
-/* One call. */
+/* State of one call. */
 struct links {
     struct ng_call *call;
     const struct notes_notebook *notebook;
@@ -124,9 +124,6 @@ static int list_incoming(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, incoming_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (is_wanted(links)) {
@@ -142,9 +139,6 @@ static int list_outgoing(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, outgoing_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (!is_wanted(links)) {
@@ -176,7 +170,7 @@ static bool is_cjk(int32_t c)
     return c >= CJK_FIRST;
 }
 
-/* Long enough to be looked for. */
+/* Long enough to search for. */
 static bool is_name(struct ng_str name)
 {
     size_t count = 0;
@@ -192,9 +186,6 @@ static int read_names(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, names_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
@@ -204,24 +195,15 @@ static int read_names(struct links *links)
     return fail_step(links, statement, step);
 }
 
-static int32_t char_before(struct ng_str text, size_t at)
-{
-    size_t from = at;
-    do {
-        from--;
-    } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
-    return notes_next(text, &from);
-}
-
-/* Is the name at `at` a word of its own there? */
+/* Is the name at `at` a whole word? */
 static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
     size_t end = at + name.len;
     int32_t first = notes_next(name, &zero);
-    int32_t last = char_before(name, name.len);
+    int32_t last = notes_char_before(name, name.len);
     bool begins = at == 0 || is_cjk(first) || !notes_is_word(first) ||
-                  !notes_is_word(char_before(line, at));
+                  !notes_is_word(notes_char_before(line, at));
     return begins && (end == line.len || is_cjk(last) || !notes_is_word(last) ||
                       !notes_is_word(notes_next(line, &end)));
 }
@@ -242,21 +224,13 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
 
 static struct ng_str next_line(struct ng_str text, size_t *at)
 {
-    const char *end = memchr(text.data + *at, '\n', text.len - *at);
-    size_t stop = text.len;
-    if (end != NULL) {
-        stop = (size_t)(end - text.data);
-    }
-    struct ng_str line = str_make(text.data + *at, stop - *at);
-    if (end != NULL) {
-        *at = stop + 1;
-    } else {
-        *at = stop;
-    }
-    return line;
+    size_t from = *at;
+    size_t stop = notes_find_char(text, from, '\n');
+    *at = size_min(stop + 1, text.len);
+    return str_make(text.data + from, stop - from);
 }
 
-/* Has the note `from` a link to ours in this line? */
+/* Does the note `from` link to ours in this line? */
 static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 {
     bool found = false;
@@ -268,7 +242,7 @@ static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
     return found;
 }
 
-/* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
+/* The lines of one note. Folding keeps line ends, so both texts have the same lines. */
 static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
 {
     struct ng_str path = notes_column_text(row, 1);
@@ -286,7 +260,7 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     }
 }
 
-/* Candidates come from the trigrams; short names, which have none, from the texts. */
+/* Candidates come from the trigrams; for short names, which have none, from all texts. */
 static sqlite3_stmt *prepare_mentions(struct links *links)
 {
     struct buf sql;

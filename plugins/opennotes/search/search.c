@@ -83,7 +83,7 @@ int notes_search_take(struct notes_search *search, int64_t note)
     return rc;
 }
 
-/* ---- what the answer says about the query ---- */
+/* ---- the executed query in the answer ---- */
 
 /* The search of notes as a statement; `fuzzy`: with words that are similar. */
 static void show_search(const struct notes_search *search, bool fuzzy, struct buf *out)
@@ -115,7 +115,7 @@ static void write_query(struct notes_search *search, const char *type, struct ng
     notes_answer_list(&search->answer, "results");
 }
 
-/* ---- the ways to search ---- */
+/* ---- kinds of searches ---- */
 
 static int search_notes(struct notes_search *search, bool fuzzy)
 {
@@ -189,11 +189,7 @@ static int run(struct notes_search *search, struct opennotes *self, struct ng_st
     search->offset = ng_arg_int(call, "offset", 0);
     notes_answer_begin(&search->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
-    if (sql.data != NULL) {
-        rc = search_sql(search, self, sql);
-    } else {
-        rc = search_notes(search, fuzzy);
-    }
+    rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
     notes_index_end(search->notebook->index, search->db);
     if (rc != NG_OK) {
         notes_answer_drop(&search->answer);

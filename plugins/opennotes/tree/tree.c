@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tree.c - opening and reading below a notebook's root, where the kernel keeps us inside. */
+/* tree.c - opens and reads files below a notebook's root; openat2() refuses paths that leave
+ * it. */
 #include "tree.h"
 
 #include "core/base/minmax.h"
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OPEN_TRIES 8 /* RESOLVE_BENEATH says EAGAIN while something else is renamed */
+#define OPEN_TRIES 8 /* RESOLVE_BENEATH fails with EAGAIN while another file is renamed */
 #define READ_STEP ((size_t)256 * 1024)
 
 static int open_beneath(int root_fd, const char *path, int flags, uint64_t resolve)
@@ -31,7 +32,7 @@ static int open_beneath(int root_fd, const char *path, int flags, uint64_t resol
             return (int)fd;
         }
         if (errno == EPERM && (how.flags & O_NOATIME) != 0) {
-            how.flags &= ~(uint64_t)O_NOATIME; /* the file belongs to somebody else */
+            how.flags &= ~(uint64_t)O_NOATIME; /* only the owner may use O_NOATIME */
         } else if (errno != EAGAIN && errno != EINTR) {
             return -errno;
         }
@@ -56,7 +57,7 @@ char *notes_tree_path_of(int fd)
     return path;
 }
 
-/* What is left of `path` below `root`; NULL: it is not below it. */
+/* The part of `path` below `root`; NULL: it is not below it. */
 static const char *below(const char *path, const char *root)
 {
     size_t len = strlen(root);
@@ -69,8 +70,8 @@ static const char *below(const char *path, const char *root)
     return NULL;
 }
 
-/* The kernel refuses links that are absolute or leave the root on the way, also where they end
- * inside. Such a one is followed without opening anything, and what it ends at is opened by its
+/* The kernel refuses links that are absolute or leave the root on the way, even if they end
+ * inside. Such a link is resolved without opening anything, and its target is opened by its
  * real path. */
 static int open_linked(int root_fd, const char *path, int flags)
 {
@@ -196,61 +197,37 @@ int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat, 
     return rc;
 }
 
-/* Room for `need` bytes more than are there. */
-static char *grow(char *data, size_t len, size_t need, size_t *cap)
-{
-    if (len + need + 1 <= *cap) {
-        return data;
-    }
-    size_t wanted = size_max(*cap * 2, len + need + 1);
-    char *more = realloc(data, wanted);
-    if (more != NULL) {
-        *cap = wanted;
-    }
-    return more;
-}
-
 int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
 {
     struct stat found;
-    size_t cap = 0;
-    size_t len = 0;
-    size_t first = 0;
+    struct buf bytes;
+    size_t step = READ_STEP;
+    buf_init(&bytes, max);
     if (fstat(fd, &found) == 0 && found.st_size > 0) {
-        first = (size_t)found.st_size;
+        step = (size_t)found.st_size + 1; /* one read sees the end too */
     }
-    char *data = grow(NULL, 0, first < max ? first + 1 : max, &cap);
-    int rc = NG_EINTERNAL;
-    if (data != NULL) {
-        rc = NG_OK;
-    }
-    while (rc == NG_OK && len < max) {
-        char *more = data;
-        if (len + 1 >= cap) {
-            more = grow(data, len, READ_STEP, &cap);
-        }
-        if (more == NULL) {
+    int rc = buf_reserve(&bytes, 0) != NULL ? NG_OK : NG_EINTERNAL;
+    while (rc == NG_OK && bytes.len < max) {
+        char *to = buf_reserve(&bytes, size_min(step, max - bytes.len));
+        if (to == NULL) {
             rc = NG_EINTERNAL;
             break;
         }
-        data = more;
-        size_t room = size_min(cap - len - 1, max - len);
-        ssize_t got = read(fd, data + len, room);
+        ssize_t got = read(fd, to, size_min(step, max - bytes.len));
         if (got == 0) {
             break;
         }
-        if (got < 0 && errno != EINTR) {
-            rc = NG_EFAILED;
-        }
         if (got > 0) {
-            len += (size_t)got;
+            bytes.len += (size_t)got;
+            step = READ_STEP;
+        } else if (errno != EINTR) {
+            rc = NG_EFAILED;
         }
     }
     if (rc != NG_OK) {
-        free(data);
+        buf_done(&bytes);
         return rc;
     }
-    data[len] = '\0';
-    *ret_bytes = str_make(data, len);
+    ret_bytes->data = buf_take(&bytes, &ret_bytes->len);
     return NG_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_params.c - the parameters of a view: what it declares, what the call gives, types. */
+/* view_params.c - the parameters of a view: declaration, values of the call, types. */
 #include <string.h>
 
 #include "text/codes.h"
@@ -8,15 +8,9 @@
 bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
 {
     while (rest->len > 0) {
-        const char *comma = memchr(rest->data, ',', rest->len);
-        size_t len;
-        if (comma != NULL) {
-            len = (size_t)(comma - rest->data);
-        } else {
-            len = rest->len;
-        }
+        size_t len = notes_find_char(*rest, 0, ',');
         *ret_item = notes_trim(str_make(rest->data, len));
-        len += comma != NULL;
+        len = size_min(len + 1, rest->len);
         *rest = str_make(rest->data + len, rest->len - len);
         if (ret_item->len > 0) {
             return true;
@@ -66,7 +60,7 @@ static bool is_number(struct ng_str text)
     return number;
 }
 
-/* What is wrong with a value; NULL: nothing. */
+/* The fault of a value; NULL: it is valid. */
 static const char *value_fault(struct ng_str type, struct ng_str value)
 {
     struct ng_str rest = value;

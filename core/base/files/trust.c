@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "minmax.h"
-#include "str.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 
 #define TRUST_OVERFLOW_FILE "/proc/sys/kernel/overflowuid"
 #define TRUST_OVERFLOW_DEFAULT 65534
