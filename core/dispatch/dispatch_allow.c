@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_allow.c - what a caller may call and see: by its key's tools, its role, its mode and
- * its spaces; how often its key lets it. */
+/* dispatch_allow.c - the rights of a caller: tools of its key, role, mode and spaces, and its
+ * rate. */
 #include "dispatch_allow.h"
 
 #include "core/base/minmax.h"
@@ -87,7 +87,7 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
         return false;
     }
-    /* What reads for some arguments stays listed for them. */
+    /* A tool that only reads for some arguments stays listed for readers. */
     return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 

@@ -457,7 +457,7 @@ static bool check_rules(struct schema_checker *checker, const struct schema_node
     bool fits = true;
     for (const struct schema_rule *rule = node->rules; rule != NULL && !ends(checker, fits);
          rule = rule->next) {
-        /* What a failed rule did not evaluate is not unknown. */
+        /* Members that a failed rule did not evaluate are not reported as unknown. */
         if (!fits && (rule->keyword == SCHEMA_UNEVALUATED_ITEMS ||
                       rule->keyword == SCHEMA_UNEVALUATED_PROPERTIES)) {
             break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_report.c - what is said about a violation: where, what was expected, what was there.
- */
+/* schema_report.c - the message about a violation: its path, the expected value, the actual
+ * value. */
 #include <stdarg.h>
 #include <stdio.h>
 
