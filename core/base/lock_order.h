@@ -16,7 +16,6 @@
     X(RELAY, PLAIN)                                                                            \
     X(COMMAND_WAIT, PLAIN)                                                                     \
     X(HTTP_MONITOR, PLAIN)                                                                     \
-    X(HTTP_STREAM, PLAIN)                                                                      \
     X(RELOAD, PLAIN)                                                                           \
     X(REST_BACKUP, PLAIN)                                                                      \
     X(CLIENT_REQUEST, PLAIN)                                                                   \
@@ -86,6 +85,7 @@
     X(NOTES_DISCOVERY, PLAIN)                                                                  \
     X(NOTES_INDEXES, PLAIN)                                                                    \
     X(NOTES_INDEX, PLAIN)                                                                      \
+    X(HTTP_STREAM, PLAIN)                                                                      \
     X(LOG_QUEUE, PLAIN)
 
 #define LOCK_ORDER_RANK(rank, kind) LOCK_##rank,
