@@ -3,7 +3,6 @@
  * what was silent longest is at the front. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "core/base/lock.h"

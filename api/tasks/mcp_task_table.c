@@ -3,7 +3,6 @@
  * expire. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"

@@ -11,9 +11,6 @@
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 
-/* "2026-07-28T12:00:00.000Z" and a NUL. */
-#define TASK_TIME_SIZE 32
-
 static const struct ng_str no_text = {NULL, 0};
 
 /* ---- printing ---- */
