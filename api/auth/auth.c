@@ -428,8 +428,9 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         return rc;
     }
     call->caller.all_spaces = caller->all_spaces;
-    call->knows_user = caller->knows_user;
-    call->user = caller->user;
+    if (caller->knows_user) {
+        call->user = caller->user;
+    }
     if (caller->key != NULL) {
         key_ref(caller->key);
         key_unref(call->key);

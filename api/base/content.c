@@ -2,8 +2,8 @@
 /* content.c - answers of tools as JSON. */
 #include "content.h"
 
-#include "core/base/base64.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 
 /* A JSON string of bytes in base64. */
 static void print_base64(struct buf *out, struct ng_str bytes)

@@ -8,10 +8,10 @@
 
 #include "api/client/attach.h"
 #include "command_options.h"
-#include "core/base/edit_distance.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
 

@@ -13,7 +13,7 @@
 #include "api/ops/backup_check.h"
 #include "commands.h"
 #include "core/archive/archive.h"
-#include "core/base/private_file.h"
+#include "core/base/files/private_file.h"
 #include "core/base/str.h"
 
 #define BACKUP_ERROR_MAX ((size_t)64 * 1024)

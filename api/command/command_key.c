@@ -10,9 +10,9 @@
 #include "api/listen/http_listen.h"
 #include "command_wait.h"
 #include "commands.h"
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
@@ -49,7 +49,6 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     /* The call's: one that ran into its deadline is answered before it comes back. */
     struct key_job *job = arena_zalloc(&call->arena, sizeof(*job));
     call->args_text = arena_copy(&call->arena, body);
-    call->knows_user = true;
     call->user = getuid();
     struct gateway *gateway = command->attach.gateway;
     gateway->is_public = http_listen_is_public(config_text(gateway->config, "listen"));

@@ -9,7 +9,7 @@
 
 #include "api/auth/auth_peer.h"
 #include "api/auth/auth_started.h"
-#include "core/base/trust.h"
+#include "core/base/files/trust.h"
 #include "core/call/metrics.h"
 #include "http_request.h"
 #include "http_server.h"

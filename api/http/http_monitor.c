@@ -362,7 +362,7 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
 static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {
     struct call *call = connection->waits.call;
-    bool goes_on = call == NULL || connection->waits.left != NULL || atomic_load(&call->stays);
+    bool goes_on = call == NULL || connection->waits.left != NULL || call_has(call, CALL_STAYS);
     if (connection->client != HTTP_CLIENT_PRESENT || !has_left(connection)) {
         return false;
     }
@@ -492,7 +492,7 @@ static size_t uncancelled(struct http_connection *first, struct http_wait *ret, 
 {
     for (struct http_connection *at = first; at != NULL && count < ROUND_CALLS; at = at->next) {
         struct call *call = at->waits.call;
-        if (call != NULL && !atomic_load(&call->cancelled)) {
+        if (call != NULL && !call_has(call, CALL_CANCELLED)) {
             call_ref(call);
             ret[count].left = NULL;
             ret[count++].call = call;

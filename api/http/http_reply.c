@@ -34,7 +34,9 @@ void http_reply_clear(struct http_request *request)
     struct http_reply *reply = &request->reply;
     struct buf body = reply->body;
     buf_clear(&body);
-    http_stream_drop(reply->stream);
+    if (reply->stream != NULL) {
+        http_stream_drop(reply->stream);
+    }
     memset(reply, 0, sizeof(*reply));
     reply->body = body;
 }

@@ -394,7 +394,7 @@ struct call *http_request_call(struct http_request *request)
         (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
         return NULL;
     }
-    call->on_loop = true;
+    call->options |= CALL_ON_LOOP;
     call->done = http_request_call_done;
     call->done_user = request;
     int rc = auth_apply(&request->caller, call);

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/base/hex.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 
 /* Characters of a value that go into a message at most. */

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base64url.h"
-#include "core/base/private_file.h"
-#include "core/base/random.h"
+#include "core/base/files/private_file.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #define SEAL_VERSION 1
 /* Version and the end of life before the payload, the HMAC behind it. */

@@ -5,8 +5,8 @@
 
 #include <strings.h>
 
-#include "core/base/hex.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 
 #define MCP_URI_REVISION "revision="

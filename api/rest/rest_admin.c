@@ -87,7 +87,7 @@ static int admin_start(struct http_request *request, ng_step_fn *step, bool file
         return NG_OK;
     }
     work->files = files;
-    call->no_deadline = true; /* large data take their time; the owner can leave */
+    call->options |= CALL_NO_DEADLINE; /* large data take their time; the owner can leave */
     call->on_user = work;
     request->call = call;
     if (dispatch_step(call, step, work) == NG_PENDING) {

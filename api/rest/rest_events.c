@@ -6,8 +6,8 @@
 
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"

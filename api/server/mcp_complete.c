@@ -63,7 +63,7 @@ static int complete_add(struct ng_listing *listing, const struct listing_item *i
 {
     struct completing *completing = (struct completing *)(void *)listing;
     if (completing->more || ++completing->looked > MCP_COMPLETE_LOOKED ||
-        atomic_load(&completing->call->cancelled)) {
+        call_has(completing->call, CALL_CANCELLED)) {
         completing->more = true;
         return COMPLETE_FULL;
     }

@@ -72,7 +72,7 @@ bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *metho
     bool alone = !job->is_batch && job->text.len <= MCP_FREE_BYTES;
     if (job->rate == MCP_RATE_PREPAID) {
         job->rate = MCP_RATE_NONE;
-        exchange->call->no_rate = true;
+        exchange->call->options |= CALL_NO_RATE;
         return true;
     }
     if (method->cost == MCP_COST_CALL || (method->cost == MCP_COST_FREE && alone) ||

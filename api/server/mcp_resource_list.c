@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "api/protocol/mcp_pages.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/call/listing.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
@@ -146,7 +146,7 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
     struct ng_str id = arena_copy(&call->arena, str_or(item->id, ng_str_of("")));
     if (page->rc != NG_OK || id.data == NULL) {
         page->rc = call_fail(call, NG_EINTERNAL, "out of memory for a page of resources");
-    } else if (atomic_load(&call->cancelled)) {
+    } else if (call_has(call, CALL_CANCELLED)) {
         page->rc = call_fail(call, NG_ECANCELLED, "the call was cancelled while listing");
     }
     page->count++;

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "core/base/lock.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/keys/keys.h"
 #include "mcp_session.h"
 

@@ -6,8 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "mcp_task_table.h"
 
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)

@@ -29,7 +29,7 @@ size_t mcp_task_take_left(struct mcp_task_entry *entry, struct mcp_task_waiter *
     size_t stay = 0;
     while (*link != NULL) {
         struct mcp_task_waiter *waiter = *link;
-        if (!atomic_load(&waiter->call->cancelled)) {
+        if (!call_has(waiter->call, CALL_CANCELLED)) {
             link = &waiter->next;
             stay++;
             continue;

@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "api/server/mcp_client_request.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"

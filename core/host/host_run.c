@@ -23,7 +23,7 @@ void host_progress(struct ng_call *pub, double done, double total, struct ng_str
 
 void host_mask_cancel(struct ng_call *pub)
 {
-    atomic_store(&call_of(pub)->cancel_masked, true);
+    call_set(call_of(pub), CALL_CANCEL_MASKED);
 }
 
 struct ng_str host_idempotency_token(struct ng_call *pub)
@@ -34,16 +34,16 @@ struct ng_str host_idempotency_token(struct ng_call *pub)
 bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
-    if (atomic_load_explicit(&call->cancel_masked, memory_order_relaxed)) {
+    if (call_has(call, CALL_CANCEL_MASKED)) {
         return false;
     }
     /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
      * because of it would be taken for one that is done. */
-    return atomic_load_explicit(&call->cancelled, memory_order_relaxed) ||
+    return call_has(call, CALL_CANCELLED) ||
            (call->gateway != NULL &&
             atomic_load_explicit(&call->gateway->cancelling, memory_order_relaxed)) ||
-           (!atomic_load_explicit(&call->timed, memory_order_relaxed) &&
-            call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns);
+           (!call_has(call, CALL_TIMED) && call->deadline_ns != 0 &&
+            clock_monotonic_ns() >= call->deadline_ns);
 }
 
 int64_t host_remaining_ms(struct ng_call *pub)
