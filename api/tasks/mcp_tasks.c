@@ -5,13 +5,11 @@
 
 #include "api/server/mcp_client_request.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
-
-/* "2026-07-28T12:00:00.000Z" and a NUL. */
-#define TASK_TIME_SIZE 32
 
 static const struct ng_str no_text = {NULL, 0};
 
@@ -19,13 +17,8 @@ static const struct ng_str no_text = {NULL, 0};
 
 static void print_time(struct buf *out, const char *name, int64_t ms)
 {
-    struct tm parts;
-    char text[TASK_TIME_SIZE] = "1970-01-01T00:00:00.000Z";
-    time_t seconds = (time_t)(ms / 1000);
-    if (gmtime_r(&seconds, &parts) != NULL) {
-        size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-        (void)snprintf(text + len, sizeof(text) - len, ".%03dZ", (int)(ms % 1000));
-    }
+    char text[RFC3339_SIZE];
+    rfc3339_write(ms, RFC3339_MS, text);
     buf_printf(out, ",\"%s\":\"%s\"", name, text);
 }
 
