@@ -42,8 +42,12 @@ static void dispatch_account(struct call *call, int rc)
                   (int)call->staged.message.len,
                   call->staged.message.data != NULL ? call->staged.message.data : "");
     }
-    audit_call(call, rc, took);
-    record_call(gateway->recorder, call, code, took);
+    if (call_is_audited(gateway)) {
+        audit_call(call, rc, took);
+    }
+    if (gateway->recorder != NULL) {
+        record_call(gateway->recorder, call, code, took);
+    }
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,

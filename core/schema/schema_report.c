@@ -25,28 +25,6 @@ static const struct {
     {SCHEMA_NULL, "null"},
 };
 
-unsigned schema_types_of(const struct ng_value *value)
-{
-    switch (value->type) {
-    case NG_TYPE_NULL:
-        return SCHEMA_NULL;
-    case NG_TYPE_FALSE:
-    case NG_TYPE_TRUE:
-        return SCHEMA_BOOLEAN;
-    case NG_TYPE_NUMBER:
-        if (json_is_integer(value)) {
-            return SCHEMA_INTEGER;
-        }
-        return SCHEMA_NUMBER;
-    case NG_TYPE_STRING:
-        return SCHEMA_STRING;
-    case NG_TYPE_ARRAY:
-        return SCHEMA_ARRAY;
-    default:
-        return SCHEMA_OBJECT;
-    }
-}
-
 unsigned schema_types_admitted(const struct schema_node *node)
 {
     for (int hops = 0; node != NULL && hops < REF_HOPS_MAX; hops++) {
