@@ -300,9 +300,14 @@ int dispatch_rate(struct call *call)
     if ((call->options & CALL_NO_RATE) != 0 || key_take(call->key, &retry_s)) {
         return NG_OK;
     }
-    bool slow = call->key->rate < 1;
-    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    double rate = call->key->rate;
+    const char *unit = "second";
+    if (rate < 1) {
+        rate *= 60;
+        unit = "minute";
+    }
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more", rate,
+              unit);
     call->staged.retry_after_s = retry_s;
     call->staged.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
     return NG_ERATE;

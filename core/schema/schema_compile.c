@@ -198,15 +198,11 @@ static int compile_contains(struct site *site)
     const struct ng_value *most = json_get(site->node->value, "maxContains");
     site->rule->least = 1;
     site->rule->most = UINT64_MAX;
-    int rc = NG_OK;
-    if (least != NULL) {
-        rc = compile_count(site, least, &site->rule->least);
+    if (least != NULL && compile_count(site, least, &site->rule->least) != NG_OK) {
+        return NG_EINVAL;
     }
-    if (rc == NG_OK && most != NULL) {
-        rc = compile_count(site, most, &site->rule->most);
-    }
-    if (rc != NG_OK) {
-        return rc;
+    if (most != NULL && compile_count(site, most, &site->rule->most) != NG_OK) {
+        return NG_EINVAL;
     }
     return compile_single(site);
 }
