@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - the table of services handed to plugins. What is behind it is in host_*.c. */
+/* host.c - the table of functions for plugins; host_*.c has the functions. */
 #include "host.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"

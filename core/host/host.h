@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.h - the functions behind `struct ng_host`, which notegate/plugin.h documents. Thin ones
- * over the core's modules; nothing in the core calls them but through the table.
+ * host.h - the functions behind `struct ng_host`, which notegate/plugin.h documents. They are
+ * thin wrappers of functions of the core, which calls them only through the table.
  */
 #ifndef NOTEGATE_CORE_HOST_H
 #define NOTEGATE_CORE_HOST_H
 
 #include "core/call/call.h"
 
-/* The table of all of them: gateway_open() copies it into the gateway. */
+/* The table of these functions: gateway_open() copies it into the gateway. */
 extern const struct ng_host call_host;
 
 /* ---- host_answer.c ---- */
@@ -60,6 +60,8 @@ struct ng_str host_asked_state(struct ng_call *pub);
 
 /* ---- host_later.c ---- */
 
+/* The gateway with this table. */
+struct gateway *host_gateway(const struct ng_host *host);
 struct ng_deferred *host_defer(struct ng_call *pub);
 void host_finish(struct ng_deferred *deferred, int rc);
 int host_background(struct ng_call *pub, ng_step_fn *step, void *user);
