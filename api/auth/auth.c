@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* auth.c - who a request comes from: a key, the owner on the Unix socket, and while no key
- * exists the gateway's own user on loopback. */
+/* auth.c - authentication of a request: by a key, as the owner on the Unix socket, or as the
+ * gateway's own user on loopback while no key exists. */
 #include "auth.h"
 
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/config/config.h"
 #include "core/dispatch/audit.h"
@@ -138,8 +139,8 @@ static bool space_valid(struct ng_str space)
 
 /* ---- with a key ---- */
 
-/* What was sent as a key. Any other Authorization is not for us; while no key is needed nor is
- * one that is not of our form: many clients insist on sending something. */
+/* The bearer token of the request. Other schemes are ignored; so is a token that has not our
+ * form while no key is required, because many clients insist on sending something. */
 static bool find_token(struct ng_str authorization, struct ng_str *ret)
 {
     const size_t len = sizeof(bearer) - 1;
@@ -165,13 +166,15 @@ static int refuse_space(const struct key *key, struct ng_str space,
     size_t used = 0;
     has[0] = '\0';
     for (size_t i = 0; i < key->space_count && used < sizeof(has); i++) {
-        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", i == 0 ? "" : ", ",
+        int len = snprintf(has + used, sizeof(has) - used, "%s%.*s", text_if(i != 0, ", "),
                            (int)key->spaces[i].len, key->spaces[i].data);
-        used += len < 0 ? 0 : (size_t)len;
+        if (len >= 0) {
+            used += (size_t)len;
+        }
     }
     return refuse(refusal, NG_EFORBIDDEN, "Name one of them in X-Notegate-Space, or none",
                   "The key does not allow the space \"%.*s\"; it allows %s%s", shown(space),
-                  space.data, has, used >= sizeof(has) ? "..." : "");
+                  space.data, has, text_if(used >= sizeof(has), "..."));
 }
 
 static int check_rights(const struct key *key, const struct auth_headers *headers,
@@ -195,7 +198,7 @@ static int check_rights(const struct key *key, const struct auth_headers *header
     return NG_OK;
 }
 
-/* Nobody can tell whose key this is, or whether there are any. */
+/* Neither the owner of the key nor the existence of keys can be determined. */
 static int refuse_unread(struct auth_refusal *refusal)
 {
     return refuse(refusal, NG_EUNAVAILABLE, "Try again when the database answers",
@@ -227,7 +230,9 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->agent = key->agent;
     ret->role = key->role;
     ret->run = key->run;
-    ret->mode = headers->mode.data == NULL ? key->mode : ret->mode;
+    if (headers->mode.data == NULL) {
+        ret->mode = key->mode;
+    }
     ret->spaces = key->spaces;
     ret->space_count = key->space_count;
     ret->all_spaces = key->role == NG_ROLE_ADMIN;
@@ -264,7 +269,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       "notebook are; such a program needs a key");
     }
     if (connection->is_socket) {
-        return connection->is_unknown ? refuse_unknown(refusal) : NG_OK;
+        if (!connection->is_unknown) {
+            return NG_OK;
+        }
+        return refuse_unknown(refusal);
     }
     if (auth_needs_key(auth) && keys_not_loaded(auth->gateway->keys)) {
         return refuse_unread(refusal);
@@ -352,9 +360,9 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     struct ng_str token;
     refusal->agent[0] = '\0';
     refusal->key[0] = '\0';
-    /* Who it is comes first: a stranger learns nothing about its other headers. A key that is
-     * sent is taken at its word also where none is needed: who shows one wants to be that
-     * agent, with its limits, and wants to know when it has ended. */
+    /* Authentication comes first: an unauthenticated caller learns nothing about its other
+     * headers. A key that is sent is checked even where none is required: its sender wants the
+     * agent and the limits of the key, and wants to learn when it has expired. */
     bool keyed = find_token(headers->authorization, &token) &&
                  (is_ours(token) || (auth_needs_key(auth) && !connection->is_socket));
     struct key *key = NULL;
@@ -379,7 +387,11 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         take_key(key, headers, ret);
         return NG_OK;
     }
-    ret->agent = headers->agent.data != NULL ? headers->agent : ng_str_of(AGENT_DEFAULT);
+    if (headers->agent.data != NULL) {
+        ret->agent = headers->agent;
+    } else {
+        ret->agent = ng_str_of(AGENT_DEFAULT);
+    }
     ret->role = NG_ROLE_ADMIN;
     ret->run = true;
     ret->all_spaces = connection->is_socket; /* the owner */
@@ -458,5 +470,8 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->remote = call->remote;
     kept->client = call->client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
-    return call->arena.oom ? NULL : kept;
+    if (call->arena.oom) {
+        return NULL;
+    }
+    return kept;
 }

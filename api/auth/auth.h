@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* auth.h - who is calling: decided from the connection and the headers, never from arguments.
- */
+/* auth.h - the identity of a caller: decided from the connection and the headers, never from
+ * arguments. */
 #ifndef NOTEGATE_API_AUTH_H
 #define NOTEGATE_API_AUTH_H
 
@@ -9,16 +9,15 @@
 enum auth_mode {
     AUTH_AUTO = 0, /* while no key exists: the gateway's own user on loopback; else keys */
     AUTH_ON,       /* everyone needs a key */
-    AUTH_OFF       /* nobody needs one (one that is sent counts all the same); loopback only */
+    AUTH_OFF       /* no key is required (a key that is sent is still checked); loopback only */
 };
 
-/* What is known of a connection, found out once when it was accepted (or at its first request).
- */
+/* Facts about a connection, determined once: when it is accepted, or at its first request. */
 struct auth_connection {
     bool is_socket;   /* the Unix socket in the data directory: the owner */
     bool is_loopback; /* both ends */
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
-    bool is_unknown;  /* the kernel could not be asked whose it is */
+    bool is_unknown;  /* the kernel could not be asked for the owner */
     bool is_mute;     /* nor can it ever be: this system does not tell */
     bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
     bool is_unseen;   /* it counts as started because it was not found */
@@ -26,7 +25,7 @@ struct auth_connection {
     uid_t user;
 };
 
-/* What of a request's headers decides. All lent; absent = {NULL, 0}. */
+/* The headers that decide. All lent; absent = {NULL, 0}. */
 struct auth_headers {
     struct ng_str authorization;
     struct ng_str agent, space, mode; /* X-Notegate-... */
@@ -43,9 +42,9 @@ struct auth_caller {
     const struct ng_str *spaces; /* further ones a key gives */
     size_t space_count;
     bool all_spaces;
-    struct key *key; /* NULL: came without one. The reference is the request's (auth_release);
-                        who keeps it longer takes one. A session belongs to the key that opened
-                        it */
+    struct key *key; /* NULL: came without a key. The reference is the request's (auth_release);
+                        take another one to keep the key longer. A session belongs to the key
+                        that opened it */
     struct ng_str request_id, traceparent;
     struct ng_str remote, client; /* for the audit log: address and program, or absent */
     bool knows_user;              /* the Unix user at the other end is known: */

@@ -65,7 +65,10 @@ bool auth_peer_is_loopback(const struct sockaddr_storage *address)
 static int refused(int error)
 {
     bool again = process_is_short(error) || error == EAGAIN || error == EINTR;
-    return again ? NG_EUNAVAILABLE : NG_EFORBIDDEN;
+    if (again) {
+        return NG_EUNAVAILABLE;
+    }
+    return NG_EFORBIDDEN;
 }
 
 static int ask(int fd, const struct end *peer, const struct end *local)
@@ -90,7 +93,10 @@ static int ask(int fd, const struct end *peer, const struct end *local)
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     ssize_t sent =
         sendto(fd, &query, sizeof(query), 0, (const struct sockaddr *)&kernel, sizeof(kernel));
-    return sent == (ssize_t)sizeof(query) ? NG_OK : refused(errno);
+    if (sent == (ssize_t)sizeof(query)) {
+        return NG_OK;
+    }
+    return refused(errno);
 }
 
 /* The kernel has answered by the time sendto() returns, so nothing is waited for. */
@@ -102,7 +108,10 @@ static int answer(int fd, const struct end *peer, const struct end *local,
     struct inet_diag_msg found;
     ssize_t got = recv(fd, data, sizeof(data), MSG_DONTWAIT);
     if (got < (ssize_t)sizeof(head)) {
-        return got < 0 ? refused(errno) : NG_EUNAVAILABLE;
+        if (got >= 0) {
+            return NG_EUNAVAILABLE;
+        }
+        return refused(errno);
     }
     memcpy(&head, data, sizeof(head));
     if (head.nlmsg_type == NLMSG_ERROR && (size_t)got >= NLMSG_HDRLEN + sizeof(int)) {
@@ -153,5 +162,8 @@ int auth_peer_find(const struct sockaddr_storage *peer, const struct sockaddr_st
     /* A table that has our own end is there, and does not have the other one. */
     struct auth_peer own;
     rc = look_up(&to, &from, &own);
-    return rc == NG_OK ? NG_ENOTFOUND : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return NG_ENOTFOUND;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* auth_peer.h - whose socket is at the other end of a TCP connection within this machine. */
+/* auth_peer.h - the owner of the socket at the other end of a TCP connection within this
+ * machine. */
 #ifndef NOTEGATE_API_AUTH_PEER_H
 #define NOTEGATE_API_AUTH_PEER_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* auth_started.c - walks from a process to its ancestors, and from a socket to those who hold
- * it. */
+/* auth_started.c - walks from a process to its ancestors, and from a socket to its holders. */
 #include "auth_started.h"
 
 #include <dirent.h>
@@ -40,7 +39,11 @@ static int walk(pid_t pid, enum auth_started *ret)
     *ret = AUTH_STARTED_NO;
     for (int depth = 0; depth < DEPTH_MAX; depth++) {
         if (at == self) {
-            *ret = pid == self ? AUTH_STARTED_NO : AUTH_STARTED_YES;
+            if (pid == self) {
+                *ret = AUTH_STARTED_NO;
+            } else {
+                *ret = AUTH_STARTED_YES;
+            }
             return NG_OK;
         }
         if (at <= 1) {
@@ -168,11 +171,11 @@ enum auth_started auth_started_process(struct auth_started_past *past, pid_t pid
     return descends(pid);
 }
 
-/* ---- who holds a socket ---- */
+/* ---- the holders of a socket ---- */
 
 enum held { HELD_NO, HELD_YES, HELD_UNKNOWN };
 
-/* Of a process whose descriptors may not be listed none is known: HELD_NO. */
+/* HELD_NO if the descriptors of the process may not be listed. */
 static enum held holds(pid_t pid, const char *socket_name)
 {
     char path[PATH_SIZE];
@@ -182,14 +185,21 @@ static enum held holds(pid_t pid, const char *socket_name)
     (void)snprintf(path, sizeof(path), "/proc/%ld/fd", (long)pid);
     DIR *list = opendir(path);
     if (list == NULL) {
-        return process_is_short(errno) ? HELD_UNKNOWN : HELD_NO;
+        if (process_is_short(errno)) {
+            return HELD_UNKNOWN;
+        }
+        return HELD_NO;
     }
     /* readdir is safe: the stream belongs to this thread. */
     while (held == HELD_NO && (entry = readdir(list)) != NULL) {
         ssize_t len = readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1);
         if (len > 0) {
             target[len] = '\0';
-            held = strcmp(target, socket_name) == 0 ? HELD_YES : HELD_NO;
+            if (strcmp(target, socket_name) == 0) {
+                held = HELD_YES;
+            } else {
+                held = HELD_NO;
+            }
         }
     }
     (void)closedir(list);
@@ -226,8 +236,8 @@ static void add_children_of(struct family *family, pid_t pid)
     (void)closedir(threads);
 }
 
-/* Of a process whose descriptors were not found to be the socket: may it hold something that we
- * cannot see? */
+/* The listed descriptors of the process do not contain the socket: may it hold one that is not
+ * visible to us? */
 static enum held holds_unseen(pid_t pid)
 {
     struct process process = {0};
@@ -240,7 +250,10 @@ static enum held holds_unseen(pid_t pid)
     if (rc == NG_EUNAVAILABLE && process_is_short(errno)) {
         return HELD_UNKNOWN;
     }
-    return rc == NG_ENOTFOUND || process.state == 'Z' ? HELD_NO : HELD_YES;
+    if (rc == NG_ENOTFOUND || process.state == 'Z') {
+        return HELD_NO;
+    }
+    return HELD_YES;
 }
 
 /* HELD_YES also where the family is too large, or cannot be listed on this system. */
@@ -251,11 +264,15 @@ static enum held family_holds(const char *socket_name)
     add_children_of(&family, getpid());
     for (size_t i = 0; i < family.count; i++) {
         enum held held = holds(family.pids[i], socket_name);
-        held = held == HELD_NO ? holds_unseen(family.pids[i]) : held;
+        if (held == HELD_NO) {
+            held = holds_unseen(family.pids[i]);
+        }
         if (held == HELD_YES) {
             return held;
         }
-        all = held == HELD_UNKNOWN ? held : all;
+        if (held == HELD_UNKNOWN) {
+            all = held;
+        }
         add_children_of(&family, family.pids[i]);
     }
     if (family.is_large) {
@@ -265,7 +282,10 @@ static enum held family_holds(const char *socket_name)
         return HELD_UNKNOWN;
     }
     /* A system without lists of children has none of a process that has some. */
-    return family.count == 0 && !is_childless() ? HELD_YES : all;
+    if (family.count == 0 && !is_childless()) {
+        return HELD_YES;
+    }
+    return all;
 }
 
 static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
@@ -294,7 +314,11 @@ static bool found_at(pid_t pid, uid_t uid, const char *socket_name,
     if (held == HELD_NO) {
         return false;
     }
-    *ret = held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN : descends(pid);
+    if (held == HELD_UNKNOWN) {
+        *ret = AUTH_STARTED_UNKNOWN;
+    } else {
+        *ret = descends(pid);
+    }
     if (*ret == AUTH_STARTED_NO && !is_recent(recent, pid)) {
         recent->pids[recent->next++ % AUTH_STARTED_RECENT] = pid;
     }
@@ -348,9 +372,13 @@ static enum auth_started find_holder(uid_t uid, const char *name,
         return started;
     }
     enum held held = holds(getpid(), name);
-    return held == HELD_YES       ? AUTH_STARTED_NO
-           : held == HELD_UNKNOWN ? AUTH_STARTED_UNKNOWN
-                                  : AUTH_STARTED_UNSEEN;
+    if (held == HELD_YES) {
+        return AUTH_STARTED_NO;
+    }
+    if (held == HELD_UNKNOWN) {
+        return AUTH_STARTED_UNKNOWN;
+    }
+    return AUTH_STARTED_UNSEEN;
 }
 
 enum auth_started auth_started_socket(struct auth_started_past *past,
@@ -367,7 +395,10 @@ enum auth_started auth_started_socket(struct auth_started_past *past,
     (void)snprintf(name, sizeof(name), "socket:[%lu]", (unsigned long)end->inode);
     enum held held = family_holds(name);
     if (held != HELD_NO) {
-        return held == HELD_YES ? AUTH_STARTED_YES : AUTH_STARTED_UNKNOWN;
+        if (held == HELD_YES) {
+            return AUTH_STARTED_YES;
+        }
+        return AUTH_STARTED_UNKNOWN;
     }
     /* The sockets of other users' programs cannot be listed; all descendants were asked. */
     if (end->uid != geteuid() && geteuid() != 0) {

@@ -55,7 +55,7 @@ struct auth_started_end {
     uint64_t ticks;
 };
 
-/* Those who hold that socket. One thread at a time for one `recent`. */
+/* Programs that hold the socket. At most one thread at a time for one `recent`. */
 enum auth_started auth_started_socket(struct auth_started_past *past,
                                       const struct auth_started_end *end,
                                       struct auth_started_recent *recent);

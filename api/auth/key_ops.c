@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* key_ops.c - listing, adding and revoking keys, and who may. */
+/* key_ops.c - listing, adding and revoking keys, and the right to do so. */
 #include "key_ops.h"
 
 #include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/config/config.h"
@@ -72,10 +73,13 @@ static int list(struct call *call, const struct key_job *job)
 {
     struct key **found = NULL;
     size_t count = 0;
-    /* What could not be read for want of memory is read now. */
+    /* Reads again the keys that could not be read when memory was out. */
     int rc = keys_read_again(call->gateway->keys, call);
     keys_refresh_uses(call->gateway->keys, call);
-    rc = rc == NG_OK ? keys_list(call->gateway->keys, call, &found, &count) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = keys_list(call->gateway->keys, call, &found, &count);
     if (rc != NG_OK) {
         return rc;
     }
@@ -147,7 +151,9 @@ static int add(struct call *call)
                                       "notegate key add NAME --run");
         return NG_ERUN;
     }
-    rc = rc == NG_OK ? keys_add(call->gateway->keys, call, &spec, text, &key) : rc;
+    if (rc == NG_OK) {
+        rc = keys_add(call->gateway->keys, call, &spec, text, &key);
+    }
     if (rc == NG_OK) {
         reply(call, key, text);
         explicit_bzero(text, sizeof(text));
@@ -188,7 +194,7 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
                     key->id, (int)key->agent.len, key->agent.data,
                     key_live(key) ? " in force" : " (it has expired, but keeps others out)",
                     shown(listen), listen.data, then,
-                    stops_start ? ", and the next start refuses to listen there" : "");
+                    text_if(stops_start, ", and the next start refuses to listen there"));
     call->staged.hint =
         arena_printf(&call->arena,
                      "Add the next one before: `notegate key add NAME`. If it is "

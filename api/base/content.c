@@ -11,21 +11,38 @@ static void print_base64(struct buf *out, struct ng_str bytes)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t groups = bytes.len / 3 + (bytes.len % 3 != 0);
     (void)buf_add_char(out, '"');
-    char *to = groups > out->max / 4 ? NULL : buf_reserve(out, groups * 4);
+    char *to = NULL;
+    if (groups <= out->max / 4) {
+        to = buf_reserve(out, groups * 4);
+    }
     if (to == NULL) {
-        out->rc = out->rc == NG_OK ? NG_ETOOLARGE : out->rc;
+        if (out->rc == NG_OK) {
+            out->rc = NG_ETOOLARGE;
+        }
         return;
     }
     const unsigned char *from = (const unsigned char *)bytes.data;
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
         unsigned group = (unsigned)from[i] << 16;
-        group |= left > 1 ? (unsigned)from[i + 1] << 8 : 0;
-        group |= left > 2 ? (unsigned)from[i + 2] : 0;
+        if (left > 1) {
+            group |= (unsigned)from[i + 1] << 8;
+        }
+        if (left > 2) {
+            group |= (unsigned)from[i + 2];
+        }
         *to++ = digits[(group >> 18) & 63];
         *to++ = digits[(group >> 12) & 63];
-        *to++ = left > 1 ? digits[(group >> 6) & 63] : '=';
-        *to++ = left > 2 ? digits[group & 63] : '=';
+        if (left > 1) {
+            *to++ = digits[(group >> 6) & 63];
+        } else {
+            *to++ = '=';
+        }
+        if (left > 2) {
+            *to++ = digits[group & 63];
+        } else {
+            *to++ = '=';
+        }
     }
     out->len += groups * 4;
     (void)buf_add_char(out, '"');
@@ -47,7 +64,7 @@ static void print_mime_type(struct buf *out, const struct part *part)
 void content_print_contents(struct buf *out, const struct part *part, struct ng_str uri)
 {
     (void)buf_add_c(out, "{\"uri\":");
-    (void)buf_add_json(out, part->uri.len > 0 ? part->uri : uri);
+    (void)buf_add_json(out, str_or(part->uri, uri));
     print_mime_type(out, part);
     if (part->is_text || part->kind == PART_TEXT) {
         print_member(out, "text", part->data);
@@ -79,7 +96,7 @@ void content_print_part(struct buf *out, const struct part *part)
     case PART_LINK:
         (void)buf_add_c(out, "{\"type\":\"resource_link\"");
         print_member(out, "uri", part->uri);
-        print_member(out, "name", part->name.len > 0 ? part->name : part->uri);
+        print_member(out, "name", str_or(part->name, part->uri));
         print_mime_type(out, part);
         break;
     }
@@ -92,7 +109,7 @@ void content_print_result(struct buf *out, const struct result *result)
     if (result->is_json) {
         (void)buf_add_str(out, result->text);
     } else {
-        (void)buf_add_json(out, result->text.data != NULL ? result->text : ng_str_of(""));
+        (void)buf_add_json(out, str_or(result->text, ng_str_of("")));
     }
     if (result->parts != NULL) {
         (void)buf_add_c(out, ",\"content\":[");

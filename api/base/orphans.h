@@ -37,9 +37,9 @@ struct orphans {
     struct orphans_set seen;   /* ended, at the last look */
 };
 
-/* Children that start between begin and end are the main thread's own: plugins start there.
- * Orphans that come meanwhile are older; one whose whole life before lies in between is taken
- * for one of our own, and stays. */
+/* Children that start between begin and end are children of the main thread: plugins start
+ * there. Older orphans may arrive meanwhile; an orphan that starts and ends in between is taken
+ * for one of our own children and stays. */
 void orphans_begin(struct orphans *orphans);
 void orphans_end(struct orphans *orphans);
 /* How many were reaped. Does not block. */

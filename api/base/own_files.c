@@ -2,6 +2,8 @@
 /* own_files.c - tells by the kernel's own records whether a descriptor is the one it was. */
 #include "own_files.h"
 
+#include "core/base/minmax.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -19,13 +21,16 @@ static void read_text(int fd, char out[OWN_FILES_TEXT_SIZE])
     char path[PATH_SIZE];
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     ssize_t len = readlink(path, out, OWN_FILES_TEXT_SIZE - 1);
-    out[len < 0 ? 0 : len] = '\0';
+    out[i64_max(len, 0)] = '\0';
 }
 
 /* A path changes when the file or a folder above it is renamed or removed. */
 static bool same_text(const char *then, const char *now)
 {
-    return then[0] == '/' ? now[0] == '/' : strcmp(then, now) == 0;
+    if (then[0] == '/') {
+        return now[0] == '/';
+    }
+    return strcmp(then, now) == 0;
 }
 
 /* A container may refuse kcmp(), and the copy may be closed, too: then the text decides, by

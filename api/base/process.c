@@ -59,7 +59,10 @@ int process_read(pid_t pid, struct process *ret)
         return NG_EUNAVAILABLE;
     }
     if (fd < 0) {
-        return kill(pid, 0) != 0 && errno == EPERM ? NG_EFORBIDDEN : NG_ENOTFOUND;
+        if (kill(pid, 0) != 0 && errno == EPERM) {
+            return NG_EFORBIDDEN;
+        }
+        return NG_ENOTFOUND;
     }
     ssize_t len = read(fd, text, sizeof(text) - 1);
     (void)close(fd);
@@ -67,7 +70,10 @@ int process_read(pid_t pid, struct process *ret)
         return NG_ENOTFOUND; /* ESRCH: it ended in between */
     }
     text[len] = '\0';
-    return parse_stat(text, ret) ? NG_OK : NG_EUNAVAILABLE;
+    if (parse_stat(text, ret)) {
+        return NG_OK;
+    }
+    return NG_EUNAVAILABLE;
 }
 
 bool process_children(pid_t pid, pid_t thread, pid_t *ret, size_t max, size_t *ret_count)

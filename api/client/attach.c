@@ -15,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/trust.h"
 #include "core/config/config.h"
 #include "core/gateway/gateway_open.h"
@@ -93,7 +94,7 @@ static int attach_name_socket(struct attach *attach)
     return NG_OK;
 }
 
-/* Does somebody take connections there? A socket that a killed gateway left does not. */
+/* Does a process accept connections there? The socket that a killed gateway left does not. */
 static bool attach_socket_answers(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -130,7 +131,10 @@ static int attach_prepare(struct command_line *line, struct attach *ret)
     }
     buf_init(&error, ATTACH_ERROR_MAX);
     ret->data_dir = gateway_data_dir(ret->config, false, &error);
-    int rc = ret->data_dir == NULL ? COMMAND_FAILED : COMMAND_OK;
+    int rc = COMMAND_OK;
+    if (ret->data_dir == NULL) {
+        rc = COMMAND_FAILED;
+    }
     if (rc != COMMAND_OK) {
         command_error("%s", buf_cstr(&error));
         attach_done(ret);
@@ -170,7 +174,10 @@ static int attach_check_passed(struct attach *attach)
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
 {
     int rc = attach_prepare(line, ret);
-    rc = rc == COMMAND_OK ? attach_check_passed(ret) : rc;
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    rc = attach_check_passed(ret);
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -220,8 +227,12 @@ static bool attach_is_empty(struct gateway *gateway)
 static int attach_refuse_empty(struct attach *attach)
 {
     struct stat info;
-    const struct config *config =
-        attach->gateway != NULL ? attach->gateway->config : attach->config;
+    const struct config *config;
+    if (attach->gateway != NULL) {
+        config = attach->gateway->config;
+    } else {
+        config = attach->config;
+    }
     struct ng_str documents = config_text(config, "documents");
     if (stat(attach->data_dir, &info) != 0 && errno == ENOENT) {
         command_error("the data directory %s does not exist; name the right one with "
@@ -288,7 +299,7 @@ int attach_open(struct command_line *line, struct attach *ret)
         if (rc != NG_EBUSY || clock_monotonic_ns() / 1000000 >= until) {
             break;
         }
-        /* Whoever has the directory may be a gateway that is just starting. */
+        /* The holder of the directory may be a gateway that is starting. */
         if (attach_is_served(ret)) {
             rc = attach_load_client(ret);
             break;
@@ -306,7 +317,7 @@ int attach_open(struct command_line *line, struct attach *ret)
     if (rc == NG_OK && needs_data && ret->gateway != NULL && attach_is_empty(ret->gateway)) {
         return attach_refuse_empty(ret);
     }
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 void attach_done(struct attach *attach)
@@ -435,6 +446,6 @@ int attach_set_caller(const struct command_line *line, struct call *call)
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
     call->client = ng_str_of(CLIENT_NAME);
-    return call_set_caller(call, ng_str_of(line->agent == NULL ? "local" : line->agent),
+    return call_set_caller(call, ng_str_of(text_or(line->agent, "local")),
                            ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

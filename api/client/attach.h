@@ -53,7 +53,7 @@ void attach_done(struct attach *attach);
 int attach_request(struct attach *attach, struct client_request *request,
                    struct attach_answer *ret);
 void attach_answer_done(struct attach_answer *answer);
-/* What a failed request says: "message" and "hint" of its JSON, on stderr. */
+/* Prints "message" and "hint" of the JSON of a failed request on stderr. */
 void attach_print_error(const struct attach_answer *answer);
 /* Adds X-Notegate-... of the command line. Texts live in the line's arena. */
 int attach_caller_headers(struct command_line *line, struct client_request *request);

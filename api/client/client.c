@@ -30,10 +30,14 @@ static size_t client_take_body(char *data, size_t size, size_t count, void *user
     struct client_state *state = user;
     size_t len = size * count;
     const struct client_request *request = state->request;
-    int rc = request->on_body == NULL
-                 ? 0
-                 : request->on_body(request->user, client_status(state), data, len);
-    return rc == 0 ? len : len + 1;
+    int rc = 0;
+    if (request->on_body != NULL) {
+        rc = request->on_body(request->user, client_status(state), data, len);
+    }
+    if (rc == 0) {
+        return len;
+    }
+    return len + 1;
 }
 
 static size_t client_take_header(char *data, size_t size, size_t count, void *user)

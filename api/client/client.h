@@ -39,7 +39,7 @@ struct client_request {
 
 enum client_outcome {
     CLIENT_OK = 0,
-    CLIENT_NOBODY = 1,  /* nobody listens there */
+    CLIENT_NOBODY = 1,  /* no listener there */
     CLIENT_STOPPED = 2, /* on_body or `stop` ended it */
     CLIENT_BROKEN = 3   /* the connection broke, or what came is not HTTP */
 };

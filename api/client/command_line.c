@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 
 #define COMMAND_ERROR_MAX ((size_t)64 * 1024)
@@ -36,9 +37,12 @@ int command_usage(const struct command_line *line, const char *format, ...)
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
-    const char *command = line->command == NULL ? "" : line->command->name;
+    const char *command = "";
+    if (line->command != NULL) {
+        command = line->command->name;
+    }
     command_error("%s\nTry `notegate %s%s--help`.", buf_cstr(&text), command,
-                  command[0] ? " " : "");
+                  text_if(command[0], " "));
     buf_done(&text);
     return COMMAND_USAGE;
 }
@@ -53,13 +57,18 @@ bool command_colours(FILE *stream)
 
 int command_put(FILE *stream, struct ng_str text)
 {
-    return text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len ? NG_OK
-                                                                               : NG_EFAILED;
+    if (text.len == 0 || fwrite(text.data, 1, text.len, stream) == text.len) {
+        return NG_OK;
+    }
+    return NG_EFAILED;
 }
 
 int command_flush(FILE *stream)
 {
-    return fflush(stream) == 0 && !ferror(stream) ? NG_OK : NG_EFAILED;
+    if (fflush(stream) == 0 && !ferror(stream)) {
+        return NG_OK;
+    }
+    return NG_EFAILED;
 }
 
 struct ng_str command_call_message(const struct call *call)
@@ -67,8 +76,10 @@ struct ng_str command_call_message(const struct call *call)
     if (call->final.message.len > 0) {
         return call->final.message;
     }
-    return call->staged.message.len > 0 ? call->staged.message
-                                        : ng_str_of("it does not say why");
+    if (call->staged.message.len > 0) {
+        return call->staged.message;
+    }
+    return ng_str_of("it does not say why");
 }
 
 int command_config(struct command_line *line, struct config **ret)
@@ -86,11 +97,11 @@ int command_config(struct command_line *line, struct config **ret)
         command_error("%s", buf_cstr(&error));
     } else {
         config_apply_log(*ret);
-        /* What a gateway logs in passing is noise beside the answer of a command. */
+        /* A gateway's own log lines are noise beside the answer of a command. */
         if (!config_is_set(*ret, "log.level") && strcmp(line->command->name, "serve") != 0) {
             log_set_level(NG_LOG_WARNING);
         }
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }

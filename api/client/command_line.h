@@ -8,12 +8,17 @@
 #include "core/call/gateway.h"
 #include "core/keys/keys.h"
 
-/* What the process exits with. */
+/* Exit codes of the process. */
 enum command_exit {
     COMMAND_OK = 0,
     COMMAND_FAILED = 1, /* what was asked could not be done */
     COMMAND_USAGE = 2   /* the command line makes no sense */
 };
+
+static inline int command_exit_code(int rc)
+{
+    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+}
 
 /* How long a command waits for a data directory that another command holds. */
 #define COMMAND_WAIT_MS 5000

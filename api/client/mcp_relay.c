@@ -97,6 +97,7 @@ static void job_leave(struct relay_job *job)
 
 static void *post_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay-post");
     relay_job_post(user);
     job_leave(user);
     return NULL;
@@ -104,6 +105,7 @@ static void *post_thread(void *user)
 
 static void *listen_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay-listen");
     relay_job_listen(user);
     job_leave(user);
     return NULL;
@@ -123,8 +125,12 @@ static bool job_start(struct relay_job *job, void *(*run)(void *user))
 
 static void relay_listen(struct relay *relay)
 {
-    struct relay_job *job =
-        relay->has_stream || relay->session[0] == '\0' ? NULL : relay_job_new(relay);
+    struct relay_job *job;
+    if (relay->has_stream || relay->session[0] == '\0') {
+        job = NULL;
+    } else {
+        job = relay_job_new(relay);
+    }
     if (job == NULL) {
         return;
     }
@@ -155,7 +161,8 @@ static bool cancel_here(struct relay *relay, struct ng_str id)
     return found;
 }
 
-/* What has no answer keeps its place in the order; so does what all others depend on. */
+/* A message without an answer keeps its place in the order; so does a message that all others
+ * depend on. */
 static void post_now(struct relay *relay, struct relay_job *job)
 {
     bool initialized = job->message.is_initialized;
@@ -234,7 +241,10 @@ static void relay_read(struct relay *relay, int stop_fd)
             break;
         }
         char *to = buf_reserve(&input, RELAY_READ_BYTES);
-        ssize_t len = to == NULL ? -1 : read(STDIN_FILENO, to, RELAY_READ_BYTES);
+        ssize_t len = -1;
+        if (to != NULL) {
+            len = read(STDIN_FILENO, to, RELAY_READ_BYTES);
+        }
         if (len < 0 && errno == EINTR && to != NULL) {
             continue;
         }
@@ -252,7 +262,7 @@ static void relay_read(struct relay *relay, int stop_fd)
     buf_done(&input);
 }
 
-/* What runs is finished, streams are ended, the session is closed. */
+/* Finishes running jobs, ends streams, closes the session. */
 static void relay_end(struct relay *relay)
 {
     if (!atomic_load(&relay->stop)) {
@@ -274,7 +284,12 @@ static void relay_end(struct relay *relay)
     if (relay->has_last) {
         (void)pthread_join(relay->last, NULL);
     }
-    struct relay_job *job = relay->session[0] == '\0' || stopped ? NULL : relay_job_new(relay);
+    struct relay_job *job;
+    if (relay->session[0] == '\0' || stopped) {
+        job = NULL;
+    } else {
+        job = relay_job_new(relay);
+    }
     if (job != NULL) {
         relay_message_read(ng_str_of("{}"), &job->message);
         relay_job_delete(job);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define RELAY_RETRY_MAX_MS 60000
@@ -37,7 +38,7 @@ static void take_retry(struct relay_events *events, struct ng_str value)
             return;
         }
         number = number * 10 + (value.data[i] - '0');
-        number = number > RELAY_RETRY_MAX_MS ? RELAY_RETRY_MAX_MS : number;
+        number = i64_min(number, RELAY_RETRY_MAX_MS);
     }
     events->retry_ms = number;
 }
@@ -45,7 +46,10 @@ static void take_retry(struct relay_events *events, struct ng_str value)
 static void take_field(struct relay_events *events, struct ng_str line)
 {
     const char *colon = memchr(line.data, ':', line.len);
-    size_t name = colon == NULL ? line.len : (size_t)(colon - line.data);
+    size_t name = line.len;
+    if (colon != NULL) {
+        name = (size_t)(colon - line.data);
+    }
     struct ng_str field = str_make(line.data, name);
     struct ng_str value = str_make("", 0);
     if (colon != NULL) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define RELAY_ERROR_MAX 512
@@ -70,7 +71,7 @@ static void note_asked(struct relay *relay, const char *id)
     }
     if (i < RELAY_ASKED_MAX) {
         (void)snprintf(relay->asked[i], RELAY_ASKED_ID_MAX, "%s", id);
-        (void)pthread_cond_broadcast(&relay->changed); /* who waits for room looks again */
+        (void)pthread_cond_broadcast(&relay->changed); /* wake threads that wait for room */
     }
 }
 
@@ -144,10 +145,15 @@ static void job_take(void *user, struct ng_str text)
 static int job_on_body(void *user, int status, const char *data, size_t len)
 {
     struct relay_job *job = user;
-    int rc = status < 400 && job->is_stream
-                 ? relay_events_add(&job->events, data, len, job_take, job)
-                 : buf_add(&job->answer, data, len);
-    job->lost = rc != NG_OK ? rc : job->lost;
+    int rc;
+    if (status < 400 && job->is_stream) {
+        rc = relay_events_add(&job->events, data, len, job_take, job);
+    } else {
+        rc = buf_add(&job->answer, data, len);
+    }
+    if (rc != NG_OK) {
+        job->lost = rc;
+    }
     return rc;
 }
 
@@ -233,7 +239,11 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.on_body = job_on_body;
     request.on_header = job_on_header;
     request.user = job;
-    request.stop = job->is_own ? &relay->stop : &job->stop;
+    if (job->is_own) {
+        request.stop = &relay->stop;
+    } else {
+        request.stop = &job->stop;
+    }
     job->is_stream = false;
     job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
     return relay->attach->client->send(&request, ret_status, error, error_size);
@@ -242,7 +252,10 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
 /* As the gateway wants it, where it said so. */
 static long job_again_ms(const struct relay_job *job)
 {
-    return job->events.retry_ms > 0 ? job->events.retry_ms : RELAY_AGAIN_MS;
+    if (job->events.retry_ms <= 0) {
+        return RELAY_AGAIN_MS;
+    }
+    return job->events.retry_ms;
 }
 
 /* False: stopped meanwhile. */
@@ -320,7 +333,7 @@ void relay_job_refuse(struct relay_job *job, const char *sentence)
     buf_done(&line);
 }
 
-/* The rest of an answer whose stream ended too soon. */
+/* Fetches the rest of an answer whose stream ended too soon. */
 static enum client_outcome job_resume(struct relay_job *job, enum client_outcome outcome,
                                       int *status, char *error, size_t error_size)
 {
@@ -357,7 +370,7 @@ void relay_job_post(struct relay_job *job)
         return;
     }
     if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
-        return; /* nobody waits for it any more */
+        return; /* the client does not wait for it any more */
     }
     if (outcome == CLIENT_OK && !job->is_stream && job->answer.len > 0 &&
         (status < 400 || job->message.method[0] == '\0')) {
@@ -387,9 +400,9 @@ void relay_job_post(struct relay_job *job)
     }
 }
 
-/* What is to be tried again, and when. A gateway that stops or starts refuses much that it
- * takes a moment later; one that refuses for good (a key that ended) is asked less and less
- * often. */
+/* Decides whether and when to retry. A gateway that stops or starts refuses much that it
+ * accepts a moment later; one that refuses for good (a key that ended) is asked at growing
+ * intervals. */
 static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, int status,
                             long before)
 {
@@ -400,7 +413,7 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
         return job_again_ms(job);
     }
     job->events.last_id[0] = '\0'; /* it may be what is refused */
-    return before * 2 < RELAY_AGAIN_MAX_MS ? before * 2 : RELAY_AGAIN_MAX_MS;
+    return i64_min(before * 2, RELAY_AGAIN_MAX_MS);
 }
 
 /* The gateway's own messages in the handshake versions: one long GET, begun again whenever it

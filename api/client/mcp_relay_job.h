@@ -16,11 +16,11 @@
 #define RELAY_AGAIN_MS 1000
 /* The longest pause of a stream that is refused again and again. */
 #define RELAY_AGAIN_MAX_MS 30000
-/* What the gateway asked and the client did not answer yet; further ones are not kept account
- * of. */
+/* Requests of the gateway that the client has not answered yet; further ones are not
+ * recorded. */
 #define RELAY_ASKED_MAX 256
 #define RELAY_ASKED_ID_MAX 64
-/* What a client set in its session: said again where the session is opened again. */
+/* Settings of the session, repeated when the session is opened again. */
 #define RELAY_SETTINGS_MAX 256
 
 struct relay_job;
@@ -91,7 +91,7 @@ void relay_session_done(struct relay *relay);
 void relay_stop_jobs(struct relay *relay);
 /* The client answered what the gateway asked. */
 void relay_was_answered(struct relay *relay, struct ng_str id);
-/* Answers in the client's place, who is gone, all that was asked. */
+/* Answers all open requests of the gateway in the place of a client that has left. */
 void relay_answer_asked(struct relay *relay);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
@@ -68,14 +69,22 @@ static void take_name(const struct ng_value *value, char *ret, size_t size)
     memcpy(ret, head, at);
     for (size_t i = 0; i < text.len; i += 3) {
         unsigned word = 0;
-        size_t left = text.len - i < 3 ? text.len - i : 3;
+        size_t left = size_min(text.len - i, 3);
         for (size_t j = 0; j < 3; j++) {
             word = word << 8 | (j < left ? (unsigned char)text.data[i + j] : 0U);
         }
         ret[at++] = digits[word >> 18 & 63];
         ret[at++] = digits[word >> 12 & 63];
-        ret[at++] = left > 1 ? digits[word >> 6 & 63] : '=';
-        ret[at++] = left > 2 ? digits[word & 63] : '=';
+        if (left > 1) {
+            ret[at++] = digits[word >> 6 & 63];
+        } else {
+            ret[at++] = '=';
+        }
+        if (left > 2) {
+            ret[at++] = digits[word & 63];
+        } else {
+            ret[at++] = '=';
+        }
     }
     (void)snprintf(ret + at, size - at, "?=");
 }
@@ -90,13 +99,16 @@ static const char *name_member(const char *method)
         strcmp(method, "resources/unsubscribe") == 0) {
         return "uri";
     }
-    return strncmp(method, "tasks/", 6) == 0 ? "taskId" : NULL;
+    if (strncmp(method, "tasks/", 6) == 0) {
+        return "taskId";
+    }
+    return NULL;
 }
 
 static void read_value(const struct ng_value *value, struct relay_message *ret)
 {
     const struct ng_value *params = json_get(value, "params");
-    const struct ng_value *meta = params == NULL ? NULL : json_get(params, "_meta");
+    const struct ng_value *meta = json_get(params, "_meta");
     const struct ng_value *id = json_get(value, "id");
     take_plain(json_get(value, "method"), ret->method, sizeof(ret->method));
     if (meta != NULL) {
@@ -112,7 +124,7 @@ static void read_value(const struct ng_value *value, struct relay_message *ret)
     if (id != NULL && json_get(value, "method") == NULL) {
         (void)json_print(&ret->answers, id);
     }
-    const struct ng_value *cancels = params == NULL ? NULL : json_get(params, "requestId");
+    const struct ng_value *cancels = json_get(params, "requestId");
     if (cancels != NULL && strcmp(ret->method, "notifications/cancelled") == 0) {
         (void)json_print(&ret->cancels, cancels);
     }
@@ -183,8 +195,7 @@ void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MA
     arena_init(&arena, RELAY_MEMORY_MAX);
     if (json_parse(&arena, answer, RELAY_DEPTH, &value, &error) == NG_OK) {
         const struct ng_value *result = json_get(value, "result");
-        take_plain(result == NULL ? NULL : json_get(result, "protocolVersion"), ret_version,
-                   RELAY_HEADER_MAX);
+        take_plain(json_get(result, "protocolVersion"), ret_version, RELAY_HEADER_MAX);
     }
     arena_done(&arena);
 }

@@ -23,7 +23,7 @@ struct relay_message {
 /* Any text: what is no message is left to the gateway to refuse. */
 void relay_message_read(struct ng_str text, struct relay_message *ret);
 void relay_message_done(struct relay_message *message);
-/* What a message of the gateway is. */
+/* The kind of a message of the gateway. */
 enum relay_said { RELAY_SAYS, RELAY_ANSWERS, RELAY_ASKS };
 /* ret_id: the id of RELAY_ASKS as JSON, "" where it does not fit. */
 enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size);

@@ -8,7 +8,7 @@
 #include "core/base/str.h"
 #include "mcp_relay_job.h"
 
-/* What a client set in its session and what it did not take back. */
+/* The settings that a client made in its session and did not take back. */
 struct relay_setting {
     struct relay_setting *next;
     char name[RELAY_NAME_MAX]; /* the resource's; "" for the level of the log */
@@ -79,7 +79,7 @@ void relay_session_note(struct relay *relay, const struct relay_job *job)
     lock_release(&relay->lock);
 }
 
-/* One message of the relay's own; what is answered is for nobody. */
+/* Sends a message of the relay itself; its answer is discarded. */
 static bool say(struct relay *relay, struct ng_str body)
 {
     struct relay_job *job = relay_job_new(relay);

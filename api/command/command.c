@@ -10,7 +10,9 @@
 #include "command_options.h"
 #include "core/base/edit_distance.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config.h"
 
 /* Memory for what a command line adds up to. */
@@ -23,7 +25,7 @@ static bool command_add_set(struct command_line *line, const char *key, const ch
     if (line->set_count == COMMAND_SETS_MAX) {
         return false;
     }
-    struct ng_str text = arena_printf(&line->arena, "%s%s%s", key, key[0] ? "=" : "", value);
+    struct ng_str text = arena_printf(&line->arena, "%s%s%s", key, text_if(key[0], "="), value);
     if (text.data == NULL) {
         return false;
     }
@@ -59,8 +61,8 @@ static bool option_user(struct command_line *line, const char *value)
 
 static bool option_root(struct command_line *line, const char *value)
 {
-    struct ng_str roots = arena_printf(&line->arena, "%s%s%s", line->roots ? line->roots : "",
-                                       line->roots ? "," : "", value);
+    struct ng_str roots = arena_printf(&line->arena, "%s%s%s", text_or(line->roots, ""),
+                                       text_if(line->roots, ","), value);
     line->roots = roots.data;
     return roots.data != NULL;
 }
@@ -256,7 +258,10 @@ const size_t option_count = NG_COUNT(option_table);
 
 static bool option_fits(const struct command_line *line, const struct option_row *row)
 {
-    unsigned groups = line->command == NULL ? OPTION_CONFIG : line->command->options;
+    unsigned groups = OPTION_CONFIG;
+    if (line->command != NULL) {
+        groups = line->command->options;
+    }
     return (row->group & (groups | OPTION_ALWAYS)) != 0;
 }
 
@@ -287,8 +292,11 @@ static const struct option_row *option_find_letter(char letter)
  * would mean "--root". */
 static size_t command_near(struct ng_str word)
 {
-    size_t third = word.len < 3 ? 1 : word.len / 3;
-    return third < COMMAND_NEAR ? third : COMMAND_NEAR;
+    size_t third = 1;
+    if (word.len >= 3) {
+        third = word.len / 3;
+    }
+    return size_min(third, COMMAND_NEAR);
 }
 
 static int option_port(const struct command_line *line, const char *option)
@@ -392,21 +400,29 @@ static int option_parse(struct command_line *line, const char *word, char **next
         if (row == NULL && word[1] == 'p') {
             return option_port(line, "-p");
         }
-        return row == NULL ? command_usage(line, "unknown option \"-%c\"", word[1])
-                           : option_take(line, row, word[2] == '\0' ? NULL : word + 2, next,
-                                         ret_used_next);
+        if (row == NULL) {
+            return command_usage(line, "unknown option \"-%c\"", word[1]);
+        }
+        return option_take(line, row, word[2] == '\0' ? NULL : word + 2, next, ret_used_next);
     }
     const char *equals = strchr(word, '=');
-    size_t len = equals == NULL ? strlen(word + 2) : (size_t)(equals - word - 2);
+    size_t len;
+    if (equals == NULL) {
+        len = strlen(word + 2);
+    } else {
+        len = (size_t)(equals - word - 2);
+    }
     struct ng_str name = {word + 2, len};
     const struct option_row *row = option_find(line, name);
     *ret_used_next = false;
-    return row == NULL ? option_unknown(line, name)
-                       : option_take(line, row, equals == NULL ? NULL : equals + 1, next,
-                                     ret_used_next);
+    if (row == NULL) {
+        return option_unknown(line, name);
+    }
+    return option_take(line, row, equals == NULL ? NULL : equals + 1, next, ret_used_next);
 }
 
-/* Here, so that a slip is told in the words of the command line, whoever serves the call. */
+/* Checked here so that the message names the option, whether a running gateway serves the call
+ * or this process does. */
 static int command_check_caller(const struct command_line *line)
 {
     static const char names[] = "1 to 64 of the characters A-Z a-z 0-9 . _ @ -";
@@ -466,14 +482,18 @@ static int command_parse_words(int argc, char **argv, struct command_line *line)
             line->version = true;
         } else if (line->command == NULL) {
             line->command = command_find(ng_str_of(word));
-            rc = line->command == NULL ? command_unknown(line, word) : COMMAND_OK;
+            if (line->command == NULL) {
+                rc = command_unknown(line, word);
+            } else {
+                rc = COMMAND_OK;
+            }
         } else {
             line->words[line->word_count++] = word;
         }
         if (rc != COMMAND_OK) {
             return rc;
         }
-        i += used_next ? 1 : 0;
+        i += used_next;
     }
     return COMMAND_OK;
 }
@@ -482,18 +502,25 @@ int command_parse(int argc, char **argv, struct command_line *ret)
 {
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->arena, COMMAND_ARENA_MAX);
-    size_t count = argc < 1 ? 1 : (size_t)argc;
+    size_t count = 1;
+    if (argc >= 1) {
+        count = (size_t)argc;
+    }
     ret->words = arena_zalloc(&ret->arena, count * sizeof(*ret->words));
     int rc = COMMAND_OK;
     if (ret->words == NULL) {
         command_error("the command line is too long");
         rc = COMMAND_USAGE;
     }
-    rc = rc == COMMAND_OK ? command_parse_words(argc, argv, ret) : rc;
+    if (rc == COMMAND_OK) {
+        rc = command_parse_words(argc, argv, ret);
+    }
     if (rc == COMMAND_OK && ret->roots != NULL && !command_add_set(ret, "roots", ret->roots)) {
         rc = command_usage(ret, "too many options, or too long ones, at --root");
     }
-    rc = rc == COMMAND_OK ? command_check_words(ret) : rc;
+    if (rc == COMMAND_OK) {
+        rc = command_check_words(ret);
+    }
     if (rc != COMMAND_OK && ret->arena.oom) {
         command_error("out of memory; nothing is wrong with the command line");
         rc = COMMAND_FAILED;

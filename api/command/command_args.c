@@ -80,7 +80,10 @@ static const struct ng_value *args_resolve(const struct args *args, const struct
     size_t i = 2;
     while (at != NULL && i <= path.len) {
         const char *slash = memchr(path.data + i, '/', path.len - i);
-        size_t end = slash == NULL ? path.len : (size_t)(slash - path.data);
+        size_t end = path.len;
+        if (slash != NULL) {
+            end = (size_t)(slash - path.data);
+        }
         at = json_get_str(at, str_make(path.data + i, end - i));
         i = end + 1;
     }
@@ -109,24 +112,30 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
     if (type != NULL && type->type == NG_TYPE_STRING) {
         return args_type_named(type->text);
     }
-    for (const struct ng_value *one = type == NULL ? NULL : type->first; one != NULL;
-         one = one->next) {
+    for (const struct ng_value *one = json_first(type); one != NULL; one = one->next) {
         types |= args_type_named(one->text);
     }
     for (size_t i = 0; i < NG_COUNT(choices) && types == 0; i++) {
         const struct ng_value *list = json_get(schema, choices[i]);
-        for (const struct ng_value *one = list == NULL ? NULL : list->first; one != NULL;
-             one = one->next) {
+        for (const struct ng_value *one = json_first(list); one != NULL; one = one->next) {
             types |= args_types(args, one, ret_items, depth + 1);
         }
     }
-    const struct ng_value *words = types == 0 ? json_get(schema, "enum") : NULL;
-    for (const struct ng_value *one = words == NULL ? NULL : words->first; one != NULL;
-         one = one->next) {
+    const struct ng_value *words = NULL;
+    if (types == 0) {
+        words = json_get(schema, "enum");
+    }
+    for (const struct ng_value *one = json_first(words); one != NULL; one = one->next) {
         types |= args_type_of_value(one);
     }
-    const struct ng_value *constant = types == 0 ? json_get(schema, "const") : NULL;
-    return constant == NULL ? types : args_type_of_value(constant);
+    const struct ng_value *constant = NULL;
+    if (types == 0) {
+        constant = json_get(schema, "const");
+    }
+    if (constant == NULL) {
+        return types;
+    }
+    return args_type_of_value(constant);
 }
 
 /* The types a word could be as JSON; 0: it is not JSON. */
@@ -161,7 +170,10 @@ static const char *args_type_words(unsigned types)
     if ((types & ARGS_ARRAY) != 0) {
         return "a JSON array, or words separated by commas";
     }
-    return (types & ARGS_OBJECT) != 0 ? "a JSON object" : "null";
+    if ((types & ARGS_OBJECT) != 0) {
+        return "a JSON object";
+    }
+    return "null";
 }
 
 static int args_scalar(struct args *args, struct ng_str key, struct ng_str value,
@@ -178,7 +190,10 @@ static int args_commas(struct args *args, struct ng_str key, struct ng_str value
     buf_add_char(args->out, '[');
     while (rc == NG_OK && value.len > 0 && at <= value.len) {
         const char *comma = memchr(value.data + at, ',', value.len - at);
-        size_t end = comma == NULL ? value.len : (size_t)(comma - value.data);
+        size_t end = value.len;
+        if (comma != NULL) {
+            end = (size_t)(comma - value.data);
+        }
         if (at > 0) {
             buf_add_char(args->out, ',');
         }
@@ -193,9 +208,17 @@ static int args_commas(struct args *args, struct ng_str key, struct ng_str value
 static int args_scalar(struct args *args, struct ng_str key, struct ng_str value,
                        unsigned types)
 {
-    unsigned parsed = types == ARGS_STRING ? 0 : args_parse(value);
+    unsigned parsed = 0;
+    if (types != ARGS_STRING) {
+        parsed = args_parse(value);
+    }
     /* A schema that says nothing takes what the word looks like. */
-    unsigned wanted = types == 0 ? ~(unsigned)ARGS_STRING : types & ~(unsigned)ARGS_STRING;
+    unsigned wanted;
+    if (types == 0) {
+        wanted = ~(unsigned)ARGS_STRING;
+    } else {
+        wanted = types & ~(unsigned)ARGS_STRING;
+    }
     if ((parsed & wanted) != 0) {
         return buf_add_str(args->out, value);
     }
@@ -210,7 +233,10 @@ static int args_scalar(struct args *args, struct ng_str key, struct ng_str value
 static int args_value(struct args *args, struct ng_str key, struct ng_str value)
 {
     const struct ng_value *properties = json_get(args->schema, "properties");
-    const struct ng_value *schema = properties == NULL ? NULL : json_get_str(properties, key);
+    const struct ng_value *schema = NULL;
+    if (properties != NULL) {
+        schema = json_get_str(properties, key);
+    }
     const struct ng_value *items = NULL;
     unsigned types = args_types(args, schema, &items, 0);
     if (schema == NULL) {
@@ -265,5 +291,8 @@ int command_args_build(const struct ng_value *schema, const char *const *words, 
         rc = args_value(&args, key, str_make(equals + 1, word.len - key.len - 1));
     }
     buf_add_char(out, '}');
-    return rc == NG_OK ? out->rc : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return out->rc;
 }

@@ -40,7 +40,10 @@ static const char *backup_reason(int number, char *text)
 static int backup_put(void *user, struct ng_str bytes)
 {
     struct backup *backup = user;
-    int fd = backup->to_stdout ? STDOUT_FILENO : backup->temporary.fd;
+    int fd = STDOUT_FILENO;
+    if (!backup->to_stdout) {
+        fd = backup->temporary.fd;
+    }
     if (backup->to_stdout) {
         backup_check_put(&backup->check, bytes);
     }
@@ -50,7 +53,11 @@ static int backup_put(void *user, struct ng_str bytes)
             continue;
         }
         if (written <= 0) {
-            backup->failed_errno = written < 0 ? errno : ENOSPC;
+            if (written < 0) {
+                backup->failed_errno = errno;
+            } else {
+                backup->failed_errno = ENOSPC;
+            }
             return NG_EFULL;
         }
         bytes.data += written;
@@ -63,7 +70,10 @@ static int backup_take(void *user, int status, const char *data, size_t len)
 {
     struct backup *backup = user;
     struct ng_str bytes = {data, len};
-    return status == 200 ? backup_put(backup, bytes) : buf_add_str(&backup->refusal, bytes);
+    if (status == 200) {
+        return backup_put(backup, bytes);
+    }
+    return buf_add_str(&backup->refusal, bytes);
 }
 
 static int backup_here(struct backup *backup)
@@ -120,8 +130,15 @@ static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
     do {
         len = read(backup->temporary.fd, to, room);
     } while (len < 0 && errno == EINTR);
-    *ret_len = len > 0 ? (size_t)len : 0;
-    return len < 0 ? NG_EFAILED : NG_OK;
+    if (len > 0) {
+        *ret_len = (size_t)len;
+    } else {
+        *ret_len = 0;
+    }
+    if (len < 0) {
+        return NG_EFAILED;
+    }
+    return NG_OK;
 }
 
 static int backup_refuse(const char *where, const struct buf *error)
@@ -136,7 +153,10 @@ static int backup_read_back(struct backup *backup)
 {
     struct buf error;
     buf_init(&error, BACKUP_ERROR_MAX);
-    int rc = lseek(backup->temporary.fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    int rc = NG_EFAILED;
+    if (lseek(backup->temporary.fd, 0, SEEK_SET) == 0) {
+        rc = NG_OK;
+    }
     if (rc == NG_OK) {
         rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
     }
@@ -168,9 +188,13 @@ static int backup_name(struct backup *backup)
                       backup_reason(errno, reason));
         return NG_EFAILED;
     }
-    int rc = backup->line->force ? rename(backup->temporary.path, backup->path)
-                                 : renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD,
-                                             backup->path, RENAME_NOREPLACE);
+    int rc;
+    if (backup->line->force) {
+        rc = rename(backup->temporary.path, backup->path);
+    } else {
+        rc = renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD, backup->path,
+                       RENAME_NOREPLACE);
+    }
     if (rc != 0 && errno == EINVAL && !backup->line->force) {
         /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
         rc = link(backup->temporary.path, backup->path);
@@ -208,7 +232,12 @@ static int backup_open_file(struct backup *backup)
 static int backup_copy(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    int rc = backup->attach.gateway != NULL ? backup_here(backup) : backup_there(backup);
+    int rc;
+    if (backup->attach.gateway != NULL) {
+        rc = backup_here(backup);
+    } else {
+        rc = backup_there(backup);
+    }
     if (rc != NG_OK && backup->failed_errno != 0) {
         command_error("%s cannot be written: %s",
                       backup->to_stdout ? "the standard output" : backup->temporary.path,
@@ -220,8 +249,14 @@ static int backup_copy(struct backup *backup)
 static int backup_to_file(struct backup *backup)
 {
     int rc = backup_copy(backup);
-    rc = rc == NG_OK ? backup_read_back(backup) : rc;
-    return rc == NG_OK ? backup_name(backup) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = backup_read_back(backup);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return backup_name(backup);
 }
 
 static int backup_to_stdout(struct backup *backup)
@@ -333,8 +368,17 @@ int command_backup(struct command_line *line)
         if (realpath(backup.attach.data_dir, backup.data_dir) == NULL) {
             backup.data_dir[0] = '\0';
         }
-        int done = backup.to_stdout ? backup_to_stdout(&backup) : backup_to_file(&backup);
-        rc = done == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        int done;
+        if (backup.to_stdout) {
+            done = backup_to_stdout(&backup);
+        } else {
+            done = backup_to_file(&backup);
+        }
+        if (done == NG_OK) {
+            rc = COMMAND_OK;
+        } else {
+            rc = COMMAND_FAILED;
+        }
         attach_done(&backup.attach);
     }
     if (rc == COMMAND_OK) {

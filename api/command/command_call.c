@@ -20,7 +20,7 @@
 #define CALL_NO_ARGS "null"
 #define CALL_NOT_FOUND 404
 
-/* What a call is about. */
+/* The state of one call. */
 struct call_job {
     struct command_line *line;
     struct attach attach;
@@ -39,7 +39,10 @@ static int call_read_stdin(struct buf *args)
             bool large = args->rc == NG_ETOOLARGE;
             command_error("%s", large ? "the standard input is too large to be arguments"
                                       : "out of memory for the arguments");
-            return large ? COMMAND_USAGE : COMMAND_FAILED;
+            if (large) {
+                return COMMAND_USAGE;
+            }
+            return COMMAND_FAILED;
         }
     }
     if (ferror(stdin)) {
@@ -90,7 +93,10 @@ static int call_take_json(struct call_job *job)
     } else {
         buf_add_c(&job->args, line->words[1]);
     }
-    return rc == COMMAND_OK ? call_check_json(line, &job->args) : rc;
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    return call_check_json(line, &job->args);
 }
 
 static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
@@ -120,17 +126,31 @@ static int call_here(struct call_job *job)
     int rc = COMMAND_OK;
     if (call_has_pairs(job->line)) {
         /* An unknown tool is the gateway's to refuse: its words are not looked at. */
-        rc = tool == NULL ? COMMAND_OK : call_take_pairs(job, tool->params_tree);
+        if (tool == NULL) {
+            rc = COMMAND_OK;
+        } else {
+            rc = call_take_pairs(job, tool->params_tree);
+        }
     }
-    struct call *call = rc == COMMAND_OK ? call_new(gateway) : NULL;
+    struct call *call = NULL;
+    if (rc == COMMAND_OK) {
+        call = call_new(gateway);
+    }
     if (call == NULL) {
         if (rc == COMMAND_OK) {
             command_error("out of memory");
         }
-        return rc == COMMAND_OK ? COMMAND_FAILED : rc;
+        if (rc != COMMAND_OK) {
+            return rc;
+        }
+        return COMMAND_FAILED;
     }
     call->tool_name = ng_str_of(job->tool);
-    call->args_text = tool == NULL ? ng_str_of("{}") : buf_str(&job->args);
+    if (tool == NULL) {
+        call->args_text = ng_str_of("{}");
+    } else {
+        call->args_text = buf_str(&job->args);
+    }
     if (attach_set_caller(job->line, call) == NG_OK) {
         struct command_wait wait;
         command_wait_begin(&wait, call);
@@ -231,11 +251,18 @@ int command_call(struct command_line *line)
 {
     struct call_job job = {.line = line, .tool = line->words[0]};
     buf_init(&job.args, CALL_ARGS_MAX);
-    int rc = call_has_pairs(line) ? COMMAND_OK : call_take_json(&job);
+    int rc = COMMAND_OK;
+    if (!call_has_pairs(line)) {
+        rc = call_take_json(&job);
+    }
     if (rc == COMMAND_OK) {
         rc = attach_open(line, &job.attach);
         if (rc == COMMAND_OK) {
-            rc = job.attach.gateway != NULL ? call_here(&job) : call_there(&job);
+            if (job.attach.gateway != NULL) {
+                rc = call_here(&job);
+            } else {
+                rc = call_there(&job);
+            }
             attach_done(&job.attach);
         }
     }

@@ -15,6 +15,7 @@
 #include "command_user.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/files/files.h"
 #include "core/gateway/gateway_modules.h"
 #include "core/gateway/gateway_open.h"
@@ -58,7 +59,10 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     va_end(args);
     bool whole = text.rc != NG_EINTERNAL;
     ok = ok && whole;
-    const char *told = whole ? buf_cstr(&text) : "out of memory for what is to be said";
+    const char *told = "out of memory for what is to be said";
+    if (whole) {
+        told = buf_cstr(&text);
+    }
     check->failed = check->failed || !ok;
     if (check->line->json) {
         json_object(&check->writer);
@@ -70,9 +74,16 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         json_cstring(&check->writer, told);
         json_end(&check->writer);
     } else {
-        const char *on = !check->colours ? "" : ok ? "\033[32m" : "\033[31m";
-        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed", check->colours ? "\033[0m" : "",
-               what, told);
+        const char *on;
+        if (!check->colours) {
+            on = "";
+        } else if (ok) {
+            on = "\033[32m";
+        } else {
+            on = "\033[31m";
+        }
+        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed",
+               text_if(check->colours, "\033[0m"), what, told);
     }
     buf_done(&text);
 }
@@ -87,7 +98,7 @@ static void check_modules(struct check *check, struct gateway *gateway)
         case NG_KIND_PLUGIN:
             check_line(check, true, "plugin", "%s %s, %zu tool%s, %s", module->desc.plugin.name,
                        module->desc.plugin.version, module->desc.plugin.tool_count,
-                       module->desc.plugin.tool_count == 1 ? "" : "s", module->path);
+                       plural(module->desc.plugin.tool_count), module->path);
             break;
         case NG_KIND_DOCUMENTS:
             check_line(check, true, "backend", "%s %s for documents, %s",
@@ -115,7 +126,7 @@ static void check_files_limit(struct check *check, struct gateway *gateway)
     bool ok = limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= gateway->limits.connections;
     check_line(check, true, "open files", "at most %llu; limits.connections is %u%s",
                (unsigned long long)limit.rlim_max, gateway->limits.connections,
-               ok ? "" : ", so fewer connections will be taken");
+               text_if(!ok, ", so fewer connections will be taken"));
 }
 
 static void check_listen(struct check *check, struct gateway *gateway)
@@ -160,7 +171,7 @@ static void check_configuration(struct check *check, const struct config *config
     const char *file = config_file(config);
     const char *passed = config_passed_over(config);
     check_line(check, true, "configuration", "%s",
-               file == NULL ? "no file; defaults, environment and flags" : file);
+               text_or(file, "no file; defaults, environment and flags"));
     if (passed != NULL) {
         check_line(check, true, "configuration",
                    "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
@@ -209,12 +220,16 @@ static int check_help_config(struct command_line *line)
         command_error("%s", buf_cstr(&error));
         config_free(config);
     } else {
-        /* Also of the backends that are not in use: who looks for one needs its keys. */
+        /* Includes the backends that are not in use: a reader who chooses a backend needs its
+         * keys. */
         rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
-        rc = rc != NG_OK ? rc
-                         : gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL,
-                                                  true, &error);
-        rc = rc != NG_OK ? rc : config_help(gateway->config, &text);
+        if (rc == NG_OK) {
+            rc =
+                gateway_declare_unused(gateway, gateway->config, NG_KIND_JOURNAL, true, &error);
+        }
+        if (rc == NG_OK) {
+            rc = config_help(gateway->config, &text);
+        }
         if (error.len > 0) {
             command_error("%s", buf_cstr(&error));
         }
@@ -223,7 +238,7 @@ static int check_help_config(struct command_line *line)
     gateway_close(gateway);
     buf_done(&text);
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 /* ---- the data directory and what lies in it ---- */
@@ -316,12 +331,19 @@ static int try_to_write(const char *dir)
     char block[CHECK_WRITE_BYTES];
     int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return errno == EOPNOTSUPP || errno == EISDIR ? 0 : errno;
+        if (errno == EOPNOTSUPP || errno == EISDIR) {
+            return 0;
+        }
+        return errno;
     }
     memset(block, 0, sizeof(block));
     int number = 0;
     if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
-        number = errno != 0 ? errno : ENOSPC;
+        if (errno != 0) {
+            number = errno;
+        } else {
+            number = ENOSPC;
+        }
     } else if (fsync(fd) != 0) {
         number = errno;
     }
@@ -352,8 +374,8 @@ static void check_space(struct check *check)
         (void)buf_add_c(&text, "it is not known how much is free");
     }
     check_line(check, true, "space", "%s%s where %s is",
-               disk_is_low(&room) ? "warning: the disk is nearly full: " : "", buf_cstr(&text),
-               dir);
+               text_if(disk_is_low(&room), "warning: the disk is nearly full: "),
+               buf_cstr(&text), dir);
     buf_done(&text);
 }
 
@@ -402,7 +424,10 @@ static bool check_root(struct check *check, struct gateway *gateway, struct ng_s
         .tls_key = config_text(gateway->config, "tls.key"),
     };
     struct call *call = call_new(gateway);
-    int rc = call != NULL ? files_try_root(call, root, &own) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = files_try_root(call, root, &own);
+    }
     if (rc == NG_EINVAL) {
         struct ng_str text = command_call_message(call);
         check_line(check, false, "root", "%.*s", (int)text.len, text.data);
@@ -425,7 +450,10 @@ static void check_roots(struct check *check, struct gateway *gateway)
         const char *slash = memchr(roots[i].data, '/', roots[i].len);
         /* SPACE:/PATH; a relative path has slashes, too. */
         bool spaced = slash != NULL && slash > roots[i].data && slash[-1] == ':';
-        size_t skip = spaced ? (size_t)(slash - roots[i].data) : 0;
+        size_t skip = 0;
+        if (spaced) {
+            skip = (size_t)(slash - roots[i].data);
+        }
         buf_init(&path, CHECK_ERROR_MAX);
         if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
             check_permissions(check, "root", buf_cstr(&path), !named);
@@ -437,6 +465,16 @@ static void check_roots(struct check *check, struct gateway *gateway)
 }
 
 /* A journal beside the documents: where it is away a gateway starts all the same. */
+static void check_health_line(struct check *check, const char *what, int rc,
+                              const struct call *call, const char *good)
+{
+    struct ng_str text = ng_str_of(good);
+    if (rc != NG_OK) {
+        text = command_call_message(call);
+    }
+    check_line(check, rc == NG_OK, what, "%.*s", (int)text.len, text.data);
+}
+
 static void check_journal(struct check *check, struct gateway *gateway, struct call *call)
 {
     if (gateway->journal == NULL ||
@@ -446,9 +484,7 @@ static void check_journal(struct check *check, struct gateway *gateway, struct c
     void *handle = NULL;
     call_reset_result(call);
     int rc = journal_vtable(gateway->journal, &handle)->health(handle, &call->pub);
-    struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "journal", "%.*s", rc == NG_OK ? 7 : (int)text.len,
-               rc == NG_OK ? "answers" : text.data);
+    check_health_line(check, "journal", rc, call, "answers");
 }
 
 static void check_health(struct check *check, struct gateway *gateway, struct call *call)
@@ -456,9 +492,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
-    struct ng_str text = command_call_message(call);
-    check_line(check, rc == NG_OK, "documents", "%.*s", rc == NG_OK ? 7 : (int)text.len,
-               rc == NG_OK ? "answers" : text.data);
+    check_health_line(check, "documents", rc, call, "answers");
     check_journal(check, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {
@@ -466,9 +500,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
         }
         call_reset_result(call);
         rc = plugins[i]->desc.health(plugins[i]->self, &call->pub);
-        text = command_call_message(call);
-        check_line(check, rc == NG_OK, plugins[i]->desc.name, "%.*s",
-                   rc == NG_OK ? 5 : (int)text.len, rc == NG_OK ? "ready" : text.data);
+        check_health_line(check, plugins[i]->desc.name, rc, call, "ready");
     }
 }
 
@@ -566,5 +598,8 @@ int command_check(struct command_line *line)
         (void)command_put(stdout, ng_str_of("\n"));
     }
     buf_done(&check.out);
-    return check.failed ? COMMAND_FAILED : COMMAND_OK;
+    if (check.failed) {
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
 }

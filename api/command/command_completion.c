@@ -7,6 +7,7 @@
 #include "command.h"
 #include "command_options.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* The kind of an argument, by the word that stands for it in help. */
 static const struct completion_words {
@@ -83,7 +84,7 @@ static size_t put_literals(const struct command *command, bool print)
     while (next_word(&rest, &word)) {
         if (is_literal(word)) {
             if (print) {
-                printf("%s%.*s", count > 0 ? " " : "", (int)word.len, word.data);
+                printf("%s%.*s", text_if(count > 0, " "), (int)word.len, word.data);
             }
             count++;
         }
@@ -136,7 +137,10 @@ static void bash_values(void)
     bash_pattern(is_folders, "COMPREPLY=($(compgen -d -- \"$word\"))\n        ");
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        const char *words = row->argument == NULL ? NULL : words_of(row->argument);
+        const char *words = NULL;
+        if (row->argument != NULL) {
+            words = words_of(row->argument);
+        }
         if (words != NULL && !row->hidden && is_first(i)) {
             printf("    --%s)\n        COMPREPLY=($(compgen -W \"%s\" -- \"$word\"))\n"
                    "        return\n        ;;\n",
@@ -183,7 +187,7 @@ static void print_bash(void)
         "options= words= files= first=0 i\n"
         "    local commands=\"");
     for (size_t i = 0; i < command_count; i++) {
-        printf("%s%s", i > 0 ? " " : "", command_table[i].name);
+        printf("%s%s", text_if(i > 0, " "), command_table[i].name);
     }
     printf("\"\n    COMPREPLY=()\n"
            "    for ((i = 1; i < COMP_CWORD; i++)); do\n"

@@ -11,7 +11,9 @@
 #include "command_wait.h"
 #include "commands.h"
 #include "core/base/edit_distance.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 
@@ -31,7 +33,7 @@ struct key_command {
     struct arena arena;
 };
 
-/* ---- one operation, whoever has the data ---- */
+/* ---- one operation, here or at a running gateway ---- */
 
 static int key_here(struct key_command *command, const struct key_job *wanted,
                     struct ng_str body, struct attach_answer *ret)
@@ -77,16 +79,20 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
 static int key_there(struct key_command *command, const struct key_job *job, struct ng_str body,
                      struct attach_answer *ret)
 {
+    static const char *const methods[] = {
+        [KEY_OP_ADD] = "POST",
+        [KEY_OP_LIST] = "GET",
+        [KEY_OP_SHOW] = "GET",
+        [KEY_OP_REVOKE] = "DELETE",
+    };
     struct client_request request = {
-        .method = job->op == KEY_OP_ADD      ? "POST"
-                  : job->op == KEY_OP_REVOKE ? "DELETE"
-                                             : "GET",
+        .method = methods[job->op],
         .path = job->all ? "/v1/keys?all=true" : "/v1/keys",
     };
     char path[128];
     if (job->op == KEY_OP_REVOKE) {
         (void)snprintf(path, sizeof(path), "/v1/keys/%.*s%s", (int)job->id.len, job->id.data,
-                       job->force ? "?force=true" : "");
+                       text_if(job->force, "?force=true"));
         request.path = path;
     } else if (job->name.data != NULL) { /* as of an agent: nothing in it is to be escaped */
         (void)snprintf(path, sizeof(path), "/v1/keys?all=%s&name=%.*s",
@@ -108,12 +114,20 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
     struct attach_answer answer;
     struct json_error error;
     struct arena *arena = &command->arena;
-    int rc = command->attach.gateway != NULL ? key_here(command, job, body, &answer)
-                                             : key_there(command, job, body, &answer);
+    int rc;
+    if (command->attach.gateway != NULL) {
+        rc = key_here(command, job, body, &answer);
+    } else {
+        rc = key_there(command, job, body, &answer);
+    }
     int exit = COMMAND_FAILED;
     if (rc == NG_OK && answer.status >= STATUS_ERRORS) {
         attach_print_error(&answer);
-        exit = answer.status == STATUS_BAD_REQUEST ? COMMAND_USAGE : COMMAND_FAILED;
+        if (answer.status == STATUS_BAD_REQUEST) {
+            exit = COMMAND_USAGE;
+        } else {
+            exit = COMMAND_FAILED;
+        }
     } else if (rc == NG_OK) {
         *ret_text = arena_copy(arena, buf_str(&answer.body));
         if (ret_text->data != NULL &&
@@ -178,7 +192,10 @@ static int key_add_body(const struct command_line *line, struct buf *out)
 static struct ng_str key_text(const struct ng_value *key, const char *name)
 {
     const struct ng_value *value = json_get(key, name);
-    return value == NULL || value->text.data == NULL ? ng_str_of("") : value->text;
+    if (value == NULL || value->text.data == NULL) {
+        return ng_str_of("");
+    }
+    return value->text;
 }
 
 static void key_join(const struct ng_value *array, const char *none, const char *between,
@@ -241,11 +258,11 @@ static int key_show_new(const struct ng_value *key)
 
 static int key_print_json(struct ng_str text)
 {
-    return command_put(stdout, text) == NG_OK &&
-                   command_put(stdout, ng_str_of("\n")) == NG_OK &&
-                   command_flush(stdout) == NG_OK
-               ? COMMAND_OK
-               : COMMAND_FAILED;
+    if (command_put(stdout, text) == NG_OK && command_put(stdout, ng_str_of("\n")) == NG_OK &&
+        command_flush(stdout) == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 static int key_add(struct key_command *command)
@@ -262,7 +279,11 @@ static int key_add(struct key_command *command)
         rc = key_do(command, &job, buf_str(&body), &key, &text);
     }
     if (rc == COMMAND_OK) {
-        rc = command->line->json ? key_print_json(text) : key_show_new(key);
+        if (command->line->json) {
+            rc = key_print_json(text);
+        } else {
+            rc = key_show_new(key);
+        }
     }
     buf_done(&body);
     return rc;
@@ -270,32 +291,41 @@ static int key_add(struct key_command *command)
 
 /* ---- list ---- */
 
-static const char *const key_titles[KEY_COLUMNS] = {
-    "ID",   "AGENT",   "ROLE",  "MODE",    "RUN",       "SPACES",  "TOOLS",
-    "RATE", "EXPIRES", "STATE", "CREATED", "LAST USED", "MADE BY", "NOTE"};
+static const struct {
+    const char *title, *name, *absent;
+} key_columns[KEY_COLUMNS] = {
+    {"ID", "id", "-"},
+    {"AGENT", "agent", "-"},
+    {"ROLE", "role", "-"},
+    {"MODE", "mode", "-"},
+    {"RUN", "run", "-"},
+    {"SPACES", "spaces", "-"},
+    {"TOOLS", "tools", "all"},
+    {"RATE", "rate", "-"},
+    {"EXPIRES", "expires", "never"},
+    {"STATE", "state", "-"},
+    {"CREATED", "created", "-"},
+    {"LAST USED", "last_used", "never"},
+    {"MADE BY", "made_by", "-"},
+    {"NOTE", "note", "-"},
+};
 
 static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
 {
-    static const char *const names[KEY_COLUMNS] = {
-        "id",   "agent",   "role",  "mode",    "run",       "spaces",  "tools",
-        "rate", "expires", "state", "created", "last_used", "made_by", "note"};
-    const struct ng_value *value = json_get(key, names[column]);
+    const char *name = key_columns[column].name;
+    const struct ng_value *value = json_get(key, name);
     buf_clear(out);
     if (value != NULL && value->type == NG_TYPE_ARRAY) {
         key_join(value, "", ",", out);
-    } else if (strcmp(names[column], "run") == 0) {
+    } else if (strcmp(name, "run") == 0) {
         (void)buf_add_c(out, key_runs(key) ? "yes" : "no");
-    } else if (value != NULL && strcmp(names[column], "rate") == 0) {
+    } else if (value != NULL && strcmp(name, "rate") == 0) {
         double rate = json_double(value);
         (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
     } else if (value != NULL) {
         (void)buf_add_str(out, value->text);
     } else {
-        (void)buf_add_c(out, strcmp(names[column], "tools") == 0 ? "all"
-                             : strcmp(names[column], "expires") == 0 ||
-                                     strcmp(names[column], "last_used") == 0
-                                 ? "never"
-                                 : "-");
+        (void)buf_add_c(out, key_columns[column].absent);
     }
 }
 
@@ -305,11 +335,14 @@ static void key_print_row(const struct ng_value *key, const size_t widths[KEY_CO
     for (size_t i = 0; i < KEY_COLUMNS; i++) {
         if (key == NULL) {
             buf_clear(cell);
-            (void)buf_add_c(cell, key_titles[i]);
+            (void)buf_add_c(cell, key_columns[i].title);
         } else {
             key_cell(key, i, cell);
         }
-        int pad = i + 1 < KEY_COLUMNS ? (int)(widths[i] - cell->len) + 2 : 0;
+        int pad = 0;
+        if (i + 1 < KEY_COLUMNS) {
+            pad = (int)(widths[i] - cell->len) + 2;
+        }
         printf("%s%*s", buf_cstr(cell), pad, "");
     }
     printf("\n");
@@ -321,10 +354,10 @@ static void key_print_table(const struct ng_value *list)
     struct buf cell;
     buf_init(&cell, KEY_TEXT_BYTES);
     for (size_t i = 0; i < KEY_COLUMNS; i++) {
-        widths[i] = strlen(key_titles[i]);
+        widths[i] = strlen(key_columns[i].title);
         for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
             key_cell(key, i, &cell);
-            widths[i] = cell.len > widths[i] ? cell.len : widths[i];
+            widths[i] = size_max(cell.len, widths[i]);
         }
     }
     key_print_row(NULL, widths, &cell);
@@ -340,7 +373,11 @@ static int key_fetch(struct key_command *command, bool all, struct ng_str name,
     struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
     const struct ng_value *answer = NULL;
     int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
-    *ret = rc == COMMAND_OK ? json_get(answer, "keys") : NULL;
+    if (rc == COMMAND_OK) {
+        *ret = json_get(answer, "keys");
+    } else {
+        *ret = NULL;
+    }
     if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
         command_error("the list of keys cannot be read");
         rc = COMMAND_FAILED;
@@ -360,7 +397,10 @@ static int key_list(struct key_command *command)
         return key_print_json(text);
     }
     key_print_table(list);
-    return command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    if (command_flush(stdout) == NG_OK) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 /* ---- revoke ---- */
@@ -431,21 +471,25 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
             printf("revoked %.*s of %.*s\n", (int)job.id.len, job.id.data, (int)agent.len,
                    agent.data);
         }
-        (void)buf_add_c(&answers, i == 0 ? "" : ",");
+        (void)buf_add_c(&answers, text_if(i != 0, ","));
         (void)buf_add_str(&answers, text);
     }
     (void)buf_add_c(&answers, "]}");
     if (rc == COMMAND_OK && command->line->json) {
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
-        printf("%zu key%s revoked\n", count, count == 1 ? "" : "s");
-        rc = command_flush(stdout) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        printf("%zu key%s revoked\n", count, plural(count));
+        if (command_flush(stdout) == NG_OK) {
+            rc = COMMAND_OK;
+        } else {
+            rc = COMMAND_FAILED;
+        }
     }
     buf_done(&answers);
     return rc;
 }
 
-/* Who has found a key somewhere has its whole text: "ng_ID_SECRET" means its id. */
+/* The whole text of a key is accepted for its id: "ng_ID_SECRET" means ID. */
 static struct ng_str key_named(const char *word)
 {
     struct ng_str name = ng_str_of(word);
@@ -476,10 +520,12 @@ static int key_revoke(struct key_command *command)
     }
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
-        /* What is near to it is among the others. */
-        rc = list->count > 0 || !valid
-                 ? COMMAND_OK
-                 : key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        /* The nearest name is among the others. */
+        if (list->count > 0 || !valid) {
+            rc = COMMAND_OK;
+        } else {
+            rc = key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        }
         if (rc == COMMAND_OK) {
             key_unknown(list, name);
         }

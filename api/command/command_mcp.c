@@ -15,15 +15,16 @@
 #include "commands.h"
 #include "core/base/log_queue.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Room for what went wrong at the start. */
 #define MCP_ERROR_MAX 4096
 
-/* Who is calling, of the command line. */
+/* The caller, as the command line names it. */
 static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->agent = ng_str_of(line->agent == NULL ? "local" : line->agent);
+    ret->agent = ng_str_of(text_or(line->agent, "local"));
     ret->space = ng_str_of(line->space);
     ret->client = ng_str_of(CLIENT_NAME); /* until its own client says its name */
     ret->role = NG_ROLE_ADMIN;
@@ -52,7 +53,7 @@ static int mcp_open_tasks(struct gateway *gateway)
         command_error("%s", buf_cstr(&error));
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 /* The standard output is the protocol's alone: what a module prints goes to the standard error.
@@ -93,7 +94,11 @@ int command_mcp(struct command_line *line)
     if (rc == COMMAND_OK && attach.gateway != NULL) {
         struct mcp_stdio stdio = {attach.gateway, mcp_methods_all(), STDIN_FILENO,
                                   out_fd,         stop_fd,           &caller};
-        rc = mcp_stdio_run(&stdio) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+        if (mcp_stdio_run(&stdio) == NG_OK) {
+            rc = COMMAND_OK;
+        } else {
+            rc = COMMAND_FAILED;
+        }
         if (rc != COMMAND_OK) {
             command_error("out of memory, or of threads, for speaking on stdin and stdout");
             mcp_tasks_stop(attach.gateway, true);
@@ -104,7 +109,7 @@ int command_mcp(struct command_line *line)
     }
     if (rc == COMMAND_OK) {
         if (attach.gateway != NULL) {
-            mcp_tasks_stop(attach.gateway, true); /* who could ask after them has left */
+            mcp_tasks_stop(attach.gateway, true); /* no client is left to ask for them */
         }
         attach_done(&attach);
     }

@@ -39,17 +39,27 @@ static int restore_get(void *user, char *to, size_t room, size_t *ret_len)
     do {
         len = read(job->fd, to, room);
     } while (len < 0 && errno == EINTR);
-    *ret_len = len > 0 ? (size_t)len : 0;
-    return len < 0 ? NG_EFAILED : NG_OK;
+    if (len > 0) {
+        *ret_len = (size_t)len;
+    } else {
+        *ret_len = 0;
+    }
+    if (len < 0) {
+        return NG_EFAILED;
+    }
+    return NG_OK;
 }
 
 static int restore_rewind(void *user)
 {
     struct restore_job *job = user;
-    return lseek(job->fd, 0, SEEK_SET) == 0 ? NG_OK : NG_EFAILED;
+    if (lseek(job->fd, 0, SEEK_SET) == 0) {
+        return NG_OK;
+    }
+    return NG_EFAILED;
 }
 
-/* What a present plugin declares. */
+/* Declared by a plugin that is loaded. */
 static const struct ng_collection *restore_known(void *user, struct ng_str name)
 {
     struct restore_job *job = user;
@@ -125,13 +135,19 @@ static int restore_locked(struct restore_job *job)
     int lock_fd = -1;
     buf_init(&error, RESTORE_ERROR_MAX);
     char *dir = gateway_data_dir(job->gateway->config, true, &error);
-    int rc = dir == NULL ? NG_EUNAVAILABLE
-                         : gateway_lock_data_dir(dir, COMMAND_WAIT_MS, &lock_fd, &error);
+    int rc = NG_EUNAVAILABLE;
+    if (dir != NULL) {
+        rc = gateway_lock_data_dir(dir, COMMAND_WAIT_MS, &lock_fd, &error);
+    }
     if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
     } else {
         struct ng_str own = arena_printf(&job->line->arena, "%s/files", dir);
-        job->own_root = own.data == NULL ? "" : own.data;
+        if (own.data == NULL) {
+            job->own_root = "";
+        } else {
+            job->own_root = own.data;
+        }
         rc = restore_open(job);
         (void)close(lock_fd);
     }
@@ -207,7 +223,11 @@ int command_restore(struct command_line *line)
         } else if (attach_check_owner(&job.attach) != COMMAND_OK) {
             rc = COMMAND_FAILED;
         } else {
-            rc = restore_run(&job) == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+            if (restore_run(&job) == NG_OK) {
+                rc = COMMAND_OK;
+            } else {
+                rc = COMMAND_FAILED;
+            }
         }
         attach_done(&job.attach);
     }

@@ -24,6 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
+#include "core/base/text_choice.h"
 #include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
@@ -110,6 +111,7 @@ struct serve_watch {
 
 static void *serve_watch_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-serve-watch");
     struct serve_watch *watch = user;
     int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
     bool hurried = false;
@@ -160,7 +162,8 @@ static void serve_stop(struct serve *serve)
 
 /* ---- starting ---- */
 
-/* Where it listens; for all addresses a name that clients use, which a certificate may have. */
+/* The address to show; for all addresses a name that clients use and a certificate may
+ * contain. */
 static void serve_example_address(const struct serve *serve, char out[SERVE_ADDRESS_SIZE])
 {
     const char *address = http_server_address(serve->server);
@@ -175,13 +178,15 @@ static void serve_example_address(const struct serve *serve, char out[SERVE_ADDR
     for (size_t i = count; i-- > 0;) {
         bool pattern = memchr(names[i].data, '*', names[i].len) != NULL ||
                        memchr(names[i].data, '/', names[i].len) != NULL;
-        name = pattern ? name : names[i];
+        if (!pattern) {
+            name = names[i];
+        }
     }
     (void)snprintf(out, SERVE_ADDRESS_SIZE, "%.*s%s", (int)name.len, name.data, port);
 }
 
-/* A call to try, for people who have just started it at a terminal. Never on stdout, which
- * scripts read, nor among the lines of a log. */
+/* A first call to try, for a person at a terminal. Never on stdout, which scripts read, nor
+ * among the lines of a log. */
 static void serve_print_example(const struct serve *serve)
 {
     const struct tool *const *tools = NULL;
@@ -192,9 +197,10 @@ static void serve_print_example(const struct serve *serve)
     const char *scheme = http_server_scheme(serve->server);
     char address[SERVE_ADDRESS_SIZE];
     serve_example_address(serve, address);
-    const char *key = keys_active(serve->gateway->keys) == 0
-                          ? ""
-                          : " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    const char *key = " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    if (keys_active(serve->gateway->keys) == 0) {
+        key = "";
+    }
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         fprintf(stderr,
                 "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
@@ -210,7 +216,10 @@ static void serve_print_example(const struct serve *serve)
 static void serve_tell_runners(const struct serve *serve)
 {
     struct gateway *gateway = serve->gateway;
-    struct call *call = keys_run_matters(gateway) ? call_new(gateway) : NULL;
+    struct call *call = NULL;
+    if (keys_run_matters(gateway)) {
+        call = call_new(gateway);
+    }
     struct buf text;
     buf_init(&text, SERVE_ERROR_MAX);
     if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
@@ -220,7 +229,7 @@ static void serve_tell_runners(const struct serve *serve)
     call_unref(call);
 }
 
-/* Nobody could be served any more, and what is written may go to another file. */
+/* The gateway could not serve any more, and writes might reach another file. */
 static void serve_check_files(const struct serve *serve)
 {
     const struct own_file *lost = own_files_lost(&serve->files);
@@ -239,7 +248,7 @@ static void serve_panic(void *user, const char *file, unsigned line, const char 
 {
     serve_check_files(user);
     log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
-              reason != NULL ? reason : "no reason given");
+              text_or(reason, "no reason given"));
     log_queue_flush(LOG_QUEUE_STOP_MS);
     abort();
 }
@@ -279,7 +288,7 @@ static void serve_log_configuration(const struct config *config)
                   (long)geteuid(), passed);
     }
     log_write(NG_LOG_INFO, "serve", "configuration: %s",
-              file != NULL ? file : "no file; defaults, environment and flags");
+              text_or(file, "no file; defaults, environment and flags"));
 }
 
 /* A reload reads what the start has read: not what another user's environment leads to. */
@@ -299,7 +308,11 @@ static int serve_keep_input(struct command_line *line, struct config_input *inpu
     }
     memcpy(kept, environ, (count + 1) * sizeof(*kept));
     input->environ = kept;
-    input->file = file == NULL ? NULL : copy.data;
+    if (file == NULL) {
+        input->file = NULL;
+    } else {
+        input->file = copy.data;
+    }
     return COMMAND_OK;
 }
 
@@ -317,7 +330,7 @@ static int serve_settle(struct serve *serve, const struct attach *attach)
         command_error("the data directory %s", buf_cstr(&error));
     }
     buf_done(&error);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 static void serve_warn_root(void)
@@ -379,7 +392,7 @@ int command_serve(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&error, SERVE_ERROR_MAX);
-    /* From here on nobody waits for who reads stderr. */
+    /* From here on a slow reader of stderr blocks no thread. */
     (void)log_queue_start();
     /* Another gateway will not go away by itself; another command will. */
     int rc = serve_start(&serve, &attach.config, running ? 0 : COMMAND_WAIT_MS, &error);

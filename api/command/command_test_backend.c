@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "core/base/text_choice.h"
 #include "core/module/loader.h"
 
 /* Beside the folder of the backends. */
@@ -38,6 +39,6 @@ int command_test_backend(struct command_line *line)
     (void)execv(path, words);
     const char *why = strerrordesc_np(errno);
     command_error("%s cannot be started: %s; it is installed with notegate", path,
-                  why != NULL ? why : "unknown error");
+                  text_or(why, "unknown error"));
     return COMMAND_FAILED;
 }

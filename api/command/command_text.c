@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "command_options.h"
+#include "core/base/text_choice.h"
 
-/* Where the help of options begins. */
+/* The column at which the help of options begins. */
 #define HELP_COLUMN 26
 /* Columns of running text. */
 #define HELP_WIDTH 92
@@ -63,7 +64,12 @@ static void help_paragraphs(const char *text)
 {
     while (*text != '\0') {
         const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        size_t len;
+        if (end == NULL) {
+            len = strlen(text);
+        } else {
+            len = (size_t)(end - text);
+        }
         help_paragraph(text, len, 0);
         putchar('\n');
         text += len;
@@ -76,8 +82,11 @@ static void help_option(const struct option_row *row)
     char label[64];
     int len = snprintf(label, sizeof(label), "  %c%c%s --%s%s%s", row->letter ? '-' : ' ',
                        row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
-                       row->argument ? " " : "", row->argument ? row->argument : "");
-    size_t used = len < 0 ? 0 : (size_t)len;
+                       text_if(row->argument, " "), text_or(row->argument, ""));
+    size_t used = 0;
+    if (len >= 0) {
+        used = (size_t)len;
+    }
     if (used + 2 > HELP_COLUMN) {
         printf("%s\n%*s", label, HELP_COLUMN, "");
     } else {
@@ -123,7 +132,7 @@ void command_print_help(const struct command *command)
         return;
     }
     printf("Usage: notegate %s [OPTIONS]%s%s\n\n%s.\n\n", command->name,
-           command->words[0] ? " " : "", command->words, command->summary);
+           text_if(command->words[0], " "), command->words, command->summary);
     help_paragraphs(command->details);
     help_options(command->options);
 }
@@ -152,7 +161,12 @@ static void man_paragraphs(const char *text)
 {
     while (*text != '\0') {
         const char *end = strstr(text, "\n\n");
-        size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        size_t len;
+        if (end == NULL) {
+            len = strlen(text);
+        } else {
+            len = (size_t)(end - text);
+        }
         printf(".PP\n");
         man_text(text, len);
         putchar('\n');

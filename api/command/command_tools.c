@@ -8,6 +8,7 @@
 #include "api/print/print_tools.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 #include "core/gateway/gateway_open.h"
@@ -27,11 +28,9 @@ static int tools_from_gateway(struct tools *tools)
 {
     struct attach_answer answer;
     struct ng_str path =
-        arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", tools->name ? "/" : "",
-                     tools->name ? tools->name : "",
-                     tools->line->format == NULL ? "mcp" : tools->line->format);
-    struct client_request request = {.method = "GET",
-                                     .path = path.data == NULL ? "/v1/tools" : path.data};
+        arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", text_if(tools->name, "/"),
+                     text_or(tools->name, ""), text_or(tools->line->format, "mcp"));
+    struct client_request request = {.method = "GET", .path = text_or(path.data, "/v1/tools")};
     int rc = attach_request(&tools->attach, &request, &answer);
     if (rc == NG_OK && answer.status != 200) {
         attach_print_error(&answer);
@@ -81,7 +80,10 @@ static int tools_open(struct tools *tools)
 static int tools_print_own(struct tools *tools)
 {
     struct call *call = call_new(tools->gateway);
-    int rc = call == NULL ? NG_EINTERNAL : attach_set_caller(tools->line, call);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = attach_set_caller(tools->line, call);
+    }
     if (rc == NG_OK && tools->name == NULL) {
         rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
     } else if (rc == NG_OK) {
@@ -92,8 +94,8 @@ static int tools_print_own(struct tools *tools)
         } else {
             struct ng_str near = registry_nearest(tools->gateway->registry, name);
             command_error("no tool is called \"%s\"%s%.*s%s", tools->name,
-                          near.len > 0 ? "; did you mean `" : "", (int)near.len,
-                          near.len > 0 ? near.data : "", near.len > 0 ? "`?" : "");
+                          text_if(near.len > 0, "; did you mean `"), (int)near.len,
+                          near.len > 0 ? near.data : "", text_if(near.len > 0, "`?"));
             call_unref(call);
             return NG_EFAILED;
         }
@@ -131,10 +133,10 @@ static int tools_print_text(struct tools *tools)
     struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, ATTACH_ANSWER_MAX);
-    int rc =
-        json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK
-            ? NG_OK
-            : NG_EFAILED;
+    int rc = NG_EFAILED;
+    if (json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK) {
+        rc = NG_OK;
+    }
     if (rc != NG_OK) {
         command_error("the definitions of the tools are not JSON");
     } else if (tools->name != NULL) {
@@ -156,7 +158,12 @@ static int tools_print(struct tools *tools, bool text)
         return COMMAND_FAILED;
     }
     buf_init(&tools->out, TOOL_FORMATS_MAX);
-    int rc = running ? tools_from_gateway(tools) : tools_open(tools);
+    int rc;
+    if (running) {
+        rc = tools_from_gateway(tools);
+    } else {
+        rc = tools_open(tools);
+    }
     if (rc == NG_OK && !running) {
         rc = tools_print_own(tools);
     }
@@ -169,7 +176,7 @@ static int tools_print(struct tools *tools, bool text)
     gateway_close(tools->gateway);
     buf_done(&tools->out);
     attach_done(&tools->attach);
-    return rc == NG_OK ? COMMAND_OK : COMMAND_FAILED;
+    return command_exit_code(rc);
 }
 
 int command_tools(struct command_line *line)
@@ -179,7 +186,11 @@ int command_tools(struct command_line *line)
         return command_usage(line, "unknown format \"%s\"; there are %s", line->format,
                              tool_format_names());
     }
-    tools.name = line->word_count > 0 ? line->words[0] : NULL;
+    if (line->word_count > 0) {
+        tools.name = line->words[0];
+    } else {
+        tools.name = NULL;
+    }
     bool text = line->format == NULL && !line->json &&
                 (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
     return tools_print(&tools, text);

@@ -14,6 +14,7 @@
 
 #include "api/client/command_line.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define USER_PASSWD_MAX 16384
 /* Of the folders above the data directory: its user must be able to pass. */
@@ -22,29 +23,50 @@
 static const char *user_errno(int code)
 {
     const char *text = strerrordesc_np(code);
-    return text != NULL ? text : "unknown error";
+    if (text != NULL) {
+        return text;
+    }
+    return "unknown error";
 }
 
 /* The data directory for its user, where it is not there. */
 static int user_make_data_dir(const char *data_dir, const struct passwd *user)
 {
     char *path = strdup(data_dir);
-    int rc = path == NULL ? -1 : 0;
-    size_t len = path == NULL ? 0 : strlen(path);
+    int rc = 0;
+    if (path == NULL) {
+        rc = -1;
+    }
+    size_t len = 0;
+    if (path != NULL) {
+        len = strlen(path);
+    }
     while (len > 1 && path[len - 1] == '/') {
         path[--len] = '\0';
     }
     mode_t mask = umask(S_IWGRP | S_IWOTH);
     for (char *at = path; rc == 0 && (at = strchr(at + 1, '/')) != NULL;) {
         *at = '\0';
-        rc = mkdir(path, USER_PARENT_MODE) != 0 && errno != EEXIST ? -1 : 0;
+        if (mkdir(path, USER_PARENT_MODE) != 0 && errno != EEXIST) {
+            rc = -1;
+        } else {
+            rc = 0;
+        }
         *at = '/';
     }
     if (rc == 0 && mkdir(data_dir, S_IRWXU) != 0) {
-        rc = errno == EEXIST ? 1 : -1; /* what is there keeps its owner */
+        /* what is there keeps its owner */
+        if (errno == EEXIST) {
+            rc = 1;
+        } else {
+            rc = -1;
+        }
     }
     (void)umask(mask);
-    int fd = rc != 0 ? -1 : open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = -1;
+    if (rc == 0) {
+        fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
     if (rc == 0 && (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) != 0)) {
         rc = -1;
     }
@@ -56,7 +78,10 @@ static int user_make_data_dir(const char *data_dir, const struct passwd *user)
         (void)close(fd);
     }
     free(path);
-    return rc < 0 ? COMMAND_FAILED : COMMAND_OK;
+    if (rc < 0) {
+        return COMMAND_FAILED;
+    }
+    return COMMAND_OK;
 }
 
 /* Root's own settings would lead the user's programs to root's files. */
@@ -111,7 +136,7 @@ int command_user_become(const struct config *config, const char *data_dir, bool 
                       code == 0 ? "there is no such user; make it with `adduser --system "
                                   "--group --home /var/lib/notegate --no-create-home "
                                 : user_errno(code),
-                      code == 0 ? "NAME`, or name another" : "");
+                      text_if(code == 0, "NAME`, or name another"));
         return COMMAND_FAILED;
     }
     if (user->pw_uid == geteuid()) {
@@ -124,7 +149,9 @@ int command_user_become(const struct config *config, const char *data_dir, bool 
         return COMMAND_FAILED;
     }
     int rc = user_make_data_dir(data_dir, user);
-    rc = rc == COMMAND_OK ? user_switch(user) : rc;
+    if (rc == COMMAND_OK) {
+        rc = user_switch(user);
+    }
     *ret_dropped = rc == COMMAND_OK;
     return rc;
 }

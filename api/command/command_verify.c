@@ -6,6 +6,7 @@
 #include "api/ops/verify.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 static int verify_here(struct attach *attach, struct buf *out)
 {
@@ -47,7 +48,10 @@ static int64_t verify_number(const struct ng_value *value, const char *name)
 {
     int64_t number = 0;
     const struct ng_value *found = json_get(value, name);
-    return found != NULL && json_integer(found, &number) == NG_OK ? number : 0;
+    if (found != NULL && json_integer(found, &number) == NG_OK) {
+        return number;
+    }
+    return 0;
 }
 
 /* "/var/lib/notegate (sqlite): 2 documents, ..." */
@@ -88,8 +92,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         (void)command_put(stdout, ng_str_of("\n"));
     } else {
         const struct ng_value *faults = json_get(value, "faults");
-        for (const struct ng_value *one = faults == NULL ? NULL : faults->first; one != NULL;
-             one = one->next) {
+        for (const struct ng_value *one = json_first(faults); one != NULL; one = one->next) {
             printf("%.*s\n", (int)one->text.len, one->text.data);
             shown++;
         }
@@ -100,11 +103,14 @@ static int verify_show(const struct command_line *line, const struct buf *report
         if (count == 0) {
             printf("everything is in order\n");
         } else {
-            printf("%lld fault%s\n", (long long)count, count == 1 ? "" : "s");
+            printf("%lld fault%s\n", (long long)count, plural((size_t)count));
         }
     }
     arena_done(&arena);
-    return count == 0 ? COMMAND_OK : COMMAND_FAILED;
+    if (count == 0) {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 int command_verify(struct command_line *line)
@@ -116,9 +122,17 @@ int command_verify(struct command_line *line)
         return rc;
     }
     buf_init(&report, ATTACH_ANSWER_MAX);
-    int done =
-        attach.gateway != NULL ? verify_here(&attach, &report) : verify_there(&attach, &report);
-    rc = done == NG_OK ? verify_show(line, &report) : COMMAND_FAILED;
+    int done;
+    if (attach.gateway != NULL) {
+        done = verify_here(&attach, &report);
+    } else {
+        done = verify_there(&attach, &report);
+    }
+    if (done == NG_OK) {
+        rc = verify_show(line, &report);
+    } else {
+        rc = COMMAND_FAILED;
+    }
     buf_done(&report);
     attach_done(&attach);
     return rc;

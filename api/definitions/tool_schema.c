@@ -3,13 +3,14 @@
 #include "tool_schema.h"
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "tool_schema_ref.h"
 
 /* Bytes of notes behind one description. */
 #define NOTES_MAX ((size_t)64 * 1024)
 /* How deep targets of references are put in the place of references. */
 #define INLINED_MAX 3
-/* What Anthropic takes as name of an argument: letters, digits, "_", "." and "-". */
+/* Anthropic's characters for the name of an argument: letters, digits, "_", "." and "-". */
 #define KEY_MAX 64
 
 #define O TOOL_SCHEMA_OPENAI
@@ -29,8 +30,8 @@ enum keyword_kind {
 struct keyword {
     const char *name;
     enum keyword_kind kind;
-    unsigned vendors; /* who knows it */
-    unsigned not_top; /* who refuses it at the top */
+    unsigned vendors; /* vendors that know the keyword */
+    unsigned not_top; /* vendors that refuse it at the top level */
 };
 
 static const struct keyword keywords[] = {
@@ -117,7 +118,7 @@ static const struct keyword *find_keyword(struct ng_str name)
 /* "minLength: 3" */
 static void note(struct lowering *lowering, const struct ng_value *member)
 {
-    (void)buf_add_c(&lowering->notes, lowering->notes.len > 0 ? "; " : "");
+    (void)buf_add_c(&lowering->notes, text_if(lowering->notes.len > 0, "; "));
     (void)buf_add_str(&lowering->notes, member->key);
     (void)buf_add_c(&lowering->notes, ": ");
     (void)json_print(&lowering->notes, member);
@@ -207,7 +208,7 @@ static void lower_required(struct lowering *lowering, const struct ng_value *lis
         if (key_fits(lowering, item->text)) {
             json_copy(lowering->writer, item);
         } else {
-            (void)buf_add_c(&lowering->notes, lowering->notes.len > 0 ? "; " : "");
+            (void)buf_add_c(&lowering->notes, text_if(lowering->notes.len > 0, "; "));
             (void)buf_add_c(&lowering->notes, "required: ");
             (void)buf_add_json(&lowering->notes, item->text);
         }
@@ -412,8 +413,12 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
 static void write_description(struct lowering *lowering, const struct ng_value *schema)
 {
     const struct ng_value *given = json_get(schema, "description");
-    struct ng_str text =
-        given == NULL || given->type != NG_TYPE_STRING ? ng_str_of("") : given->text;
+    struct ng_str text;
+    if (given == NULL || given->type != NG_TYPE_STRING) {
+        text = ng_str_of("");
+    } else {
+        text = given->text;
+    }
     if (text.len == 0 && lowering->notes.len == 0) {
         return;
     }

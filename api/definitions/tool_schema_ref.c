@@ -24,9 +24,14 @@ static struct ng_str skip(struct ng_str text, size_t bytes)
 
 static struct ng_str text_of(const struct ng_value *schema, const char *name)
 {
-    const struct ng_value *member =
-        schema->type == NG_TYPE_OBJECT ? json_get(schema, name) : NULL;
-    return member != NULL && member->type == NG_TYPE_STRING ? member->text : ng_str_of("");
+    const struct ng_value *member = NULL;
+    if (schema->type == NG_TYPE_OBJECT) {
+        member = json_get(schema, name);
+    }
+    if (member != NULL && member->type == NG_TYPE_STRING) {
+        return member->text;
+    }
+    return ng_str_of("");
 }
 
 static const struct ng_value *item_at(const struct ng_value *array, struct ng_str token)
@@ -64,7 +69,11 @@ static const struct ng_value *step(const struct ng_value *from, struct ng_str to
     for (size_t i = 0; i < token.len; i++) {
         char c = token.data[i];
         if (c == '~' && i + 1 < token.len) {
-            c = token.data[++i] == '1' ? '/' : '~';
+            if (token.data[++i] == '1') {
+                c = '/';
+            } else {
+                c = '~';
+            }
         }
         (void)buf_add_char(&name, c);
     }
@@ -117,7 +126,7 @@ static void write_pointer(const struct ng_value *root, const struct ng_value *ta
     }
     for (size_t i = 0; i < NG_COUNT(definitions); i++) {
         const struct ng_value *map = json_get(root, definitions[i]);
-        const struct ng_value *one = map == NULL ? NULL : map->first;
+        const struct ng_value *one = json_first(map);
         while (one != NULL && one != target) {
             one = one->next;
         }

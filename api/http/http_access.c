@@ -12,7 +12,7 @@
 #include "core/keys/keys.h"
 #include "http_request.h"
 
-/* What begins with "ng_" and is this long may be a key, whole or in part. */
+/* A text that begins with "ng_" and is this long may be a key, whole or in part. */
 #define KEY_SHOWN_LEN (3 + KEY_ID_LEN)
 
 static void copy(char *out, size_t size, struct ng_str text)
@@ -26,7 +26,10 @@ static void copy(char *out, size_t size, struct ng_str text)
 
 static struct ng_str absent_if_empty(const char *text)
 {
-    return text[0] == '\0' ? str_make(NULL, 0) : ng_str_of(text);
+    if (text[0] == '\0') {
+        return str_make(NULL, 0);
+    }
+    return ng_str_of(text);
 }
 
 /* "127.0.0.1", "::1", or "unix" for the owner's socket. */
@@ -46,7 +49,7 @@ static bool in_key(char c)
            c == '_' || c == '-';
 }
 
-/* The path, cut; of what looks like a key (somebody took its text for its id) only "ng_". */
+/* The path, shortened; a text that looks like a key (mistaken for its id) is cut to "ng_". */
 static struct ng_str shown_path(const struct http_request *request,
                                 char out[HTTP_ACCESS_PATH_MAX + 1])
 {
@@ -70,7 +73,11 @@ static struct ng_str shown_path(const struct http_request *request,
 void http_access_begin(struct http_request *request)
 {
     struct http_access *access = &request->access;
-    access->started_ns = log_switched_on(LOG_ACCESS) ? clock_monotonic_ns() : 0;
+    if (log_switched_on(LOG_ACCESS)) {
+        access->started_ns = clock_monotonic_ns();
+    } else {
+        access->started_ns = 0;
+    }
     access->trusted = false;
     access->agent[0] = '\0';
     access->key[0] = '\0';
@@ -163,10 +170,16 @@ void http_access_end(struct http_request *request, bool whole)
     }
     int64_t took = clock_monotonic_ns() - access->started_ns;
     access->started_ns = 0;
-    const char *method = request->method == 0 ? "?" : http_method_name(request->method);
+    const char *method = "?";
+    if (request->method != 0) {
+        method = http_method_name(request->method);
+    }
     char shown[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str path = shown_path(request, shown);
-    int status = request->answered ? request->reply.status : 0;
+    int status = 0;
+    if (request->answered) {
+        status = request->reply.status;
+    }
     char sentence_path[HTTP_ACCESS_PATH_MAX + 1];
     log_record_shown(sentence_path, sizeof(sentence_path), path);
     log_record_begin(&record, LOG_ACCESS);

@@ -16,7 +16,7 @@
 
 struct http_request;
 
-/* What is kept of a request until it has ended: the headers are gone by then. */
+/* Parts of a request that are kept until it has ended: the headers are gone by then. */
 struct http_access {
     int64_t started_ns; /* 0: no line is wanted of it */
     bool trusted;       /* the caller is known */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/buffered.h"
 #include "http_request.h"
@@ -28,21 +29,30 @@ static void body_unref(void *object)
 /* Counts what a body of `cap` bytes takes of limits.buffered, of which one agent has half. */
 static int body_count(struct http_request *request, struct http_body *body, size_t cap)
 {
-    size_t more = cap > HTTP_UNCOUNTED_BYTES ? cap - body->counted : 0;
+    size_t more = 0;
+    if (cap > HTTP_UNCOUNTED_BYTES) {
+        more = cap - body->counted;
+    }
     if (more == 0) {
         return NG_OK;
     }
     if (body->counted == 0) {
-        struct ng_str agent =
-            request->authenticated ? request->caller.agent : str_make(NULL, 0);
-        body->agent_len = agent.len < sizeof(body->agent) ? agent.len : sizeof(body->agent);
+        struct ng_str agent;
+        if (request->authenticated) {
+            agent = request->caller.agent;
+        } else {
+            agent = str_make(NULL, 0);
+        }
+        body->agent_len = size_min(agent.len, sizeof(body->agent));
         if (body->agent_len > 0) {
             memcpy(body->agent, agent.data, body->agent_len);
         }
     }
     int rc = buffered_take(request->gateway, str_make(body->agent, body->agent_len),
                            body->counted, more);
-    body->counted += rc == NG_OK ? more : 0;
+    if (rc == NG_OK) {
+        body->counted += more;
+    }
     return rc;
 }
 
@@ -52,7 +62,10 @@ static int body_room(struct http_request *request, size_t need)
     if (old != NULL && old->cap >= need) {
         return NG_OK;
     }
-    size_t cap = old == NULL ? BODY_FIRST : old->cap;
+    size_t cap = BODY_FIRST;
+    if (old != NULL) {
+        cap = old->cap;
+    }
     while (cap < need) {
         cap *= 2; /* need is at most limits.body, far from overflow */
     }

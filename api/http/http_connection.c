@@ -135,10 +135,16 @@ static enum auth_started started_of_socket(struct http_connection *connection)
     socklen_t size = sizeof(peer);
     bool known = getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     connection->auth.knows_user = known;
-    connection->auth.user = known ? peer.uid : 0;
-    return known ? auth_started_process(&connection->server->started, peer.pid,
-                                        connection->since_ticks)
-                 : AUTH_STARTED_UNKNOWN;
+    if (known) {
+        connection->auth.user = peer.uid;
+    } else {
+        connection->auth.user = 0;
+    }
+    if (!known) {
+        return AUTH_STARTED_UNKNOWN;
+    }
+    return auth_started_process(&connection->server->started, peer.pid,
+                                connection->since_ticks);
 }
 
 /* Whether it is a program that the gateway started: only where it would get in without a key,

@@ -10,6 +10,7 @@
 
 #include "api/auth/auth_peer.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/quota.h"
 #include "http_request.h"
@@ -134,7 +135,10 @@ bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *c
     lock_take(&monitor->lock);
     bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
     connection->is_behind = connection->is_behind && abandoned;
-    struct call *call = connection->is_behind ? NULL : connection->waits.call;
+    struct call *call = NULL;
+    if (!connection->is_behind) {
+        call = connection->waits.call;
+    }
     if (!connection->is_behind) {
         connection->waits.call = NULL;
     }
@@ -242,7 +246,10 @@ static size_t crowd(const struct http_monitor *monitor)
     }
     size_t limit = atomic_load(&monitor->first->request.gateway->limits.connections);
     size_t most = limit - limit / 8;
-    return monitor->count > most ? monitor->count - most : 0;
+    if (monitor->count <= most) {
+        return 0;
+    }
+    return monitor->count - most;
 }
 
 static bool dawdles(struct http_connection *connection, long long now)
@@ -268,7 +275,7 @@ static bool dawdles(struct http_connection *connection, long long now)
     return false;
 }
 
-/* Nobody has shown a right on it. */
+/* No request on it was authenticated. */
 static bool is_stranger(struct http_connection *connection)
 {
     return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
@@ -292,13 +299,15 @@ static void crowding_begin(struct http_monitor *monitor, size_t excess, struct c
         return;
     }
     for (struct http_connection *at = monitor->first; at != NULL; at = at->next) {
-        strangers += is_stranger(at) ? 1 : 0;
+        strangers += is_stranger(at);
     }
     size_t has = quota_most(monitor->agents, ret->agent, sizeof(ret->agent), &ret->agent_len);
     ret->of_strangers = strangers >= has;
-    has = ret->of_strangers ? strangers : has;
+    if (ret->of_strangers) {
+        has = strangers;
+    }
     if (has > 1) {
-        ret->excess = excess < has - 1 ? excess : has - 1;
+        ret->excess = size_min(excess, has - 1);
     }
 }
 
@@ -306,9 +315,12 @@ static bool gives_way(struct http_connection *connection, long long now,
                       struct crowding *crowding)
 {
     struct ng_str agent = str_make(crowding->agent, crowding->agent_len);
-    bool is_meant = crowding->of_strangers
-                        ? is_stranger(connection) && atomic_load(&connection->asked)
-                        : str_equal(agent_of(connection), agent);
+    bool is_meant;
+    if (crowding->of_strangers) {
+        is_meant = is_stranger(connection) && atomic_load(&connection->asked);
+    } else {
+        is_meant = str_equal(agent_of(connection), agent);
+    }
     if (crowding->excess == 0 || !is_meant ||
         now - atomic_load(&connection->since_ms) < HTTP_CROWDED_IDLE_MS) {
         return false;
@@ -343,8 +355,8 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
 }
 
 /*
- * A request under way whose client left. What is cancelled by that comes back soon; else the
- * connection waits no longer. False: there is nothing to do.
+ * A request under way whose client left. A cancelled call comes back soon; else the connection
+ * stops waiting. False: nothing to do.
  */
 static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {
@@ -409,6 +421,7 @@ static void tell_left(struct http_wait *left, size_t count)
 
 static void *monitor_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-http-monitor");
     struct http_monitor *monitor = user;
     struct http_wait left[ROUND_CALLS];
     lock_take(&monitor->lock);

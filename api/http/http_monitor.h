@@ -30,8 +30,8 @@ struct call;
  * handshake), and then the body, must be in within these. */
 #define HTTP_HEAD_MAX_MS 20000
 #define HTTP_RECEIVE_MAX_MS 60000
-/* When few places are left (an eighth of limits.connections), so long for whatever it does is
- * what a connection has that nobody with a right has used yet. */
+/* When few places are left (an eighth of limits.connections), a connection without an
+ * authenticated request is closed after this time, whatever it does. */
 #define HTTP_STRANGER_MAX_MS 2000
 /* Then, too, connections that wait for their next request for so long are closed, of the agent
  * that has the most, or of strangers if they have more. */

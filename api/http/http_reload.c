@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* http_reload.c - what of the HTTP transport follows the configuration while it runs: whom it
- * answers to, its certificate, how long sessions last. */
+/* http_reload.c - the parts of the HTTP transport that follow the configuration while it runs:
+ * the names it answers to, its certificate, the timeout of sessions. */
 #include <stdlib.h>
 
 #include "api/listen/http_names.h"
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/reload_report.h"
 #include "http_route.h"
 #include "http_server.h"
@@ -120,7 +121,7 @@ static void reload_tls(struct http_server *server, const struct config *config,
         buf_init(&warnings, 65536);
         http_tls_describe(server->tls, config, &text, &warnings);
         reload_tell(report, "tls.certificate", true, "new connections get the new one, %s%s%s",
-                    buf_cstr(&text), warnings.len > 0 ? "; " : "", buf_cstr(&warnings));
+                    buf_cstr(&text), text_if(warnings.len > 0, "; "), buf_cstr(&warnings));
         buf_done(&warnings);
     }
     buf_done(&text);

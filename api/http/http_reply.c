@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "http_route.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
@@ -16,7 +17,7 @@
 #define MESSAGE_MAX 1024
 #define JSON_TYPE "application/json"
 #define STREAM_TYPE "text/event-stream"
-/* What a page of another allowed origin may send and read. */
+/* Headers that a page of another allowed origin may send and read. */
 #define CORS_HEADERS                                                                           \
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
     "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-Notegate-Agent, "           \
@@ -63,7 +64,11 @@ static void set_status(struct http_reply *reply, int status, int retry_after_s)
     reply->status = status;
     reply->authenticate = status == MHD_HTTP_UNAUTHORIZED;
     if (status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE) {
-        reply->retry_after_s = retry_after_s > 0 ? retry_after_s : HTTP_RETRY_AFTER_S;
+        if (retry_after_s > 0) {
+            reply->retry_after_s = retry_after_s;
+        } else {
+            reply->retry_after_s = HTTP_RETRY_AFTER_S;
+        }
     }
 }
 
@@ -146,7 +151,9 @@ static struct MHD_Response *make_response(struct http_request *request)
     }
     if (reply->stream != NULL) {
         struct MHD_Response *stream = http_stream_attach(reply->stream, request->connection);
-        reply->stream = stream == NULL ? reply->stream : NULL;
+        if (stream != NULL) {
+            reply->stream = NULL;
+        }
         return stream;
     }
     if (reply->fixed.data != NULL) {
@@ -225,7 +232,9 @@ static void cors_headers(struct ng_str asked, struct buf *out)
             http_is_token(name) && out->len + name.len + 2 < CORS_BYTES) {
             (void)buf_printf(out, ", %.*s", (int)name.len, name.data);
         }
-        len += comma == NULL ? 0 : 1;
+        if (comma != NULL) {
+            len += 1;
+        }
         asked = str_make(asked.data + len, asked.len - len);
     }
 }
@@ -285,8 +294,8 @@ static bool add_headers(struct http_request *request, struct MHD_Response *respo
     }
     if (request->method != HTTP_POST &&
         !is_stream) { /* answers to POST are not stored by anyone */
-        ok = ok && add(response, MHD_HTTP_HEADER_CACHE_CONTROL,
-                       reply->cache == NULL ? "no-store" : reply->cache);
+        ok = ok &&
+             add(response, MHD_HTTP_HEADER_CACHE_CONTROL, text_or(reply->cache, "no-store"));
     }
     if (request->caller.traceparent.data != NULL && request->authenticated) {
         char trace[256];
@@ -321,7 +330,12 @@ bool http_reply_send(struct http_request *request)
               MHD_queue_response(request->connection->mhd, (unsigned)reply->status, response) ==
                   MHD_YES;
     MHD_destroy_response(response);
-    request->sent = request->method == HTTP_HEAD ? 0 : body_bytes; /* a stream counts itself */
+    /* a stream counts itself */
+    if (request->method == HTTP_HEAD) {
+        request->sent = 0;
+    } else {
+        request->sent = body_bytes;
+    }
     request->answered = ok;
     return ok;
 }

@@ -145,7 +145,10 @@ static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const cha
     struct http_fault found;
     int rc = http_check_header(&request->headers, str_make(key, key_size),
                                str_make(value, value_size), &found);
-    return rc == NG_OK || !add_fault(request, &found) ? MHD_YES : MHD_NO;
+    if (rc == NG_OK || !add_fault(request, &found)) {
+        return MHD_YES;
+    }
+    return MHD_NO;
 }
 
 /* Behind the last line comes the empty one. */
@@ -391,8 +394,8 @@ struct call *http_request_call(struct http_request *request)
     return call;
 }
 
-/* Who sends the headers and then takes time over the body may have lost the key meanwhile, or
- * the gateway may have got its first one. */
+/* A client that sends the headers and then takes long over the body may have lost its key
+ * meanwhile, or the gateway may have got its first key. */
 static void check_caller_again(struct http_request *request)
 {
     struct key *key = request->caller.key;

@@ -26,7 +26,7 @@ struct route;
 /* A body over limits.body is read on and thrown away up to this, so that its sender can read
  * the answer; what is longer is cut off. */
 #define HTTP_DISCARD_BYTES ((uint64_t)64 * 1024 * 1024)
-/* Seconds in Retry-After where nobody knows better. */
+/* Seconds in Retry-After where no better value is known. */
 #define HTTP_RETRY_AFTER_S 1
 
 /* Static memory in, except `body`. */
@@ -55,7 +55,7 @@ enum http_stage {
     HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
 };
 
-/* What a connection is at, for the monitor. */
+/* The phase of a connection, for the monitor. */
 enum http_phase {
     HTTP_PHASE_WAITING = 0, /* between requests */
     HTTP_PHASE_HEAD,        /* the request line is in */
@@ -130,7 +130,7 @@ struct http_connection {
 struct http_connection *http_connection_new(struct http_server *server,
                                             struct MHD_Connection *mhd, int fd, bool is_socket);
 void http_connection_unref(struct http_connection *connection);
-/* Finds out who is at the other end, once. */
+/* Determines the peer, once. */
 void http_connection_identify(struct http_connection *connection);
 /* The other end's address without its port; "" for the Unix socket. */
 void http_connection_peer(const struct http_connection *connection,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/base/edit_distance.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "http_server.h"
@@ -73,7 +74,10 @@ const char *http_route_allow(const struct http_routes *routes, struct ng_str pat
     case HTTP_GET | HTTP_POST | HTTP_DELETE:
         return "GET, POST, DELETE, OPTIONS";
     default:
-        return str_is(path, "*") ? "GET, HEAD, POST, DELETE, OPTIONS" : "";
+        if (str_is(path, "*")) {
+            return "GET, HEAD, POST, DELETE, OPTIONS";
+        }
+        return "";
     }
 }
 
@@ -94,7 +98,7 @@ static const char *nearest(const struct http_routes *routes, struct ng_str path)
 {
     const char *best = NULL;
     /* Half of a short path wrong is another path. */
-    size_t most = path.len / 3 < NEAR_MAX ? path.len / 3 : NEAR_MAX;
+    size_t most = size_min(path.len / 3, NEAR_MAX);
     size_t least = most + 1;
     for (size_t i = 0; i < routes->count; i++) {
         size_t distance = edit_distance(path, ng_str_of(routes->items[i].path), most);

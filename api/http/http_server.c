@@ -4,6 +4,7 @@
 
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -17,6 +18,7 @@
 #include "api/listen/http_tls.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/gateway/gateway_open.h"
 #include "http_reply.h"
 #include "http_request.h"
@@ -41,7 +43,10 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info == NULL ? NULL : info->socket_context;
+    if (info == NULL) {
+        return NULL;
+    }
+    return info->socket_context;
 }
 
 /* The certificate of the server that a session belongs to. */
@@ -49,7 +54,10 @@ static struct http_tls *tls_of_session(void *mhd_connection)
 {
     struct http_connection *connection =
         mhd_connection == NULL ? NULL : connection_of(mhd_connection);
-    return connection == NULL ? NULL : connection->server->tls;
+    if (connection == NULL) {
+        return NULL;
+    }
+    return connection->server->tls;
 }
 
 static int on_certificate(gnutls_session_t session, const gnutls_datum_t *request,
@@ -62,7 +70,10 @@ static int on_certificate(gnutls_session_t session, const gnutls_datum_t *reques
     (void)algorithms;
     (void)algorithm_count;
     struct http_tls *tls = tls_of_session(gnutls_session_get_ptr(session));
-    return tls == NULL ? -1 : http_tls_retrieve(tls, ret_chain, ret_len, ret_key);
+    if (tls == NULL) {
+        return -1;
+    }
+    return http_tls_retrieve(tls, ret_chain, ret_len, ret_key);
 }
 
 /* As libmicrohttpd takes it: a function as an object pointer, which POSIX has and C leaves
@@ -93,6 +104,10 @@ static enum MHD_Result on_accept(void *cls, const struct sockaddr *address, sock
     return MHD_NO;
 }
 
+/* A daemon's thread has its own name: by whether it serves the Unix socket. libmicrohttpd has
+ * no call in that thread before the first connection. */
+static const char *const daemon_threads[] = {"ng-http-0", "ng-http-1"};
+
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -113,6 +128,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
             bool is_socket =
                 getsockname(info->connect_fd, (struct sockaddr *)&local, &size) == 0 &&
                 local.ss_family == AF_UNIX;
+            (void)pthread_setname_np(pthread_self(), daemon_threads[is_socket]);
             connection = http_connection_new(server, mhd, info->connect_fd, is_socket);
         }
         if (connection != NULL) {
@@ -191,7 +207,10 @@ static enum MHD_Result send_reply(struct http_request *request)
     } else {
         http_connection_phase(connection, HTTP_PHASE_SENDING);
     }
-    return http_reply_send(request) ? MHD_YES : MHD_NO;
+    if (http_reply_send(request)) {
+        return MHD_YES;
+    }
+    return MHD_NO;
 }
 
 /* Its call does not come back: the client gets an answer, the call keeps its memory. */
@@ -201,9 +220,9 @@ static void abandon(struct http_connection *connection)
 }
 
 /*
- * The call's end may come before we are suspended, after, or in between. Whoever comes second
- * at `stage` sees the other: the end resumes a connection that is suspended; a connection that
- * finds the end there already resumes itself.
+ * The call may end before the connection is suspended, after, or in between. The second of the
+ * two to change `stage` sees the other: the end of the call resumes a suspended connection; a
+ * connection that finds the call done resumes itself.
  */
 static void suspend(struct http_request *request)
 {
@@ -265,14 +284,23 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         http_request_headers(request, method);
         /* Otherwise a body is always read whole before the answer: the next request begins
          * behind it. */
-        return request->fault.fatal ? work(request) : MHD_YES;
+        if (!request->fault.fatal) {
+            return MHD_YES;
+        }
+        return work(request);
     }
     if (*data_size > 0) {
         bool more = http_request_body(request, data, *data_size);
         *data_size = 0;
-        return more ? MHD_YES : MHD_NO;
+        if (more) {
+            return MHD_YES;
+        }
+        return MHD_NO;
     }
-    return request->answered ? MHD_YES : work(request);
+    if (request->answered) {
+        return MHD_YES;
+    }
+    return work(request);
 }
 
 /* Of a line that libmicrohttpd logs. */
@@ -397,7 +425,9 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
     struct http_listener listener;
     struct auth *auth = NULL;
     int rc = http_names_check(gateway->config, ret);
-    rc = rc == NG_OK ? http_listen_tcp(wanted, &listener, ret) : rc;
+    if (rc == NG_OK) {
+        rc = http_listen_tcp(wanted, &listener, ret);
+    }
     if (rc == NG_EBUSY) {
         buf_clear(ret);
         (void)buf_printf(ret, "%.*s, which is in use now", (int)wanted.len, wanted.data);
@@ -415,7 +445,7 @@ int http_server_check(struct gateway *gateway, struct buf *ret)
     }
     if (rc == NG_OK) {
         bool plain = !listener.is_loopback && !http_tls_wanted(gateway->config);
-        (void)buf_printf(ret, "%s%s%s", address, plain ? "; warning: this address " : "",
+        (void)buf_printf(ret, "%s%s%s", address, text_if(plain, "; warning: this address "),
                          plain ? plain_warning : "");
     }
     auth_free(auth);
@@ -481,7 +511,10 @@ int http_server_start(struct gateway *gateway, const struct http_routes *routes,
 
 const char *http_server_scheme(const struct http_server *server)
 {
-    return server->tls != NULL ? "https" : "http";
+    if (server->tls != NULL) {
+        return "https";
+    }
+    return "http";
 }
 
 const char *http_server_address(const struct http_server *server)
@@ -546,8 +579,8 @@ static void end_daemon(struct MHD_Daemon *daemon, int fd)
     }
 }
 
-/* Calls whose clients were answered without them come back some time, and touch the gateway
- * then. There is no limit here: who stops a process that must end watches over that. */
+/* Calls whose clients were answered early return at some time, and use the gateway then. There
+ * is no limit here: the caller of http_server_stop() bounds the whole stop. */
 static void wait_released(struct http_server *server)
 {
     static const struct timespec step = {.tv_nsec = STOP_STEP_NS};

@@ -30,7 +30,7 @@ struct http_server {
     struct http_tls *tls;                     /* of the TCP listener; NULL: plain */
     _Atomic(const struct http_names *) names; /* whom it answers to; a reload changes it */
     struct http_names_kept *names_kept;
-    _Atomic(struct reload *) reload; /* who reloads; NULL: nobody */
+    _Atomic(struct reload *) reload; /* reloads on request; NULL: no reload is possible */
     char address[HTTP_ADDRESS_MAX];
     struct MHD_Daemon *tcp, *local;
     int tcp_fd, local_fd; /* until a daemon owns them; -1 */

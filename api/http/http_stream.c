@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/quota.h"
@@ -17,15 +18,15 @@
 #include "http_request.h"
 #include "http_stream_transport.h"
 
-/* What libmicrohttpd asks for at a time where it sends without chunks (HTTP/1.0). */
+/* The read size of libmicrohttpd where it sends without chunks (HTTP/1.0). */
 #define BLOCK_BYTES ((size_t)1024)
 #define COMMENT ":\n\n"
 
 /*
- * Three parties: the event loop, which reads; whoever wakes; the monitor. `lock` guards what
- * they share and is held over suspending and resuming, so that a connection is resumed only if
- * it is suspended, and never after it has ended: a suspended one does not end by itself.
- * Nothing of the source's is called under it.
+ * Three parties: the event loop, which reads; any thread that wakes; the monitor. `lock` guards
+ * their shared state and is held while suspending and resuming, so that a connection is resumed
+ * only if it is suspended, and never after it has ended: a suspended one does not end by
+ * itself. No function of the source is called under it.
  */
 struct http_stream {
     atomic_int refs;
@@ -152,7 +153,7 @@ void http_stream_wake(struct http_stream *stream)
 static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
 {
     size_t len = stream->pending.len - stream->sent;
-    len = len < max ? len : max;
+    len = size_min(len, max);
     memcpy(out, stream->pending.data + stream->sent, len);
     stream->sent += len;
     stream->bytes += len;

@@ -9,7 +9,7 @@
 struct MHD_Response;
 struct http_connection;
 
-/* What a client whose key was revoked has to take the farewell in. */
+/* The time a client has to take the last event after its key was revoked. */
 #define HTTP_STREAM_FAREWELL_MS 500
 
 /* closed(), where it was not called yet, and unref: for a stream that is not sent. NULL is a
@@ -19,15 +19,15 @@ void http_stream_drop(struct http_stream *stream);
  * reference stays. On the connection's event loop. */
 struct MHD_Response *http_stream_attach(struct http_stream *stream,
                                         struct http_connection *connection);
-/* What libmicrohttpd took of it so far. The event loop. */
+/* Bytes that libmicrohttpd took of it so far. The event loop. */
 uint64_t http_stream_bytes(const struct http_stream *stream);
 /* Ends it: its source is asked once more, what it adds is the last. Any thread. */
 void http_stream_finish(struct http_stream *stream);
 /* Ends it without another byte. Any thread. */
 void http_stream_cut(struct http_stream *stream);
-/* A few times a second: comments that are due, keys that are no longer good. True: the client
- * has not taken the end in time, the connection is to be shut down. needs_key: whoever asked on
- * this connection without one would be refused now. */
+/* Called a few times a second: sends due comments, ends streams whose keys are no longer valid.
+ * True: the client has not taken the end in time; shut the connection down. needs_key: a
+ * request without a key would be refused now. */
 bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key);
 
 #endif

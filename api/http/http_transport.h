@@ -37,7 +37,7 @@ void http_server_look(struct http_server *server);
 const char *http_server_address(const struct http_server *server);
 /* Does the TCP listener speak TLS? */
 bool http_server_has_tls(const struct http_server *server);
-/* Who reloads for POST /v1/reload (reload.h); NULL: nobody any more. */
+/* Sets the reload that POST /v1/reload asks (reload.h); NULL: none any more. */
 void http_server_attach(struct http_server *server, struct reload *reload);
 /* Takes over allowed_hosts, allowed_origins, mcp.session_timeout, certificate and key; tells
  * `report` of the latter. One thread at a time. */

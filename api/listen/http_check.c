@@ -112,7 +112,10 @@ static int hex_value(char c)
         return c - '0';
     }
     c = lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return -1;
 }
 
 int http_decode(struct ng_str text, char *out, size_t *ret_len)
@@ -171,7 +174,10 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
         }
     }
     const char *mark = memchr(raw, '?', len);
-    size_t path_len = mark == NULL ? len : (size_t)(mark - raw);
+    size_t path_len = len;
+    if (mark != NULL) {
+        path_len = (size_t)(mark - raw);
+    }
     size_t decoded = 0;
     if (http_decode(str_make(raw, path_len), ret->memory, &decoded) != NG_OK) {
         return fault_set(fault, NG_EINVAL, false,
@@ -183,7 +189,7 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
         size_t query_len = len - path_len - 1;
         size_t count = 1;
         for (size_t i = 0; i < query_len; i++) {
-            count += mark[1 + i] == '&' ? 1 : 0;
+            count += mark[1 + i] == '&';
         }
         if (count > HTTP_PARAMETERS_MAX) {
             return fault_set(fault, NG_ETOOLARGE, false,
@@ -209,10 +215,16 @@ bool http_query_next(struct ng_str *query, struct ng_str *ret_name, struct ng_st
             continue;
         }
         const char *equals = memchr(part.data, '=', part.len);
-        size_t name_len = equals == NULL ? part.len : (size_t)(equals - part.data);
+        size_t name_len = part.len;
+        if (equals != NULL) {
+            name_len = (size_t)(equals - part.data);
+        }
         *ret_name = str_make(part.data, name_len);
-        *ret_value = equals == NULL ? str_make(part.data + part.len, 0)
-                                    : str_make(equals + 1, part.len - name_len - 1);
+        if (equals == NULL) {
+            *ret_value = str_make(part.data + part.len, 0);
+        } else {
+            *ret_value = str_make(equals + 1, part.len - name_len - 1);
+        }
         return true;
     }
     return false;
@@ -319,7 +331,9 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
         }
     }
     const char *proxy = http_proxy_header(name);
-    headers->proxied = proxy == NULL ? headers->proxied : proxy;
+    if (proxy != NULL) {
+        headers->proxied = proxy;
+    }
     return NG_OK;
 }
 
@@ -390,7 +404,10 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
 /* The piece up to `separator`, trimmed; `text` goes on behind it. */
 static struct ng_str cut(struct ng_str *text, char separator)
 {
-    const char *at = text->len == 0 ? NULL : memchr(text->data, separator, text->len);
+    const char *at = NULL;
+    if (text->len != 0) {
+        at = memchr(text->data, separator, text->len);
+    }
     struct ng_str piece =
         str_make(text->data, at == NULL ? text->len : (size_t)(at - text->data));
     size_t used = piece.len + (at == NULL ? 0 : 1);
@@ -492,7 +509,10 @@ bool http_parse_authority(struct ng_str text, struct http_authority *ret)
         rest = str_make(end + 1, text.len - (size_t)(end - text.data) - 1);
     } else {
         const char *colon = memchr(text.data, ':', text.len);
-        size_t len = colon == NULL ? text.len : (size_t)(colon - text.data);
+        size_t len = text.len;
+        if (colon != NULL) {
+            len = (size_t)(colon - text.data);
+        }
         ret->host = str_make(text.data, len);
         rest = str_make(text.data + len, text.len - len);
     }

@@ -14,6 +14,7 @@
 
 #include "api/auth/auth_peer.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "http_check.h"
 
 #define LISTEN_ERROR_MAX 1024
@@ -143,10 +144,13 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
         int number = errno;
         (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
                          reason(number, text, sizeof(text)),
-                         number == EADDRINUSE
-                             ? "; choose another port with --listen, or 0 for a free one"
-                             : "");
-        rc = number == EADDRINUSE ? NG_EBUSY : NG_EUNAVAILABLE;
+                         text_if(number == EADDRINUSE,
+                                 "; choose another port with --listen, or 0 for a free one"));
+        if (number == EADDRINUSE) {
+            rc = NG_EBUSY;
+        } else {
+            rc = NG_EUNAVAILABLE;
+        }
     }
     freeaddrinfo(found);
     if (rc == NG_OK) {

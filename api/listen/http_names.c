@@ -54,8 +54,16 @@ static bool parse_address(struct ng_str text, struct address *ret)
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
     memset(ret, 0, sizeof(*ret));
-    ret->family = memchr(copy, ':', text.len) == NULL ? AF_INET : AF_INET6;
-    ret->bits = ret->family == AF_INET ? 32 : 128;
+    if (memchr(copy, ':', text.len) == NULL) {
+        ret->family = AF_INET;
+    } else {
+        ret->family = AF_INET6;
+    }
+    if (ret->family == AF_INET) {
+        ret->bits = 32;
+    } else {
+        ret->bits = 128;
+    }
     return inet_pton(ret->family, copy, ret->bytes) == 1;
 }
 
@@ -130,7 +138,10 @@ static bool ends_in_number(struct ng_str host)
 
 static const char *parse_pattern(struct ng_str text, struct pattern *ret)
 {
-    const char *slash = text.len == 0 ? NULL : memchr(text.data, '/', text.len);
+    const char *slash = NULL;
+    if (text.len != 0) {
+        slash = memchr(text.data, '/', text.len);
+    }
     memset(ret, 0, sizeof(*ret));
     if (slash != NULL) {
         return parse_range(text, (size_t)(slash - text.data), ret);
@@ -165,8 +176,10 @@ static bool pattern_matches(const struct pattern *pattern, const struct http_aut
     if (pattern->name.port != 0 && pattern->name.port != asked->port) {
         return false;
     }
-    return pattern->kind == PATTERN_BELOW ? is_below(asked->host, pattern->name.host)
-                                          : same_folded(asked->host, pattern->name.host);
+    if (pattern->kind == PATTERN_BELOW) {
+        return is_below(asked->host, pattern->name.host);
+    }
+    return same_folded(asked->host, pattern->name.host);
 }
 
 static bool is_local_name(struct ng_str host)
@@ -205,7 +218,10 @@ struct origin {
 
 static bool parse_origin(struct ng_str text, struct origin *ret)
 {
-    const char *end = text.len == 0 ? NULL : memmem(text.data, text.len, "://", 3);
+    const char *end = NULL;
+    if (text.len != 0) {
+        end = memmem(text.data, text.len, "://", 3);
+    }
     memset(ret, 0, sizeof(*ret));
     if (end == NULL || end == text.data) {
         return false;
@@ -268,9 +284,10 @@ static const char *host_fault(struct ng_str text)
 static const char *origin_fault(struct ng_str text)
 {
     struct origin origin;
-    return str_is(text, "null") || parse_origin(text, &origin)
-               ? NULL
-               : "is no origin of web pages, which has a scheme, a name and no path";
+    if (str_is(text, "null") || parse_origin(text, &origin)) {
+        return NULL;
+    }
+    return "is no origin of web pages, which has a scheme, a name and no path";
 }
 
 static int check_list(const struct config *config, const char *key,

@@ -44,8 +44,15 @@ const char *http_proxy_header(struct ng_str name)
         }
         size_t len = strlen(known);
         bool is_prefix = known[len - 1] == '.';
-        len -= is_prefix ? strlen("...") : 0;
-        bool fits = is_prefix ? name.len >= len : name.len == len;
+        if (is_prefix) {
+            len -= strlen("...");
+        }
+        bool fits;
+        if (is_prefix) {
+            fits = name.len >= len;
+        } else {
+            fits = name.len == len;
+        }
         if (fits && strncasecmp(name.data, known, len) == 0) {
             return known;
         }

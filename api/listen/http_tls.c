@@ -77,10 +77,16 @@ static int read_file(const char *option, const char *path, struct buf *ret, stru
     ssize_t got = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     /* All room at once: growing would leave copies of the key behind. */
-    int rc = buf_reserve(ret, HTTP_TLS_FILE_MAX + sizeof(part)) == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (buf_reserve(ret, HTTP_TLS_FILE_MAX + sizeof(part)) == NULL) {
+        rc = NG_EINTERNAL;
+    }
     while (fd >= 0 && rc == NG_OK && (got = read(fd, part, sizeof(part))) > 0) {
-        rc = ret->len + (size_t)got > HTTP_TLS_FILE_MAX ? NG_ETOOLARGE
-                                                        : buf_add(ret, part, (size_t)got);
+        if (ret->len + (size_t)got > HTTP_TLS_FILE_MAX) {
+            rc = NG_ETOOLARGE;
+        } else {
+            rc = buf_add(ret, part, (size_t)got);
+        }
     }
     int number = errno;
     explicit_bzero(part, sizeof(part));
@@ -125,7 +131,11 @@ static int import_chain(struct http_tls_pair *pair, const struct pem *pem, struc
     pair->valid_until = gnutls_x509_crt_get_expiration_time(list[0]);
     unsigned imported = count;
     rc = gnutls_pcert_import_x509_list(pair->chain, list, &imported, GNUTLS_X509_CRT_LIST_SORT);
-    pair->chain_len = rc >= 0 ? imported : 0;
+    if (rc >= 0) {
+        pair->chain_len = imported;
+    } else {
+        pair->chain_len = 0;
+    }
     for (unsigned i = 0; i < count; i++) {
         gnutls_x509_crt_deinit(list[i]);
     }
@@ -192,8 +202,10 @@ static int check_match(const struct http_tls_pair *pair, const struct pem *pem,
 
 static int digest(const struct buf *text, unsigned char *ret)
 {
-    return gnutls_hash_fast(GNUTLS_DIG_SHA256, text->data, text->len, ret) >= 0 ? NG_OK
-                                                                                : NG_EINTERNAL;
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text->data, text->len, ret) >= 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int make_pair(struct http_tls_pair *pair, struct pem *pem, struct buf *error)

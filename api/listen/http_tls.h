@@ -22,7 +22,7 @@ struct gnutls_privkey_st;
 /* Different pairs that one process may have served; further ones need a restart. */
 #define HTTP_TLS_PAIRS_MAX 1000
 
-/* What the listener is told about protocol versions, key exchange and ciphers. */
+/* The listener's settings for protocol versions, key exchange and ciphers. */
 #define HTTP_TLS_PRIORITIES                                                                    \
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-CIPHER-ALL:"                    \
     "+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD:%SERVER_PRECEDENCE"
@@ -34,7 +34,7 @@ bool http_tls_wanted(const struct config *config);
 /* Reads the pair. NG_EINVAL, with a sentence: one of the two is missing, cannot be read, is not
  * PEM, is encrypted, or they do not belong together. */
 int http_tls_new(const struct config *config, struct http_tls **ret, struct buf *error);
-/* Nobody shakes hands any more. NULL is a no-op. */
+/* No handshake may be under way. NULL is a no-op. */
 void http_tls_free(struct http_tls *tls);
 /* Reads the pair again: a new one is taken by the next handshake. NG_EINVAL as above: the old
  * one stays. Not from two threads at once. */

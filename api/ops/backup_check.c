@@ -13,12 +13,20 @@ static int check_get(void *user, char *to, size_t room, size_t *ret_len)
     do {
         len = read(check->read_fd, to, room);
     } while (len < 0 && errno == EINTR);
-    *ret_len = len > 0 ? (size_t)len : 0;
-    return len < 0 ? NG_EFAILED : NG_OK;
+    if (len > 0) {
+        *ret_len = (size_t)len;
+    } else {
+        *ret_len = 0;
+    }
+    if (len < 0) {
+        return NG_EFAILED;
+    }
+    return NG_OK;
 }
 
 static void *check_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-backup-check");
     struct backup_check *check = user;
     check->rc = archive_read(check_get, check, NULL, &check->counts, &check->error);
     /* After a fault the rest is of no interest: the writer finds the pipe closed. */

@@ -14,6 +14,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 #include "core/config/gateway_options.h"
 #include "core/dispatch/audit.h"
@@ -46,10 +47,10 @@ struct reload {
     } asked;
 };
 
-/* What a change of a key does while running. */
+/* The effect of a changed key while the gateway runs. */
 enum reload_kind {
     RELOAD_RESTART = 0,
-    RELOAD_TAKEN,   /* read anew by whoever uses it */
+    RELOAD_TAKEN,   /* its users read it anew */
     RELOAD_ROOTS,   /* told by reload_roots() */
     RELOAD_SERVER,  /* taken where there is a server */
     RELOAD_PLUGINS, /* told by reload_plugins() */
@@ -164,9 +165,12 @@ void reload_fit_files(struct gateway *gateway)
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return;
     }
-    unsigned fit = limit.rlim_cur > 2 * RELOAD_SPARE_FILES
-                       ? (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES)
-                       : (unsigned)(limit.rlim_cur / 2);
+    unsigned fit;
+    if (limit.rlim_cur > 2 * RELOAD_SPARE_FILES) {
+        fit = (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES);
+    } else {
+        fit = (unsigned)(limit.rlim_cur / 2);
+    }
     log_write(NG_LOG_WARNING, "serve",
               "this process may open %llu files, limits.connections wants %u and %d more: at "
               "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
@@ -221,15 +225,21 @@ static void reload_options(struct reload *reload, const struct config *config,
                            const struct ng_option *options, size_t count,
                            struct reload_report *report)
 {
-    const struct config *known = reload->known == NULL ? started : reload->known;
+    const struct config *known = started;
+    if (reload->known != NULL) {
+        known = reload->known;
+    }
     bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
                     config_text(config, "tls.certificate").len > 0 &&
                     config_text(config, "tls.key").len > 0;
     for (size_t i = 0; i < count; i++) {
         char key[128];
-        (void)snprintf(key, sizeof(key), "%s%s%s", prefix, prefix[0] ? "." : "",
+        (void)snprintf(key, sizeof(key), "%s%s%s", prefix, text_if(prefix[0], "."),
                        options[i].name);
-        const struct config *old = reload_kind_of(key) == RELOAD_RESTART ? started : known;
+        const struct config *old = known;
+        if (reload_kind_of(key) == RELOAD_RESTART) {
+            old = started;
+        }
         if (!reload_equal(old, config, key, options[i].type)) {
             reload_option(reload, key, both_tls, config, report);
         }
@@ -275,7 +285,12 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
 {
     struct config *config = NULL;
     struct gateway *gateway = reload->gateway;
-    const struct config *old = reload->known == NULL ? gateway->config : reload->known;
+    const struct config *old;
+    if (reload->known == NULL) {
+        old = gateway->config;
+    } else {
+        old = reload->known;
+    }
     added->count = 0;
     added->modules_before = gateway->module_count;
     int rc = config_load(reload->input, &config, error);
@@ -322,8 +337,7 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_init(&error, RELOAD_ERROR_MAX);
         if (gateway_start_added(reload->gateway, plugin, &error) == NG_OK) {
             reload_tell(report, "plugins", true, "%s was added, with %zu tool%s",
-                        plugin->desc.name, plugin->tool_count,
-                        plugin->tool_count == 1 ? "" : "s");
+                        plugin->desc.name, plugin->tool_count, plural(plugin->tool_count));
         } else {
             reload_tell(report, "plugins", false,
                         "%s was not added, and is tried again at the next start: %s",
@@ -332,7 +346,12 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_done(&error);
     }
     size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
-    const struct config *old = reload->known == NULL ? reload->gateway->config : reload->known;
+    const struct config *old;
+    if (reload->known == NULL) {
+        old = reload->gateway->config;
+    } else {
+        old = reload->known;
+    }
     for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
         reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
     }
@@ -358,7 +377,10 @@ static const struct config *reload_held_by(const struct reload *reload, size_t a
     if (plugin != NULL && plugin->conf != NULL) {
         return config_of_view(plugin->conf);
     }
-    return at < reload->start_modules ? gateway->config : reload->known;
+    if (at < reload->start_modules) {
+        return gateway->config;
+    }
+    return reload->known;
 }
 
 static void reload_take(struct reload *reload, struct config *config,
@@ -384,7 +406,7 @@ static void reload_take(struct reload *reload, struct config *config,
     config_apply_log(config);
 }
 
-/* ---- who asked ---- */
+/* ---- requests ---- */
 
 static size_t reload_waiters(struct reload *reload, struct call **ret, bool end)
 {
@@ -425,9 +447,10 @@ int reload_ask(struct reload *reload, struct call *call)
         (void)pthread_kill(reload->thread, SIGHUP);
     }
     lock_release(&reload->asked.lock);
-    return rc == NG_PENDING
-               ? rc
-               : call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
+    if (rc == NG_PENDING) {
+        return rc;
+    }
+    return call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
 }
 
 void reload_end(struct reload *reload)
@@ -442,6 +465,30 @@ void reload_end(struct reload *reload)
 
 /* ---- running ---- */
 
+/* asker: the first call that waits for the reload; NULL: a signal asked. */
+static void reload_audit(const struct reload *reload, const struct reload_report *report,
+                         const struct call *asker)
+{
+    struct audit_event event = {
+        .gateway = reload->gateway,
+        .what = "reload",
+        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
+    };
+    if (asker == NULL) {
+        event.target = ng_str_of("signal");
+    } else {
+        event.agent = asker->caller.agent;
+        event.remote = asker->remote;
+        event.client = asker->client;
+        event.request_id = asker->caller.request_id;
+        event.traceparent = asker->caller.traceparent;
+        if (asker->key != NULL) {
+            event.key = ng_str_of(asker->key->id);
+        }
+    }
+    audit_event(&event);
+}
+
 void reload_run(struct reload *reload, struct reload_report *report)
 {
     struct call *waiters[RELOAD_WAITERS_MAX];
@@ -452,7 +499,8 @@ void reload_run(struct reload *reload, struct reload_report *report)
         reload_report_init(&own);
         report = &own;
     }
-    /* Who asks from here on asks for another one: the files may have been read by then. */
+    /* A request that comes after this asks for another reload: the files may have been read by
+     * then. */
     size_t count = reload_waiters(reload, waiters, false);
     report->rc = reload_read(reload, &config, &added, &report->error);
     if (report->rc != NG_OK) {
@@ -466,19 +514,7 @@ void reload_run(struct reload *reload, struct reload_report *report)
     }
     metrics_count(reload->gateway->metrics,
                   report->rc == NG_OK ? METRICS_RELOADS : METRICS_RELOAD_FAILURES);
-    audit_event(&(struct audit_event){
-        .gateway = reload->gateway,
-        .what = "reload",
-        .outcome = report->rc == NG_OK ? "ok" : error_name(NULL, NG_EINVAL),
-        .agent = count > 0 ? waiters[0]->caller.agent : str_make(NULL, 0),
-        .key = count > 0 && waiters[0]->key != NULL ? ng_str_of(waiters[0]->key->id)
-                                                    : str_make(NULL, 0),
-        .remote = count > 0 ? waiters[0]->remote : str_make(NULL, 0),
-        .client = count > 0 ? waiters[0]->client : str_make(NULL, 0),
-        .target = count > 0 ? str_make(NULL, 0) : ng_str_of("signal"),
-        .request_id = count > 0 ? waiters[0]->caller.request_id : str_make(NULL, 0),
-        .traceparent = count > 0 ? waiters[0]->caller.traceparent : str_make(NULL, 0),
-    });
+    reload_audit(reload, report, count > 0 ? waiters[0] : NULL);
     for (size_t i = 0; i < count; i++) {
         reload_answer(waiters[i], report);
     }

@@ -3,8 +3,8 @@
  * reload.h - the configuration read again while the gateway runs, on SIGHUP or when an admin
  * asks.
  *
- * One thread does it, the one that waits for the signals: who asks over HTTP sends it SIGHUP
- * and gets the report when it is done.
+ * One thread reloads, the one that waits for signals: a request over HTTP sends it SIGHUP and
+ * gets the report when the reload is done.
  */
 #ifndef NOTEGATE_API_RELOAD_H
 #define NOTEGATE_API_RELOAD_H
@@ -21,20 +21,20 @@ struct http_server;
 
 /* Called in the thread that will run the reloads. input: lent for good. */
 int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret);
-/* Nobody may ask any more. NULL is a no-op. */
+/* No request may come any more. NULL is a no-op. */
 void reload_free(struct reload *reload);
 /* The transport whose certificate, names and sessions follow the configuration. */
 void reload_attach(struct reload *reload, struct http_server *server);
 /*
- * Reads the configuration again, takes over what can be, writes each change to the log and
- * answers who asked. That thread only. Not valid: nothing has changed. `report` (initialised),
- * or NULL.
+ * Reads the configuration again, applies the changes that need no restart, logs each change and
+ * answers the waiting requests. That thread only. An invalid configuration changes nothing.
+ * `report` (initialised), or NULL.
  */
 void reload_run(struct reload *reload, struct reload_report *report);
 /* From a step of `call`: makes that thread run a reload. NG_PENDING: the call ends with the
  * report as its reply. NG_EBUSY: too many ask, or the gateway stops. */
 int reload_ask(struct reload *reload, struct call *call);
-/* No more reloads: who still waits gets BUSY. */
+/* Ends reloads: waiting requests are answered with BUSY. */
 void reload_end(struct reload *reload);
 /* shutdown_timeout as it holds now. */
 int64_t reload_shutdown_ms(const struct reload *reload);

@@ -56,7 +56,10 @@ static int verify_take_event(void *user, const struct ng_event *event)
     one->revision = event->revision;
     one->seq = event->seq;
     verify->key_count++;
-    return verify->arena.failed ? 1 : 0;
+    if (verify->arena.failed) {
+        return 1;
+    }
+    return 0;
 }
 
 static int verify_take_revision(void *user, const struct ng_doc *row)
@@ -132,7 +135,10 @@ static int verify_looked_at(struct verify *verify, struct gateway *gateway, stru
         json_int(&verify->writer, (int64_t)counts.events);
     }
     free(real);
-    return rc == NG_ENOTFOUND ? NG_OK : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
@@ -145,10 +151,13 @@ int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
     json_object(&verify.writer);
     json_name(&verify.writer, "faults");
     json_array(&verify.writer);
-    int rc = backend->verify == NULL
-                 ? call_fail(call, NG_EFAILED, "the backend %s does not offer to verify",
-                             backend->name)
-                 : backend->verify(db, &call->pub, verify_finding, &verify);
+    int rc;
+    if (backend->verify == NULL) {
+        rc = call_fail(call, NG_EFAILED, "the backend %s does not offer to verify",
+                       backend->name);
+    } else {
+        rc = backend->verify(db, &call->pub, verify_finding, &verify);
+    }
     if (rc == NG_OK) {
         rc = verify_events(&verify, gateway, call);
     }

@@ -8,6 +8,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/json/json.h"
 
 #define DONE "may have been done"
@@ -23,7 +24,10 @@ static void answer_end_line(struct ng_str text)
 static struct ng_str answer_text(const struct ng_value *object, const char *name)
 {
     const struct ng_value *value = json_get(object, name);
-    return value != NULL && value->type == NG_TYPE_STRING ? value->text : ng_str_of("");
+    if (value != NULL && value->type == NG_TYPE_STRING) {
+        return value->text;
+    }
+    return ng_str_of("");
 }
 
 /* A part that is not text: one line that says what it is. */
@@ -44,7 +48,7 @@ static void answer_part(const struct ng_value *part)
         mime = answer_text(resource, "mimeType");
     }
     printf("[%.*s%s%.*s%s%.*s: --json prints it]\n", (int)type.len, type.data,
-           mime.len > 0 ? " " : "", (int)mime.len, mime.data, uri.len > 0 ? " " : "",
+           text_if(mime.len > 0, " "), (int)mime.len, mime.data, text_if(uri.len > 0, " "),
            (int)uri.len, uri.data);
 }
 
@@ -66,16 +70,15 @@ static void answer_result(const struct ng_value *answer)
         }
         buf_done(&text);
     }
-    for (const struct ng_value *part = content == NULL ? NULL : content->first; part != NULL;
-         part = part->next) {
+    for (const struct ng_value *part = json_first(content); part != NULL; part = part->next) {
         answer_part(part);
     }
 }
 
-/* What each violation of the input says. */
+/* Prints the sentence of each violation of the input. */
 static void answer_violations(const struct ng_value *details)
 {
-    const struct ng_value *list = details == NULL ? NULL : json_get(details, "violations");
+    const struct ng_value *list = json_get(details, "violations");
     /* The message has told the first one. */
     for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
          one != NULL; one = one->next) {
@@ -83,7 +86,7 @@ static void answer_violations(const struct ng_value *details)
         struct ng_str expected = answer_text(one, "expected");
         struct ng_str got = answer_text(one, "got");
         fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
-                path.len > 0 ? ": " : "", (int)expected.len, expected.data, (int)got.len,
+                text_if(path.len > 0, ": "), (int)expected.len, expected.data, (int)got.len,
                 got.data);
     }
 }
@@ -93,8 +96,8 @@ static void answer_failure(const struct ng_value *answer)
     struct ng_str message = answer_text(answer, "message");
     struct ng_str hint = answer_text(answer, "hint");
     struct ng_str code = answer_text(answer, "code");
-    command_error("%.*s%s%.*s%s", (int)message.len, message.data, code.len > 0 ? " (" : "",
-                  (int)code.len, code.data, code.len > 0 ? ")" : "");
+    command_error("%.*s%s%.*s%s", (int)message.len, message.data, text_if(code.len > 0, " ("),
+                  (int)code.len, code.data, text_if(code.len > 0, ")"));
     answer_violations(json_get(answer, "details"));
     if (hint.len > 0) {
         fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
@@ -106,7 +109,10 @@ int print_answer(int status, struct ng_str body, bool json)
     struct arena arena;
     const struct ng_value *answer = NULL;
     struct json_error error;
-    int rc = status >= 200 && status < 300 ? COMMAND_OK : COMMAND_FAILED;
+    int rc = COMMAND_FAILED;
+    if (status >= 200 && status < 300) {
+        rc = COMMAND_OK;
+    }
     if (json) {
         (void)command_put(stdout, body);
         answer_end_line(body);
@@ -115,12 +121,13 @@ int print_answer(int status, struct ng_str body, bool json)
     arena_init(&arena, ANSWER_MAX);
     /* The gateway wrote it: no limit of depth but the parser's own. */
     if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
-        command_error(
-            error.code == NG_EINTERNAL
-                ? "out of memory for the answer, of status %d; what was asked for " DONE
-                : "the gateway answered with status %d and no JSON",
-            status);
         rc = COMMAND_FAILED;
+        if (error.code == NG_EINTERNAL) {
+            command_error(
+                "out of memory for the answer, of status %d; what was asked for " DONE, status);
+        } else {
+            command_error("the gateway answered with status %d and no JSON", status);
+        }
     } else if (rc == COMMAND_OK) {
         answer_result(answer);
     } else {
@@ -133,7 +140,10 @@ int print_answer(int status, struct ng_str body, bool json)
 int print_call_answer(const struct call *call, bool json)
 {
     struct buf body;
-    int status = call->final.rc == NG_OK ? 200 : call->final.status;
+    int status = 200;
+    if (call->final.rc != NG_OK) {
+        status = call->final.status;
+    }
     buf_init(&body, ANSWER_MAX);
     if (call->final.rc == NG_OK) {
         content_print_result(&body, &call->final);
@@ -143,10 +153,10 @@ int print_call_answer(const struct call *call, bool json)
     int rc = COMMAND_FAILED;
     if (body.rc == NG_OK) {
         rc = print_answer(status, buf_str(&body), json);
+    } else if (body.rc == NG_EINTERNAL) {
+        command_error("out of memory for the answer; what was asked for " DONE);
     } else {
-        command_error("%s", body.rc == NG_EINTERNAL
-                                ? "out of memory for the answer; what was asked for " DONE
-                                : "the answer is too large for this command");
+        command_error("the answer is too large for this command");
     }
     buf_done(&body);
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Columns of the names in a list. */
 #define TOOL_NAME_WIDTH 22
@@ -30,20 +31,22 @@ static struct ng_str first_sentence(struct ng_str text)
 static const char *plugin_of(const struct registry *registry, struct ng_str name)
 {
     const struct tool *tool = registry_find(registry, name);
-    return tool != NULL ? tool->plugin->desc.name : "other modules";
+    if (tool == NULL) {
+        return "other modules";
+    }
+    return tool->plugin->desc.name;
 }
 
 void print_tool_list(const struct ng_value *list, const struct registry *registry)
 {
     const struct ng_value *tools = json_get(list, "tools");
     const char *last = "";
-    for (const struct ng_value *tool = tools != NULL ? tools->first : NULL; tool != NULL;
-         tool = tool->next) {
+    for (const struct ng_value *tool = json_first(tools); tool != NULL; tool = tool->next) {
         struct ng_str name = json_get(tool, "name")->text;
         struct ng_str about = first_sentence(json_get(tool, "description")->text);
         const char *plugin = plugin_of(registry, name);
         if (strcmp(plugin, last) != 0) {
-            printf("%s%s:\n", last[0] != '\0' ? "\n" : "", plugin);
+            printf("%s%s:\n", text_if(last[0] != '\0', "\n"), plugin);
             last = plugin;
         }
         printf("  %-*.*s ", TOOL_NAME_WIDTH, (int)name.len, name.data);
@@ -73,7 +76,7 @@ static void print_type(const struct ng_value *schema, unsigned depth)
     } else if (any != NULL && depth < 2) {
         for (const struct ng_value *one = any->first; one != NULL; one = one->next) {
             print_type(one, depth + 1);
-            printf("%s", one->next != NULL ? " or " : "");
+            printf("%s", text_if(one->next != NULL, " or "));
         }
     } else {
         printf("any");
@@ -83,7 +86,7 @@ static void print_type(const struct ng_value *schema, unsigned depth)
 static bool is_required(const struct ng_value *schema, struct ng_str name)
 {
     const struct ng_value *required = json_get(schema, "required");
-    const struct ng_value *one = required != NULL ? required->first : NULL;
+    const struct ng_value *one = json_first(required);
     while (one != NULL && !str_equal(one->text, name)) {
         one = one->next;
     }
@@ -98,11 +101,12 @@ static void print_argument(const struct ng_value *schema, const struct ng_value 
     put(member->key);
     printf(" (");
     print_type(member, 0);
-    printf("%s)", is_required(schema, member->key) ? ", required" : "");
-    for (const struct ng_value *one = choices != NULL ? choices->first : NULL; one != NULL;
-         one = one->next) {
-        printf("%s", one == choices->first ? ": one of " : ", ");
+    printf("%s)", text_if(is_required(schema, member->key), ", required"));
+    const char *between = ": one of ";
+    for (const struct ng_value *one = json_first(choices); one != NULL; one = one->next) {
+        printf("%s", between);
         put(one->text);
+        between = ", ";
     }
     printf("\n");
     if (about != NULL) {
@@ -117,7 +121,12 @@ static void print_example_value(const struct ng_value *member)
     const struct ng_value *choices = json_get(member, "enum");
     const struct ng_value *type = json_get(member, "type");
     const struct ng_value *items = json_get(member, "items");
-    struct ng_str name = type != NULL ? type->text : str_make(NULL, 0);
+    struct ng_str name;
+    if (type != NULL) {
+        name = type->text;
+    } else {
+        name = str_make(NULL, 0);
+    }
     if (choices != NULL && choices->first != NULL) {
         put(choices->first->text);
     } else if (str_is(name, "integer") || str_is(name, "number")) {
@@ -140,8 +149,7 @@ static void print_example(struct ng_str name, const struct ng_value *schema)
     unsigned optional = 0;
     printf("\nExample:\n  notegate call ");
     put(name);
-    for (const struct ng_value *one = members != NULL ? members->first : NULL; one != NULL;
-         one = one->next) {
+    for (const struct ng_value *one = json_first(members); one != NULL; one = one->next) {
         if (!is_required(schema, one->key)) {
             const struct ng_value *type = json_get(one, "type");
             bool simple = type != NULL && str_is(type->text, "string");
@@ -167,10 +175,9 @@ void print_tool(const struct ng_value *tool)
     put(name);
     printf(" [KEY=VALUE... | JSON | -]\n\n");
     put(json_get(tool, "description")->text);
-    printf("\n\n%s\n",
-           members == NULL || members->first == NULL ? "It takes no arguments." : "Arguments:");
-    for (const struct ng_value *one = members != NULL ? members->first : NULL; one != NULL;
-         one = one->next) {
+    printf("\n\n");
+    puts(json_first(members) == NULL ? "It takes no arguments." : "Arguments:");
+    for (const struct ng_value *one = json_first(members); one != NULL; one = one->next) {
         print_argument(schema, one);
     }
     print_example(name, schema);

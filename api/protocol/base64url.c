@@ -14,8 +14,12 @@ void base64url_encode(struct buf *out, struct ng_str bytes)
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
         unsigned group = (unsigned)from[i] << 16;
-        group |= left > 1 ? (unsigned)from[i + 1] << 8 : 0;
-        group |= left > 2 ? (unsigned)from[i + 2] : 0;
+        if (left > 1) {
+            group |= (unsigned)from[i + 1] << 8;
+        }
+        if (left > 2) {
+            group |= (unsigned)from[i + 2];
+        }
         const char text[4] = {letters[group >> 18 & 63], letters[group >> 12 & 63],
                               letters[group >> 6 & 63], letters[group & 63]};
         (void)buf_add(out, text, left > 2 ? 4 : left + 1);

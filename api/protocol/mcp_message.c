@@ -57,13 +57,20 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
             (json_get(value, "result") != NULL) != (json_get(value, "error") != NULL);
         *ret_error = "a message has a `method`, or one of `result` and `error`";
         ret->kind = MCP_RESPONSE;
-        return answers ? NG_OK : NG_EINVAL;
+        if (answers) {
+            return NG_OK;
+        }
+        return NG_EINVAL;
     }
     if (method->type != NG_TYPE_STRING) {
         *ret_error = "`method` must be a string";
         return NG_EINVAL;
     }
-    ret->kind = id == NULL ? MCP_NOTIFICATION : MCP_REQUEST;
+    if (id == NULL) {
+        ret->kind = MCP_NOTIFICATION;
+    } else {
+        ret->kind = MCP_REQUEST;
+    }
     ret->method = method->text;
     return read_params(value, ret, ret_error);
 }

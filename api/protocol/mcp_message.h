@@ -21,8 +21,8 @@ enum mcp_code {
 
 /* Messages in one batch. */
 #define MCP_BATCH_MAX 100
-/* What JSON-RPC puts around a tool's arguments: the message, params; and around those a batch.
- */
+/* Levels of JSON-RPC around the arguments of a tool: the message, params; and around those a
+ * batch. */
 #define MCP_ENVELOPE_DEPTH 2
 /* Room for a sentence about a message. */
 #define MCP_SENTENCE_MAX 512

@@ -18,7 +18,10 @@ static int decode(struct arena *arena, struct ng_str text, struct ng_str *ret)
         return NG_EINTERNAL;
     }
     *ret = str_make(out, len);
-    return base64url_decode(text, out) ? NG_OK : NG_EINVAL;
+    if (base64url_decode(text, out)) {
+        return NG_OK;
+    }
+    return NG_EINVAL;
 }
 
 static int take_number(struct ng_str *rest, char stop, uint64_t *ret)
@@ -46,7 +49,10 @@ static int take_text(struct ng_str *rest, struct ng_str *ret)
     }
     *ret = str_make(rest->data, (size_t)len);
     *rest = str_make(rest->data + len, rest->len - (size_t)len);
-    return utf8_valid(*ret) ? NG_OK : NG_EINVAL;
+    if (utf8_valid(*ret)) {
+        return NG_OK;
+    }
+    return NG_EINVAL;
 }
 
 static void add_text(struct buf *out, struct ng_str text)
@@ -69,7 +75,10 @@ int mcp_cursor_print(struct buf *out, const struct mcp_cursor *cursor)
     if (plain.rc == NG_OK) {
         base64url_encode(out, buf_str(&plain));
     }
-    int rc = plain.rc == NG_OK ? out->rc : plain.rc;
+    int rc = plain.rc;
+    if (plain.rc == NG_OK) {
+        rc = out->rc;
+    }
     buf_done(&plain);
     return rc;
 }

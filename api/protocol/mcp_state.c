@@ -36,7 +36,10 @@ static int make_key(unsigned char key[MCP_SEAL_KEY_BYTES])
     do {
         got = getrandom(key, MCP_SEAL_KEY_BYTES, 0);
     } while (got < 0 && errno == EINTR);
-    return got == MCP_SEAL_KEY_BYTES ? NG_OK : NG_EINTERNAL;
+    if (got == MCP_SEAL_KEY_BYTES) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* NG_OK; NG_ENOTFOUND: there is none, or it is cut short. */
@@ -44,14 +47,23 @@ static int read_key(const char *path, unsigned char key[MCP_SEAL_KEY_BYTES])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
-        return errno == ENOENT ? NG_ENOTFOUND : NG_EINTERNAL;
+        if (errno == ENOENT) {
+            return NG_ENOTFOUND;
+        }
+        return NG_EINTERNAL;
     }
     ssize_t got;
     do {
         got = read(fd, key, MCP_SEAL_KEY_BYTES);
     } while (got < 0 && errno == EINTR);
     (void)close(fd);
-    return got == MCP_SEAL_KEY_BYTES ? NG_OK : got < 0 ? NG_EINTERNAL : NG_ENOTFOUND;
+    if (got == MCP_SEAL_KEY_BYTES) {
+        return NG_OK;
+    }
+    if (got < 0) {
+        return NG_EINTERNAL;
+    }
+    return NG_ENOTFOUND;
 }
 
 static bool write_whole(int fd, const unsigned char *key)
@@ -63,7 +75,7 @@ static bool write_whole(int fd, const unsigned char *key)
     return put == MCP_SEAL_KEY_BYTES && fsync(fd) == 0;
 }
 
-/* Written aside and renamed: whoever reads sees a whole key. */
+/* Written to a temporary file and renamed, so that readers see a whole key. */
 static int store_key(const char *path, const unsigned char *key)
 {
     struct private_file aside;
@@ -83,10 +95,17 @@ int mcp_seal_new(const char *data_dir, struct mcp_seal **ret)
 {
     struct mcp_seal *seal = alloc_zeroed(1, sizeof(*seal));
     char path[PATH_MAX];
-    int rc = seal == NULL ? NG_EINTERNAL : NG_ENOTFOUND;
+    int rc = NG_ENOTFOUND;
+    if (seal == NULL) {
+        rc = NG_EINTERNAL;
+    }
     if (rc == NG_ENOTFOUND && data_dir != NULL) {
         int len = snprintf(path, sizeof(path), "%s/" MCP_SEAL_KEY_NAME, data_dir);
-        rc = len < 0 || (size_t)len >= sizeof(path) ? NG_EINTERNAL : read_key(path, seal->key);
+        if (len < 0 || (size_t)len >= sizeof(path)) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = read_key(path, seal->key);
+        }
     }
     if (rc == NG_ENOTFOUND) {
         rc = make_key(seal->key);
@@ -140,7 +159,10 @@ int mcp_binding_make(const struct ng_str *pieces, size_t count, struct mcp_bindi
     }
     ok = ok && EVP_DigestFinal_ex(hash, ret->bytes, NULL) == 1;
     EVP_MD_CTX_free(hash);
-    return ok ? NG_OK : NG_EINTERNAL;
+    if (ok) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* Of what it is bound to and of the sealed bytes: one text, so that one HMAC is enough. */
@@ -158,7 +180,10 @@ static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *bindi
                    sizeof(binding->bytes) + len, mac, &mac_len) != NULL &&
               mac_len == SEAL_MAC;
     free(text);
-    return ok ? NG_OK : NG_EINTERNAL;
+    if (ok) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* ---- sealing ---- */

@@ -13,7 +13,7 @@
 /* The key's file in the data directory (mode 0600): what was sealed outlives a restart. */
 #define MCP_SEAL_KEY_NAME "mcp.key"
 #define MCP_SEAL_KEY_BYTES 32
-/* What is sealed is good for so long. */
+/* The lifetime of a seal. */
 #define MCP_SEAL_LIFE_MS ((int64_t)60 * 60 * 1000)
 /* Bytes that can be sealed. */
 #define MCP_SEAL_PAYLOAD_MAX ((size_t)256 * 1024)
@@ -21,7 +21,7 @@
 
 struct mcp_seal;
 
-/* What a seal holds for: a hash of pieces, each with its length. */
+/* The binding of a seal: a hash of pieces, each with its length. */
 struct mcp_binding {
     unsigned char bytes[MCP_SEAL_BINDING_BYTES];
 };

@@ -18,7 +18,8 @@ static bool is_unreserved(unsigned char c)
            c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* What may stand in a segment as it is. Bytes of UTF-8 too: people and models write them so. */
+/* Characters that stand unescaped in a segment. Bytes of UTF-8 too: people and models write
+ * them so. */
 static bool is_literal(unsigned char c)
 {
     return is_unreserved(c) || c >= 0x80 || (c != '\0' && strchr("!$&'()*+,;=:@", c) != NULL);
@@ -26,10 +27,16 @@ static bool is_literal(unsigned char c)
 
 static int hex_value(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
 }
 
 /* slashes: they may stand as they are (ids that are paths). */

@@ -11,7 +11,7 @@
 /* Longest URI that is looked at: an id of NG_ID_MAX bytes, each as %XX, and the rest. */
 #define MCP_URI_MAX ((size_t)3 * 65536 + 1024)
 
-/* What a URI names, decoded. Lent from the arena or the text. */
+/* The parts of a URI, decoded. Lent from the arena or the text. */
 struct mcp_uri {
     struct ng_str space, kind, id;
     uint64_t revision; /* 0: the newest */

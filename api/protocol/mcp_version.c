@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 
 static const char *const mcp_versions[] = {
@@ -63,7 +64,7 @@ void mcp_print_versions(struct buf *out)
 {
     buf_add_char(out, '[');
     for (size_t i = NG_COUNT(mcp_versions) - 1; i > 0; i--) {
-        buf_printf(out, "\"%s\"%s", mcp_versions[i], i > 1 ? "," : "");
+        buf_printf(out, "\"%s\"%s", mcp_versions[i], text_if(i > 1, ","));
     }
     buf_add_char(out, ']');
 }
@@ -75,7 +76,10 @@ static int base64_value(char c)
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *at = c == '\0' ? NULL : memchr(letters, c, sizeof(letters) - 1);
-    return at == NULL ? -1 : (int)(at - letters);
+    if (at == NULL) {
+        return -1;
+    }
+    return (int)(at - letters);
 }
 
 /* Compares while decoding, so that nothing is allocated. Padding must be there, and the bits
@@ -88,10 +92,16 @@ static bool base64_equal(struct ng_str coded, struct ng_str value)
     }
     for (size_t i = 0; i < coded.len; i += 4) {
         bool last = i + 4 == coded.len;
-        size_t pad = !last                      ? 0
-                     : coded.data[i + 3] != '=' ? 0
-                     : coded.data[i + 2] != '=' ? 1
-                                                : 2;
+        size_t pad;
+        if (!last) {
+            pad = 0;
+        } else if (coded.data[i + 3] != '=') {
+            pad = 0;
+        } else if (coded.data[i + 2] != '=') {
+            pad = 1;
+        } else {
+            pad = 2;
+        }
         uint32_t bits = 0;
         for (size_t k = 0; k < 4; k++) {
             int digit = k >= 4 - pad ? 0 : base64_value(coded.data[i + k]);
@@ -180,7 +190,11 @@ static struct quote quoted(struct ng_str text)
     size_t len = utf8_cut(text, MCP_QUOTE_MAX).len;
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        quote.text[i] = c < 0x20 || c > 0x7e ? '?' : text.data[i];
+        if (c < 0x20 || c > 0x7e) {
+            quote.text[i] = '?';
+        } else {
+            quote.text[i] = text.data[i];
+        }
     }
     quote.text[len] = '\0';
     return quote;
@@ -208,7 +222,10 @@ static const char *name_member(struct ng_str method)
     }
     bool is_task = str_is(method, "tasks/get") || str_is(method, "tasks/update") ||
                    str_is(method, "tasks/cancel");
-    return is_task ? "taskId" : NULL;
+    if (is_task) {
+        return "taskId";
+    }
+    return NULL;
 }
 
 static bool check_name(const struct mcp_message *message, const struct mcp_headers *headers,
@@ -265,8 +282,11 @@ static bool check_meta(const struct mcp_message *message, struct mcp_terms *term
     if (level == NULL) {
         return true;
     }
-    terms->log_level =
-        level->type == NG_TYPE_STRING ? mcp_log_level_parse(level->text) : MCP_LOG_NONE;
+    if (level->type == NG_TYPE_STRING) {
+        terms->log_level = mcp_log_level_parse(level->text);
+    } else {
+        terms->log_level = MCP_LOG_NONE;
+    }
     if (terms->log_level == MCP_LOG_NONE) {
         return refuse(terms, MCP_INVALID_PARAMS, 400,
                       "\"" MCP_META_LOG_LEVEL "\" must be one of debug, info, notice, warning, "
@@ -331,8 +351,12 @@ bool mcp_version_decide(const struct mcp_message *message, const struct mcp_head
     if (header.data != NULL && version == MCP_VERSION_NONE) {
         return refuse_version(ret, header);
     }
-    ret->version = session != MCP_VERSION_NONE   ? session
-                   : version != MCP_VERSION_NONE ? version
-                                                 : MCP_VERSION_SILENT;
+    if (session != MCP_VERSION_NONE) {
+        ret->version = session;
+    } else if (version != MCP_VERSION_NONE) {
+        ret->version = version;
+    } else {
+        ret->version = MCP_VERSION_SILENT;
+    }
     return true;
 }

@@ -53,7 +53,7 @@ struct mcp_headers {
     struct ng_str (*other)(const struct mcp_headers *headers, const char *name);
 };
 
-/* What the message speaks, or why it is refused (code not 0). */
+/* The version that the message speaks, or the reason of its refusal (code not 0). */
 struct mcp_terms {
     enum mcp_version version;
     const struct ng_value *capabilities; /* the client's, of this request; or NULL */

@@ -6,7 +6,7 @@
 
 #define STATUS_OK 200
 
-/* Only these files may run, style or be asked; nobody may frame the page. */
+/* Only these files may run, style or be fetched; no page may frame this one. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -5,8 +5,8 @@
 
 #include "core/call/gateway.h"
 
-/* One operation per tool this caller may call (NULL: every tool), and the fixed ones; those on
- * keys for admins only. needs_key: nobody is served without one. */
+/* One operation for each tool this caller may call (NULL: every tool), and the fixed ones;
+ * those on keys for admins only. needs_key: every request needs a key. */
 int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out);
 
 #endif

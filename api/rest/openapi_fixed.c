@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* openapi_fixed.c - components of /openapi.json that do not depend on the tools. */
 #include "openapi_fixed.h"
+#include "core/base/text_choice.h"
 
 #define NAME_PATTERN "[A-Za-z0-9._@-]{1,64}"
 #define LIST                                                                                   \
@@ -188,12 +189,12 @@ void openapi_put(struct buf *out, const char *text)
 void openapi_fixed_components(struct buf *out, const struct openapi_reader *reader)
 {
     openapi_put(out, components);
-    openapi_put(out, reader->agent ? agent_parameter : "");
+    openapi_put(out, text_if(reader->agent, agent_parameter));
     openapi_put(out, call_parameters);
     openapi_put(out, events_parameters);
     openapi_put(out, mcp_parameters);
-    openapi_put(out, reader->admin ? keys_parameters : "");
+    openapi_put(out, text_if(reader->admin, keys_parameters));
     openapi_put(out, responses);
     openapi_put(out, schemas);
-    openapi_put(out, reader->admin ? keys_schemas : "");
+    openapi_put(out, text_if(reader->admin, keys_schemas));
 }

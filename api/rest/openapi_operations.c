@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* openapi_operations.c - the table of the operations that are not tools, and printing them. */
 #include "openapi_operations.h"
+#include "core/base/text_choice.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@
 enum operation_flags {
     FOR_ADMINS = 1, /* shown to administrators only */
     NO_KEY = 2,     /* `security` is empty */
-    FOR_AGENTS = 4, /* takes the parameter Agent where callers may say who they are */
+    FOR_AGENTS = 4, /* has the parameter Agent where callers may name themselves */
     IS_RPC = 8      /* MCP: refusals are messages of JSON-RPC */
 };
 
@@ -393,7 +394,10 @@ static void print_media(struct buf *out, const char *type, const char *schema)
 
 static void print_content(struct buf *out, const struct operation *one)
 {
-    const char *type = one->type == NULL ? "application/json" : one->type;
+    const char *type = "application/json";
+    if (one->type != NULL) {
+        type = one->type;
+    }
     if (*type == '\0') {
         return;
     }
@@ -466,7 +470,7 @@ void openapi_print_operations(struct buf *out, const struct openapi_reader *read
         if (strcmp(path, one->path) == 0) {
             (void)buf_add_char(out, ',');
         } else {
-            (void)buf_printf(out, "%s\"%s\":{", *path == '\0' ? "" : "},", one->path);
+            (void)buf_printf(out, "%s\"%s\":{", text_if(*path != '\0', "},"), one->path);
         }
         path = one->path;
         print_operation(out, one, reader->agent);

@@ -8,7 +8,7 @@
 /* For whom a document is made. */
 struct openapi_reader {
     bool admin; /* operations of administrators too */
-    bool agent; /* callers without a key may say who they are */
+    bool agent; /* callers without a key may name themselves */
 };
 
 /* The responses that refuse, by status. */

@@ -5,6 +5,7 @@
 
 #include "api/definitions/tool_schema_ref.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* How deep targets of references are put in the place of references. */
 #define INLINED_MAX 3
@@ -91,7 +92,7 @@ static void print_map(struct job *job, const struct ng_value *map)
 {
     (void)buf_add_char(job->out, '{');
     for (const struct ng_value *one = map->first; one != NULL; one = one->next) {
-        (void)buf_add_c(job->out, one == map->first ? "" : ",");
+        (void)buf_add_c(job->out, text_if(one != map->first, ","));
         (void)buf_add_json(job->out, one->key);
         (void)buf_add_char(job->out, ':');
         print_schema(job, one);
@@ -103,7 +104,7 @@ static void print_list(struct job *job, const struct ng_value *list)
 {
     (void)buf_add_char(job->out, '[');
     for (const struct ng_value *one = list->first; one != NULL; one = one->next) {
-        (void)buf_add_c(job->out, one == list->first ? "" : ",");
+        (void)buf_add_c(job->out, text_if(one != list->first, ","));
         print_schema(job, one);
     }
     (void)buf_add_char(job->out, ']');
@@ -115,7 +116,7 @@ static struct ng_str definition_of(struct job *job, const struct ng_value *targe
     static const char *const maps[] = {"$defs", "definitions"};
     for (size_t i = 0; i < NG_COUNT(maps); i++) {
         const struct ng_value *map = json_get(job->root, maps[i]);
-        const struct ng_value *one = map == NULL ? NULL : map->first;
+        const struct ng_value *one = json_first(map);
         for (; one != NULL; one = one->next) {
             if (one == target) {
                 return one->key;
@@ -195,7 +196,7 @@ static bool is_whole(struct job *job, const struct ng_value *schema)
     return schema == job->root && json_get(schema, "properties") != NULL;
 }
 
-/* An extension: OpenAPI says that names with x- are for those who know them. */
+/* An extension: OpenAPI reserves names with x- for private use. */
 static void print_apart(struct job *job, const struct ng_value *schema, const char *comma)
 {
     const char *next = "";
@@ -210,13 +211,16 @@ static void print_apart(struct job *job, const struct ng_value *schema, const ch
         print_member(job, member);
         next = ",";
     }
-    (void)buf_add_c(job->out, *next == '\0' ? "" : "}");
+    (void)buf_add_c(job->out, text_if(*next != '\0', "}"));
 }
 
 static struct ng_str text_of_type(const struct ng_value *schema)
 {
     const struct ng_value *type = json_get(schema, "type");
-    return type == NULL || type->type != NG_TYPE_STRING ? ng_str_of("") : type->text;
+    if (type == NULL || type->type != NG_TYPE_STRING) {
+        return ng_str_of("");
+    }
+    return type->text;
 }
 
 static void print_schema(struct job *job, const struct ng_value *schema)
@@ -266,7 +270,7 @@ void openapi_schema_print(struct buf *out, const struct ng_value *schema, const 
     print_component(&job, schema, str_make(NULL, 0));
     for (size_t i = 0; i < NG_COUNT(maps); i++) {
         const struct ng_value *map = json_get(schema, maps[i]);
-        const struct ng_value *one = map == NULL ? NULL : map->first;
+        const struct ng_value *one = json_first(map);
         for (; one != NULL; one = one->next) {
             print_component(&job, one, one->key);
         }

@@ -17,7 +17,7 @@
 
 #define STATUS_OK 200
 
-/* What the owner asked for; memory of the call. */
+/* The request of the owner; memory of the call. */
 struct admin_work {
     bool files;                 /* a backup: with those of the roots */
     struct http_stream *stream; /* of it, until the reply has it */
@@ -34,7 +34,10 @@ static int backup_step(struct ng_call *pub, void *user)
 {
     struct admin_work *work = user;
     int rc = rest_backup_begin(call_of(pub), work->files, &work->stream);
-    return rc == NG_OK ? ng_reply(pub, ng_str_of("begun")) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(pub, ng_str_of("begun"));
 }
 
 static int verify_step(struct ng_call *pub, void *user)
@@ -45,7 +48,11 @@ static int verify_step(struct ng_call *pub, void *user)
     buf_init(&out, VERIFY_TEXT_MAX);
     int rc = verify_print(call->gateway, call, &out);
     if (rc == NG_OK) {
-        rc = out.rc == NG_OK ? ng_reply(pub, buf_str(&out)) : out.rc;
+        if (out.rc == NG_OK) {
+            rc = ng_reply(pub, buf_str(&out));
+        } else {
+            rc = out.rc;
+        }
     }
     buf_done(&out);
     return rc;
@@ -105,8 +112,10 @@ static int reload_step(struct ng_call *pub, void *user)
 {
     struct reload *reload = user;
     struct call *call = call_of(pub);
-    return reload == NULL ? call_fail(call, NG_EBUSY, "the gateway is starting or stopping")
-                          : reload_ask(reload, call);
+    if (reload == NULL) {
+        return call_fail(call, NG_EBUSY, "the gateway is starting or stopping");
+    }
+    return reload_ask(reload, call);
 }
 
 int rest_admin_reload(struct http_request *request)

@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
 
@@ -22,10 +23,10 @@
 /* Handed over at a time. */
 #define BACKUP_FILL ((size_t)256 * 1024)
 /*
- * A reader that takes nothing for so long is given up. While documents are written the backend
- * holds one snapshot of the store open: nobody waits for it, but sqlite's write-ahead log grows
- * by what is written meanwhile, so a reader may be slow and not stop. While files are written
- * it holds none.
+ * A reader that takes nothing for this time is given up. While documents are written the
+ * backend holds one snapshot of the store open: that blocks no writer, but sqlite's write-ahead
+ * log grows by everything that is written meanwhile, so a reader may be slow but must not stop.
+ * While files are written no snapshot is held.
  */
 #define BACKUP_STALL_MS 60000
 #define BACKUP_TEXT_MAX ((size_t)4096)
@@ -66,7 +67,7 @@ static int backup_fill(void *user, struct buf *out)
     struct backup_job *job = user;
     lock_take(&job->lock);
     size_t len = job->queue.len - job->taken;
-    len = len < BACKUP_FILL ? len : BACKUP_FILL;
+    len = size_min(len, BACKUP_FILL);
     if (len > 0) {
         (void)buf_add(out, job->queue.data + job->taken, len);
         job->taken += len;
@@ -78,7 +79,10 @@ static int backup_fill(void *user, struct buf *out)
     if (failed) {
         return HTTP_STREAM_BROKEN;
     }
-    return end ? HTTP_STREAM_END : HTTP_STREAM_OPEN;
+    if (end) {
+        return HTTP_STREAM_END;
+    }
+    return HTTP_STREAM_OPEN;
 }
 
 static void backup_closed(void *user)
@@ -118,7 +122,10 @@ static int backup_wait(struct backup_job *job)
             until = backup_until();
         }
     }
-    return job->closed ? NG_ECANCELLED : NG_OK;
+    if (job->closed) {
+        return NG_ECANCELLED;
+    }
+    return NG_OK;
 }
 
 static int backup_put(void *user, struct ng_str bytes)
@@ -160,6 +167,7 @@ static void backup_end(struct backup_job *job, int rc, struct ng_str why)
 
 static void *backup_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-backup");
     struct backup_job *job = user;
     struct gateway *gateway = job->gateway;
     struct archive_counts counts;
@@ -189,7 +197,11 @@ static struct backup_job *backup_new(struct gateway *gateway, bool files)
     }
     atomic_init(&job->refs, 1);
     job->gateway = gateway;
-    job->files = files ? gateway->files : NULL;
+    if (files) {
+        job->files = gateway->files;
+    } else {
+        job->files = NULL;
+    }
     buf_init(&job->queue, ARCHIVE_LINE_MAX);
     buf_init(&job->why, BACKUP_TEXT_MAX);
     lock_init(&job->lock, LOCK_REST_BACKUP);
@@ -233,14 +245,18 @@ int rest_backup_begin(struct call *call, bool files, struct http_stream **ret)
         http_stream_unref(stream);
         return call_fail(call, NG_EBUSY, "no thread can be started for the backup; try again");
     }
-    /* What fails at once is told as an error, not as an archive that breaks off. */
+    /* A failure at the start is answered with an error instead of an archive that breaks
+     * off. */
     lock_take(&job->lock);
     while (job->queue.len == 0 && !job->ended) {
         lock_wait(&job->moved, &job->lock);
     }
-    int rc = job->queue.len > 0 || job->rc == NG_OK
-                 ? NG_OK
-                 : call_fail(call, job->rc, "%s", buf_cstr(&job->why));
+    int rc;
+    if (job->queue.len > 0 || job->rc == NG_OK) {
+        rc = NG_OK;
+    } else {
+        rc = call_fail(call, job->rc, "%s", buf_cstr(&job->why));
+    }
     lock_release(&job->lock);
     backup_unref(job);
     if (rc != NG_OK) {

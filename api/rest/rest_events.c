@@ -7,6 +7,7 @@
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "core/feed/feed.h"
@@ -19,7 +20,8 @@
 #define EVENTS_NAMES_MAX 32
 /* Bytes of a wrong value that a sentence shows. */
 #define EVENTS_SHOWN 80
-/* What a client waits before it connects again; also says that the stream is open. */
+/* The time a client waits before it connects again; the line also shows that the stream is
+ * open. */
 #define EVENTS_GREETING ": notegate\nretry: 2000\n\n"
 /* For taking apart what a plugin added to an event. */
 #define EVENTS_DATA_MEMORY ((size_t)16 * 1024 * 1024)
@@ -27,7 +29,7 @@
     "The parameters are since, collection and tool; Last-Event-ID beats since; without a "     \
     "position events come from now on"
 
-/* What was asked for; texts in `text`. */
+/* The parsed query; texts in `text`. */
 struct events_query {
     uint64_t since; /* UINT64_MAX: from now on */
     struct ng_str collections[EVENTS_NAMES_MAX];
@@ -42,7 +44,7 @@ struct events_query {
 /* One open stream; its end is events_closed(). */
 struct events {
     struct gateway *gateway;
-    struct call *call; /* who reads: name, key and rights; owns the names below */
+    struct call *call; /* the reader: name, key and rights; owns the names below */
     struct http_stream *stream;
     struct feed_reader *reader;
     const struct ng_str *collections, *tools;
@@ -58,7 +60,7 @@ static int refuse(struct http_request *request, const char *what, struct ng_str 
 {
     value = utf8_cut(value, EVENTS_SHOWN);
     (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "%s is \"%.*s\", %s", what,
-                           (int)value.len, value.data == NULL ? "" : value.data, expected);
+                           (int)value.len, text_or(value.data, ""), expected);
     return NG_EINVAL;
 }
 
@@ -70,7 +72,11 @@ static int parse_position(struct http_request *request, const char *what, struct
     for (size_t i = 0; i < value.len && good; i++) {
         unsigned digit = (unsigned)(unsigned char)value.data[i] - '0';
         good = digit <= 9 && number <= (UINT64_MAX - 1 - digit) / 10;
-        number = good ? number * 10 + digit : 0;
+        if (good) {
+            number = number * 10 + digit;
+        } else {
+            number = 0;
+        }
     }
     if (!good) {
         return refuse(request, what, value, "it must be the number of an event, 0 or more");
@@ -170,7 +176,10 @@ static int parse_query(struct http_request *request, struct events_query *query)
         rc = parse_position(request, "Last-Event-ID", request->headers.last_event_id,
                             &query->since);
     }
-    return rc == NG_OK ? check_names(request, query) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_names(request, query);
 }
 
 /* ---- the stream ---- */
@@ -235,7 +244,7 @@ static void print_members(struct buf *out, const struct ng_event *event,
     } else {
         (void)buf_add_number(out, event->revision);
     }
-    const struct ng_value *member = data == NULL ? NULL : data->first;
+    const struct ng_value *member = json_first(data);
     for (; member != NULL; member = member->next) {
         if (!is_own_member(member->key)) {
             (void)buf_add_char(out, ',');
@@ -287,13 +296,14 @@ static int print_closed(struct buf *out, const char *reason, const char *message
 
 static int print_failure(struct buf *out, int rc)
 {
-    return rc == NG_ETOOLARGE
-               ? print_closed(out, "backlog",
-                              "The reader fell more than limits.stream_backlog events behind; "
-                              "open the stream again with Last-Event-ID")
-               : print_closed(out, "unavailable",
-                              "The changes cannot be read just now; open the stream again "
-                              "with Last-Event-ID");
+    if (rc == NG_ETOOLARGE) {
+        return print_closed(out, "backlog",
+                            "The reader fell more than limits.stream_backlog events behind; "
+                            "open the stream again with Last-Event-ID");
+    }
+    return print_closed(out, "unavailable",
+                        "The changes cannot be read just now; open the stream again "
+                        "with Last-Event-ID");
 }
 
 static int events_fill(void *user, struct buf *out)
@@ -349,7 +359,9 @@ static const struct ng_str *copy_names(struct call *call, const struct ng_str *n
     struct ng_str *copies = arena_alloc(&call->arena, (count + 1) * sizeof(*copies));
     for (size_t i = 0; i < count && copies != NULL; i++) {
         copies[i] = arena_copy(&call->arena, names[i]);
-        copies = copies[i].data == NULL ? NULL : copies;
+        if (copies[i].data == NULL) {
+            copies = NULL;
+        }
     }
     return copies;
 }

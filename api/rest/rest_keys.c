@@ -11,7 +11,7 @@
 #define STATUS_OK 200
 #define STATUS_CREATED 201
 
-/* What a query asks for. */
+/* The parsed query. */
 struct keys_query {
     bool all, force;
     struct ng_str name; /* in `text`, or absent */
@@ -44,7 +44,9 @@ static void parse_query(struct ng_str query, enum key_op op, struct keys_query *
             good = http_decode(value, ret->text, &ret->name.len) == NG_OK &&
                    call_name_valid(ret->name); /* an id is of the same form */
         }
-        ret->bad = good ? ret->bad : name;
+        if (!good) {
+            ret->bad = name;
+        }
     }
 }
 
@@ -126,7 +128,11 @@ void rest_keys_finish(struct http_request *request)
         audit_failure(request, job, call->final.rc);
         (void)http_reply_call_error(request, call);
     } else {
-        request->reply.status = job->op == KEY_OP_ADD ? STATUS_CREATED : STATUS_OK;
+        if (job->op == KEY_OP_ADD) {
+            request->reply.status = STATUS_CREATED;
+        } else {
+            request->reply.status = STATUS_OK;
+        }
         request->reply.changed = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
         (void)buf_add_str(&request->reply.body, call->final.text);
     }

@@ -118,14 +118,19 @@ static void print_deferrals(const struct gateway *gateway, struct buf *out, bool
     for (size_t i = 0; i < count; i++) {
         int64_t since = 0;
         size_t calls = deferrals_look(&plugins[i]->deferrals, &since);
-        double age = since == 0 || since > now ? 0 : (double)(now - since) / 1e9;
+        double age;
+        if (since == 0 || since > now) {
+            age = 0;
+        } else {
+            age = (double)(now - since) / 1e9;
+        }
         (void)buf_printf(out, "notegate_plugin_deferred_%s{plugin=\"%s\"} %.17g\n",
                          ages ? "oldest_seconds" : "calls", plugins[i]->desc.name,
                          ages ? age : (double)calls);
     }
 }
 
-/* By the path of one root on each; only for who may know all spaces. */
+/* One path of a root on each file system; only for callers that may know all spaces. */
 static void print_roots(struct disk *disk, struct buf *out, bool total)
 {
     struct disk_room room;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_ops.c - for those who run the gateway: health and readiness. */
+/* rest_ops.c - operations: health and readiness. */
 #include "api/http/http_reply.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/journal/journal.h"
@@ -24,7 +25,8 @@ int rest_ops_healthz(struct http_request *request)
 
 /* ---- readiness: asks the store, on a worker ---- */
 
-/* Why it is not ready: all of it, so that who mends one thing learns of the others. */
+/* All reasons why the gateway is not ready, so that one look shows everything there is to
+ * mend. */
 struct readyz {
     struct call *call;
     int rc; /* of the first */
@@ -37,7 +39,10 @@ struct readyz {
 
 static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
 {
-    struct ng_str text = message.len > 0 ? message : ng_str_of("out of memory");
+    struct ng_str text = message;
+    if (message.len <= 0) {
+        text = ng_str_of("out of memory");
+    }
     if (rc == NG_OK) {
         return;
     }
@@ -56,8 +61,8 @@ static void readyz_failed(struct readyz *ready, int rc, struct ng_str message)
     }
 }
 
-/* What a plugin has to finish before it serves, asked in a call of the gateway's own: plugins
- * may begin work in it. */
+/* Work that a plugin has to finish before it serves, asked in a call of the gateway's own:
+ * plugins may begin work in it. */
 static void readyz_plugins(struct readyz *ready, struct call *own)
 {
     struct plugin *const *plugins = NULL;
@@ -73,7 +78,7 @@ static void readyz_plugins(struct readyz *ready, struct call *own)
 
 #define READY "ready" /* the reply where no plugin is making something */
 
-/* What plugins are making while they serve, as a JSON list; READY: nothing. */
+/* Indexes and the like that plugins build while they serve, as a JSON list; READY: none. */
 static struct ng_str readyz_working(struct call *call, struct call *own)
 {
     struct ng_str working = ng_str_of(READY);
@@ -95,7 +100,9 @@ static struct ng_str readyz_working(struct call *call, struct call *own)
     }
     if (list.len > 0 && buf_add_char(&list, ']') == NG_OK) {
         struct ng_str copy = arena_copy(&call->arena, buf_str(&list));
-        working = copy.data != NULL ? copy : working;
+        if (copy.data != NULL) {
+            working = copy;
+        }
     }
     buf_done(&list);
     return working;
@@ -134,11 +141,11 @@ static int readyz_step(struct ng_call *pub, void *user)
         json_end(ready.reasons);
     }
     return call_fail(call, ready.rc, "%.*s", (int)ready.first.len,
-                     ready.first.data == NULL ? "" : ready.first.data);
+                     text_or(ready.first.data, ""));
 }
 
-/* What is wrong though calls are taken. A journal that is away loses nothing; a full disk reads
- * on. `out`: emptied. False: nothing more. */
+/* Faults that do not stop calls. Nothing is lost while a journal is away; a gateway with a full
+ * disk still reads. `out`: emptied. False: no further fault. */
 static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
 {
     bool journal = gateway->journal != NULL && journal_degraded(gateway->journal);
@@ -149,13 +156,13 @@ static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf 
                          (long long)journal_backlog(gateway->journal));
         return true;
     }
-    index -= journal ? 1 : 0;
+    index -= journal;
     if (left_out && index == 0) {
         (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
                          (int)gateway->left_out.len, gateway->left_out.data);
         return true;
     }
-    return gateway->disk != NULL && disk_reason(gateway->disk, index - (left_out ? 1 : 0), out);
+    return gateway->disk != NULL && disk_reason(gateway->disk, index - left_out, out);
 }
 
 static void print_degraded(struct http_request *request)
@@ -200,15 +207,21 @@ static void readyz_print(struct http_request *request, const struct call *call)
     buf_init(&reason, REASON_MAX);
     bool degraded = degraded_reason(gateway, 0, &reason);
     buf_done(&reason);
-    reply->status = ready ? STATUS_OK : STATUS_UNAVAILABLE;
-    reply->retry_after_s = ready ? 0 : HTTP_RETRY_AFTER_S;
-    (void)buf_printf(&reply->body, "{\"status\":\"%s\"",
-                     !ready     ? "not ready"
-                     : degraded ? "degraded"
-                                : "ready");
+    const char *status = "ready";
+    reply->status = STATUS_OK;
+    if (!ready) {
+        status = "not ready";
+        reply->status = STATUS_UNAVAILABLE;
+        reply->retry_after_s = HTTP_RETRY_AFTER_S;
+    } else if (degraded) {
+        status = "degraded";
+    }
+    (void)buf_printf(&reply->body, "{\"status\":\"%s\"", status);
     if (request->authenticated) { /* no details for strangers */
-        long long backlog =
-            gateway->journal == NULL ? 0 : (long long)journal_backlog(gateway->journal);
+        long long backlog = 0;
+        if (gateway->journal != NULL) {
+            backlog = (long long)journal_backlog(gateway->journal);
+        }
         bool away = gateway->journal != NULL && journal_degraded(gateway->journal);
         if (away || backlog > 0) {
             (void)buf_printf(&reply->body, ",\"backlog\":%lld", backlog);
@@ -227,8 +240,8 @@ static void readyz_print(struct http_request *request, const struct call *call)
     (void)buf_add_char(&reply->body, '}');
 }
 
-/* A step of the gateway's own: who asked does not matter, and no agent's calls are in its way:
- * an agent's name has no slash, so this lane of the workers is its own. */
+/* A step of the gateway's own: the identity of the caller does not matter, and no agent's calls
+ * delay it: an agent's name has no slash, so this lane of the workers is private. */
 static int start_step(struct http_request *request, ng_step_fn *step)
 {
     struct call *call = call_new(request->gateway);

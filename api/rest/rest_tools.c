@@ -65,7 +65,10 @@ int rest_tools_show(struct http_request *request)
     /* Also one that is not listed now (no notebook attached): it may be called all the same. */
     if (tool == NULL || !dispatch_may(call, tool)) {
         struct ng_str near = registry_nearest(registry, request->param);
-        const struct tool *meant = near.data == NULL ? NULL : registry_find(registry, near);
+        const struct tool *meant = NULL;
+        if (near.data != NULL) {
+            meant = registry_find(registry, near);
+        }
         bool hints = tool == NULL && meant != NULL && dispatch_allows(call, meant);
         struct ng_str shown = utf8_cut(request->param, 100);
         char hint[160];
@@ -124,8 +127,8 @@ int rest_tools_call(struct http_request *request)
         return NG_OK;
     }
     call->done = call_done;
-    /* What the call points to must live as long as it does, which may be longer than the
-     * request: a call that ran into its deadline is answered before its tool returns. */
+    /* The data of the call must live as long as the call, which may be longer than the request:
+     * a call that ran into its deadline is answered before its tool returns. */
     call->tool_name = arena_copy(&call->arena, request->param);
     if (request->headers.idempotency_key.data != NULL) {
         call->idempotency_key = arena_copy(&call->arena, request->headers.idempotency_key);

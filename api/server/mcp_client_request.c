@@ -115,6 +115,7 @@ static void end_late(struct mcp_client_requests *requests)
 
 static void *requests_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-mcp-requests");
     struct mcp_client_requests *requests = user;
     lock_take(&requests->lock);
     while (!requests->stopping) {
@@ -221,9 +222,12 @@ static void cannot_answer(struct mcp_round *round, const struct round_question *
                           const struct ng_value *error)
 {
     const struct ng_value *message = json_get(error, "message");
-    struct ng_str text = message != NULL && message->type == NG_TYPE_STRING
-                             ? utf8_cut(message->text, ASK_TEXT_MAX / 2)
-                             : ng_str_of("it gave no reason");
+    struct ng_str text;
+    if (message != NULL && message->type == NG_TYPE_STRING) {
+        text = utf8_cut(message->text, ASK_TEXT_MAX / 2);
+    } else {
+        text = ng_str_of("it gave no reason");
+    }
     (void)snprintf(round->failed, sizeof(round->failed),
                    "the client could not answer `%s`: %.*s", mcp_input_method(question->kind),
                    (int)text.len, text.data);
@@ -265,7 +269,7 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
 static bool copy_answers(struct mcp_round *round, const struct ng_value *earlier)
 {
     bool ok = true;
-    const struct ng_value *at = earlier == NULL ? NULL : earlier->first;
+    const struct ng_value *at = json_first(earlier);
     for (; at != NULL && ok; at = at->next) {
         ok = add_answer(round, at->key, at);
     }
@@ -337,9 +341,14 @@ static void round_over(struct mcp_exchange *exchange)
     bool gone = mcp_session_has_ended(exchange->job->session);
     leave(exchange->job->client_requests, round);
     bool complete = !cancelled && round->failed[0] == '\0' && round->left == 0;
-    withdraw(round, complete               ? NULL
-                    : !gone && round->late ? "it took too long"
-                                           : "the answer is not needed any more");
+    const char *why = NULL;
+    if (!complete) {
+        why = "the answer is not needed any more";
+        if (!gone && round->late) {
+            why = "it took too long";
+        }
+    }
+    withdraw(round, why);
     if (complete) {
         struct ng_value *answers = round->answers;
         /* With the job: the code's answers point into it. */
@@ -384,7 +393,7 @@ static bool print_questions(struct mcp_round *round)
     return ok;
 }
 
-/* What is sent must outlive the round, which may be over as soon as the first is sent. */
+/* The texts must outlive the round, which may be over as soon as the first one is sent. */
 static void send_questions(struct mcp_job *job, struct buf *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -26,8 +26,8 @@
 
 struct mcp_client_requests;
 
-/* What all exchanges of one transport share. tick(user): now and then, on a thread of its own,
- * once mcp_client_requests_start() was called; may be NULL. */
+/* State shared by all exchanges of one transport. tick(user): called now and then on a thread
+ * of its own, once mcp_client_requests_start() was called; may be NULL. */
 int mcp_client_requests_new(struct gateway *gateway, void (*tick)(void *user), void *user,
                             struct mcp_client_requests **ret);
 /* No exchange may be under way. NULL is a no-op. */

@@ -39,10 +39,12 @@ static int add_value(struct completing *completing, struct ng_str value)
             return NG_OK;
         }
     }
-    struct ng_str copy =
-        completing->count == MCP_COMPLETE_MAX
-            ? no_text
-            : arena_copy(&completing->call->arena, value.data == NULL ? ng_str_of("") : value);
+    struct ng_str copy;
+    if (completing->count == MCP_COMPLETE_MAX) {
+        copy = no_text;
+    } else {
+        copy = arena_copy(&completing->call->arena, str_or(value, ng_str_of("")));
+    }
     if (copy.data == NULL) {
         completing->more = true;
         return COMPLETE_FULL;
@@ -65,9 +67,10 @@ static int complete_add(struct ng_listing *listing, const struct listing_item *i
         completing->more = true;
         return COMPLETE_FULL;
     }
-    return completing->filters && !begins(item->id, completing->prefix)
-               ? NG_OK
-               : add_value(completing, item->id);
+    if (completing->filters && !begins(item->id, completing->prefix)) {
+        return NG_OK;
+    }
+    return add_value(completing, item->id);
 }
 
 /* ---- whose values ---- */
@@ -87,7 +90,10 @@ static int complete_space(struct completing *completing, struct ng_str space)
         completing->listing.after = no_text;
         rc = desc->list(self, pub, space, &completing->listing);
     }
-    return completing->more ? NG_OK : call_gave(completing->call, rc);
+    if (completing->more) {
+        return NG_OK;
+    }
+    return call_gave(completing->call, rc);
 }
 
 static int complete_resource(struct completing *completing)
@@ -98,12 +104,16 @@ static int complete_resource(struct completing *completing)
         return complete_space(completing, call->caller.space);
     }
     if (completing->space.data != NULL && !str_is(completing->argument, "space")) {
-        return mcp_space_visible(call, completing->space)
-                   ? complete_space(completing, completing->space)
-                   : NG_OK;
+        if (!mcp_space_visible(call, completing->space)) {
+            return NG_OK;
+        }
+        return complete_space(completing, completing->space);
     }
     const struct ng_str *spaces = mcp_spaces(call, &count);
-    int rc = spaces == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    int rc = NG_OK;
+    if (spaces == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
     for (size_t i = 0; i < count && rc == NG_OK && !completing->more; i++) {
         if (!str_is(completing->argument, "space")) {
             rc = complete_space(completing, spaces[i]);
@@ -122,8 +132,7 @@ static int complete_choices(struct completing *completing)
     const struct ng_value *property =
         json_get_str(json_get(schema, "properties"), completing->argument);
     const struct ng_value *choices = json_get(property, "enum");
-    for (const struct ng_value *at = choices == NULL ? NULL : choices->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(choices); at != NULL; at = at->next) {
         if (at->type == NG_TYPE_STRING && begins(at->text, completing->prefix) &&
             add_value(completing, at->text) != NG_OK) {
             break;
@@ -147,18 +156,27 @@ static int complete_step(struct ng_call *pub, void *user)
     call_gives(completing->call);
     int rc = prompt->desc->complete(prompt->plugin->self, pub, completing->argument.data,
                                     completing->prefix, &completing->listing);
-    return completing->more ? NG_OK : call_gave(completing->call, rc);
+    if (completing->more) {
+        return NG_OK;
+    }
+    return call_gave(completing->call, rc);
 }
 
 /* ---- the request ---- */
 
 static struct ng_str text_of(const struct ng_value *object, const char *name)
 {
-    const struct ng_value *value =
-        object != NULL && object->type == NG_TYPE_OBJECT ? json_get(object, name) : NULL;
-    return value == NULL || value->type != NG_TYPE_STRING ? no_text
-           : value->text.data == NULL                     ? ng_str_of("")
-                                                          : value->text;
+    const struct ng_value *value = NULL;
+    if (object != NULL && object->type == NG_TYPE_OBJECT) {
+        value = json_get(object, name);
+    }
+    if (value == NULL || value->type != NG_TYPE_STRING) {
+        return no_text;
+    }
+    if (value->text.data != NULL) {
+        return value->text;
+    }
+    return ng_str_of("");
 }
 
 /* A template as resources/templates/list gives it, or as clients write it in short. */
@@ -167,11 +185,18 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
     struct mcp_source source;
     for (size_t i = 0; mcp_source_at(call->gateway, i, &source); i++) {
         const char *kind = source.desc->kind;
-        struct ng_str plain =
-            kind == NULL ? mcp_source_name(source.desc)
-                         : arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
-        struct ng_str rest =
-            begins(uri, plain) ? str_make(uri.data + plain.len, uri.len - plain.len) : no_text;
+        struct ng_str plain;
+        if (kind == NULL) {
+            plain = mcp_source_name(source.desc);
+        } else {
+            plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
+        }
+        struct ng_str rest;
+        if (begins(uri, plain)) {
+            rest = str_make(uri.data + plain.len, uri.len - plain.len);
+        } else {
+            rest = no_text;
+        }
         bool same = rest.data != NULL &&
                     (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||
                                                         str_is(rest, "{?revision}"))));
@@ -205,20 +230,27 @@ static int find_ref(struct call *call, struct completing *completing,
         const struct ng_value *schema =
             mcp_prompt_params(&call->arena, completing->prompt.desc);
         call->plugin = completing->prompt.plugin;
-        return json_get_str(json_get(schema, "properties"), argument) != NULL
-                   ? NG_OK
-                   : fail_ref(call, "argument of this prompt called", argument);
+        if (json_get_str(json_get(schema, "properties"), argument) != NULL) {
+            return NG_OK;
+        }
+        return fail_ref(call, "argument of this prompt called", argument);
     }
     if (str_is(type, "ref/resource") && uri.data != NULL) {
         if (!find_template(call, uri, &completing->source)) {
             return fail_ref(call, "resource template", uri);
         }
-        bool known = completing->source.desc->kind == NULL
-                         ? mcp_template_has(uri, argument)
-                         : str_is(argument, "space") || str_is(argument, "id") ||
-                               str_is(argument, "revision");
+        bool known;
+        if (completing->source.desc->kind == NULL) {
+            known = mcp_template_has(uri, argument);
+        } else {
+            known = str_is(argument, "space") || str_is(argument, "id") ||
+                    str_is(argument, "revision");
+        }
         call->plugin = completing->source.plugin;
-        return known ? NG_OK : fail_ref(call, "variable of this template called", argument);
+        if (known) {
+            return NG_OK;
+        }
+        return fail_ref(call, "variable of this template called", argument);
     }
     return call_fail(call, NG_EINVAL,
                      "`params.ref` must be {\"type\":\"ref/prompt\",\"name\":...} or "

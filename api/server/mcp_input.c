@@ -10,7 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
 
-/* What surrounds the answers in the state's text; and how deep answers may be. */
+/* Bytes around the answers in the text of the state; and the depth limit of answers. */
 #define INPUT_ROOM 64
 #define INPUT_DEPTH 64
 #define INPUT_DATA_MAX 128
@@ -19,15 +19,19 @@ static const struct ng_str no_text = {NULL, 0};
 
 const char *mcp_input_method(enum ng_ask_kind kind)
 {
-    return kind == NG_ASK_MODEL   ? "sampling/createMessage"
-           : kind == NG_ASK_ROOTS ? "roots/list"
-                                  : "elicitation/create";
+    if (kind == NG_ASK_MODEL) {
+        return "sampling/createMessage";
+    }
+    if (kind == NG_ASK_ROOTS) {
+        return "roots/list";
+    }
+    return "elicitation/create";
 }
 
 void mcp_input_print(struct buf *out, const struct ask *ask)
 {
     buf_printf(out, "\"method\":\"%s\",\"params\":", mcp_input_method(ask->kind));
-    buf_add_str(out, ask->request.len == 0 ? ng_str_of("{}") : ask->request);
+    buf_add_str(out, str_or(ask->request, ng_str_of("{}")));
 }
 
 /* ---- what a client can be asked ---- */
@@ -50,8 +54,13 @@ unsigned mcp_client_request_kinds(const struct ng_value *capabilities)
     if (is_object(elicitation)) {
         bool form = is_object(json_get(elicitation, "form"));
         bool url = is_object(json_get(elicitation, "url"));
-        asks |= url ? 1U << NG_ASK_URL : 0;
-        asks |= form || !url ? 1U << NG_ASK_FORM : 0; /* nothing said means forms */
+        if (url) {
+            asks |= 1U << NG_ASK_URL;
+        }
+        /* nothing said means forms */
+        if (form || !url) {
+            asks |= 1U << NG_ASK_FORM;
+        }
     }
     return asks;
 }
@@ -60,12 +69,19 @@ static const char *missing_capability(const struct mcp_exchange *exchange)
 {
     for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
         if ((exchange->call->client_asks & (1U << ask->kind)) == 0) {
-            return ask->kind == NG_ASK_MODEL   ? "{\"sampling\":{}}"
-                   : ask->kind == NG_ASK_ROOTS ? "{\"roots\":{}}"
-                   : ask->kind == NG_ASK_URL   ? "{\"elicitation\":{\"url\":{}}}"
-                   : json_get(exchange->terms.capabilities, "elicitation") != NULL
-                       ? "{\"elicitation\":{\"form\":{}}}"
-                       : "{\"elicitation\":{}}";
+            if (ask->kind == NG_ASK_MODEL) {
+                return "{\"sampling\":{}}";
+            }
+            if (ask->kind == NG_ASK_ROOTS) {
+                return "{\"roots\":{}}";
+            }
+            if (ask->kind == NG_ASK_URL) {
+                return "{\"elicitation\":{\"url\":{}}}";
+            }
+            if (json_get(exchange->terms.capabilities, "elicitation") != NULL) {
+                return "{\"elicitation\":{\"form\":{}}}";
+            }
+            return "{\"elicitation\":{}}";
         }
     }
     return NULL;
@@ -73,7 +89,10 @@ static const char *missing_capability(const struct mcp_exchange *exchange)
 
 bool mcp_answer_cannot_ask(struct mcp_exchange *exchange, const struct result *result)
 {
-    const char *missing = result->rc == NG_EFAILED ? missing_capability(exchange) : NULL;
+    const char *missing = NULL;
+    if (result->rc == NG_EFAILED) {
+        missing = missing_capability(exchange);
+    }
     if (missing == NULL || !mcp_is_stateless(exchange->terms.version)) {
         return false;
     }
@@ -91,12 +110,13 @@ static bool is_of_round(struct ng_str name)
            str_is(name, "requestState");
 }
 
-/* Who asks, and for what: all parameters but those that differ from round to round. */
+/* Binds the state to the caller and to all parameters but those that differ from round to
+ * round. */
 static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding *ret)
 {
     const struct call *call = exchange->job->call;
     const struct ng_value *params = exchange->message.params;
-    const struct ng_value *member = params == NULL ? NULL : params->first;
+    const struct ng_value *member = json_first(params);
     struct buf text;
     buf_init(&text, exchange->job->gateway->limits.body * 2 + INPUT_ROOM);
     for (; member != NULL; member = member->next) {
@@ -114,7 +134,10 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
         exchange->message.method,
         buf_str(&text),
     };
-    int rc = text.rc == NG_OK ? mcp_binding_make(pieces, NG_COUNT(pieces), ret) : text.rc;
+    int rc = text.rc;
+    if (text.rc == NG_OK) {
+        rc = mcp_binding_make(pieces, NG_COUNT(pieces), ret);
+    }
     buf_done(&text);
     return rc;
 }
@@ -123,8 +146,12 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
 static int print_state(struct mcp_exchange *exchange, struct buf *out)
 {
     const struct call *call = exchange->call;
-    struct ng_str state =
-        call->ask_state_out.data != NULL ? call->ask_state_out : call->ask_state_in;
+    struct ng_str state;
+    if (call->ask_state_out.data != NULL) {
+        state = call->ask_state_out;
+    } else {
+        state = call->ask_state_in;
+    }
     struct mcp_binding binding;
     struct buf text;
     if (state.data == NULL && call->ask_answers == NULL) {
@@ -142,7 +169,10 @@ static int print_state(struct mcp_exchange *exchange, struct buf *out)
         buf_add_json(&text, state);
     }
     buf_add_char(&text, '}');
-    int rc = text.rc == NG_OK ? make_binding(exchange, &binding) : text.rc;
+    int rc = text.rc;
+    if (text.rc == NG_OK) {
+        rc = make_binding(exchange, &binding);
+    }
     buf_add_c(out, ",\"requestState\":\"");
     if (rc == NG_OK) {
         rc = mcp_seal_close(mcp_client_requests_seal(exchange->job->client_requests), &binding,
@@ -167,14 +197,16 @@ static bool refuse_malformed(struct mcp_exchange *exchange)
     }
     char sentence[MCP_SENTENCE_MAX];
     struct ng_str key = utf8_cut(ask->key, INPUT_DATA_MAX);
+    const char *wanted = "it must be an object with `action` (accept, decline or cancel), and "
+                         "with the object `content` where a form was accepted";
+    if (ask->kind == NG_ASK_MODEL) {
+        wanted = "it must be an object";
+    } else if (ask->kind == NG_ASK_ROOTS) {
+        wanted = "it must be an object with the array `roots`";
+    }
     (void)snprintf(sentence, sizeof(sentence),
                    "`params.inputResponses.%.*s` is not an answer to %s: %s", (int)key.len,
-                   key.data, mcp_input_method(ask->kind),
-                   ask->kind == NG_ASK_MODEL   ? "it must be an object"
-                   : ask->kind == NG_ASK_ROOTS ? "it must be an object with the array `roots`"
-                                               : "it must be an object with `action` (accept, "
-                                                 "decline or cancel), and with the object "
-                                                 "`content` where a form was accepted");
+                   key.data, mcp_input_method(ask->kind), wanted);
     mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
     return true;
 }
@@ -235,7 +267,7 @@ static const struct ng_value *merge(struct arena *arena, const struct ng_value *
     both->type = NG_TYPE_OBJECT;
     struct ng_value **last = &both->first;
     for (size_t i = 0; i < NG_COUNT(from); i++) {
-        const struct ng_value *at = from[i] == NULL ? NULL : from[i]->first;
+        const struct ng_value *at = json_first(from[i]);
         for (; at != NULL; at = at->next) {
             if (i > 0 && json_get_str(now, at->key) != NULL) {
                 continue;
@@ -277,7 +309,11 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
     }
     const struct ng_value *own = json_get(state, "s");
     *ret_answers = json_get(state, "a");
-    call->ask_state_in = own == NULL ? no_text : own->text;
+    if (own == NULL) {
+        call->ask_state_in = no_text;
+    } else {
+        call->ask_state_in = own->text;
+    }
     return true;
 }
 

@@ -5,14 +5,15 @@
 
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "mcp_client_request.h"
 
-/* What discovery says holds until the gateway is another one. */
+/* The result of discovery stays valid until another gateway runs. */
 #define MCP_DISCOVER_TTL_MS 3600000
 
-/* What all versions have; extensions, where there are some, are further members. */
+/* Capabilities of all versions; extensions, where there are some, are further members. */
 #define MCP_CAPABILITIES                                                                       \
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
@@ -37,7 +38,10 @@ static struct ng_str client_name(const struct ng_value *object, const char *info
 {
     const struct ng_value *name = json_get(json_get(object, info), "name");
     bool known = name != NULL && name->type == NG_TYPE_STRING;
-    return known ? utf8_cut(name->text, AUDIT_CLIENT_MAX) : ng_str_of("");
+    if (known) {
+        return utf8_cut(name->text, AUDIT_CLIENT_MAX);
+    }
+    return ng_str_of("");
 }
 
 void mcp_take_client(struct mcp_exchange *exchange)
@@ -57,7 +61,7 @@ void mcp_take_client(struct mcp_exchange *exchange)
     }
 }
 
-/* What the client can be asked holds for its session. */
+/* The kinds of requests that the client takes are valid for its session. */
 static void remember_client(struct mcp_exchange *exchange)
 {
     struct mcp_session *session = exchange->job->session;
@@ -91,32 +95,36 @@ int mcp_initialize(struct mcp_exchange *exchange)
     if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
         version = MCP_VERSION_HANDSHAKE_NEWEST;
     }
-    int rc = job->open_session == NULL ? NG_OK : job->open_session(job, version);
+    int rc = NG_OK;
+    if (job->open_session != NULL) {
+        rc = job->open_session(job, version);
+    }
     if (rc != NG_OK) {
-        bool full = rc == NG_EBUSY;
-        job->retry_after_s = full ? 1 : 0;
-        mcp_answer_error(exchange, full ? 503 : 500, full ? 503 : MCP_INTERNAL_ERROR,
-                         ng_str_of(full
-                                       ? "as many MCP sessions are open as this gateway keeps; "
-                                         "end one with DELETE, or try again later"
-                                       : "the session could not be opened"),
-                         no_text);
+        job->retry_after_s = rc == NG_EBUSY;
+        if (rc == NG_EBUSY) {
+            mcp_answer_error(exchange, 503, 503,
+                             ng_str_of("as many MCP sessions are open as this gateway keeps; "
+                                       "end one with DELETE, or try again later"),
+                             no_text);
+        } else {
+            mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
+                             ng_str_of("the session could not be opened"), no_text);
+        }
         return NG_OK;
     }
     remember_client(exchange);
     struct buf *out = mcp_answer_open(exchange);
     mcp_result_begin(exchange, out);
-    buf_printf(out,
-               "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES
-               "%s},"
-               "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
-               "\"},\"instructions\":\"%s\"",
-               mcp_version_text(version),
-               version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway)
-                   ? ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
-                     "\"call\":{}}}}"
-                   : "",
-               mcp_instructions);
+    buf_printf(
+        out,
+        "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
+        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
+        "\"},\"instructions\":\"%s\"",
+        mcp_version_text(version),
+        text_if(version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway),
+                ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                "\"call\":{}}}}"),
+        mcp_instructions);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
     return NG_OK;
@@ -133,9 +141,8 @@ int mcp_discover(struct mcp_exchange *exchange)
                ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
                "\"instructions\":\"%s\",\"ttlMs\":%d,"
                "\"cacheScope\":\"public\"",
-               job->methods->tasks->are_offered(job->gateway)
-                   ? ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"
-                   : "",
+               text_if(job->methods->tasks->are_offered(job->gateway),
+                       ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
                mcp_instructions, MCP_DISCOVER_TTL_MS);
     mcp_result_end(exchange, out, no_text);
     mcp_answer_close(exchange);
@@ -159,9 +166,12 @@ int mcp_ping(struct mcp_exchange *exchange)
 int mcp_set_level(struct mcp_exchange *exchange)
 {
     const struct ng_value *asked = json_get(exchange->message.params, "level");
-    enum mcp_log_level level = asked == NULL || asked->type != NG_TYPE_STRING
-                                   ? MCP_LOG_NONE
-                                   : mcp_log_level_parse(asked->text);
+    enum mcp_log_level level;
+    if (asked == NULL || asked->type != NG_TYPE_STRING) {
+        level = MCP_LOG_NONE;
+    } else {
+        level = mcp_log_level_parse(asked->text);
+    }
     if (level == MCP_LOG_NONE) {
         mcp_answer_error(
             exchange, 200, MCP_INVALID_PARAMS,

@@ -95,7 +95,9 @@ static bool read_lists(struct mcp_exchange *exchange, const struct ng_value *ask
                           "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
                           "must be true or false");
         }
-        *ret |= value != NULL && value->type == NG_TYPE_TRUE ? listen_lists[i].list : 0;
+        if (value != NULL && value->type == NG_TYPE_TRUE) {
+            *ret |= listen_lists[i].list;
+        }
     }
     return true;
 }
@@ -168,8 +170,11 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     buf_init(&meta, MCP_SENTENCE_MAX + 6 * MCP_SENTENCE_MAX);
     buf_add_c(&meta, "\"" MCP_META_SUBSCRIPTION "\":");
     mcp_print_id(&meta, exchange->message.id);
-    listening->meta =
-        meta.rc == NG_OK ? arena_copy(&exchange->job->call->arena, buf_str(&meta)) : no_text;
+    if (meta.rc == NG_OK) {
+        listening->meta = arena_copy(&exchange->job->call->arena, buf_str(&meta));
+    } else {
+        listening->meta = no_text;
+    }
     buf_done(&meta);
     if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
         return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");

@@ -90,7 +90,10 @@ static struct ng_str put_text(char **at, struct ng_str text)
 /* Resources without a kind have no space of their own: their id is all. */
 static struct ng_str space_of(const struct mcp_source *source, const struct mcp_uri *uri)
 {
-    return source->desc->kind == NULL ? ng_str_of("") : uri->space;
+    if (source->desc->kind != NULL) {
+        return uri->space;
+    }
+    return ng_str_of("");
 }
 
 static void subscription_free(struct mcp_notifier *notifier, struct subscription *gone)
@@ -205,7 +208,12 @@ static struct subscription *next_subscribed(struct mcp_notifier *notifier,
                                             const struct subscription *after)
 {
     uint64_t hash = hash_of(event->key.space, event->key.id);
-    struct subscription *at = after == NULL ? notifier->table[bucket] : after->next;
+    struct subscription *at;
+    if (after == NULL) {
+        at = notifier->table[bucket];
+    } else {
+        at = after->next;
+    }
     while (at != NULL && !tells_of(notifier, at, event, hash)) {
         at = at->next;
     }
@@ -214,7 +222,12 @@ static struct subscription *next_subscribed(struct mcp_notifier *notifier,
 
 static unsigned bucket_of(const struct ng_event *event, bool spaceless)
 {
-    struct ng_str space = spaceless ? ng_str_of("") : event->key.space;
+    struct ng_str space;
+    if (spaceless) {
+        space = ng_str_of("");
+    } else {
+        space = event->key.space;
+    }
     return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
 }
 
@@ -353,7 +366,11 @@ static void notifier_wake(void *user)
         if (turn == TURN_DUE || turn == TURN_RUNS_DUE) {
             return;
         }
-        next = turn == TURN_NONE ? TURN_DUE : TURN_RUNS_DUE;
+        if (turn == TURN_NONE) {
+            next = TURN_DUE;
+        } else {
+            next = TURN_RUNS_DUE;
+        }
     } while (!atomic_compare_exchange_weak(&notifier->turn, &turn, next));
     if (next == TURN_DUE) {
         mcp_notifier_ref(notifier); /* the task's */
@@ -391,7 +408,10 @@ static void start_over(struct mcp_notifier *notifier)
 /* True: there is more. */
 static bool take_turn(struct mcp_notifier *notifier)
 {
-    int rc = notifier->reader == NULL ? NG_PENDING : NG_OK;
+    int rc = NG_OK;
+    if (notifier->reader == NULL) {
+        rc = NG_PENDING;
+    }
     for (size_t i = 0; i < WATCH_TURN && rc == NG_OK; i++) {
         const struct ng_event *event = NULL;
         rc = feed_next(notifier->reader, &event);
@@ -497,14 +517,17 @@ static void leave_list(struct mcp_notifier *notifier)
 int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
 {
     lock_take(&notifier->lock);
-    int rc = notifier->closed ? NG_OK : open_reader(notifier);
+    int rc = NG_OK;
+    if (!notifier->closed) {
+        rc = open_reader(notifier);
+    }
     if (rc == NG_OK && !notifier->closed) {
         notifier->open = true;
         if (first.data != NULL) {
             notifier->send(notifier->user, first);
         }
         join_list(notifier);
-        notifier_wake(notifier); /* the feed wakes only who has asked it once */
+        notifier_wake(notifier); /* the feed wakes only readers that have asked once */
     }
     lock_release(&notifier->lock);
     return rc;

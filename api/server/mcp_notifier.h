@@ -27,8 +27,8 @@ void mcp_notifiers_close(struct gateway *gateway);
 
 /*
  * who: the caller, its spaces known (dispatch_spaces); a reference is taken. lists: of enum
- * ng_lists, what it hears of. meta: JSON members of every message's _meta, or absent; copied.
- * With one reference; mcp_notifier_open() begins.
+ * ng_lists, subscribed to. meta: JSON members of every message's _meta, or absent; copied.
+ * Returns one reference; mcp_notifier_open() begins.
  */
 int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
                      mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret);

@@ -54,8 +54,7 @@ const struct ng_value *mcp_prompt_params(struct arena *arena, const struct ng_pr
 static bool is_required(const struct ng_value *schema, struct ng_str name)
 {
     const struct ng_value *required = json_get(schema, "required");
-    for (const struct ng_value *at = required == NULL ? NULL : required->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(required); at != NULL; at = at->next) {
         if (at->type == NG_TYPE_STRING && str_equal(at->text, name)) {
             return true;
         }
@@ -78,8 +77,7 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
     const struct ng_value *properties = json_get(schema, "properties");
     json_name(writer, "arguments");
     json_array(writer);
-    for (const struct ng_value *at = properties == NULL ? NULL : properties->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(properties); at != NULL; at = at->next) {
         json_object(writer);
         json_name(writer, "name");
         json_string(writer, at->key);
@@ -164,10 +162,12 @@ static int check_argument(struct call *call, const struct prompting *prompting,
          at = at->next) {
         good = at->type == NG_TYPE_STRING && str_equal(at->text, value->text);
     }
-    return good ? NG_OK
-                : call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
-                            (int)shown.len, shown.data, prompt, (int)choices->text.len,
-                            choices->text.data);
+    if (good) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
+                     (int)shown.len, shown.data, prompt, (int)choices->text.len,
+                     choices->text.data);
 }
 
 static int check_arguments(struct call *call, const struct prompting *prompting,
@@ -180,8 +180,8 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
          at = at->next) {
         rc = check_argument(call, prompting, properties, at);
     }
-    for (const struct ng_value *at = properties == NULL ? NULL : properties->first;
-         at != NULL && rc == NG_OK; at = at->next) {
+    for (const struct ng_value *at = json_first(properties); at != NULL && rc == NG_OK;
+         at = at->next) {
         if (is_required(schema, at->key) && json_get_str(arguments, at->key) == NULL) {
             rc = call_fail(call, NG_EINVAL, "the prompt `%s` needs the argument `%.*s`",
                            prompting->prompt.desc->name, (int)at->key.len, at->key.data);
@@ -197,10 +197,11 @@ static int check_answer(struct call *call, struct prompting *prompting)
     const struct ng_value *description;
     struct json_error error;
     if (!call->reply_open) {
-        return call->staged.has_text || call->staged.parts != NULL
-                   ? NG_OK
-                   : call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
-                               prompting->prompt.desc->name);
+        if (call->staged.has_text || call->staged.parts != NULL) {
+            return NG_OK;
+        }
+        return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
+                         prompting->prompt.desc->name);
     }
     struct ng_str text =
         arena_copy(&call->arena, str_make(buf_cstr(&call->reply_buf), call->reply_buf.len));
@@ -226,7 +227,10 @@ static int get_step(struct ng_call *pub, void *user)
     struct prompting *prompting = user;
     const struct mcp_prompt *prompt = &prompting->prompt;
     int rc = prompt->desc->get(prompt->plugin->self, pub, prompting->args);
-    return rc == NG_OK ? check_answer(call_of(pub), prompting) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_answer(call_of(pub), prompting);
 }
 
 static int start_get(struct mcp_exchange *exchange)
@@ -239,7 +243,11 @@ static int start_get(struct mcp_exchange *exchange)
     struct prompting *prompting = arena_zalloc(&call->arena, sizeof(*prompting));
     struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     call->read_only = true;
-    call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    if (arguments == NULL) {
+        call->pub.args = &no_arguments;
+    } else {
+        call->pub.args = arguments;
+    }
     if (prompting == NULL) {
         (void)call_fail(call, NG_EINTERNAL, "out of memory");
     } else if (!mcp_prompt_find(call, name, &prompting->prompt)) {

@@ -10,7 +10,7 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
-/* What add() answers when the page is full: plugins stop at anything but NG_OK. */
+/* Returned by add() when the page is full: plugins stop at anything but NG_OK. */
 #define LISTING_FULL 1
 /* The buffer of a page: over MCP_PAGE_BYTES by one entry at most. */
 #define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * MCP_URI_MAX)
@@ -67,9 +67,12 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
 static int print_entry(struct page *page, const struct listing_item *item)
 {
     const struct ng_resources *desc = page->source.desc;
-    struct ng_str mime_type = item->mime_type.len > 0 || desc->mime_type == NULL
-                                  ? item->mime_type
-                                  : ng_str_of(desc->mime_type);
+    struct ng_str mime_type;
+    if (item->mime_type.len > 0 || desc->mime_type == NULL) {
+        mime_type = item->mime_type;
+    } else {
+        mime_type = ng_str_of(desc->mime_type);
+    }
     struct ng_writer writer;
     struct buf uri;
     buf_init(&uri, MCP_URI_MAX);
@@ -87,7 +90,7 @@ static int print_entry(struct page *page, const struct listing_item *item)
     json_name(&writer, "uri");
     json_string(&writer, buf_str(&uri));
     json_name(&writer, "name");
-    json_string(&writer, item->name.len > 0 ? item->name : item->id);
+    json_string(&writer, str_or(item->name, item->id));
     if (item->description.len > 0) {
         json_name(&writer, "description");
         json_string(&writer, item->description);
@@ -102,7 +105,10 @@ static int print_entry(struct page *page, const struct listing_item *item)
     }
     print_time(&writer, item->modified_ms);
     json_end(&writer);
-    int rc = uri.rc == NG_OK ? page->out.rc : uri.rc;
+    int rc = uri.rc;
+    if (uri.rc == NG_OK) {
+        rc = page->out.rc;
+    }
     buf_done(&uri);
     return rc;
 }
@@ -138,8 +144,7 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
         return LISTING_FULL;
     }
     page->rc = print_entry(page, item);
-    struct ng_str id =
-        arena_copy(&call->arena, item->id.data == NULL ? ng_str_of("") : item->id);
+    struct ng_str id = arena_copy(&call->arena, str_or(item->id, ng_str_of("")));
     if (page->rc != NG_OK || id.data == NULL) {
         page->rc = call_fail(call, NG_EINTERNAL, "out of memory for a page of resources");
     } else if (atomic_load(&call->cancelled)) {
@@ -152,7 +157,10 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
         .id = id,
         .count = page->position,
     };
-    return page->rc == NG_OK ? NG_OK : LISTING_FULL;
+    if (page->rc == NG_OK) {
+        return NG_OK;
+    }
+    return LISTING_FULL;
 }
 
 /* ---- a page ---- */
@@ -164,14 +172,24 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     page->skip = skip;
     page->position = 0;
     page->listing.seeks = false;
-    page->listing.after = resumed ? page->from.id : no_text;
+    if (resumed) {
+        page->listing.after = page->from.id;
+    } else {
+        page->listing.after = no_text;
+    }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
                                      &page->listing);
     if (page->listing.seeks && resumed) {
         page->skip = SKIP_NOTHING;
     }
-    return page->rc != NG_OK ? page->rc : page->full ? NG_OK : call_gave(page->call, rc);
+    if (page->rc != NG_OK) {
+        return page->rc;
+    }
+    if (page->full) {
+        return NG_OK;
+    }
+    return call_gave(page->call, rc);
 }
 
 static int list_space(struct page *page, struct ng_str space)
@@ -196,7 +214,7 @@ static int list_space(struct page *page, struct ng_str space)
     return rc;
 }
 
-/* Where the cursor points to must be what the caller sees. */
+/* The cursor must point to a resource that the caller sees. */
 static int begin_page(struct page *page)
 {
     struct call *call = page->call;
@@ -226,7 +244,10 @@ static int list_step(struct ng_call *pub, void *user)
 {
     struct page *page = user;
     struct call *call = page->call;
-    int rc = page->begun ? NG_OK : begin_page(page);
+    int rc = NG_OK;
+    if (!page->begun) {
+        rc = begin_page(page);
+    }
     (void)pub;
     while (rc == NG_OK && !page->full &&
            mcp_source_at(call->gateway, page->index, &page->source)) {
@@ -236,11 +257,16 @@ static int list_step(struct ng_call *pub, void *user)
             if (rc != NG_OK) {
                 return rc; /* another thread may be in it already */
             }
-            size_t ends = desc->kind == NULL ? page->space_at + 1 : page->space_count;
+            size_t ends;
+            if (desc->kind == NULL) {
+                ends = page->space_at + 1;
+            } else {
+                ends = page->space_count;
+            }
             while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space
                                                          : page->spaces[page->space_at]);
-                page->space_at += rc == NG_OK ? 1 : 0;
+                page->space_at += rc == NG_OK;
             }
         }
         if (rc == NG_OK && !page->full) {
@@ -256,7 +282,10 @@ static int start_list(struct mcp_exchange *exchange)
     struct call *call = exchange->call;
     const struct ng_value *cursor = json_get(exchange->message.params, "cursor");
     struct page *page = arena_zalloc(&call->arena, sizeof(*page));
-    int rc = page == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (page == NULL) {
+        rc = NG_EINTERNAL;
+    }
     call->read_only = true;
     if (rc == NG_OK) {
         page->listing.add = page_add;
@@ -265,9 +294,11 @@ static int start_list(struct mcp_exchange *exchange)
         rc = call_pin(call, page_done, page);
     }
     if (rc == NG_OK && cursor != NULL) {
-        rc = cursor->type == NG_TYPE_STRING
-                 ? mcp_cursor_parse(&call->arena, cursor->text, &page->from)
-                 : NG_EINVAL;
+        if (cursor->type == NG_TYPE_STRING) {
+            rc = mcp_cursor_parse(&call->arena, cursor->text, &page->from);
+        } else {
+            rc = NG_EINVAL;
+        }
     }
     if (rc != NG_OK) {
         (void)call_fail(call, rc, "%s",

@@ -5,6 +5,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/dispatch/dispatch.h"
 
 /* Older versions had a code of their own for it. */
@@ -34,8 +35,13 @@ bool mcp_source_at(struct gateway *gateway, size_t index, struct mcp_source *ret
 
 struct ng_str mcp_source_name(const struct ng_resources *desc)
 {
-    const char *name = desc->kind != NULL ? desc->kind : desc->uri_template;
-    return ng_str_of(name == NULL ? "" : name);
+    const char *name;
+    if (desc->kind != NULL) {
+        name = desc->kind;
+    } else {
+        name = desc->uri_template;
+    }
+    return ng_str_of(text_or(name, ""));
 }
 
 bool mcp_source_find(struct call *call, struct ng_str name, struct mcp_source *ret,
@@ -64,7 +70,10 @@ int mcp_source_of_uri(struct call *call, struct ng_str text, struct mcp_source *
             return rc;
         }
         bool found = mcp_source_find(call, ret_uri->kind, ret, NULL) && ret->desc->kind != NULL;
-        return found ? NG_OK : NG_ENOTFOUND;
+        if (found) {
+            return NG_OK;
+        }
+        return NG_ENOTFOUND;
     }
     struct mcp_source source;
     for (size_t i = 0; mcp_source_at(call->gateway, i, &source); i++) {
@@ -128,7 +137,12 @@ const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count)
         return NULL;
     }
     for (size_t i = 0; i <= caller->space_count; i++) {
-        struct ng_str space = i < caller->space_count ? caller->spaces[i] : caller->space;
+        struct ng_str space;
+        if (i < caller->space_count) {
+            space = caller->spaces[i];
+        } else {
+            space = caller->space;
+        }
         bool known = space.len == 0;
         for (size_t j = 0; j < count && !known; j++) {
             known = str_equal(spaces[j], space);
@@ -170,8 +184,10 @@ static int code_of(const struct result *result)
     case NG_ECANCELLED:
         return MCP_INTERNAL_ERROR;
     default:
-        return result->status >= 400 && result->status < 500 ? MCP_INVALID_PARAMS
-                                                             : MCP_INTERNAL_ERROR;
+        if (result->status >= 400 && result->status < 500) {
+            return MCP_INVALID_PARAMS;
+        }
+        return MCP_INTERNAL_ERROR;
     }
 }
 
@@ -189,8 +205,8 @@ void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
     if (data.data == NULL && call_print_error(exchange->call, &error) == NG_OK) {
         data = buf_str(&error);
     }
-    mcp_answer_error(exchange, code > 0 ? code : 200, code,
-                     both.rc == NG_OK ? buf_str(&both) : result->message, data);
+    mcp_answer_error(exchange, code > 0 ? code : 200, code, buf_str_or(&both, result->message),
+                     data);
     buf_done(&both);
     buf_done(&error);
 }
@@ -206,7 +222,7 @@ void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
     mcp_answer_error(exchange, 200,
                      mcp_is_stateless(exchange->terms.version) ? MCP_INVALID_PARAMS
                                                                : MCP_RESOURCE_NOT_FOUND,
-                     message, data.rc == NG_OK ? buf_str(&data) : no_text);
+                     message, buf_str_or(&data, no_text));
     buf_done(&data);
 }
 
@@ -214,7 +230,10 @@ struct ng_str mcp_text_param(struct mcp_exchange *exchange, const char *name, co
 {
     const struct ng_value *value = json_get(exchange->message.params, name);
     if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text.data == NULL ? ng_str_of("") : value->text;
+        if (value->text.data != NULL) {
+            return value->text;
+        }
+        return ng_str_of("");
     }
     struct ng_str sentence = arena_printf(&exchange->job->call->arena,
                                           "`params.%s` must be a string, %s", name, what);
@@ -278,7 +297,7 @@ static void print_source(struct mcp_exchange *exchange, struct ng_writer *writer
         struct ng_str name = arena_printf(&exchange->call->arena, "%s_revision", desc->kind);
         struct ng_str summary = arena_printf(
             &exchange->call->arena, "%s An earlier revision of it, by number (from 1).",
-            desc->summary == NULL ? "" : desc->summary);
+            text_or(desc->summary, ""));
         uri = arena_printf(&exchange->call->arena,
                            MCP_URI_SCHEME "{space}/%s/{id}?revision={revision}", desc->kind);
         earlier.kind = name.data;
@@ -329,7 +348,12 @@ static int read_step(struct ng_call *pub, void *user)
     if (desc->kind != NULL && !mcp_space_visible(call, reading->uri.space)) {
         return call_fail(call, NG_ENOTFOUND, "there is no such resource");
     }
-    struct ng_str space = desc->kind != NULL ? reading->uri.space : call->caller.space;
+    struct ng_str space;
+    if (desc->kind != NULL) {
+        space = reading->uri.space;
+    } else {
+        space = call->caller.space;
+    }
     return desc->read(reading->source.plugin->self, pub, space, reading->uri.id,
                       reading->uri.revision);
 }
@@ -367,10 +391,16 @@ static void print_contents(struct buf *out, const struct result *result, struct 
     bool any = false;
     buf_add_c(out, "\"contents\":[");
     if (result->has_text) {
-        const char *given =
-            mime_type == NULL && result->is_json ? "application/json" : mime_type;
+        const char *given = mime_type;
+        if (mime_type == NULL && result->is_json) {
+            given = "application/json";
+        }
         struct part text = {.kind = PART_TEXT, .data = result->text};
-        text.mime_type = given == NULL ? no_text : ng_str_of(given);
+        if (given == NULL) {
+            text.mime_type = no_text;
+        } else {
+            text.mime_type = ng_str_of(given);
+        }
         content_print_contents(out, &text, uri);
         any = true;
     }
@@ -405,8 +435,10 @@ static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
     print_contents(out, result, uri, reading->source.desc->mime_type);
     mcp_print_cache(exchange, out,
                     reading->uri.revision > 0 ? MCP_REVISION_TTL_MS : MCP_RESOURCES_TTL_MS);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
-    out->rc = out->rc == NG_OK && meta.rc == NG_EINTERNAL ? NG_EINTERNAL : out->rc;
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
+    if (out->rc == NG_OK && meta.rc == NG_EINTERNAL) {
+        out->rc = NG_EINTERNAL;
+    }
     mcp_answer_close(exchange);
     buf_done(&meta);
 }
@@ -441,5 +473,8 @@ int mcp_resources_read(struct mcp_exchange *exchange)
 {
     static const struct mcp_run run = {start_read, answer_read};
     struct ng_str uri = mcp_text_param(exchange, "uri", "the URI of a resource");
-    return uri.data == NULL ? NG_OK : mcp_run(exchange, &run);
+    if (uri.data == NULL) {
+        return NG_OK;
+    }
+    return mcp_run(exchange, &run);
 }

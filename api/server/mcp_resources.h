@@ -26,8 +26,8 @@ struct ng_str mcp_source_name(const struct ng_resources *desc);
 /* By that name, if the caller may see it; *ret_index may be NULL. */
 bool mcp_source_find(struct call *call, struct ng_str name, struct mcp_source *ret,
                      size_t *ret_index);
-/* What a URI names, if the caller may see such kinds. NG_OK; NG_ENOTFOUND; NG_EINVAL with
- * *ret_why; NG_EINTERNAL. Of a plugin's own URI only ret_uri->id is set. */
+/* The resource that a URI names, if the caller may see such kinds. NG_OK; NG_ENOTFOUND;
+ * NG_EINVAL with *ret_why; NG_EINTERNAL. For a plugin's own URI only ret_uri->id is set. */
 int mcp_source_of_uri(struct call *call, struct ng_str text, struct mcp_source *ret,
                       struct mcp_uri *ret_uri, const char **ret_why);
 /* Do its revisions stay readable? */
@@ -41,11 +41,11 @@ bool mcp_lists_plugin(struct call *call, const struct plugin *plugin);
  * memory. */
 const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count);
 bool mcp_space_listed(const struct call *call, struct ng_str space);
-/* May it read what is there? Who may see all spaces need not have them in its lists. */
+/* May the caller read it? A caller that may see all spaces need not have them in its lists. */
 bool mcp_space_visible(const struct call *call, struct ng_str space);
 
-/* Where a step goes on with code of `plugin`: NG_OK right here, else what the step returns (it
- * is called again, in that plugin's gate). */
+/* The place at which a step runs code of `plugin`: NG_OK right here, else the return value of
+ * the step (it is called again, in that plugin's gate). */
 int mcp_enter_plugin(struct call *call, struct plugin *plugin, ng_step_fn *step, void *user);
 
 /* ,"ttlMs":N,"cacheScope":"private" where the version has them. */

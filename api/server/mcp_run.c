@@ -119,10 +119,16 @@ static void call_progress(struct call *call, double done, double total, struct n
 
 static enum mcp_log_level log_level_of(enum ng_level level)
 {
-    return level == NG_LOG_ERROR     ? MCP_LOG_ERROR
-           : level == NG_LOG_WARNING ? MCP_LOG_WARNING
-           : level == NG_LOG_INFO    ? MCP_LOG_INFO
-                                     : MCP_LOG_DEBUG;
+    if (level == NG_LOG_ERROR) {
+        return MCP_LOG_ERROR;
+    }
+    if (level == NG_LOG_WARNING) {
+        return MCP_LOG_WARNING;
+    }
+    if (level == NG_LOG_INFO) {
+        return MCP_LOG_INFO;
+    }
+    return MCP_LOG_DEBUG;
 }
 
 static void call_log(struct call *call, enum ng_level ng_level, const char *logger,
@@ -178,10 +184,15 @@ static void listen_to_call(struct mcp_exchange *exchange)
     }
     exchange->log_level = exchange->terms.log_level;
     if (!mcp_is_stateless(exchange->terms.version)) {
-        int level = exchange->job->session == NULL
-                        ? MCP_LOG_NONE
-                        : atomic_load(&exchange->job->session->log_level);
-        exchange->log_level = level == MCP_LOG_NONE ? MCP_LOG_INFO : (enum mcp_log_level)level;
+        int level = MCP_LOG_NONE;
+        if (exchange->job->session != NULL) {
+            level = atomic_load(&exchange->job->session->log_level);
+        }
+        if (level == MCP_LOG_NONE) {
+            exchange->log_level = MCP_LOG_INFO;
+        } else {
+            exchange->log_level = (enum mcp_log_level)level;
+        }
     }
     if (exchange->log_level != MCP_LOG_NONE) {
         call->on_log = call_log;
@@ -206,7 +217,7 @@ void mcp_wait_wake(struct mcp_exchange *exchange)
     }
 }
 
-/* Whoever cancels may hold locks: the rest is a worker's. */
+/* The cancelling thread may hold locks: a worker does the rest. */
 static void call_cancelled(struct call *call, void *user)
 {
     (void)call;
@@ -280,7 +291,11 @@ static int begin(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     struct call *call = exchange->call;
-    call->idempotency_key = job->is_batch ? str_make(NULL, 0) : job->idempotency_key;
+    if (job->is_batch) {
+        call->idempotency_key = str_make(NULL, 0);
+    } else {
+        call->idempotency_key = job->idempotency_key;
+    }
     call->done = call_done;
     call->done_user = exchange;
     atomic_store(&exchange->answered, false);
@@ -335,8 +350,12 @@ static struct call *call_again(struct mcp_exchange *exchange)
         call_unref(call);
         return NULL;
     }
-    struct ng_str state =
-        before->ask_state_out.data != NULL ? before->ask_state_out : before->ask_state_in;
+    struct ng_str state;
+    if (before->ask_state_out.data != NULL) {
+        state = before->ask_state_out;
+    } else {
+        state = before->ask_state_in;
+    }
     /* Copies: in a batch the call before goes. */
     call_take_origin(call, before);
     call->ask_state_in = arena_copy(&call->arena, state);

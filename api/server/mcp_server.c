@@ -8,6 +8,7 @@
 
 #include "api/listen/http_check.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/pool.h"
 #include "core/dispatch/dispatch.h"
@@ -31,13 +32,14 @@ struct buf *mcp_answer_open(struct mcp_exchange *exchange)
     return job->out;
 }
 
-/* What does not fit gives way to a sentence that says so. */
+/* An answer that does not fit is replaced by an error that says so. */
 static void answer_overflow(struct mcp_exchange *exchange)
 {
     struct buf *out = exchange->job->out;
-    const char *sentence = out->rc == NG_ETOOLARGE
-                               ? "the answer is larger than this gateway gives; ask for less"
-                               : "the gateway ran out of memory";
+    const char *sentence = "the gateway ran out of memory";
+    if (out->rc == NG_ETOOLARGE) {
+        sentence = "the answer is larger than this gateway gives; ask for less";
+    }
     bool first = out->len > 0 && exchange->answer_at == exchange->job->out_start;
     out->len = exchange->answer_at;
     out->rc = NG_OK;
@@ -126,7 +128,7 @@ static void answer_refusal(struct mcp_exchange *exchange)
         buf_add_char(&data, '}');
     }
     mcp_answer_error(exchange, terms->status, terms->code, ng_str_of(terms->message),
-                     terms->says_supported && data.rc == NG_OK ? buf_str(&data) : no_text);
+                     buf_str_or(&data, no_text));
     buf_done(&data);
 }
 
@@ -169,14 +171,16 @@ static int run_request(struct mcp_exchange *exchange)
         return NG_OK;
     }
     bool stateless = mcp_is_stateless(exchange->terms.version);
-    unsigned version = stateless ? MCP_VERSIONS_STATELESS : MCP_VERSIONS_HANDSHAKE;
+    unsigned version = MCP_VERSIONS_HANDSHAKE;
+    if (stateless) {
+        version = MCP_VERSIONS_STATELESS;
+    }
     const struct mcp_method *method = find_method(exchange->job->methods, message->method);
     if (method == NULL || (method->versions & version) == 0) {
         struct ng_str sentence = arena_printf(
             &exchange->job->call->arena, "this gateway has no method \"%.*s\" in MCP %s",
-            (int)(message->method.len > MCP_SENTENCE_MAX ? MCP_SENTENCE_MAX
-                                                         : message->method.len),
-            message->method.data, mcp_version_text(exchange->terms.version));
+            (int)(size_min(message->method.len, MCP_SENTENCE_MAX)), message->method.data,
+            mcp_version_text(exchange->terms.version));
         mcp_answer_error(exchange, stateless ? 404 : 200, MCP_METHOD_NOT_FOUND, sentence,
                          no_text);
         return NG_OK;
@@ -186,7 +190,10 @@ static int run_request(struct mcp_exchange *exchange)
                          ng_str_of("`initialize` cannot be part of a batch"), no_text);
         return NG_OK;
     }
-    return mcp_rate_take(exchange, method) ? method->handle(exchange) : NG_OK;
+    if (!mcp_rate_take(exchange, method)) {
+        return NG_OK;
+    }
+    return method->handle(exchange);
 }
 
 static void release_call(void *object)
@@ -204,7 +211,10 @@ static int give_call(struct mcp_exchange *exchange)
         return NG_OK;
     }
     struct call *call = call_new(job->gateway);
-    int rc = call == NULL ? NG_EINTERNAL : auth_apply(job->caller, call);
+    int rc = NG_EINTERNAL;
+    if (call != NULL) {
+        rc = auth_apply(job->caller, call);
+    }
     if (rc == NG_OK) {
         call_ref(job->call);
         rc = call_pin(call, release_call, job->call);
@@ -229,8 +239,7 @@ static int give_call(struct mcp_exchange *exchange)
 static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
-    const struct ng_value *trace =
-        exchange->message.meta == NULL ? NULL : json_get(exchange->message.meta, "traceparent");
+    const struct ng_value *trace = json_get(exchange->message.meta, "traceparent");
     if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
         http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
@@ -290,7 +299,7 @@ void mcp_job_cancel(struct mcp_job *job)
     }
 }
 
-/* A batch's own call runs nothing: whoever cancels it means the others. */
+/* The call of a batch runs no tool: cancelling it cancels the others. */
 static void batch_cancelled(struct call *call, void *user)
 {
     (void)call;
@@ -312,9 +321,10 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST, ng_str_of(error), no_text);
         return NG_OK;
     }
-    enum mcp_version agreed = job->session == NULL
-                                  ? MCP_VERSION_NONE
-                                  : (enum mcp_version)atomic_load(&job->session->version);
+    enum mcp_version agreed = MCP_VERSION_NONE;
+    if (job->session != NULL) {
+        agreed = (enum mcp_version)atomic_load(&job->session->version);
+    }
     bool fits = mcp_version_decide(&exchange->message, job->headers, agreed, &exchange->terms);
     if (fits && exchange->message.kind == MCP_RESPONSE) {
         fits = !mcp_is_stateless(exchange->terms.version);
@@ -383,7 +393,11 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
     mcp_print_error(job->out, NULL, code, message, no_text);
-    job->status = code == MCP_INTERNAL_ERROR ? 500 : 400;
+    if (code == MCP_INTERNAL_ERROR) {
+        job->status = 500;
+    } else {
+        job->status = 400;
+    }
     return NG_OK;
 }
 
@@ -394,23 +408,26 @@ static void destroy_lock(void *object)
 
 static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 {
-    enum mcp_version version = job->session != NULL
-                                   ? (enum mcp_version)atomic_load(&job->session->version)
-                                   : MCP_VERSION_NONE;
+    enum mcp_version version = MCP_VERSION_NONE;
+    if (job->session != NULL) {
+        version = (enum mcp_version)atomic_load(&job->session->version);
+    }
     if (version == MCP_VERSION_NONE && job->headers != NULL) {
         version = mcp_version_parse(job->headers->version);
     }
-    if (!mcp_has_batches(version) || batch->count == 0 || batch->count > MCP_BATCH_MAX) {
-        struct ng_str sentence = arena_printf(
-            &job->call->arena, "%s",
-            !mcp_has_batches(version) ? "a batch is not part of this version of MCP; send each "
-                                        "message by itself"
-            : batch->count == 0       ? "a batch must have a message"
-                                      : "a batch may have 100 messages at most; send several");
-        return refuse_job(job, MCP_INVALID_REQUEST, sentence);
+    const char *wrong = NULL;
+    if (!mcp_has_batches(version)) {
+        wrong = "a batch is not part of this version of MCP; send each message by itself";
+    } else if (batch->count == 0) {
+        wrong = "a batch must have a message";
+    } else if (batch->count > MCP_BATCH_MAX) {
+        wrong = "a batch may have 100 messages at most; send several";
+    }
+    if (wrong != NULL) {
+        return refuse_job(job, MCP_INVALID_REQUEST, ng_str_of(wrong));
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
-    /* The lock lasts as long as the call: who cancels may come after the answer. */
+    /* The lock lives as long as the call: a cancel may come after the answer. */
     lock_init(&job->lock, LOCK_MCP_BATCH);
     if (job->many == NULL || call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
         return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
@@ -427,9 +444,11 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     size_t i = 0;
     for (const struct ng_value *item = batch->first; item != NULL; item = item->next) {
         job->many[i].job = job;
-        done += run_message(&job->many[i++], item) == NG_PENDING ? 0 : 1;
+        if (run_message(&job->many[i++], item) != NG_PENDING) {
+            done += 1;
+        }
     }
-    /* The run held one itself, so nobody else can have come to zero. */
+    /* The run held one itself, so no other thread can have reached zero. */
     if (atomic_fetch_sub(&job->left, done) != done) {
         return NG_PENDING;
     }
@@ -462,8 +481,7 @@ static int run_text(struct mcp_job *job)
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
         return refuse_job(job, MCP_PARSE_ERROR,
-                          sentence.data == NULL ? ng_str_of("the message is not JSON")
-                                                : sentence);
+                          str_or(sentence, ng_str_of("the message is not JSON")));
     }
     if (!mcp_rate_after_parse(job, value)) {
         return NG_OK;
@@ -542,5 +560,8 @@ int mcp_job_run(struct mcp_job *job)
     if (!mcp_rate_before_parse(job)) {
         return NG_OK;
     }
-    return later ? run_later(job) : run_text(job);
+    if (later) {
+        return run_later(job);
+    }
+    return run_text(job);
 }

@@ -20,10 +20,10 @@ struct mcp_exchange;
 struct mcp_run;
 struct mcp_methods;
 
-/* What a transport can do beyond answering; members may be NULL. */
+/* Functions of a transport beyond answering; members may be NULL. */
 struct mcp_transport {
-    /* What is lent while mcp_job_run() runs is to stay until the answer. NULL: the transport
-     * runs its jobs on no event loop. */
+    /* Keeps data lent to mcp_job_run() until the answer. NULL: the transport runs its jobs on
+     * no event loop. */
     int (*keep)(struct mcp_job *job);
     /* A tool is about to run as `call`. For cancelling it when the client leaves. */
     void (*started)(struct mcp_job *job, struct call *call);
@@ -66,14 +66,14 @@ struct mcp_exchange {
     size_t answer_at; /* where the answer begins in the buffer */
     atomic_int waits; /* of mcp_wait(): enum mcp_waits */
     void (*over)(struct mcp_exchange *exchange);
-    void *wait_user;  /* of who waits */
+    void *wait_user;  /* of mcp_wait() */
     struct task task; /* over() on a worker */
 };
 
 struct mcp_job {
     /* Filled by the transport. */
     struct gateway *gateway;
-    struct mcp_client_requests *client_requests; /* or NULL: nobody is asked anything */
+    struct mcp_client_requests *client_requests; /* or NULL: no requests to the client */
     const struct mcp_transport *transport;
     const struct mcp_methods *methods;
     const struct auth_caller *caller; /* lent while mcp_job_run() runs */
@@ -133,13 +133,13 @@ void mcp_join_hint(struct buf *both, const struct result *result, const char *be
 void mcp_exchange_finish(struct mcp_exchange *exchange);
 
 /*
- * What a request takes from the rate of its caller's key. Free is what every client sends to
- * connect and to stay connected, however few calls its key allows (a key of one call a minute
- * could not even initialize otherwise), and what belongs to a call that was counted when it
- * began; but only in small messages that come alone. Over HTTP a longer text counts before it
- * is parsed, whatever it is; but for as many as there are open questions to the client, which
- * are parsed first, and count unless they are answers. Small notifications and answers of the
- * client are free, too.
+ * The cost of a request in the rate of its caller's key. Requests that every client sends to
+ * connect and to stay connected are free, however few calls its key allows (a key of one call a
+ * minute could not even initialize otherwise). So are requests that belong to a call that was
+ * counted when it began. This holds only for small messages that come alone. Over HTTP a longer
+ * text counts before it is parsed, whatever it is. There is one exception: as many texts as
+ * there are open requests to the client are parsed first, and count unless they are answers.
+ * Small notifications and answers of the client are free, too.
  */
 enum mcp_cost {
     MCP_COST_FREE = 0,
@@ -196,13 +196,13 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
 
 /*
  * A request that stays open and runs no code meanwhile (subscriptions/listen): its handler
- * calls mcp_wait() and returns NG_PENDING. What is to be said goes out by
- * job->transport->notify(job, message) (any thread, until the exchange is finished; over HTTP
- * the first message makes the answer an event stream). over() comes at most once, on a thread
- * of its own (no lock held), when the client cancelled the request or left, or the gateway
- * stops; who ends the waiting himself calls mcp_wait_over(), and only if that says true it is
- * his. Either way the winner, nobody else, answers (mcp_answer_open ...; over() may also leave
- * the answer out) and calls mcp_exchange_finish().
+ * calls mcp_wait() and returns NG_PENDING. Messages go out by job->transport->notify(job,
+ * message) (any thread, until the exchange is finished; over HTTP the first message makes the
+ * answer an event stream). over() comes at most once, on a thread of its own (no lock held),
+ * when the client cancelled the request or left, or the gateway stops. A thread that ends the
+ * waiting calls mcp_wait_over(), and owns the exchange only if that returns true. The one
+ * winner answers (mcp_answer_open ...; over() may also leave the answer out) and calls
+ * mcp_exchange_finish().
  */
 void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *exchange),
               void *user);
@@ -216,7 +216,7 @@ void mcp_wait_wake(struct mcp_exchange *exchange);
  * time. */
 void mcp_run_again(struct mcp_exchange *exchange, const struct ng_value *answers);
 void mcp_run_fail(struct mcp_exchange *exchange, int rc, const char *sentence);
-/* What run->answer() prints is this failure instead. */
+/* Replaces the result that run->answer() prints by this failure. */
 void mcp_run_set_result(struct mcp_exchange *exchange, int rc, const char *sentence);
 
 /* mcp_rate.c: see enum mcp_cost. False: answered, there are too many. value: NULL for a text

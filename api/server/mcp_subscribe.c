@@ -42,7 +42,8 @@ static void session_ended(struct mcp_session *session, void *user)
     hearing_free(subscriber);
 }
 
-/* Who is told: the caller of this message. A call of its own, with a reference. */
+/* The receiver of notifications: the caller of this message. A call of its own, with a
+ * reference. */
 static struct call *who_asks(struct mcp_exchange *exchange)
 {
     struct call *who = call_new(exchange->job->gateway);
@@ -57,7 +58,10 @@ static struct call *who_asks(struct mcp_exchange *exchange)
 static struct subscriber *hearing_new(struct mcp_exchange *exchange)
 {
     struct subscriber *subscriber = alloc_zeroed(1, sizeof(*subscriber));
-    struct call *who = subscriber == NULL ? NULL : who_asks(exchange);
+    struct call *who = NULL;
+    if (subscriber != NULL) {
+        who = who_asks(exchange);
+    }
     unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
     if (who == NULL || mcp_notifier_new(who, lists, no_text, send_to_session, subscriber,
                                         &subscriber->notifier) != NG_OK) {
@@ -132,7 +136,7 @@ static int answer_done(struct mcp_exchange *exchange)
     return NG_OK;
 }
 
-/* What it names, as far as the caller may see. False: answered with an error. */
+/* The resource it names, as far as the caller may see it. False: answered with an error. */
 static bool resolve(struct mcp_exchange *exchange, struct ng_str text,
                     struct mcp_source *source, struct mcp_uri *uri)
 {
@@ -174,7 +178,10 @@ static int subscription(struct mcp_exchange *exchange, bool on)
         return NG_OK;
     }
     struct mcp_notifier *notifier = notifier_of(exchange);
-    int rc = notifier == NULL ? NG_EINTERNAL : NG_OK;
+    int rc = NG_OK;
+    if (notifier == NULL) {
+        rc = NG_EINTERNAL;
+    }
     if (rc == NG_OK && on) {
         rc = mcp_notifier_add(notifier, &source, &uri, text);
     } else if (rc == NG_OK) {

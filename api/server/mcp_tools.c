@@ -29,8 +29,10 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(exchange->job->gateway->registry, &tools);
     bool stateless = mcp_is_stateless(exchange->terms.version);
-    enum tool_format format =
-        exchange->terms.version == MCP_2025_11_25 ? TOOL_FORMAT_MCP_TASKS : TOOL_FORMAT_MCP;
+    enum tool_format format = TOOL_FORMAT_MCP;
+    if (exchange->terms.version == MCP_2025_11_25) {
+        format = TOOL_FORMAT_MCP_TASKS;
+    }
     struct buf *out = mcp_answer_open(exchange);
     struct ng_writer writer;
     mcp_result_begin(exchange, out);
@@ -39,9 +41,13 @@ int mcp_tools_list(struct mcp_exchange *exchange)
     json_array(&writer);
     for (size_t i = 0; i < count; i++) {
         /* Without sessions a list varies with what the caller may do, not with what it did. */
-        bool listed = stateless ? dispatch_may(exchange->call, tools[i]) &&
-                                      dispatch_configured(exchange->call, tools[i]->plugin)
-                                : dispatch_allows(exchange->call, tools[i]);
+        bool listed;
+        if (stateless) {
+            listed = dispatch_may(exchange->call, tools[i]) &&
+                     dispatch_configured(exchange->call, tools[i]->plugin);
+        } else {
+            listed = dispatch_allows(exchange->call, tools[i]);
+        }
         if (listed) {
             tool_formats_write_tool(&writer, tools[i], format);
         }
@@ -141,7 +147,7 @@ static void print_result(struct buf *out, struct buf *meta, const struct call *c
     buf_add_c(meta, "\"notegate/error\":");
     (void)call_print_error(call, meta);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
-    buf_add_json(out, both.rc == NG_OK ? buf_str(&both) : result->message);
+    buf_add_json(out, buf_str_or(&both, result->message));
     buf_add_c(out, "}],\"isError\":true");
     buf_done(&both);
 }
@@ -180,7 +186,7 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     }
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     oom = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
     if (oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
@@ -193,7 +199,8 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
 {
     struct buf *out = mcp_answer_open(exchange);
     size_t from = out->len;
-    /* What the tool did is done: want of memory for a moment must not make that a failure. */
+    /* The tool has made its change: memory that is out for a moment must not turn that into a
+     * failure. */
     for (int i = 0; i < ANSWER_TRIES && !write_result(exchange, out, call); i++) {
         if (i + 1 < ANSWER_TRIES) {
             out->len = from;
@@ -217,8 +224,7 @@ static void answer_refused(struct mcp_exchange *exchange, const struct call *cal
         exchange->job->retry_after_s = result->retry_after_s;
     }
     mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code,
-                     both.rc == NG_OK ? buf_str(&both) : result->message,
-                     data.rc == NG_OK ? buf_str(&data) : no_text);
+                     buf_str_or(&both, result->message), buf_str_or(&data, no_text));
     buf_done(&both);
     buf_done(&data);
 }
@@ -260,7 +266,11 @@ static int start_call(struct mcp_exchange *exchange)
     const struct ng_value *params = exchange->message.params;
     const struct ng_value *arguments = json_get(params, "arguments");
     exchange->call->tool_name = json_get(params, "name")->text;
-    exchange->call->pub.args = arguments == NULL ? &no_arguments : arguments;
+    if (arguments == NULL) {
+        exchange->call->pub.args = &no_arguments;
+    } else {
+        exchange->call->pub.args = arguments;
+    }
     return dispatch(exchange->call);
 }
 
@@ -270,11 +280,14 @@ int mcp_tools_call(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
-    const char *wrong = name == NULL || name->type != NG_TYPE_STRING
-                            ? "`params.name` must be a string, the name of a tool"
-                        : arguments != NULL && arguments->type != NG_TYPE_OBJECT
-                            ? "`params.arguments` must be an object; leave it out for none"
-                            : NULL;
+    const char *wrong;
+    if (name == NULL || name->type != NG_TYPE_STRING) {
+        wrong = "`params.name` must be a string, the name of a tool";
+    } else if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
+        wrong = "`params.arguments` must be an object; leave it out for none";
+    } else {
+        wrong = NULL;
+    }
     if (wrong != NULL) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(wrong), no_text);
         return NG_OK;

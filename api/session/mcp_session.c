@@ -255,7 +255,7 @@ bool mcp_session_let_in(struct mcp_session *session)
 {
     lock_take(&session->lock);
     bool room = session->let_in > 0;
-    session->let_in -= room ? 1 : 0;
+    session->let_in -= room;
     lock_release(&session->lock);
     return room;
 }
@@ -263,6 +263,6 @@ bool mcp_session_let_in(struct mcp_session *session)
 void mcp_session_let_in_again(struct mcp_session *session)
 {
     lock_take(&session->lock);
-    session->let_in += session->let_in < session->question_count ? 1 : 0;
+    session->let_in += session->let_in < session->question_count;
     lock_release(&session->lock);
 }

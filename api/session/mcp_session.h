@@ -15,8 +15,8 @@
 #include "core/dispatch/audit.h"
 #include "mcp_stream.h"
 
-/* Sessions of all callers, of one agent with all its keys, and of one caller: who opens more
- * loses the one that was silent longest. */
+/* Sessions of all callers, of one agent with all its keys, and of one caller: a caller over its
+ * limit loses its session that was silent longest. */
 #define MCP_SESSIONS_MAX 4096
 #define MCP_SESSIONS_PER_AGENT_MAX (MCP_SESSIONS_MAX / 2)
 #define MCP_SESSIONS_PER_CALLER_MAX 256
@@ -30,14 +30,14 @@
  */
 #define MCP_SESSION_STREAMS_MAX 32
 
-/* What a client is asked at once. */
+/* Open requests to one client. */
 #define MCP_SESSION_QUESTIONS_MAX 128
 
 struct key;
 struct mcp_sessions;
 struct mcp_session;
 
-/* What all sessions of one caller have together; counted references. */
+/* State shared by all sessions of one caller; counted references. */
 struct mcp_share {
     atomic_int refs;
     size_t sessions; /* under the table's lock */
@@ -45,8 +45,8 @@ struct mcp_share {
 };
 struct mcp_notifier;
 
-/* Something the gateway asked this client. Memory of who asked; in the session's list until it
- * is answered or withdrawn. */
+/* A request of the gateway to this client. Memory of the asking call; in the session's list
+ * until it is answered or withdrawn. */
 struct mcp_question {
     uint64_t id;
     /* The response came: a whole message. In the session's lock: quick, and takes no lock of
@@ -55,7 +55,7 @@ struct mcp_question {
     struct mcp_question *next;
 };
 
-/* What the client said at initialize that it can do, beyond being asked. */
+/* Abilities that the client declared at initialize, beyond being asked. */
 enum mcp_client_ability {
     MCP_CLIENT_ROOTS_CHANGED = 1 /* roots.listChanged */
 };
@@ -99,7 +99,7 @@ struct mcp_session {
     struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX]; /* of POSTs */
     unsigned stream_number;                              /* of the last one */
     struct mcp_share *share;                             /* of a session in the table */
-    /* Where its messages go, see mcp_session_notify(); NULL: nowhere. */
+    /* The receiver of its messages, see mcp_session_notify(); NULL: none. */
     void (*say)(struct mcp_session *session, struct ng_str message);
     void *say_user;
     void (*say_release)(void *user); /* at the session's last reference; or NULL */
@@ -114,8 +114,9 @@ struct mcp_session {
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner, key (or NULL): who may use it. In a full table the caller with the most sessions loses
- * one; NG_EBUSY: nobody has more than this one. *ret has a reference for the caller. */
+/* owner, key (or NULL): the caller that may use it. In a full table the caller with the most
+ * sessions loses one; NG_EBUSY: no caller has more than this one. *ret has a reference for the
+ * caller. */
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
                       enum mcp_version version, struct mcp_session **ret);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another

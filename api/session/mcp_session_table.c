@@ -75,8 +75,8 @@ static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
     session->share->sessions--;
 }
 
-/* Takes out who was silent too long, as a list by `older`: to be ended without the lock. A call
- * under way and an open stream are no silence. */
+/* Takes out sessions that were silent too long, as a list by `older`: to be ended without the
+ * lock. A session with a call under way or an open stream is not silent. */
 static struct mcp_session *take_silent(struct mcp_sessions *sessions)
 {
     struct mcp_session *gone = NULL;
@@ -95,8 +95,8 @@ static struct mcp_session *take_silent(struct mcp_sessions *sessions)
     return gone;
 }
 
-/* Takes out, before `gone`, those whose key is no good any more. What is busy counts as used
- * now: its silence begins later. */
+/* Takes out, before `gone`, sessions whose key is no longer valid. A busy session counts as
+ * used now: its silence begins later. */
 static struct mcp_session *take_keyless(struct mcp_sessions *sessions, struct mcp_session *gone)
 {
     struct mcp_session *session = sessions->oldest;
@@ -134,7 +134,9 @@ static struct mcp_session *first_of(struct mcp_sessions *sessions,
         if (at->share == share && atomic_load(&at->busy) == 0) {
             return at;
         }
-        first = first == NULL && at->share == share ? at : first;
+        if (first == NULL && at->share == share) {
+            first = at;
+        }
     }
     return first;
 }
@@ -145,7 +147,10 @@ static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *own
     while (at != NULL && strcmp(at->owner, owner) != 0) {
         at = at->newer;
     }
-    return at == NULL ? NULL : at->share;
+    if (at == NULL) {
+        return NULL;
+    }
+    return at->share;
 }
 
 /* An owner is an agent's name, which has no space, and a key behind one. */
@@ -173,11 +178,15 @@ static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const ch
             }
         }
     }
-    return has < MCP_SESSIONS_PER_AGENT_MAX ? NULL : first;
+    if (has < MCP_SESSIONS_PER_AGENT_MAX) {
+        return NULL;
+    }
+    return first;
 }
 
-/* Who gives way to one more session of `own` (or of a caller that has none, NULL): one of its
- * own if it has its full number, one of the caller with the most if the table is full. */
+/* The session to evict for one more session of `own` (or of a caller that has none, NULL):
+ * one of its own if it has its full number, one of the caller with the most if the table is
+ * full. */
 static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
                      const char *owner, struct mcp_session **ret)
 {
@@ -192,7 +201,9 @@ static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
             return NG_OK;
         }
         for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
-            most = most == NULL || at->share->sessions > most->sessions ? at->share : most;
+            if (most == NULL || at->share->sessions > most->sessions) {
+                most = at->share;
+            }
         }
         if (most->sessions <= has + 1) {
             return NG_EBUSY;
@@ -293,7 +304,7 @@ static void say(struct mcp_session *session, struct ng_str message)
     }
 }
 
-/* Under the lock. *gone: who gives way to it. */
+/* Under the lock. *gone: the evicted session. */
 static int add_session(struct mcp_sessions *sessions, struct mcp_session *session,
                        struct mcp_session **gone)
 {
@@ -366,7 +377,10 @@ static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str 
     while (session != NULL && !str_is(id, session->id)) {
         session = session->hash_next;
     }
-    return session != NULL && str_is(owner, session->owner) ? session : NULL;
+    if (session != NULL && str_is(owner, session->owner)) {
+        return session;
+    }
+    return NULL;
 }
 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,

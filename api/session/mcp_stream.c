@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_stream.c - a list of events: those before `next` were sent and are kept, those from it on
- * wait. The lock covers the list and who reads; what the connection does happens outside. */
+ * wait. The lock guards the list and the reader; the work of the connection happens outside. */
 #include "mcp_stream.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct mcp_stream {
     size_t kept;           /* bytes that were sent */
     size_t bytes;          /* of all events */
     uint64_t seq;          /* of the last event */
-    struct reader *reader; /* who reads now, or NULL */
+    struct reader *reader; /* the present reader, or NULL */
     bool finished, cut, paused;
     int64_t retry_ms; /* to be told; 0: not */
 };
@@ -121,8 +121,8 @@ void mcp_stream_unref(struct mcp_stream *stream)
     free(stream);
 }
 
-/* Its caller has more than half, or all together have too much: then who has little may still
- * have that, or one caller could silence everybody's streams. */
+/* Its caller has more than half, or the total is over its limit: a caller with little may still
+ * add, or one caller could silence the streams of all. */
 static bool over_total(const struct mcp_stream *stream)
 {
     const struct mcp_kept *kept = stream->options.kept;
@@ -134,7 +134,7 @@ static bool over_total(const struct mcp_stream *stream)
            (own > MCP_STREAM_KEPT_FREE && atomic_load(kept->all) > MCP_STREAM_KEPT_TOTAL);
 }
 
-/* What was sent goes when there is too much of it. */
+/* Sent events are dropped when there is too much of them. */
 static void trim_kept(struct mcp_stream *stream)
 {
     while (stream->first != stream->next &&
@@ -183,7 +183,9 @@ static bool append(struct mcp_stream *stream, char *data, size_t len, bool may_d
     event->len = len;
     *stream->last = event;
     stream->last = &event->later;
-    stream->next = stream->next == NULL ? event : stream->next;
+    if (stream->next == NULL) {
+        stream->next = event;
+    }
     stream->count++;
     stream->bytes += len;
     stream->queued += may_drop ? len : 0;
@@ -245,7 +247,7 @@ void mcp_stream_finish(struct mcp_stream *stream, struct buf *message)
         make_one_line(data, len);
     }
     lock_take(&stream->lock);
-    /* An answer nobody waits for is kept while all of these fit. */
+    /* Answers without a waiting reader are kept while all of these fit. */
     bool wanted =
         stream->reader != NULL || (stream->options.keeps_unread && !over_total(stream));
     if (data != NULL && !stream->finished && !stream->cut && wanted) {

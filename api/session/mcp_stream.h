@@ -16,8 +16,8 @@
 
 /* Progress and log messages that wait for the client; over this the oldest are lost. */
 #define MCP_STREAM_QUEUE_MAX ((size_t)1024 * 1024)
-/* What was sent, kept for a resuming client: of one stream, and of all of a gateway, of which
- * one caller has at most half. So much each caller has in any case. */
+/* Sent events, kept for a resuming client: of one stream, and of all of a gateway, of which one
+ * caller has at most half. Each caller may keep this much in any case. */
 #define MCP_STREAM_KEPT_MAX ((size_t)1024 * 1024)
 #define MCP_STREAM_KEPT_TOTAL ((size_t)64 * 1024 * 1024)
 #define MCP_STREAM_KEPT_FREE ((size_t)64 * 1024)
@@ -42,7 +42,7 @@ enum mcp_stream_need {
 struct mcp_stream_options {
     bool resumable;        /* events have ids NUMBER-SEQ, and are kept */
     bool primes;           /* begins with an empty event that has an id (from 2025-11-25) */
-    bool keeps_unread;     /* messages wait also while nobody reads */
+    bool keeps_unread;     /* messages wait also without a reader */
     unsigned number;       /* in its session */
     struct mcp_kept *kept; /* counts its bytes; NULL where not resumable */
     /* The connection that read it went away, and it has not come to its end. No lock held. */
@@ -57,7 +57,7 @@ void mcp_stream_ref(struct mcp_stream *stream);
 void mcp_stream_unref(struct mcp_stream *stream); /* NULL is a no-op */
 unsigned mcp_stream_number(const struct mcp_stream *stream);
 
-/* A whole message. Copies. False: lost (nobody reads, no room, or ended). */
+/* A whole message. Copies. False: lost (no reader, no room, or ended). */
 bool mcp_stream_add(struct mcp_stream *stream, struct ng_str message,
                     enum mcp_stream_need need);
 /* The last message (may be empty): takes the buffer's memory. */
@@ -68,7 +68,7 @@ void mcp_stream_cut(struct mcp_stream *stream);
 /* Lets the connection go once what is queued was sent; the client comes back after retry_ms. */
 void mcp_stream_pause(struct mcp_stream *stream, int64_t retry_ms);
 
-/* Who reads it. */
+/* The reader. */
 struct mcp_stream_reader {
     struct key *key; /* the stream ends with it; or NULL */
     uint64_t after;  /* the last event the client has; 0: none */

@@ -125,11 +125,11 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
         rc = mcp_tasks_subscribe(tasks, owner, texts, ids->count, changed, listen,
                                  &listen->subscription);
     }
+    if (rc == NG_EBUSY) {
+        return refuse(exchange, 503, 503, "as many streams watch tasks as this gateway keeps");
+    }
     if (rc != NG_OK) {
-        return refuse(exchange, rc == NG_EBUSY ? 503 : 500,
-                      rc == NG_EBUSY ? 503 : MCP_INTERNAL_ERROR,
-                      rc == NG_EBUSY ? "as many streams watch tasks as this gateway keeps"
-                                     : "the gateway ran out of memory");
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
     }
     json_name(acknowledgement, "taskIds");
     json_array(acknowledgement);
@@ -151,7 +151,9 @@ void mcp_listen_tasks_acknowledged(struct mcp_listen_tasks *listen)
     for (size_t i = 0; i < listen->count && !listen->is_over; i++) {
         send_message(listen, &listen->pending[i]);
     }
-    listen->count = listen->is_over ? listen->count : 0;
+    if (!listen->is_over) {
+        listen->count = 0;
+    }
     lock_release(&listen->lock);
 }
 

@@ -8,9 +8,9 @@
 
 struct mcp_listen_tasks;
 
-/* What `asked` has as `taskIds`: *ret in the memory of the job's call (NULL: nothing), those
- * that are the caller's go into the acknowledgement. False: answered with an error. meta:
- * members of _meta, lent. */
+/* The part of `asked` in `taskIds`: *ret in the memory of the job's call (NULL: none); the
+ * caller's own tasks go into the acknowledgement. False: answered with an error. meta: members
+ * of _meta, lent. */
 bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value *asked,
                             struct ng_str meta, struct ng_writer *acknowledgement,
                             struct mcp_listen_tasks **ret);

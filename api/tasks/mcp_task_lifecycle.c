@@ -8,6 +8,7 @@
 #include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/cluster/cluster.h"
 #include "core/keys/keys.h"
 #include "core/store/store.h"
@@ -18,7 +19,7 @@
 
 /* ---- upkeep ---- */
 
-/* What expired leaves the table; a run of it is cancelled, and leaves when it ends. Ids go to
+/* Expired tasks leave the table; a run of one is cancelled, and leaves when it ends. Ids go to
  * `ids`, for the documents. */
 static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
                      struct mcp_task_waiter **ret_waiters)
@@ -68,7 +69,7 @@ static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_wait
     mcp_tasks_unlock(tasks);
 }
 
-/* All who wait, and nobody comes again. */
+/* Wakes all waiting requests; no further ones come. */
 static struct mcp_task_waiter *take_waiters(struct mcp_tasks *tasks)
 {
     struct mcp_task_waiter *all = NULL;
@@ -150,7 +151,10 @@ static int find_task(const struct mcp_task *task, void *user)
                         store_is_shared(tasks->gateway->store);
     if (is_expired || (task->status == MCP_TASK_WORKING && !is_elsewhere)) {
         if (found->count == found->room) {
-            size_t room = found->room == 0 ? 64 : 2 * found->room;
+            size_t room = 64;
+            if (found->room != 0) {
+                room = 2 * found->room;
+            }
             struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
             if (ids == NULL) {
                 return NG_EINTERNAL;
@@ -176,7 +180,11 @@ static int find_task(const struct mcp_task *task, void *user)
     entry->created_ms = task->created_ms;
     entry->expires_ms = expires;
     bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
-    entry->status = died ? MCP_TASK_FAILED : task->status;
+    if (died) {
+        entry->status = MCP_TASK_FAILED;
+    } else {
+        entry->status = task->status;
+    }
     entry->is_elsewhere = is_elsewhere;
     if (is_elsewhere) {
         memcpy(entry->gateway, task->gateway.data, task->gateway.len);
@@ -213,8 +221,11 @@ static int settle_found(struct found *found)
     int rc = NG_OK;
     for (size_t i = 0; i < found->count && rc == NG_OK; i++) {
         bool lives = mcp_task_entry_find(found->tasks, found->ids[i]) != NULL;
-        rc = lives ? mcp_task_change(found->call, found->ids[i], &edit)
-                   : mcp_task_delete(found->call, found->ids[i]);
+        if (lives) {
+            rc = mcp_task_change(found->call, found->ids[i], &edit);
+        } else {
+            rc = mcp_task_delete(found->call, found->ids[i]);
+        }
     }
     return rc;
 }
@@ -253,16 +264,19 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     struct found found = {.tasks = tasks, .call = call};
     tasks->gateway = gateway;
     int rc = mcp_task_declare(gateway->store, call);
-    rc = rc != NG_OK ? rc : mcp_task_each(call, find_task, &found);
-    rc = rc != NG_OK ? rc : settle_found(&found);
+    if (rc == NG_OK) {
+        rc = mcp_task_each(call, find_task, &found);
+    }
+    if (rc == NG_OK) {
+        rc = settle_found(&found);
+    }
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         rc = NG_OK; /* the database is away: mcp_tasks_poll_remote() reads them when it is back
                      */
     }
     if (rc != NG_OK) {
         buf_printf(error, "the stored tasks cannot be read: %.*s",
-                   (int)call->staged.message.len,
-                   call->staged.message.data == NULL ? "" : call->staged.message.data);
+                   (int)call->staged.message.len, text_or(call->staged.message.data, ""));
         tasks_close(tasks);
     } else {
         gateway->tasks.upkeep = tasks_upkeep;

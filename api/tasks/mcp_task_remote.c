@@ -27,7 +27,10 @@ static bool is_ours(const struct mcp_tasks *tasks, struct ng_str gateway)
 static void take_gateway(const struct mcp_tasks *tasks, struct mcp_task_entry *entry,
                          struct ng_str gateway)
 {
-    size_t len = gateway.len < sizeof(entry->gateway) ? gateway.len : 0;
+    size_t len = 0;
+    if (gateway.len < sizeof(entry->gateway)) {
+        len = gateway.len;
+    }
     if (len > 0) {
         memcpy(entry->gateway, gateway.data, len);
     }
@@ -144,7 +147,7 @@ static bool fail_dead(struct mcp_task *task, struct call *call, void *user)
     return true;
 }
 
-/* What ran on a gateway that died is failed, by whoever sees it first. */
+/* Runs on a gateway that died are failed, by the first gateway to notice. */
 static int end_dead(struct mcp_tasks *tasks, struct call *call, struct looking *looking)
 {
     int rc = NG_OK;
@@ -178,7 +181,10 @@ int mcp_tasks_poll_remote(void *self, struct call *call)
     if (looking.changes == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    int64_t since = tasks->looked_ns == 0 ? 0 : tasks->looked_ms - LOOK_SKEW_MS;
+    int64_t since = 0;
+    if (tasks->looked_ns != 0) {
+        since = tasks->looked_ms - LOOK_SKEW_MS;
+    }
     int rc = mcp_task_each_since(call, since, look_row, &looking);
     if (rc != NG_OK) {
         return rc;

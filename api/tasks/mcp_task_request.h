@@ -6,7 +6,7 @@
 
 #include "mcp_tasks.h"
 
-/* What a method works on; memory of the exchange's call, which has it as its step_user. */
+/* The state of a method; memory of the exchange's call, which has it as its step_user. */
 struct mcp_task_request {
     bool is_stateless;
     struct mcp_tasks *tasks;
@@ -37,7 +37,7 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange);
 struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
 /* Answers that came for the task; if they are all, its tool runs again. On workers. */
 int mcp_task_request_apply(struct mcp_task_request *request, struct call *call);
-/* What the client of a session of the handshake versions can be asked. */
+/* The kinds of requests that the client of a handshake session takes. */
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange);
 /* True: the step failed, and that is answered. */
 bool mcp_task_request_failed(struct mcp_exchange *exchange);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_task_run.c - the run of a task: a call that nobody waits for. Its task is stored before
- * the tool runs and before the client is answered, its outcome when it ends. */
+/* mcp_task_run.c - the run of a task: a call without a waiting client. Its task is stored
+ * before the tool runs and before the client is answered, its outcome when it ends. */
 #include <stdio.h>
 
 #include "api/server/mcp_input.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
@@ -22,7 +23,7 @@ struct run {
     struct mcp_exchange *exchange; /* waits for the task to be stored; then NULL */
     struct mcp_task task;          /* as it is created; of a resumed one only the id */
     bool has_begun;
-    /* What the run came to. */
+    /* The outcome of the run. */
     enum mcp_task_status status;
     struct ng_str outcome, asks, state;
 };
@@ -63,7 +64,7 @@ static void print_error(struct buf *out, const struct result *result)
     buf_add_char(out, '}');
 }
 
-/* What the call came to, as it is stored. */
+/* The outcome of the call, in its stored form. */
 static void conclude(struct run *run)
 {
     const struct call *call = run->call;
@@ -133,8 +134,7 @@ static void store_end(struct task *pool_task)
     if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
         clerk->pub.host->log(&clerk->pub, NG_LOG_ERROR, "the outcome of a task is lost: %.*s",
                              (int)clerk->staged.message.len,
-                             clerk->staged.message.data == NULL ? ""
-                                                                : clerk->staged.message.data);
+                             text_or(clerk->staged.message.data, ""));
     }
     mcp_tasks_settle(run->tasks, run->task.id, true,
                      rc == NG_OK ? run->status : MCP_TASK_FAILED, rc != NG_OK);
@@ -227,7 +227,7 @@ static int run_begin(struct call *call, void *user)
     if (rc != NG_OK) {
         struct ng_str why = run->clerk->staged.message;
         return call_fail(call, rc, "the task could not be stored: %.*s", (int)why.len,
-                         why.data == NULL ? "" : why.data);
+                         text_or(why.data, ""));
     }
     mcp_tasks_lock(run->tasks);
     run->entry->is_stored = true;
@@ -238,8 +238,8 @@ static int run_begin(struct call *call, void *user)
     return NG_OK;
 }
 
-/* A run in the memory of its clerk, who writes as the caller of `call`. Its reference to `call`
- * passes over. NULL: out of memory. */
+/* A run in the memory of its clerk, a call that writes with the rights of `call`. Its reference
+ * to `call` passes over. NULL: out of memory. */
 static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
 {
     struct call *clerk = call_new(call->gateway);
@@ -279,7 +279,8 @@ struct call *mcp_task_prepare(const struct call *from)
     }
     int rc =
         call_set_caller(call, caller->agent, space, caller->role, caller->mode, caller->run);
-    /* What dispatch_spaces() gives a caller without a key depends on the space it names. */
+    /* The result of dispatch_spaces() for a caller without a key depends on the space it
+     * names. */
     if (rc == NG_OK && (from->key != NULL || caller->all_spaces) && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
@@ -344,14 +345,29 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                  (order->answers == NULL || task->answers.data != NULL) &&
                  (order->state.data == NULL || task->state.data != NULL) &&
                  fill_call(run->call, task) == NG_OK;
-    struct ng_str key = exchange->job->is_batch ? no_text : exchange->job->idempotency_key;
+    struct ng_str key;
+    if (exchange->job->is_batch) {
+        key = no_text;
+    } else {
+        key = exchange->job->idempotency_key;
+    }
     run->call->idempotency_key = arena_copy(&run->call->arena, key);
-    return holds ? NG_OK : NG_EINTERNAL;
+    if (holds) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int answer_no_room(struct mcp_exchange *exchange, int rc, const char *why)
 {
-    int status = rc == NG_ERATE ? 429 : rc == NG_EBUSY ? 503 : 500;
+    int status;
+    if (rc == NG_ERATE) {
+        status = 429;
+    } else if (rc == NG_EBUSY) {
+        status = 503;
+    } else {
+        status = 500;
+    }
     if (!exchange->job->is_batch && rc != NG_EINTERNAL) {
         exchange->job->retry_after_s = 1;
     }
@@ -365,7 +381,10 @@ int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *o
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
     const char *why = "the gateway ran out of memory";
     struct call *call = mcp_task_prepare(exchange->call);
-    struct run *run = call == NULL ? NULL : run_new(tasks, call);
+    struct run *run = NULL;
+    if (call != NULL) {
+        run = run_new(tasks, call);
+    }
     if (run == NULL) {
         call_unref(call);
         return answer_no_room(exchange, NG_EINTERNAL, why);
@@ -410,10 +429,11 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
     run->task.answers = arena_copy(arena, task->answers);
     run->task.state = arena_copy(arena, task->state);
     run->task.can_ask = task->can_ask;
-    int rc = run->task.id.data == NULL || run->task.tool.data == NULL ||
-                     run->task.arguments.data == NULL || fill_call(call, &run->task) != NG_OK
-                 ? call_fail(asker, NG_EINTERNAL, "out of memory")
-                 : NG_OK;
+    int rc = NG_OK;
+    if (run->task.id.data == NULL || run->task.tool.data == NULL ||
+        run->task.arguments.data == NULL || fill_call(call, &run->task) != NG_OK) {
+        rc = call_fail(asker, NG_EINTERNAL, "out of memory");
+    }
     if (rc == NG_OK && task->space.data != NULL) {
         (void)call_set_caller(call, no_agent, task->space, call->caller.role, call->caller.mode,
                               call->caller.run);
@@ -429,7 +449,7 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
         return NG_OK;
     }
     rc = call_fail(asker, call->final.rc, "%.*s", (int)call->final.message.len,
-                   call->final.message.data == NULL ? "" : call->final.message.data);
+                   text_or(call->final.message.data, ""));
     mcp_tasks_let_go(tasks, task->id);
     run_free(run);
     return rc;

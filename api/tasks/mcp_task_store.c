@@ -7,7 +7,7 @@
 #include "core/store/store.h"
 #include "mcp_tasks.h"
 
-/* Tasks are nobody's documents: their owner is a member. */
+/* Task documents have no owner in the store: their owner is a member. */
 #define TASK_SPACE "mcp"
 /* Rows read at a start: what has expired and was not yet removed is there too. */
 #define TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
@@ -28,7 +28,7 @@ const char *mcp_task_status_text(enum mcp_task_status status)
 
 int mcp_task_declare(struct store *store, struct call *call)
 {
-    /* Results are large and short-lived: nobody asks for yesterday's state of a task. */
+    /* Results are large and short-lived, so earlier states of a task are not kept. */
     static const struct ng_collection collection = {
         .name = MCP_TASKS_COLLECTION,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
@@ -48,7 +48,10 @@ static struct ng_str member(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
     struct ng_str none = {NULL, 0};
-    return value == NULL ? none : value->text;
+    if (value == NULL) {
+        return none;
+    }
+    return value->text;
 }
 
 static int64_t number(const struct ng_value *body, const char *name)
@@ -124,7 +127,11 @@ static int each_row(void *user, const struct ng_doc *doc)
         return 0; /* verify tells about broken documents */
     }
     read_task(arena_copy(&each->call->arena, doc->key.id), body, none, &task);
-    each->rc = task.id.data == NULL ? NG_EINTERNAL : each->row(&task, each->user);
+    if (task.id.data == NULL) {
+        each->rc = NG_EINTERNAL;
+    } else {
+        each->rc = each->row(&task, each->user);
+    }
     return each->rc != NG_OK;
 }
 
@@ -148,7 +155,10 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
     };
     uint64_t total = 0;
     int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);
-    return rc != NG_OK ? rc : each.rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return each.rc;
 }
 
 /* ---- writing ---- */
@@ -167,8 +177,8 @@ static void write_number(struct ng_writer *writer, const char *name, int64_t val
     json_int(writer, value);
 }
 
-/* What is JSON already is kept as a string: the store's parsed bodies do not keep how their
- * parts were written. */
+/* JSON is kept as a string: the store's parsed bodies do not keep how their parts were
+ * written. */
 static void write_task(struct buf *out, const struct mcp_task *task)
 {
     struct ng_writer writer;
@@ -223,7 +233,10 @@ static int apply(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
     }
     buf_init(&text, TASK_JSON_MAX);
     write_task(&text, &task);
-    int rc = text.rc != NG_OK ? text.rc : store_draft_json(next, buf_str(&text));
+    int rc = text.rc;
+    if (text.rc == NG_OK) {
+        rc = store_draft_json(next, buf_str(&text));
+    }
     if (rc == NG_OK && task.outcome.data != before.data) {
         rc = store_draft_text(next, &task.outcome, 1);
     }

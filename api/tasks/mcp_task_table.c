@@ -101,7 +101,10 @@ struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     bool is_found = entry != NULL && entry->is_stored && !entry->is_gone &&
                     is_owned(entry, owner) && entry->expires_ms > clock_unix_ms();
-    return is_found ? entry : NULL;
+    if (is_found) {
+        return entry;
+    }
+    return NULL;
 }
 
 int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
@@ -115,7 +118,10 @@ int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
         entry->status = MCP_TASK_WORKING;
     }
     mcp_tasks_unlock(tasks);
-    return is_free ? NG_OK : call_fail(asker, NG_ECONFLICT, "the task has ended meanwhile");
+    if (is_free) {
+        return NG_OK;
+    }
+    return call_fail(asker, NG_ECONFLICT, "the task has ended meanwhile");
 }
 
 void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
@@ -158,8 +164,8 @@ static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char *
     }
     for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
         bool own = is_owned(at, owner);
-        kept += own ? 1 : 0;
-        running += own && at->call != NULL ? 1 : 0;
+        kept += own;
+        running += own && at->call != NULL;
     }
     if (kept >= MCP_TASKS_PER_CALLER_MAX) {
         *ret_error = "512 tasks of this caller are kept already; wait until some expired, or "

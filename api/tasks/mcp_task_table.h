@@ -46,7 +46,7 @@ int mcp_tasks_poll_remote(void *self, struct call *call);
 /* mcp_task_lifecycle.c: the task's gateway died while its tool ran. */
 void mcp_task_fail_died(struct mcp_task *task);
 
-/* With the lock held: whoever asks. */
+/* With the lock held. Requests that wait. */
 struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);
 void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "mcp_task_table.h"
 
@@ -60,7 +61,11 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
         entry->is_asking = true;
     } else if (!mcp_task_is_over(entry->status)) {
         size_t waiting = mcp_task_take_left(entry, &left);
-        rc = waiting < MCP_TASK_WAITERS_MAX ? NG_PENDING : NG_EBUSY;
+        if (waiting < MCP_TASK_WAITERS_MAX) {
+            rc = NG_PENDING;
+        } else {
+            rc = NG_EBUSY;
+        }
     }
     if (rc == NG_PENDING) {
         call_ref(call);
@@ -76,9 +81,10 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
     if (rc == NG_ENOTFOUND) {
         return call_fail(call, rc, "there is no such task");
     }
-    return rc == NG_EBUSY ? call_fail(call, rc, "%d requests wait for this task already",
-                                      MCP_TASK_WAITERS_MAX)
-                          : rc;
+    if (rc != NG_EBUSY) {
+        return rc;
+    }
+    return call_fail(call, rc, "%d requests wait for this task already", MCP_TASK_WAITERS_MAX);
 }
 
 /* With the lock held: the first of those who wait whose client can be asked, alone. */
@@ -133,7 +139,7 @@ int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const stru
                         struct mcp_task_subscription **ret)
 {
     struct mcp_task_subscription *subscription = alloc_zeroed(1, sizeof(*subscription));
-    size_t most = count < MCP_TASK_WATCHED_MAX ? count : MCP_TASK_WATCHED_MAX;
+    size_t most = size_min(count, MCP_TASK_WATCHED_MAX);
     if (subscription != NULL) {
         subscription->ids = alloc_zeroed(most == 0 ? 1 : most, sizeof(*subscription->ids));
     }
@@ -212,7 +218,7 @@ static bool has_task(const struct mcp_task_subscription *subscription, const cha
     return false;
 }
 
-/* With the watches' lock held, so that nobody leaves meanwhile. */
+/* With the lock of the subscriptions held, so that none is removed meanwhile. */
 static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
     struct call *call = call_new(tasks->gateway);

@@ -53,10 +53,10 @@ void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_statel
     }
     if (task->status == MCP_TASK_COMPLETED || task->status == MCP_TASK_FAILED) {
         buf_add_c(out, task->status == MCP_TASK_FAILED ? ",\"error\":" : ",\"result\":");
-        buf_add_str(out, task->outcome.len > 0 ? task->outcome : ng_str_of("{}"));
+        buf_add_str(out, str_or(task->outcome, ng_str_of("{}")));
     } else if (task->status == MCP_TASK_INPUT_REQUIRED) {
         buf_add_c(out, ",\"inputRequests\":");
-        buf_add_str(out, task->asks.len > 0 ? task->asks : ng_str_of("{}"));
+        buf_add_str(out, str_or(task->asks, ng_str_of("{}")));
     }
 }
 
@@ -139,9 +139,13 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
     }
     if (ttl != NULL && ttl->type == NG_TYPE_NUMBER) {
         double asked = json_double(ttl);
-        order->ttl_ms = asked > (double)MCP_TASK_TTL_MAX_MS   ? MCP_TASK_TTL_MAX_MS
-                        : asked < (double)MCP_TASK_TTL_MIN_MS ? MCP_TASK_TTL_MIN_MS
-                                                              : (int64_t)asked;
+        if (asked > (double)MCP_TASK_TTL_MAX_MS) {
+            order->ttl_ms = MCP_TASK_TTL_MAX_MS;
+        } else if (asked < (double)MCP_TASK_TTL_MIN_MS) {
+            order->ttl_ms = MCP_TASK_TTL_MIN_MS;
+        } else {
+            order->ttl_ms = (int64_t)asked;
+        }
     }
     order->can_ask = mcp_task_session_asks(exchange);
     *ret_rc = mcp_task_start(exchange, order);
@@ -232,15 +236,18 @@ bool mcp_task_request_failed(struct mcp_exchange *exchange)
     if (result->rc == NG_OK) {
         return false;
     }
-    bool is_params = result->rc == NG_ENOTFOUND || result->rc == NG_EINVAL;
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }
-    mcp_answer_error(exchange, is_params ? 200 : result->status,
-                     is_params                    ? MCP_INVALID_PARAMS
-                     : result->rc == NG_EINTERNAL ? MCP_INTERNAL_ERROR
-                                                  : result->status,
-                     result->message, no_text);
+    int status = result->status;
+    int code = result->status;
+    if (result->rc == NG_ENOTFOUND || result->rc == NG_EINVAL) {
+        status = 200;
+        code = MCP_INVALID_PARAMS;
+    } else if (result->rc == NG_EINTERNAL) {
+        code = MCP_INTERNAL_ERROR;
+    }
+    mcp_answer_error(exchange, status, code, result->message, no_text);
     return true;
 }
 
@@ -279,7 +286,10 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
     }
     int rc = mcp_task_load(call, id, ret);
     if (rc != NG_OK) {
-        return rc == NG_ENOTFOUND ? not_found(call, id) : rc;
+        if (rc != NG_ENOTFOUND) {
+            return rc;
+        }
+        return not_found(call, id);
     }
     if (entry.is_lost) {
         ret->status = MCP_TASK_FAILED;
@@ -348,7 +358,12 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     struct ng_writer left_writer;
     struct ng_writer given_writer;
     size_t open = 0;
-    struct ng_str before = task->answers.data == NULL ? ng_str_of("{}") : task->answers;
+    struct ng_str before;
+    if (task->answers.data == NULL) {
+        before = ng_str_of("{}");
+    } else {
+        before = task->answers;
+    }
     if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
         json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, &error) != NG_OK) {
         return NG_EINTERNAL;
@@ -367,10 +382,13 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     }
     for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
         const struct ng_value *answer = json_get_str(request->answers, at->key);
-        struct ng_writer *writer = answer != NULL ? &given_writer : &left_writer;
+        struct ng_writer *writer = &left_writer;
+        if (answer != NULL) {
+            writer = &given_writer;
+        }
         json_name_str(writer, at->key);
         json_copy(writer, answer != NULL ? answer : at);
-        open += answer == NULL ? 1 : 0;
+        open += answer == NULL;
     }
     json_end(&left_writer);
     json_end(&given_writer);
@@ -381,7 +399,10 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     buf_done(&left);
     buf_done(&given);
     request->is_complete = open == 0;
-    return holds ? NG_OK : NG_EINTERNAL;
+    if (holds) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static bool update_edit(struct mcp_task *task, struct call *call, void *user)
@@ -393,7 +414,11 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     request->asks_before = arena_copy(&call->arena, task->asks);
     request->answers_before = arena_copy(&call->arena, task->answers);
-    request->merge_rc = request->asks_before.data == NULL ? NG_EINTERNAL : NG_OK;
+    if (request->asks_before.data == NULL) {
+        request->merge_rc = NG_EINTERNAL;
+    } else {
+        request->merge_rc = NG_OK;
+    }
     if (request->merge_rc == NG_OK) {
         request->merge_rc = merge(request, call, task);
     }

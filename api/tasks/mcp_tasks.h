@@ -3,10 +3,10 @@
  * mcp_tasks.h - MCP tasks: tool calls that go on without the request that began them.
  *
  * A task is a document of the collection "mcp_tasks", stored before the client is answered and
- * found by nobody but its owner (agent and key). A table in memory knows the living ones: who
- * runs, who waits, when they expire. What was running when the gateway died is failed at the
- * next start, or by another gateway on the same documents when its lease has run out
- * (cluster.h); what waits for an answer goes on waiting.
+ * found by its owner (agent and key) alone. A table in memory holds the live ones: running
+ * calls, waiting requests, expiry times. A task that was running when the gateway died is
+ * failed at the next start, or by another gateway on the same documents when its lease has run
+ * out (cluster.h); a task that waits for an answer goes on waiting.
  */
 #ifndef NOTEGATE_API_MCP_TASKS_H
 #define NOTEGATE_API_MCP_TASKS_H
@@ -33,7 +33,7 @@
 #define MCP_TASK_ID_LEN (2 * (size_t)MCP_TASK_ID_BYTES)
 /* Agent and key id. */
 #define MCP_TASK_OWNER_MAX 96
-/* What a task says about its progress. */
+/* Longest progress message of a task. */
 #define MCP_TASK_MESSAGE_MAX 256
 /* Tasks in one page of tasks/list. */
 #define MCP_TASKS_PAGE 50
@@ -60,7 +60,7 @@ static inline bool mcp_task_is_over(enum mcp_task_status status)
 
 /* ---- the document (mcp_task_store.c) ---- */
 
-/* One task as it is stored. Texts are lent by whoever filled it in. */
+/* One task in its stored form. Texts are lent by the code that filled it in. */
 struct mcp_task {
     struct ng_str id;
     struct ng_str owner;
@@ -106,7 +106,7 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
 struct mcp_tasks;
 struct mcp_task_waiter;
 
-/* What the table knows of a task. All under its lock. */
+/* The table's entry of a task. All under its lock. */
 struct mcp_task_entry {
     char id[MCP_TASK_ID_LEN + 1];
     char owner[MCP_TASK_OWNER_MAX];
@@ -152,7 +152,7 @@ void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id);
 /* Its progress, in words. */
 void mcp_tasks_say(struct mcp_tasks *tasks, struct ng_str id, const char *message);
 void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
-/* Where a task stands among all, whether it is still there or not. */
+/* The position of a task among all, whether it is still there or not. */
 struct mcp_task_place {
     int64_t created_ms;
     char id[MCP_TASK_ID_LEN + 1];
@@ -164,7 +164,7 @@ void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
                     const struct mcp_task_place *after, struct mcp_task_place *places,
                     size_t *count);
 /* The status on disk changed, or a run ended (its task may be over since it was cancelled):
- * those who wait or watch are told. is_lost: the status could not be stored. */
+ * waiting requests and subscribers are notified. is_lost: the status could not be stored. */
 void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
                       enum mcp_task_status status, bool is_lost);
 /* Calls `step` on a worker, as the rest of `call`, when the task is over, or has questions that
@@ -173,7 +173,7 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
 int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                     struct ng_str owner, ng_step_fn *step, void *user);
 
-/* Whoever was given the questions did not get answers. */
+/* The request that was given the questions did not get answers. */
 void mcp_tasks_ask_over(struct mcp_tasks *tasks, struct ng_str id);
 /* Requests that wait now. */
 size_t mcp_tasks_waiting(struct mcp_tasks *tasks);

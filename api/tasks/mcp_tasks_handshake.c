@@ -2,6 +2,7 @@
 /* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
  * the task is over, and tasks/list. */
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 
@@ -14,7 +15,10 @@ unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
     const struct mcp_job *job = exchange->job;
     bool can =
         job->session != NULL && job->transport->ask != NULL && job->client_requests != NULL;
-    return can ? atomic_load(&job->session->client_asks) : 0;
+    if (!can) {
+        return 0;
+    }
+    return atomic_load(&job->session->client_asks);
 }
 
 static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *params)
@@ -26,7 +30,10 @@ static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *par
     if (str_is(method, "roots/list")) {
         return NG_ASK_ROOTS;
     }
-    return mode != NULL && str_is(mode->text, "url") ? NG_ASK_URL : NG_ASK_FORM;
+    if (mode != NULL && str_is(mode->text, "url")) {
+        return NG_ASK_URL;
+    }
+    return NG_ASK_FORM;
 }
 
 /* The params of a question of the task, and whose it is. */
@@ -36,7 +43,7 @@ static struct ng_str question_of(struct call *call, const struct ng_value *param
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     buf_add_char(&text, '{');
-    const struct ng_value *at = params == NULL ? NULL : params->first;
+    const struct ng_value *at = json_first(params);
     for (; at != NULL; at = at->next) {
         buf_add_json(&text, at->key);
         buf_add_char(&text, ':');
@@ -118,16 +125,23 @@ static int wait_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    int rc = request == NULL ? call_fail(call, NG_EINTERNAL, "out of memory") : NG_OK;
+    int rc = NG_OK;
+    if (request == NULL) {
+        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+    }
     if (rc == NG_OK && request->answers != NULL) {
         rc = mcp_task_request_apply(request, call);
         request->answers = NULL;
     }
-    if (rc == NG_OK) {
-        rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
-                             request);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? result_step(pub, user) : rc;
+    rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
+                         request);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return result_step(pub, user);
 }
 
 static void release_call(void *object)
@@ -178,7 +192,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
         if (str_is(at->key, "_meta")) {
             continue;
         }
-        buf_add_c(out, any ? "," : "");
+        buf_add_c(out, text_if(any, ","));
         buf_add_json(out, at->key);
         buf_add_char(out, ':');
         (void)json_print(out, at);
@@ -188,8 +202,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
     buf_add_json(meta, request->id);
     buf_add_char(meta, '}');
     const struct ng_value *kept = json_get(request->outcome, "_meta");
-    for (const struct ng_value *at = kept == NULL ? NULL : kept->first; at != NULL;
-         at = at->next) {
+    for (const struct ng_value *at = json_first(kept); at != NULL; at = at->next) {
         buf_add_char(meta, ',');
         buf_add_json(meta, at->key);
         buf_add_char(meta, ':');
@@ -220,7 +233,7 @@ static void answer_result(struct mcp_exchange *exchange)
     buf_init(&meta, out->max);
     mcp_result_begin(exchange, out);
     print_outcome(out, &meta, request);
-    mcp_result_end(exchange, out, meta.rc == NG_OK ? buf_str(&meta) : no_text);
+    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     mcp_answer_close(exchange);
     buf_done(&meta);
 }

@@ -10,6 +10,7 @@
 #include "api/http/http_server.h"
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 static struct ng_str find_header(const struct mcp_http_request *request, const char *name)
 {
@@ -27,8 +28,7 @@ static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const cha
 {
     struct each *each = cls;
     (void)kind;
-    each->each(each->user, str_make(key, key_size),
-               str_make(value == NULL ? "" : value, value_size));
+    each->each(each->user, str_make(key, key_size), str_make(text_or(value, ""), value_size));
     return MHD_YES;
 }
 
@@ -55,9 +55,13 @@ static void mcp_done(struct mcp_http_response *response, void *user)
 
 static enum mcp_http_method mcp_method(unsigned method)
 {
-    return method == HTTP_POST  ? MCP_HTTP_POST
-           : method == HTTP_GET ? MCP_HTTP_GET
-                                : MCP_HTTP_DELETE;
+    if (method == HTTP_POST) {
+        return MCP_HTTP_POST;
+    }
+    if (method == HTTP_GET) {
+        return MCP_HTTP_GET;
+    }
+    return MCP_HTTP_DELETE;
 }
 
 int mcp_route(struct http_request *request)

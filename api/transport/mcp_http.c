@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "api/server/mcp_notifier.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/config/config.h"
 #include "core/keys/keys.h"
@@ -120,8 +121,7 @@ int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, st
         buf_add_json(&data, hint);
     }
     buf_add_char(&data, '}');
-    mcp_print_error(out, NULL, error_status(NULL, rc), message,
-                    data.rc == NG_OK ? buf_str(&data) : no_text);
+    mcp_print_error(out, NULL, error_status(NULL, rc), message, buf_str_or(&data, no_text));
     buf_done(&data);
     return out->rc;
 }
@@ -136,7 +136,7 @@ int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
 
 /* ---- media types ---- */
 
-/* What one member of the list takes, "type/subtype" without parameters. */
+/* The media type that one member of the list accepts, "type/subtype" without parameters. */
 static unsigned accepts_of(struct ng_str item)
 {
     static const struct {
@@ -182,14 +182,13 @@ unsigned mcp_http_accepts(struct ng_str list)
 
 /* ---- sessions ---- */
 
-/* Who may use a session: the agent, and the key it came with. */
+/* The owner of a session: the agent, and the key it came with. */
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX])
 {
     /* Not with printf: every call in a session comes by here. */
     struct ng_str key = ng_str_of(caller->key == NULL ? "" : caller->key->id);
-    size_t len =
-        caller->agent.len < MCP_HTTP_AGENT_MAX ? caller->agent.len : MCP_HTTP_AGENT_MAX;
+    size_t len = size_min(caller->agent.len, MCP_HTTP_AGENT_MAX);
     if (len > 0) {
         memcpy(owner, caller->agent.data, len);
     }

@@ -72,7 +72,7 @@ struct mcp_http_response {
     char session_id[MCP_HTTP_SESSION_MAX]; /* Mcp-Session-Id of the answer; "": none */
     const char *allow;                     /* with 405: "POST"; static, or NULL */
     int retry_after_s;                     /* 0: none */
-    /* The call this request runs, if it is one: set (with call_ref for the transport, who
+    /* The call this request runs, if it is one: set (with call_ref for the transport, which
      * unrefs it) before dispatch(). When the client leaves, the transport does call_cancel() on
      * it; done() must still be called. */
     struct call *call;

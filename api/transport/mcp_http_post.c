@@ -138,7 +138,7 @@ static void notify(struct mcp_job *job, struct ng_str message)
     (void)say(http_of(job), message, MCP_STREAM_MAY_DROP);
 }
 
-/* Where the answer cannot be a stream, the session's own stream has to do. */
+/* If the answer cannot be a stream, the session's own stream is used. */
 static void ask(struct mcp_job *job, struct ng_str message)
 {
     struct mcp_http_job *http = http_of(job);
@@ -215,7 +215,7 @@ static bool streams(struct mcp_job *job)
 }
 
 /* A stream that can be resumed must come to an end, else its client asks for the rest again and
- * again; and the end of a session is nobody's cancelling. Else: an empty 202. */
+ * again; and the end of a session is no cancellation by the client. Else: an empty 202. */
 static bool owes_answer(struct mcp_job *job)
 {
     struct mcp_http_job *http = http_of(job);
@@ -273,7 +273,10 @@ static int keep(struct mcp_job *job)
     }
     http->request = NULL;
     started(job, job->call); /* leaving ends it before it has begun */
-    return arena->oom || job->caller == NULL ? NG_EINTERNAL : request->keep(request, job->call);
+    if (arena->oom || job->caller == NULL) {
+        return NG_EINTERNAL;
+    }
+    return request->keep(request, job->call);
 }
 
 static const struct mcp_transport http_transport = {
@@ -321,7 +324,7 @@ static bool complete(struct mcp_http_job *http)
     http->phase = PHASE_ENDED;
     struct mcp_stream *stream = http->stream;
     http->stream = NULL;
-    struct mcp_session *session = job->session; /* who is late must not find it any more */
+    struct mcp_session *session = job->session; /* a late caller must not find it any more */
     job->session = NULL;
     lock_release(&http->lock);
     if (streams) {
@@ -381,8 +384,10 @@ static struct ng_str find_header(const struct mcp_headers *headers, const char *
 {
     const char *start = (const char *)headers - offsetof(struct mcp_http_job, headers);
     const struct mcp_http_job *http = (const struct mcp_http_job *)(const void *)start;
-    return http->request == NULL ? find_kept(http, name)
-                                 : http->request->header(http->request, name);
+    if (http->request == NULL) {
+        return find_kept(http, name);
+    }
+    return http->request->header(http->request, name);
 }
 
 static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request,
@@ -411,7 +416,10 @@ static int fill_job(struct mcp_http *mcp, const struct mcp_http_request *request
         job->session = mcp_sessions_find(mcp->sessions, request->session_id,
                                          mcp_http_owner(request->caller, http->owner));
         http->has_session = job->session != NULL;
-        return job->session == NULL ? NG_ENOTFOUND : NG_OK;
+        if (job->session == NULL) {
+            return NG_ENOTFOUND;
+        }
+        return NG_OK;
     }
     return NG_OK;
 }
@@ -501,5 +509,8 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     }
     bool was_done = complete(http);
     call_unref(call);
-    return was_done ? NG_PENDING : NG_OK;
+    if (was_done) {
+        return NG_PENDING;
+    }
+    return NG_OK;
 }

@@ -25,10 +25,11 @@ struct mcp_http {
 int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
                     const char *message);
 int mcp_http_refuse_session(struct mcp_http_response *response);
-/* What a list like "application/json;q=0.9, text/event-stream" takes; an absent one nothing. */
+/* The media types that a list like "application/json;q=0.9, text/event-stream" accepts; an
+ * absent one none. */
 enum mcp_http_accept { MCP_HTTP_JSON = 1, MCP_HTTP_EVENTS = 2 };
 unsigned mcp_http_accepts(struct ng_str list);
-/* Who may use a session: the agent, and the key it came with. */
+/* The owner of a session: the agent, and the key it came with. */
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX]);
 void mcp_http_count_job(struct mcp_http *mcp, bool begins);

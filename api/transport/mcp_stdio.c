@@ -15,6 +15,7 @@
 #include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/config/config.h"
 
@@ -43,7 +44,7 @@ struct stdio_state {
     size_t queued;              /* bytes of them */
     size_t in_flight, in_flight_bytes;
     bool closing; /* nothing more will be queued */
-    bool broken;  /* nobody reads */
+    bool broken;  /* the client reads no more */
     size_t limit; /* limits.buffered */
     struct mcp_client_requests *client_requests;
 };
@@ -97,7 +98,9 @@ static struct line *next_line(struct stdio_state *state)
     struct line *line = state->first;
     if (line != NULL) {
         state->first = line->next;
-        state->last = state->first == NULL ? &state->first : state->last;
+        if (state->first == NULL) {
+            state->last = &state->first;
+        }
     }
     lock_release(&state->lock);
     return line;
@@ -105,6 +108,7 @@ static struct line *next_line(struct stdio_state *state)
 
 static void *run_writer(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-mcp-stdio");
     struct stdio_state *state = user;
     bool alive = true;
     struct line *line;
@@ -122,7 +126,7 @@ static void *run_writer(void *user)
     return NULL;
 }
 
-/* The signals of a client that went away are for nobody: write() says it too. */
+/* Signals of a broken pipe are ignored: write() reports it too. */
 static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
 {
     sigset_t all;
@@ -131,7 +135,10 @@ static int start_writer(struct stdio_state *state, pthread_t *ret_thread)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(ret_thread, NULL, run_writer, state);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0 ? NG_OK : NG_EINTERNAL;
+    if (error == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* Takes `line` and the buffer's memory, and makes one line of it. Under the lock. */
@@ -177,7 +184,7 @@ static void notify(struct mcp_job *job, struct ng_str message)
     lock_release(&state->lock);
 }
 
-/* What belongs to no request. */
+/* Messages that belong to no request. */
 static void say(struct mcp_session *session, struct ng_str message)
 {
     struct stdio_state *state = session->say_user;
@@ -262,7 +269,7 @@ static void finish_job(struct mcp_job *job)
     state->in_flight_bytes -= stdio_job->bytes;
     lock_release(&state->lock);
     call_unref(call);
-    /* Last: whoever waits for nothing being in flight closes the gateway then. */
+    /* Last: a thread that waits for no request being in flight closes the gateway then. */
     lock_take(&state->lock);
     state->in_flight--;
     (void)pthread_cond_broadcast(&state->changed);
@@ -303,7 +310,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     return job;
 }
 
-/* Answers that wait to be read hold up further questions. False: nobody reads any more. */
+/* Unread answers hold up further requests. False: the client reads no more. */
 static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
 {
     size_t buffered = state->config->gateway->limits.buffered;
@@ -393,7 +400,7 @@ static bool handle_lines(struct stdio_state *state, struct reader *reader)
     size_t start = 0;
     bool going = true;
     while (going) {
-        size_t from = reader->scanned > start ? reader->scanned : start;
+        size_t from = size_max(reader->scanned, start);
         const char *feed =
             from == buf->len ? NULL : memchr(buf->data + from, '\n', buf->len - from);
         if (feed == NULL) {
@@ -435,7 +442,7 @@ static bool wait_input(const struct mcp_stdio *config)
     do {
         ready = poll(fds, NG_COUNT(fds), -1);
     } while (ready < 0 && errno == EINTR);
-    /* What already came is read, even if nobody waits for answers any more. */
+    /* Input that has already come is read, even if no client waits for answers any more. */
     return ready >= 0 && fds[2].revents == 0 && fds[0].revents != 0;
 }
 
@@ -466,7 +473,7 @@ static void read_all(struct stdio_state *state)
     buf_done(&reader.buf);
 }
 
-/* Nobody reads the answers any more, and nobody will. */
+/* The reader of the answers has closed its end. */
 static bool client_left(const struct mcp_stdio *config)
 {
     struct pollfd out = {.fd = config->out_fd, .events = 0};
@@ -494,12 +501,14 @@ static bool stop_is_due(const struct mcp_stdio *config, int64_t *since)
     if (*since == 0 && (poll(&stop, 1, 0) <= 0 || stop.revents == 0)) {
         return false;
     }
-    *since = *since == 0 ? now : *since;
+    if (*since == 0) {
+        *since = now;
+    }
     return now - *since >= config_int(config->gateway->config, "shutdown_timeout");
 }
 
-/* Lets what runs finish; nobody to answer, or no more time: cancels it. Only looking tells that
- * the client left while there is nothing to write. */
+/* Lets running calls finish; cancels them if the client is gone or the time is over. Only
+ * polling tells that the client left while there is nothing to write. */
 static void wait_idle(struct stdio_state *state)
 {
     int64_t stopping_since = 0;

@@ -20,10 +20,10 @@ struct mcp_stdio {
 };
 
 /*
- * Serves until the end of input (or stop_fd), lets what runs finish, and returns NG_OK; the
- * client going away (nobody reads out_fd) cancels what runs and is NG_OK too. NG_EINTERNAL:
- * could not start. A line longer than limits.body is refused, the next one read. While more
- * than limits.buffered of answers wait to be read, no input is.
+ * Serves until the end of input (or stop_fd), lets running calls finish, and returns NG_OK. If
+ * the client leaves (out_fd has no reader), running calls are cancelled; that is NG_OK too.
+ * NG_EINTERNAL: could not start. A line longer than limits.body is refused, the next one read.
+ * While more than limits.buffered of answers wait to be read, no input is read.
  */
 int mcp_stdio_run(const struct mcp_stdio *stdio);
 

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * answers.c - the answers of calls that came with an idempotency key. A scope is claimed before
- * the change that it belongs to is made, by the batch that makes it; whether a claim became an
- * answer is told by the document itself, so the two are one fact.
- */
+/* answers.c - the answers of calls that came with an idempotency key. A scope is claimed before
+ * the change it belongs to is made, by the batch that makes it. The changed document itself
+ * tells whether a claim became an answer, so the two cannot disagree. */
 #include "db.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* A claim whose change did not land by then never will: the writer gives up long before. */
+/* A claim whose change was not applied within this time never will be: the writer gives up long
+ * before. */
 #define CLAIM_DEAD_TIMEOUTS 4
 #define CLAIM_DEAD_MS 10000
-
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void put_scope(bson_t *doc, const char *key, struct ng_str scope)
 {
@@ -28,7 +20,10 @@ static void put_scope(bson_t *doc, const char *key, struct ng_str scope)
 
 static void put_binary(bson_t *doc, const char *key, struct ng_str bytes)
 {
-    const char *data = bytes.data != NULL ? bytes.data : "";
+    const char *data = "";
+    if (bytes.data != NULL) {
+        data = bytes.data;
+    }
     (void)bson_append_binary(doc, key, -1, BSON_SUBTYPE_BINARY, (const uint8_t *)data,
                              (uint32_t)bytes.len);
 }
@@ -40,7 +35,7 @@ void answer_doc(const struct ng_answer *answer, const char *state, const char *b
     put_scope(ret, "_id", answer->scope);
     BSON_APPEND_UTF8(ret, "state", state);
     BSON_APPEND_UTF8(ret, "batch", batch);
-    BSON_APPEND_DATE_TIME(ret, "claimed", wall_ms());
+    BSON_APPEND_DATE_TIME(ret, "claimed", clock_unix_ms());
     BSON_APPEND_DATE_TIME(ret, "time", answer->time_ms);
     BSON_APPEND_DATE_TIME(ret, "expires", answer->expires_ms);
     put_binary(ret, "body_hash", answer->body_hash);
@@ -66,14 +61,14 @@ static void answer_drop(struct mongo *db, struct ng_str scope, struct ng_str bat
     bson_destroy(&filter);
 }
 
-/* Did the change of a claim land? Kept ones did. */
+/* Whether the change of a claim was applied. Kept answers need no check. */
 static int is_kept(struct mongo *db, const bson_t *answer, bool *ret, struct fault *fault)
 {
     char batch[BATCH_ID_MAX] = "";
     char collection[NG_COLLECTION_MAX + 1] = "";
     struct ng_str mark = member_str(answer, "batch");
     struct ng_str name = member_str(answer, "collection");
-    *ret = str_same(member_str(answer, "state"), ng_str_of("kept"));
+    *ret = str_equal(member_str(answer, "state"), ng_str_of("kept"));
     if (*ret || mark.len >= sizeof(batch) || name.len >= sizeof(collection) || name.len == 0) {
         return NG_OK;
     }
@@ -83,16 +78,19 @@ static int is_kept(struct mongo *db, const bson_t *answer, bool *ret, struct fau
                         member_u64(answer, "revision"), batch, ret, fault);
 }
 
-/* What to do about an answer that is there. NG_PENDING: claim again. */
+/* Handles an existing answer. NG_PENDING: claim again. */
 static int answer_present(struct mongo *db, const bson_t *present, struct ng_str scope,
                           struct fault *fault)
 {
     bool kept = false;
-    int64_t now = wall_ms();
+    int64_t now = clock_unix_ms();
     struct ng_str batch = member_str(present, "batch");
     if (member_i64(present, "expires") <= now) {
         answer_drop(db, scope, batch, fault);
-        return fault->rc == NG_OK ? NG_PENDING : fault->rc;
+        if (fault->rc != NG_OK) {
+            return fault->rc;
+        }
+        return NG_PENDING;
     }
     int rc = is_kept(db, present, &kept, fault);
     if (rc != NG_OK) {
@@ -107,9 +105,12 @@ static int answer_present(struct mongo *db, const bson_t *present, struct ng_str
     int64_t dead = CLAIM_DEAD_MS + CLAIM_DEAD_TIMEOUTS * db->timeout_ms;
     if (staleness_exceeds(&db->staleness, batch, dead)) {
         answer_drop(db, scope, batch, fault);
-        return fault->rc == NG_OK ? NG_PENDING : fault->rc;
+        if (fault->rc != NG_OK) {
+            return fault->rc;
+        }
+        return NG_PENDING;
     }
-    return NG_PENDING; /* its owner is at work: soon it is kept, or gone */
+    return NG_PENDING; /* its owner is still at work: soon it is kept or removed */
 }
 
 static int claim(struct mongo *db, const struct ng_answer *answer, const bson_t *doc,
@@ -124,10 +125,17 @@ static int claim(struct mongo *db, const struct ng_answer *answer, const bson_t 
             return fault->rc;
         }
         bson_t *present = answer_find(db, answer->scope, fault);
-        int rc = fault->rc != NG_OK && !fault->outcome_unknown ? fault->rc : NG_PENDING;
+        int rc = NG_PENDING;
+        if (fault->rc != NG_OK && !fault->outcome_unknown) {
+            rc = fault->rc;
+        }
         if (present != NULL) {
-            bool mine = str_same(member_str(present, "batch"), member_str(doc, "batch"));
-            rc = mine ? NG_OK : answer_present(db, present, answer->scope, fault);
+            bool mine = str_equal(member_str(present, "batch"), member_str(doc, "batch"));
+            if (mine) {
+                rc = NG_OK;
+            } else {
+                rc = answer_present(db, present, answer->scope, fault);
+            }
             bson_destroy(present);
         }
         if (rc != NG_PENDING) {
@@ -157,7 +165,7 @@ int answer_claim(struct mongo *db, struct job *job, const char *batch,
     return rc;
 }
 
-/* Where it fails, whoever reads the claim finds out by himself. */
+/* If it fails, the next reader of the claim finds out by itself. */
 void answer_settle(struct mongo *db, struct job *job, const char *batch, bool keep)
 {
     struct fault fault;
@@ -168,13 +176,10 @@ void answer_settle(struct mongo *db, struct job *job, const char *batch, bool ke
     }
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
-    bson_t set;
     int64_t matched = 0;
     put_scope(&filter, "_id", scope);
     BSON_APPEND_UTF8(&filter, "batch", batch);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_UTF8(&set, "state", "kept");
-    (void)bson_append_document_end(&update, &set);
+    nest_text(&update, "$set", "state", "kept");
     (void)op_update(db, OWN_ANSWERS, &filter, &update, &matched, &fault);
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -221,20 +226,30 @@ int answer_get(void *self, struct ng_call *call, struct ng_str scope, struct ng_
     int rc = NG_ENOTFOUND;
     if (found != NULL && member_i64(found, "expires") > call->host->now_ms()) {
         rc = is_kept(db, found, &kept, &fault);
-        rc = rc != NG_OK ? fault_fail(call, &fault, "looking for a stored answer")
-             : kept      ? NG_OK
-                         : NG_ENOTFOUND;
+        if (rc != NG_OK) {
+            rc = fault_fail(call, &fault, "looking for a stored answer");
+        } else if (kept) {
+            rc = NG_OK;
+        } else {
+            rc = NG_ENOTFOUND;
+        }
     }
     if (rc == NG_OK) {
         ret->time_ms = member_i64(found, "time");
         ret->expires_ms = member_i64(found, "expires");
         rc = copy_out(call, scope, &ret->scope);
-        rc = rc == NG_OK ? copy_out(call, member_str(found, "body_hash"), &ret->body_hash) : rc;
-        rc = rc == NG_OK ? copy_out(call, member_str(found, "reply"), &ret->reply) : rc;
+        if (rc == NG_OK) {
+            rc = copy_out(call, member_str(found, "body_hash"), &ret->body_hash);
+        }
+        if (rc == NG_OK) {
+            rc = copy_out(call, member_str(found, "reply"), &ret->reply);
+        }
     }
     if (found != NULL) {
         bson_destroy(found);
     }
-    return rc == NG_ENOTFOUND ? ng_fail(call, NG_ENOTFOUND, "no answer is stored for this key")
-                              : rc;
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    return ng_fail(call, NG_ENOTFOUND, "no answer is stored for this key");
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body.c - a put as members of a document on the server, and such a document as a row.
+ * body.c - converts a put to members of a stored document, and a stored document to a row.
  *
- * Documents keep their JSON as text, because BSON keeps neither the spelling of numbers nor
- * every name. Entries have the members that agents see instead; their JSON is
- * made of these again, and kept beside them only where that does not give the same text.
+ * Documents keep their JSON as text, because BSON preserves neither the spelling of numbers nor
+ * every name. Entries have the members that agents see instead. Their JSON is rebuilt from
+ * these, and is also stored only if that does not give the same text.
  */
 #include "db.h"
 
 #include <stdio.h>
 
-/* A change that has no sequence number yet sorts behind all that have one. */
+/* A change without a sequence number yet sorts after all that have one. */
 #define SEQ_PENDING (UINT64_C(1) << 62)
 
-/* Members that an entry may have and lose. */
+/* Optional members of an entry. */
 static const char *const entry_members[] = {
     "title",      "summary",      "status",     "tags",         "metadata",
     "sections",   "history",      "language",   "description",  "related_page",
     "source_url", "key_findings", "confidence", "related_pages"};
 
-/* What a put says in members: `top` at the top of the document, `own` below "notegate", `gone`
- * to be taken away. */
+/* The members a put writes: `top` at the top of the document, `own` below "notegate"; `gone`
+ * are removed. */
 struct shape {
     bson_t top, own, gone;
 };
@@ -60,7 +60,7 @@ static int shape_entry(struct shape *shape, const struct prepared *prepared,
     if (rc == NG_OK && member_doc(&shape->own, "members", &names)) {
         rc = json_of(&shape->top, &names, &again);
     }
-    if (!whole || !str_same(bytes_str(&again), put->json)) {
+    if (!whole || !str_equal(bytes_str(&again), put->json)) {
         put_str(&shape->own, "json", put->json);
     } else {
         BSON_APPEND_UTF8(&shape->gone, "notegate.json", "");
@@ -89,7 +89,7 @@ static void add_field(bson_t *fields, const struct db_field *field, const struct
     struct ng_str name = ng_str_of(field->name);
     for (size_t i = 0; i < put->field_count; i++) {
         const struct ng_field_value *value = &put->fields[i];
-        if (value->use != field->use || !str_same(value->name, name)) {
+        if (value->use != field->use || !str_equal(value->name, name)) {
             continue;
         }
         if (listed) {
@@ -157,7 +157,10 @@ static void add_created(bson_t *own, const struct ng_put *put, uint64_t stamp)
 
 static int check_size(size_t bytes)
 {
-    return bytes > DOCUMENT_BYTES_MAX ? NG_ETOOLARGE : NG_OK;
+    if (bytes > DOCUMENT_BYTES_MAX) {
+        return NG_ETOOLARGE;
+    }
+    return NG_OK;
 }
 
 int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
@@ -178,11 +181,16 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
     put_u64(&shape.own, "outbox_bytes", outbox_bytes);
     bson_init(ret);
     put_str(ret, "_id", bytes_str(&prepared->name));
-    rc = rc == NG_OK && !bson_concat(ret, &shape.top) ? NG_ETOOLARGE : rc;
+    if (rc == NG_OK && !bson_concat(ret, &shape.top)) {
+        rc = NG_ETOOLARGE;
+    }
     BSON_APPEND_ARRAY(ret, "outbox", outbox);
     BSON_APPEND_DOCUMENT(ret, "notegate", &shape.own);
     shape_done(&shape);
-    return rc == NG_OK ? check_size(ret->len) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_size(ret->len);
 }
 
 int body_update(const struct prepared *prepared, const struct ng_put *put,
@@ -190,7 +198,7 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
                 const char *batch, uint64_t stamp, bson_t *ret)
 {
     struct shape shape;
-    bson_t set, push, each, min, inc;
+    bson_t set, push, each;
     bson_iter_t iter;
     int rc = shape_make(&shape, prepared, put, NULL, batch, stamp);
     if (creator != NULL) {
@@ -198,7 +206,9 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
     }
     bson_init(ret);
     BSON_APPEND_DOCUMENT_BEGIN(ret, "$set", &set);
-    rc = rc == NG_OK && !bson_concat(&set, &shape.top) ? NG_ETOOLARGE : rc;
+    if (rc == NG_OK && !bson_concat(&set, &shape.top)) {
+        rc = NG_ETOOLARGE;
+    }
     if (bson_iter_init(&iter, &shape.own)) {
         while (bson_iter_next(&iter)) {
             char key[64];
@@ -212,16 +222,15 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
     BSON_APPEND_ARRAY(&each, "$each", outbox);
     (void)bson_append_document_end(&push, &each);
     (void)bson_append_document_end(ret, &push);
-    BSON_APPEND_DOCUMENT_BEGIN(ret, "$min", &min);
-    put_u64(&min, "notegate.waiting", stamp);
-    (void)bson_append_document_end(ret, &min);
-    BSON_APPEND_DOCUMENT_BEGIN(ret, "$inc", &inc);
-    put_u64(&inc, "notegate.outbox_bytes", outbox_bytes);
-    (void)bson_append_document_end(ret, &inc);
+    nest_u64(ret, "$min", "notegate.waiting", stamp);
+    nest_u64(ret, "$inc", "notegate.outbox_bytes", outbox_bytes);
     BSON_APPEND_UTF8(&shape.gone, "notegate.intent", "");
     BSON_APPEND_DOCUMENT(ret, "$unset", &shape.gone);
     shape_done(&shape);
-    return rc == NG_OK ? check_size(ret->len) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_size(ret->len);
 }
 
 /* ---- the outbox ---- */
@@ -290,7 +299,10 @@ uint64_t outbox_add(bson_t *outbox, uint32_t at, const struct ng_put *put,
 
 static uint64_t known_seq(uint64_t seq)
 {
-    return seq >= SEQ_PENDING ? 0 : seq;
+    if (seq >= SEQ_PENDING) {
+        return 0;
+    }
+    return seq;
 }
 
 int body_row(const struct db_collection *collection, const bson_t *doc, bool with_text,
@@ -312,7 +324,9 @@ int body_row(const struct db_collection *collection, const bson_t *doc, bool wit
     }
     if (with_text) {
         ret->text = member_str(doc, collection->text_member);
-        ret->text.data = ret->text.data != NULL ? ret->text.data : "";
+        if (ret->text.data == NULL) {
+            ret->text.data = "";
+        }
     }
     ret->text_size = member_u64(doc, "notegate.text_size");
     ret->seq = known_seq(member_u64(doc, "notegate.seq"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* collections.c - the collections that were declared, and their indexes. The indexes are made
- * when the server is there, which may be later than the declaration. */
+/* collections.c - the declared collections and their indexes. Indexes are created once the
+ * server is reachable, which may be after the declaration. */
 #include "core/base/lock.h"
 #include "db.h"
 
@@ -30,7 +30,7 @@ static struct db_collection *find_declared(struct mongo *db, struct ng_str name)
 {
     lock_take(&db->collections_lock);
     struct db_collection *found = db->collections; /* the newest declaration comes first */
-    while (found != NULL && !str_same(ng_str_of(found->name), name)) {
+    while (found != NULL && !str_equal(ng_str_of(found->name), name)) {
         found = found->next;
     }
     lock_release(&db->collections_lock);
@@ -75,20 +75,31 @@ static bool field_copy(struct db_field *field, const struct ng_field *from)
     field->name = strdup(from->name);
     field->path = malloc(sizeof(below) + len);
     field->use = from->use;
-    field->weight = from->weight > 0 ? from->weight : 1.0;
+    if (from->weight > 0) {
+        field->weight = from->weight;
+    } else {
+        field->weight = 1.0;
+    }
     if (field->name == NULL || field->path == NULL) {
         return false;
     }
     memcpy(field->path, below, sizeof(below) - 1);
     for (size_t i = 0; i <= len; i++) {
-        field->path[sizeof(below) - 1 + i] = from->name[i] == '.' ? '/' : from->name[i];
+        if (from->name[i] == '.') {
+            field->path[sizeof(below) - 1 + i] = '/';
+        } else {
+            field->path[sizeof(below) - 1 + i] = from->name[i];
+        }
     }
     return true;
 }
 
 static struct db_collection *collection_copy(const struct ng_collection *decl)
 {
-    size_t size = decl->field_size != 0 ? decl->field_size : sizeof(struct ng_field);
+    size_t size = sizeof(struct ng_field);
+    if (decl->field_size != 0) {
+        size = decl->field_size;
+    }
     struct db_collection *copy = calloc(1, sizeof(*copy));
     if (copy == NULL) {
         return NULL;
@@ -101,7 +112,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
     for (size_t i = 0; i < decl->field_count && good; i++) {
         const char *at = (const char *)decl->fields + i * size;
         struct ng_field field = {0};
-        memcpy(&field, at, size < sizeof(field) ? size : sizeof(field));
+        memcpy(&field, at, size_min(size, sizeof(field)));
         copy->field_count++;
         good = field_copy(&copy->fields[i], &field);
     }
@@ -221,7 +232,7 @@ static bool make_plain(struct mongo *db, const struct db_collection *collection,
     return good;
 }
 
-/* A server may have no text indexes: searches then filter. */
+/* A server may lack text indexes: searches then use filters. */
 static bool make_text(struct mongo *db, const struct db_collection *collection,
                       struct fault *fault)
 {
@@ -315,7 +326,7 @@ static bool prepare_one(struct mongo *db, struct db_collection *collection, stru
 
 void collection_prepare(struct mongo *db, const char *name)
 {
-    struct fault fault; /* a server that is away tells the write so, too */
+    struct fault fault; /* an unreachable server fails the write with the same error */
     if (strncmp(name, OWN_PREFIX, sizeof(OWN_PREFIX) - 1) == 0) {
         if (!atomic_load(&db->own_ready) && !atomic_load(&db->own_refused)) {
             (void)prepare_all_own(db, &fault);
@@ -329,7 +340,7 @@ void collection_prepare(struct mongo *db, const char *name)
     }
 }
 
-/* Only the relay's thread calls this: it also tries again what was refused. */
+/* Called only by the relay's thread, which also retries refused indexes. */
 void collections_prepare(struct mongo *db)
 {
     size_t count = 0;

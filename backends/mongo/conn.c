@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* conn.c - the pool of clients, its limits from the URI, and what failures mean. */
+/* conn.c - the pool of clients, its limits from the URI, and the classification of errors. */
 #include "core/base/lock.h"
 #include "db.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* Clients at most, where the URI does not say. */
+/* Most clients, unless the URI says otherwise. */
 #define POOL_MAX 32
-/* While a server does not answer, one operation tries it at a time, with such a pause between:
- * all others fail at once, so that a queue fails as fast as one call does. */
+/* While the server does not answer, one operation at a time tries it, with this pause in
+ * between. All others fail at once, so a full queue fails as fast as a single call. */
 #define DOWN_MS 250
 #define BACK_OFF_MIN_MS 2
 #define BACK_OFF_MAX_MS 200
 
-/* Codes of the server. */
+/* Error codes of the server. */
 enum {
     SERVER_DUPLICATE = 11000,
     SERVER_UNAUTHORIZED = 13,
@@ -37,19 +37,12 @@ static void driver_quiet(mongoc_log_level_t level, const char *domain, const cha
     (void)user;
 }
 
-/* Once a process. The driver is not cleaned up: the module stays loaded until the process ends,
- * and another store of it may still be open. */
+/* Once per process. The driver is never cleaned up: the module stays loaded until the process
+ * ends, and another store may still be open. */
 static void driver_start(void)
 {
     mongoc_init();
     mongoc_log_set_handler(driver_quiet, NULL);
-}
-
-int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 void sleep_ms(int64_t ms)
@@ -80,7 +73,7 @@ static void set_limit(mongoc_uri_t *uri, const char *option, int64_t ms)
     }
 }
 
-/* Reads come from the primary, as conditions are checked there; writes are acknowledged when a
+/* Reads go to the primary, as conditions are checked there. Writes are acknowledged once a
  * majority has them on disk, unless the URI says otherwise. */
 static void set_concerns(mongoc_uri_t *uri)
 {
@@ -104,7 +97,9 @@ static void set_where(struct mongo *db, const mongoc_uri_t *uri)
          host != NULL && at + 1 < sizeof(db->where); host = host->next) {
         int len = snprintf(db->where + at, sizeof(db->where) - at, "%s%s", at > 0 ? "," : "",
                            host->host_and_port);
-        at += len > 0 ? (size_t)len : 0;
+        if (len > 0) {
+            at += (size_t)len;
+        }
     }
     if (at == 0) {
         const char *service = mongoc_uri_get_srv_hostname(uri);
@@ -139,13 +134,17 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
     }
     char *copy = text_copy(uri);
     db->database = text_copy(name);
-    *ret_uri = copy != NULL ? mongoc_uri_new_with_error(copy, &error) : NULL;
+    if (copy != NULL) {
+        *ret_uri = mongoc_uri_new_with_error(copy, &error);
+    } else {
+        *ret_uri = NULL;
+    }
     free(copy);
     if (db->database == NULL) {
         return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
     }
     if (*ret_uri == NULL) {
-        /* The driver's own sentence may hold a piece of the password. */
+        /* The driver's own message may contain part of the password. */
         return ng_fail(call, NG_EINVAL,
                        "mongo.uri is not a MongoDB address: it must look like "
                        "mongodb://[user:password@]host[:port]/[?options], with special "
@@ -192,7 +191,7 @@ void conn_close(struct mongo *db)
     free(db->database);
 }
 
-/* Who may use the server: everybody, and while it is down one after the other. */
+/* Whether an operation may use the server: always, but only one at a time while it is down. */
 static bool may_try(struct mongo *db)
 {
     int_fast64_t until = atomic_load(&db->down_until_ms);
@@ -246,7 +245,7 @@ void conn_release(struct mongo *db, mongoc_client_t *client)
     }
 }
 
-/* ---- what failures mean ---- */
+/* ---- errors ---- */
 
 static bool is_network(const bson_error_t *error)
 {
@@ -277,7 +276,7 @@ static bool says_too_large(const bson_error_t *error)
            (error->domain == MONGOC_ERROR_BSON && strstr(error->message, "too large") != NULL);
 }
 
-/* The concern "majority on disk" was not met in time: the change is there, and may yet go. */
+/* The write concern was not met in time: the change was made, but may still be rolled back. */
 static bool concern_failed(const bson_t *reply)
 {
     bson_iter_t iter;
@@ -325,7 +324,7 @@ void fault_set(struct mongo *db, struct fault *fault, const bson_error_t *error,
          error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)) {
         conn_down(db, fault);
     } else if (is_network(error)) {
-        /* One operation may be slow while others are answered: that is not the server's end. */
+        /* One slow operation does not mean the server is down if others are answered. */
         if (monotonic_ms() - atomic_load(&db->good_ms) > db->timeout_ms / 2) {
             conn_down(db, fault);
         }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * export.c - everything as one snapshot, on servers that have none: what is waiting in outboxes
- * is moved first, and then only what has a number up to the last one then given is shown.
- * Versions do not change once they are there, so writes may go on. Collections without history
- * show what is there when they are read.
- */
+/* export.c - exports everything as one snapshot, on servers without snapshots. First the
+ * outboxes are emptied, then everything up to the last sequence number given by then is shown.
+ * Versions never change, so writes may continue. Collections without history show their state
+ * at the time they are read. */
 #include <stdio.h>
 
+#include "core/base/array.h"
+#include "core/base/hash.h"
 #include "db.h"
 
-/* Documents held in memory at a time, and how long the outboxes may take to be emptied. */
+/* Documents held in memory at a time, and the longest wait for the outboxes to be emptied. */
 #define STEP_DOCS 50
 #define DRAIN_NAP_MS 10
 
@@ -25,8 +25,8 @@ struct export_state {
     struct bytes after;
     struct state state;
     struct ng_key key;
-    uint64_t newest; /* revision of the document as of the snapshot */
-    uint64_t *seen;  /* hashes of the names that were shown from where documents live */
+    uint64_t newest; /* the document's revision in the snapshot */
+    uint64_t *seen;  /* hashes of the names already shown from the documents' own collections */
     size_t seen_count, seen_cap;
     int stop;
     int rc;
@@ -46,7 +46,7 @@ static int count_waiting(struct mongo *db, const struct db_collection *collectio
     return fault->rc;
 }
 
-/* end_ms: of monotonic_ms(); 0: as long as the call lasts. */
+/* end_ms: compared with monotonic_ms(); 0: as long as the call lasts. */
 static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t end_ms)
 {
     size_t count = 0;
@@ -76,7 +76,10 @@ static int drain(struct mongo *db, struct ng_call *call, uint32_t flags, int64_t
     if (fault.rc != NG_OK) {
         return fault_fail(call, &fault, "waiting for the outboxes");
     }
-    return list == NULL ? ng_fail(call, NG_EINTERNAL, "no memory") : rc;
+    if (list != NULL) {
+        return rc;
+    }
+    return ng_fail(call, NG_EINTERNAL, "no memory");
 }
 
 int relay_drain(struct mongo *db, struct ng_call *call)
@@ -182,10 +185,13 @@ static int show_history(struct export_state *export, const bson_t *main)
             return shown;
         }
     }
-    return rc == NG_OK ? rc : fault_fail(export->call, &fault, "the export");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return fault_fail(export->call, &fault, "the export");
 }
 
-/* Without a history: as it is now. */
+/* Without history: the present state. */
 static int show_present(struct export_state *export, const bson_t *main)
 {
     struct bytes json = {0};
@@ -194,13 +200,17 @@ static int show_present(struct export_state *export, const bson_t *main)
     int rc = body_row(export->collection, main, true, &json, &doc);
     if (rc == NG_OK && created > 0 && created <= export->last_seq && doc.revision > 0) {
         doc.created_seq = created;
-        doc.seq = doc.seq == 0 || doc.seq > export->last_seq ? created : doc.seq;
+        if (doc.seq == 0 || doc.seq > export->last_seq) {
+            doc.seq = created;
+        }
         show_revision(export, &doc, true);
     }
     bytes_done(&json);
-    return rc == NG_OK ? rc
-                       : ng_fail(export->call, rc, "a document of %s cannot be read",
-                                 export->collection->name);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(export->call, rc, "a document of %s cannot be read",
+                   export->collection->name);
 }
 
 /* ---- documents ---- */
@@ -218,17 +228,12 @@ static int next_docs(struct export_state *export, const char *collection,
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
-    bson_t part;
     export->count = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    put_str(&part, "$gt", bytes_str(&export->after));
-    (void)bson_append_document_end(&filter, &part);
+    nest_str(&filter, "_id", "$gt", bytes_str(&export->after));
     if (of_collection != NULL) {
         BSON_APPEND_UTF8(&filter, "collection", of_collection);
     }
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_i32(&opts, "sort", "_id", 1);
     BSON_APPEND_INT64(&opts, "limit", STEP_DOCS);
     bool good = op_find(export->db, collection, &filter, &opts, keep_doc, export, &fault);
     bson_destroy(&filter);
@@ -236,21 +241,13 @@ static int next_docs(struct export_state *export, const char *collection,
     if (!good) {
         return fault_fail(export->call, &fault, "the export");
     }
-    return export->count == 0
-               ? NG_OK
-               : bytes_set(&export->after, member_str(export->docs[export->count - 1], "_id"));
+    if (export->count == 0) {
+        return NG_OK;
+    }
+    return bytes_set(&export->after, member_str(export->docs[export->count - 1], "_id"));
 }
 
 /* ---- tombstones may leave their collection while it is read: each is shown once ---- */
-
-static uint64_t hash_of(struct ng_str name)
-{
-    uint64_t hash = UINT64_C(1469598103934665603);
-    for (size_t i = 0; i < name.len; i++) {
-        hash = (hash ^ (unsigned char)name.data[i]) * UINT64_C(1099511628211);
-    }
-    return hash;
-}
 
 static int compare_hashes(const void *left, const void *right)
 {
@@ -261,28 +258,21 @@ static int compare_hashes(const void *left, const void *right)
 
 static int note_seen(struct export_state *export, const bson_t *doc)
 {
-    if (export->seen_count == export->seen_cap) {
-        size_t cap = export->seen_cap == 0 ? 1024 : export->seen_cap * 2;
-        uint64_t *grown = cap > SIZE_MAX / sizeof(*grown)
-                              ? NULL
-                              : realloc(export->seen, cap * sizeof(*grown));
-        if (grown == NULL) {
-            return ng_fail(export->call, NG_EINTERNAL, "no memory for the export");
-        }
-        export->seen = grown;
-        export->seen_cap = cap;
+    if (array_reserve((void **)&export->seen, &export->seen_cap, export->seen_count + 1,
+                      sizeof(*export->seen), SIZE_MAX / 4 / sizeof(*export->seen)) != NG_OK) {
+        return ng_fail(export->call, NG_EINTERNAL, "no memory for the export");
     }
-    export->seen[export->seen_count++] = hash_of(member_str(doc, "_id"));
+    export->seen[export->seen_count++] = hash_fnv(HASH_FNV_BASIS, member_str(doc, "_id"));
     return NG_OK;
 }
 
-/* A tombstone that left its collection, under the name it had there. */
+/* A tombstone that left its collection, shown under its name there. */
 static int show_tombstone(struct export_state *export, const bson_t *tombstone)
 {
     bson_t as_main = BSON_INITIALIZER;
     bson_t own;
     int rc = NG_OK;
-    uint64_t hash = hash_of(member_str(tombstone, "document"));
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, member_str(tombstone, "document"));
     bool seen = export->seen_count > 0 && bsearch(&hash, export->seen, export->seen_count,
                                                   sizeof(hash), compare_hashes) != NULL;
     if (!seen && member_doc(tombstone, "notegate", &own)) {
@@ -308,12 +298,16 @@ static int export_docs(struct export_state *export, bool tombstones)
         more = rc == NG_OK && export->count > 0;
         for (size_t i = 0; i < export->count; i++) {
             if (rc == NG_OK && !export->stop) {
-                rc = tombstones ? show_tombstone(export, export->docs[i])
-                     : history  ? show_history(export, export->docs[i])
-                                : show_present(export, export->docs[i]);
-                rc = rc == NG_OK && collection->is_entry && !tombstones
-                         ? note_seen(export, export->docs[i])
-                         : rc;
+                if (tombstones) {
+                    rc = show_tombstone(export, export->docs[i]);
+                } else if (history) {
+                    rc = show_history(export, export->docs[i]);
+                } else {
+                    rc = show_present(export, export->docs[i]);
+                }
+                if (rc == NG_OK && collection->is_entry && !tombstones) {
+                    rc = note_seen(export, export->docs[i]);
+                }
             }
             bson_destroy(export->docs[i]);
         }
@@ -330,7 +324,7 @@ static int report_event(void *user, const struct ng_event *event)
 {
     struct export_state *export = user;
     if (event->seq > export->last_seq) {
-        export->rc = 1; /* that is all */
+        export->rc = 1; /* the end of the snapshot */
         return 1;
     }
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_EVENT, .event = event};
@@ -361,10 +355,7 @@ static int export_answers(struct export_state *export)
     export->count = 0;
     BSON_APPEND_UTF8(&filter, "state", "kept");
     bson_t opts = BSON_INITIALIZER;
-    bson_t sort;
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &sort);
-    BSON_APPEND_INT32(&sort, "_id", 1);
-    (void)bson_append_document_end(&opts, &sort);
+    nest_i32(&opts, "sort", "_id", 1);
     for (int64_t skip = 0; rc == NG_OK && !export->stop; skip += STEP_DOCS) {
         bson_t page;
         export->count = 0;
@@ -429,8 +420,12 @@ int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *use
         }
     }
     free(list);
-    rc = rc == NG_OK && !export.stop ? export_events(&export) : rc;
-    rc = rc == NG_OK && !export.stop ? export_answers(&export) : rc;
+    if (rc == NG_OK && !export.stop) {
+        rc = export_events(&export);
+    }
+    if (rc == NG_OK && !export.stop) {
+        rc = export_answers(&export);
+    }
     if (rc == NG_OK && !export.stop) {
         struct ng_record end = {
             .size = sizeof(end), .kind = NG_RECORD_SEQ, .seq = export.last_seq};

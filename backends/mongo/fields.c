@@ -4,7 +4,10 @@
 
 void put_str(bson_t *bson, const char *key, struct ng_str text)
 {
-    const char *data = text.data != NULL ? text.data : "";
+    const char *data = "";
+    if (text.data != NULL) {
+        data = text.data;
+    }
     if (utf8_valid(text)) {
         (void)bson_append_utf8(bson, key, -1, data, (int)text.len);
     } else {
@@ -22,6 +25,23 @@ void put_hash(bson_t *bson, const char *key, const unsigned char hash[HASH_BYTES
 {
     (void)bson_append_binary(bson, key, -1, BSON_SUBTYPE_BINARY, hash, HASH_BYTES);
 }
+
+#define NEST(name, type, append)                                                               \
+    void nest_##name(bson_t *bson, const char *outer, const char *inner, type value)           \
+    {                                                                                          \
+        bson_t part;                                                                           \
+        BSON_APPEND_DOCUMENT_BEGIN(bson, outer, &part);                                        \
+        append(&part, inner, value);                                                           \
+        (void)bson_append_document_end(bson, &part);                                           \
+    }
+
+NEST(bool, bool, BSON_APPEND_BOOL)
+NEST(i32, int32_t, BSON_APPEND_INT32)
+NEST(i64, int64_t, BSON_APPEND_INT64)
+NEST(u64, uint64_t, put_u64)
+NEST(date, int64_t, BSON_APPEND_DATE_TIME)
+NEST(str, struct ng_str, put_str)
+NEST(text, const char *, BSON_APPEND_UTF8)
 
 bool member(const bson_t *doc, const char *path, bson_iter_t *ret)
 {
@@ -48,7 +68,10 @@ struct ng_str iter_str(const bson_iter_t *iter)
 struct ng_str member_str(const bson_t *doc, const char *path)
 {
     bson_iter_t iter;
-    return member(doc, path, &iter) ? iter_str(&iter) : str_of(NULL, 0);
+    if (member(doc, path, &iter)) {
+        return iter_str(&iter);
+    }
+    return str_of(NULL, 0);
 }
 
 int64_t member_i64(const bson_t *doc, const char *path)
@@ -57,14 +80,19 @@ int64_t member_i64(const bson_t *doc, const char *path)
     if (!member(doc, path, &iter)) {
         return 0;
     }
-    return BSON_ITER_HOLDS_DATE_TIME(&iter) ? bson_iter_date_time(&iter)
-                                            : bson_iter_as_int64(&iter);
+    if (BSON_ITER_HOLDS_DATE_TIME(&iter)) {
+        return bson_iter_date_time(&iter);
+    }
+    return bson_iter_as_int64(&iter);
 }
 
 uint64_t member_u64(const bson_t *doc, const char *path)
 {
     int64_t number = member_i64(doc, path);
-    return number > 0 ? (uint64_t)number : 0;
+    if (number <= 0) {
+        return 0;
+    }
+    return (uint64_t)number;
 }
 
 bool member_bool(const bson_t *doc, const char *path)

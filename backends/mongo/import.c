@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - filling an empty store from an export. A mark says that one is under way: where it
- * did not come to its end, the next one clears away what it left. */
+/* import.c - fills an empty store from an export. A mark is stored while an import runs: if it
+ * was interrupted, the next one first deletes what it left. */
 #include <stdio.h>
 #include <time.h>
 
 #include "db.h"
 
-/* Documents and bytes that go to the server at once. */
+/* Documents and bytes sent to the server at once. */
 #define BUFFER_DOCS 200
 #define BUFFER_BYTES ((size_t)8 * 1024 * 1024)
 
@@ -18,11 +18,11 @@ struct buffer {
 
 struct import {
     struct buffer versions, mains, events, answers;
-    struct state state; /* of the document that comes just now */
+    struct state state; /* of the current document */
     struct bytes name;
     const struct db_collection *collection;
     uint64_t last_seq, last_event;
-    bool whole; /* the newest revision of that document came */
+    bool whole; /* its newest revision was read */
 };
 
 static int buffer_flush(struct mongo *db, struct ng_call *call, struct buffer *buffer)
@@ -38,10 +38,13 @@ static int buffer_flush(struct mongo *db, struct ng_call *call, struct buffer *b
     }
     buffer->count = 0;
     buffer->bytes = 0;
-    return good ? NG_OK : fault_fail(call, &fault, "the import");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "the import");
 }
 
-/* Takes the document over. */
+/* Takes ownership of the document. */
 static int buffer_add(struct mongo *db, struct ng_call *call, struct buffer *buffer,
                       const char *collection, bson_t *doc)
 {
@@ -103,7 +106,10 @@ static int clear_all(struct mongo *db, struct ng_call *call)
         return ng_fail(call, NG_EINTERNAL, "no memory for the import");
     }
     atomic_store(&db->last_seq, 0);
-    return good ? NG_OK : fault_fail(call, &fault, "clearing away an import");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "clearing away an import");
 }
 
 static int check_empty(struct mongo *db, struct ng_call *call)
@@ -123,12 +129,13 @@ static int check_empty(struct mongo *db, struct ng_call *call)
     if (!good) {
         return fault_fail(call, &fault, "the import");
     }
-    return found == 0
-               ? NG_OK
-               : ng_fail(call, NG_EINVAL,
-                         "the database %s on MongoDB at %s is not empty: an import needs "
-                         "an empty one, name another in mongo.database",
-                         db->database, db->where);
+    if (found == 0) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL,
+                   "the database %s on MongoDB at %s is not empty: an import needs "
+                   "an empty one, name another in mongo.database",
+                   db->database, db->where);
 }
 
 static void mark_filter(bson_t *filter)
@@ -144,7 +151,10 @@ static int mark_set(struct mongo *db, struct ng_call *call)
     mark_filter(&mark);
     bool good = op_insert(db, OWN_META, &mark, &fault) || fault.duplicate;
     bson_destroy(&mark);
-    return good ? NG_OK : fault_fail(call, &fault, "the import");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "the import");
 }
 
 static int mark_clear(struct mongo *db, struct ng_call *call)
@@ -154,7 +164,10 @@ static int mark_clear(struct mongo *db, struct ng_call *call)
     mark_filter(&mark);
     bool good = op_delete(db, OWN_META, &mark, false, NULL, &fault);
     bson_destroy(&mark);
-    return good ? NG_OK : fault_fail(call, &fault, "the import");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "the import");
 }
 
 int import_begin(void *self, struct ng_call *call)
@@ -168,30 +181,31 @@ int import_begin(void *self, struct ng_call *call)
     mark_filter(&filter);
     bson_t *mark = op_find_one(db, OWN_META, &filter, NULL, &fault);
     bson_destroy(&filter);
-    int rc = fault.rc != NG_OK ? fault_fail(call, &fault, "the import") : NG_OK;
+    int rc = NG_OK;
+    if (fault.rc != NG_OK) {
+        rc = fault_fail(call, &fault, "the import");
+    }
     if (mark != NULL) {
         bson_destroy(mark);
-        rc = clear_all(db, call); /* of one that did not come to its end */
+        rc = clear_all(db, call); /* left by an interrupted import */
     } else if (rc == NG_OK) {
         rc = check_empty(db, call);
     }
-    rc = rc == NG_OK ? mark_set(db, call) : rc;
+    if (rc == NG_OK) {
+        rc = mark_set(db, call);
+    }
     if (rc == NG_OK) {
         db->import = calloc(1, sizeof(*db->import));
-        rc = db->import != NULL ? NG_OK
-                                : ng_fail(call, NG_EINTERNAL, "no memory for the import");
+        if (db->import != NULL) {
+            rc = NG_OK;
+        } else {
+            rc = ng_fail(call, NG_EINTERNAL, "no memory for the import");
+        }
     }
     return rc;
 }
 
 /* ---- revisions ---- */
-
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void put_of(const struct ng_record *record, struct ng_put *put)
 {
@@ -212,7 +226,11 @@ static void put_of(const struct ng_record *record, struct ng_put *put)
     put->agent = doc->author;
     put->action = doc->action;
     put->fields = record->fields;
-    put->field_count = record->newest ? record->field_count : 0;
+    if (record->newest) {
+        put->field_count = record->field_count;
+    } else {
+        put->field_count = 0;
+    }
 }
 
 static int add_version(struct mongo *db, struct ng_call *call, const struct ng_record *record,
@@ -224,7 +242,7 @@ static int add_version(struct mongo *db, struct ng_call *call, const struct ng_r
     bson_t entry;
     bool first = import->state.revision == 0 || import->state.revision + 1 != put->revision;
     if (first) {
-        put->base_revision = 0; /* nothing to lay a splice on: kept whole */
+        put->base_revision = 0; /* no base for a splice: stored whole */
     }
     splice_between(bytes_str(&import->state.json), put->json, &put->json_splice);
     splice_between(bytes_str(&import->state.text), put->text, &put->text_splice);
@@ -255,8 +273,8 @@ static int add_main(struct mongo *db, struct ng_call *call, const struct ng_reco
     bson_t *doc = bson_new();
     bson_t made;
     memcpy(prepared.hash, hash, HASH_BYTES);
-    int rc = body_insert(record->doc, &prepared, put, &outbox, 0, "import", (uint64_t)wall_ms(),
-                         &made);
+    int rc = body_insert(record->doc, &prepared, put, &outbox, 0, "import",
+                         (uint64_t)clock_unix_ms(), &made);
     bson_destroy(&outbox);
     if (rc != NG_OK) {
         bson_destroy(&made);
@@ -286,7 +304,7 @@ static int start_doc(struct mongo *db, struct ng_call *call, const struct ng_rec
     }
     int rc = name_document(collection, key->space, key->id, &name);
     if (rc == NG_OK && (collection != import->collection ||
-                        !str_same(bytes_str(&name), bytes_str(&import->name)))) {
+                        !str_equal(bytes_str(&name), bytes_str(&import->name)))) {
         import->collection = collection;
         import->whole = false;
         import->state.revision = 0;
@@ -295,7 +313,10 @@ static int start_doc(struct mongo *db, struct ng_call *call, const struct ng_rec
         rc = bytes_set(&import->name, bytes_str(&name));
     }
     bytes_done(&name);
-    return rc == NG_OK ? rc : ng_fail(call, rc, "the import has a document without a name");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(call, rc, "the import has a document without a name");
 }
 
 static int add_revision(struct mongo *db, struct ng_call *call, const struct ng_record *record)
@@ -308,7 +329,7 @@ static int add_revision(struct mongo *db, struct ng_call *call, const struct ng_
         return rc;
     }
     put_of(record, &put);
-    content_hash(put.json, put.text, put.deleted, hash);
+    content_hash(CONTENT_HASH_ROTATED, put.json, put.text, put.deleted, hash);
     rc = add_version(db, call, record, &put, hash);
     if (rc == NG_OK && record->newest) {
         rc = add_main(db, call, record, &put, hash);
@@ -338,8 +359,9 @@ static int add_event(struct mongo *db, struct ng_call *call, const struct ng_eve
             str_clip(event->key.collection, NG_COLLECTION_MAX), event->key.collection.data);
     }
     int rc = name_document(collection, event->key.space, event->key.id, &name);
-    rc = rc == NG_OK ? name_version(collection->name, bytes_str(&name), event->revision, &ref)
-                     : rc;
+    if (rc == NG_OK) {
+        rc = name_version(collection->name, bytes_str(&name), event->revision, &ref);
+    }
     if (rc == NG_OK) {
         bson_t *doc = bson_new();
         put_u64(doc, "_id", event->seq);
@@ -360,8 +382,8 @@ static int add_event(struct mongo *db, struct ng_call *call, const struct ng_eve
         BSON_APPEND_UTF8(doc, "batch", "import");
         rc = buffer_add(db, call, &import->events, OWN_EVENTS, doc);
     }
-    import->last_event = event->seq > import->last_event ? event->seq : import->last_event;
-    import->last_seq = event->seq > import->last_seq ? event->seq : import->last_seq;
+    import->last_event = u64_max(event->seq, import->last_event);
+    import->last_seq = u64_max(event->seq, import->last_seq);
     bytes_done(&name);
     bytes_done(&ref);
     return rc;
@@ -400,7 +422,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
                    (int)record->kind);
 }
 
-/* The last number is kept by an event that nobody is shown. */
+/* Keeps the last sequence number in an event that is never shown. */
 static int keep_seq(struct mongo *db, struct ng_call *call)
 {
     struct import *import = db->import;
@@ -411,11 +433,14 @@ static int keep_seq(struct mongo *db, struct ng_call *call)
         put_u64(&doc, "_id", import->last_seq);
         BSON_APPEND_UTF8(&doc, "ref", "import");
         BSON_APPEND_BOOL(&doc, "quiet", true);
-        BSON_APPEND_DATE_TIME(&doc, "time", wall_ms());
+        BSON_APPEND_DATE_TIME(&doc, "time", clock_unix_ms());
         good = op_insert(db, OWN_EVENTS, &doc, &fault);
     }
     bson_destroy(&doc);
-    return good ? NG_OK : fault_fail(call, &fault, "the import");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "the import");
 }
 
 int import_end(void *self, struct ng_call *call, bool keep)
@@ -436,13 +461,23 @@ int import_end(void *self, struct ng_call *call, bool keep)
     for (size_t i = 0; i < NG_COUNT(buffers) && keep && rc == NG_OK; i++) {
         rc = buffer_flush(db, call, buffers[i]);
     }
-    rc = keep && rc == NG_OK ? keep_seq(db, call) : rc;
+    if (keep && rc == NG_OK) {
+        rc = keep_seq(db, call);
+    }
     bool thrown_away = !keep || rc != NG_OK;
     import_drop(db);
-    int cleared = thrown_away ? clear_all(db, call) : NG_OK;
-    cleared = cleared == NG_OK ? mark_clear(db, call) : cleared;
+    int cleared = NG_OK;
+    if (thrown_away) {
+        cleared = clear_all(db, call);
+    }
+    if (cleared == NG_OK) {
+        cleared = mark_clear(db, call);
+    }
     if (!thrown_away && cleared == NG_OK) {
         atomic_store(&db->last_seq, last_seq);
     }
-    return rc != NG_OK ? rc : cleared;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return cleared;
 }

@@ -3,12 +3,14 @@
  * intent.c - a batch of several documents as one step, on servers that change one document at a
  * time.
  *
- * The batch is written down (its puts, then the intent), each document is locked by naming the
- * intent in it - in one order for everybody, and only at the revision that the put is made on -
- * and then the intent's state goes from "open" to "done": that single update is the commit.
- * After it anybody may apply the puts and take the locks away, and who meets a locked document
- * does so; before it anybody may abort an intent that is too old. So a gateway that dies leaves
- * nothing half done.
+ * First the puts and then the intent are written. Each document is then locked by naming the
+ * intent in it, in an order that is the same for all gateways, and only at the revision the put
+ * is based on. Changing the intent's state from "open" to "done" is the commit, a single
+ * update.
+ *
+ * After the commit any gateway may apply the puts and remove the locks, and does so when it
+ * meets a locked document. Before it any gateway may abort an intent that is too old. So a
+ * gateway that dies leaves nothing half done.
  */
 #include "intent.h"
 
@@ -23,13 +25,6 @@ struct step {
     struct fault fault;
 };
 
-int64_t intent_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_condition(const struct ng_put *put)
 {
     return put->revision == put->base_revision;
@@ -42,10 +37,10 @@ int intent_fail(struct fault *fault, int rc, const char *text)
     return rc;
 }
 
-/* ---- writing it down ---- */
+/* ---- writing the intent ---- */
 
-/* What one put will do to its document, as bytes: names that begin with $ are not for storing.
- */
+/* The effect of a put on its document, as bytes, because names beginning with $ cannot be
+ * stored. */
 static int put_change(struct step *step, size_t i, bson_t *ret)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -93,7 +88,8 @@ static int write_put(struct step *step, size_t i)
     return rc;
 }
 
-/* The intent comes first: what a crash leaves of its puts is found by it. */
+/* The intent is written before its puts, so that the puts of a crashed gateway are found by
+ * it. */
 static int write_intent(struct step *step)
 {
     bson_t doc = BSON_INITIALIZER;
@@ -101,7 +97,7 @@ static int write_intent(struct step *step)
     BSON_APPEND_UTF8(&doc, "_id", step->batch);
     BSON_APPEND_UTF8(&doc, "state", "open");
     BSON_APPEND_UTF8(&doc, "gateway", step->db->gateway);
-    BSON_APPEND_DATE_TIME(&doc, "started", intent_now_ms());
+    BSON_APPEND_DATE_TIME(&doc, "started", clock_unix_ms());
     if (!op_insert(step->db, OWN_INTENTS, &doc, &step->fault)) {
         rc = step->fault.rc;
     }
@@ -116,35 +112,26 @@ static int write_intent(struct step *step)
 
 static void filter_free(bson_t *filter)
 {
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "notegate.intent", &part);
-    BSON_APPEND_BOOL(&part, "$exists", false);
-    (void)bson_append_document_end(filter, &part);
+    nest_bool(filter, "notegate.intent", "$exists", false);
 }
 
-/* Locks what is there. *ret_done: it is locked, for this batch. */
+/* Locks an existing document. *ret_done: it is locked for this batch. */
 static bool lock_present(struct step *step, size_t i, bool *ret_done)
 {
     const struct ng_put *put = step->job->batch->puts[i];
     const struct prepared *prepared = &step->job->puts[i];
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
-    bson_t part;
     int64_t matched = 0;
     size_t room = put->json.len + put->text.len;
     put_str(&filter, "_id", bytes_str(&prepared->name));
     put_u64(&filter, "notegate.revision", put->base_revision);
     filter_free(&filter);
     if (!is_condition(put)) {
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.outbox_bytes", &part);
-        BSON_APPEND_INT64(&part, "$lte",
-                          (int64_t)DOCUMENT_BYTES_MAX - 2 * (int64_t)room -
-                              (int64_t)DOCUMENT_ROOM);
-        (void)bson_append_document_end(&filter, &part);
+        nest_i64(&filter, "notegate.outbox_bytes", "$lte",
+                 (int64_t)DOCUMENT_BYTES_MAX - 2 * (int64_t)room - (int64_t)DOCUMENT_ROOM);
     }
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-    BSON_APPEND_UTF8(&part, "notegate.intent", step->batch);
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$set", "notegate.intent", step->batch);
     bool good = op_update(step->db, prepared->collection->name, &filter, &update, &matched,
                           &step->fault);
     bson_destroy(&filter);
@@ -153,8 +140,8 @@ static bool lock_present(struct step *step, size_t i, bool *ret_done)
     return good;
 }
 
-/* Holds the place of a document that is not there, or of a tombstone that left its collection.
- * Deleted, and at the base revision, so readers see no difference. */
+/* Inserts a placeholder for a missing document, or for a tombstone that left its collection. It
+ * is deleted and has the base revision, so readers see no difference. */
 static bool lock_absent(struct step *step, size_t i, bool *ret_done)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -189,7 +176,7 @@ static bool lock_absent(struct step *step, size_t i, bool *ret_done)
     return good || step->fault.duplicate;
 }
 
-/* Why it cannot be locked. NG_PENDING: try again; NG_OK: it is. */
+/* Finds out why it cannot be locked. NG_PENDING: try again; NG_OK: it is locked. */
 static int explain_lock_failure(struct step *step, size_t i)
 {
     const struct ng_put *put = step->job->batch->puts[i];
@@ -203,7 +190,10 @@ static int explain_lock_failure(struct step *step, size_t i)
         op_find_one(step->db, prepared->collection->name, &filter, NULL, &step->fault);
     bson_destroy(&filter);
     if (step->fault.rc != NG_OK) {
-        return step->fault.outcome_unknown ? NG_PENDING : step->fault.rc;
+        if (step->fault.outcome_unknown) {
+            return NG_PENDING;
+        }
+        return step->fault.rc;
     }
     if (doc == NULL) {
         bool good = lock_absent(step, i, &done);
@@ -222,12 +212,15 @@ static int explain_lock_failure(struct step *step, size_t i)
     }
     revision = member_u64(doc, "notegate.revision");
     struct ng_str intent = member_str(doc, "notegate.intent");
-    if (str_same(intent, ng_str_of(step->batch))) {
+    if (str_equal(intent, ng_str_of(step->batch))) {
         rc = NG_OK;
     } else if (intent.data != NULL) {
         (void)intent_help(step->db, doc, prepared->collection->name, &step->fault);
-        rc = step->fault.rc != NG_OK && !step->fault.outcome_unknown ? step->fault.rc
-                                                                     : NG_PENDING;
+        if (step->fault.rc != NG_OK && !step->fault.outcome_unknown) {
+            rc = step->fault.rc;
+        } else {
+            rc = NG_PENDING;
+        }
     } else if (revision != put->base_revision) {
         step->fault.rc = NG_ECONFLICT;
         (void)snprintf(step->fault.text, sizeof(step->fault.text),
@@ -235,7 +228,7 @@ static int explain_lock_failure(struct step *step, size_t i)
                        (unsigned long long)revision, (unsigned long long)put->base_revision);
         rc = NG_ECONFLICT;
     } else {
-        relay_kick(step->db, prepared->collection); /* its outbox has no room */
+        relay_kick(step->db, prepared->collection); /* its outbox is full */
     }
     bson_destroy(doc);
     return rc;
@@ -253,7 +246,11 @@ static int lock_all(struct step *step, int64_t until_ms)
             if (!good && !step->fault.outcome_unknown) {
                 rc = step->fault.rc;
             } else {
-                rc = done ? NG_OK : explain_lock_failure(step, i);
+                if (done) {
+                    rc = NG_OK;
+                } else {
+                    rc = explain_lock_failure(step, i);
+                }
             }
             if (rc == NG_PENDING && monotonic_ms() >= until_ms) {
                 rc = intent_fail(&step->fault, NG_EBUSY,
@@ -283,8 +280,10 @@ static void sort_order(struct step *step)
             const struct prepared *a = &puts[step->order[at - 1]];
             const struct prepared *b = &puts[i];
             int by = strcmp(a->collection->name, b->collection->name);
-            size_t len = a->name.len < b->name.len ? a->name.len : b->name.len;
-            by = by != 0 ? by : memcmp(a->name.data, b->name.data, len);
+            size_t len = size_min(a->name.len, b->name.len);
+            if (by == 0) {
+                by = memcmp(a->name.data, b->name.data, len);
+            }
             if (by < 0 || (by == 0 && a->name.len < b->name.len)) {
                 break;
             }
@@ -295,7 +294,7 @@ static void sort_order(struct step *step)
     }
 }
 
-/* The commit point. Unclear outcomes are looked into until there is an answer. */
+/* The commit. An unknown outcome is looked up until it is known. */
 static int commit_point(struct step *step, int64_t until_ms)
 {
     for (unsigned tried = 0;; tried++) {
@@ -307,20 +306,26 @@ static int commit_point(struct step *step, int64_t until_ms)
         if (good) {
             bson_t *intent = intent_find(step->db, step->batch, &step->fault);
             bool done =
-                intent != NULL && str_same(member_str(intent, "state"), ng_str_of("done"));
+                intent != NULL && str_equal(member_str(intent, "state"), ng_str_of("done"));
             if (intent != NULL) {
                 bson_destroy(intent);
             }
-            /* Gone: by one who carried it out or took it back. Locks tell no more; the first
-             * change of it does. */
+            /* The intent is gone: another gateway has completed or aborted it. The locks are
+             * gone as well, but the first changed document shows which. */
             if (step->fault.rc == NG_OK) {
-                return done || intent == NULL ? NG_PENDING : NG_EBUSY;
+                if (done || intent == NULL) {
+                    return NG_PENDING;
+                }
+                return NG_EBUSY;
             }
         } else if (!step->fault.outcome_unknown && tried == 0) {
             return step->fault.rc;
         }
         if (monotonic_ms() >= until_ms) {
-            return step->fault.rc != NG_OK ? step->fault.rc : NG_EUNAVAILABLE;
+            if (step->fault.rc == NG_OK) {
+                return NG_EUNAVAILABLE;
+            }
+            return step->fault.rc;
         }
         back_off(tried);
     }
@@ -338,8 +343,8 @@ static const struct prepared *first_change(const struct step *step, uint64_t *re
     return &step->job->puts[0];
 }
 
-/* Not what was committed all the same, as an unclear outcome may have been. Where the server is
- * away the sweep of another gateway does it. */
+/* Leaves an intent that was committed after all, which an unknown outcome allows. If the server
+ * is down, the sweep of another gateway completes it. */
 static void roll_back(struct step *step)
 {
     struct fault fault;
@@ -348,9 +353,12 @@ static void roll_back(struct step *step)
     if (!intent_decide(step->db, step->batch, "aborted", &moved, &fault)) {
         return;
     }
-    bson_t *intent = moved ? NULL : intent_find(step->db, step->batch, &fault);
+    bson_t *intent = NULL;
+    if (!moved) {
+        intent = intent_find(step->db, step->batch, &fault);
+    }
     if (intent != NULL) {
-        done = str_same(member_str(intent, "state"), ng_str_of("done"));
+        done = str_equal(member_str(intent, "state"), ng_str_of("done"));
         bson_destroy(intent);
     }
     if (fault.rc == NG_OK) {
@@ -364,21 +372,23 @@ static int step_run(struct step *step)
     uint64_t revision = 0;
     const struct prepared *first = first_change(step, &revision);
     int rc = write_intent(step);
-    rc = rc == NG_OK ? lock_all(step, until) : rc;
+    if (rc == NG_OK) {
+        rc = lock_all(step, until);
+    }
     if (rc == NG_OK) {
         rc = commit_point(step, until + step->db->timeout_ms);
         if (rc == NG_PENDING) {
             bool landed = false;
             rc = batch_landed(step->db, first->collection->name, bytes_str(&first->name),
                               revision, step->batch, &landed, &step->fault);
-            rc = rc == NG_OK && !landed
-                     ? intent_fail(&step->fault, NG_EBUSY,
-                                   "the change took so long that another gateway undid it; try "
-                                   "again")
-                     : rc;
+            if (rc == NG_OK && !landed) {
+                rc = intent_fail(&step->fault, NG_EBUSY,
+                                 "the change took so long that another gateway undid it; try "
+                                 "again");
+            }
         }
         if (rc == NG_EUNAVAILABLE) {
-            return rc; /* decided or not: who comes after us finds out */
+            return rc; /* committed or not: the next gateway to see the intent finds out */
         }
     }
     if (rc == NG_OK) {
@@ -408,7 +418,9 @@ void intent_commit(struct mongo *db, struct job *job)
         rc = answer_claim(db, job, step.batch, first, revision, &step.fault);
     }
     bool claimed = rc == NG_OK && job->batch->answer != NULL;
-    rc = rc == NG_OK ? step_run(&step) : rc;
+    if (rc == NG_OK) {
+        rc = step_run(&step);
+    }
     if (claimed && rc != NG_EUNAVAILABLE) {
         answer_settle(db, job, step.batch, rc == NG_OK);
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* intent_end.c - how a change of several documents ends, whoever ends it: see intent.c. */
+/* intent_end.c - completes or aborts a change of several documents, from any gateway: see
+ * intent.c. */
 #include "intent.h"
 
-/* An open intent is left alone for so long after it was seen first, and then aborted. */
+/* An open intent is aborted this long after it was first seen. */
 #define OPEN_MS 5000
 #define SWEEP_MAX 50
 
@@ -54,11 +55,11 @@ static bool collection_of(const bson_t *put, char ret[NG_COLLECTION_MAX + 1])
     return true;
 }
 
-/* Takes one lock away without a change; a place that was only held goes. */
+/* Removes one lock without a change; a placeholder is deleted. */
 static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
 {
     char collection[NG_COLLECTION_MAX + 1];
-    bson_t filter, update, part;
+    bson_t filter, update;
     int64_t matched = 0;
     if (!collection_of(put, collection)) {
         return true;
@@ -72,16 +73,14 @@ static bool unlock(struct mongo *db, const bson_t *put, const char *batch, struc
     }
     lock_filter(put, batch, &filter);
     bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
-    BSON_APPEND_UTF8(&part, "notegate.intent", "");
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$unset", "notegate.intent", "");
     good = op_update(db, collection, &filter, &update, &matched, fault);
     bson_destroy(&filter);
     bson_destroy(&update);
     return good;
 }
 
-/* The change holds only while the lock is there, so it is made once. */
+/* Conditional on the lock, so the change is made only once. */
 static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct fault *fault)
 {
     char collection[NG_COLLECTION_MAX + 1];
@@ -100,7 +99,7 @@ static bool apply(struct mongo *db, const bson_t *put, const char *batch, struct
     return good;
 }
 
-/* The intent goes last: until then it is found, and with it what a crash leaves of the puts. */
+/* The intent is deleted last, so that leftover puts can be found by it after a crash. */
 static bool forget(struct mongo *db, const char *batch, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -114,7 +113,6 @@ static bool forget(struct mongo *db, const char *batch, struct fault *fault)
     return good;
 }
 
-/* Applies or takes back, then forgets. */
 bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *fault)
 {
     struct put_list *puts = calloc(1, sizeof(*puts));
@@ -125,27 +123,26 @@ bool intent_apply(struct mongo *db, const char *batch, bool done, struct fault *
     }
     bool good = load_puts(db, batch, puts, fault);
     for (size_t i = 0; i < puts->count && good; i++) {
-        good = done ? apply(db, puts->list[i], batch, fault)
-                    : unlock(db, puts->list[i], batch, fault);
+        if (done) {
+            good = apply(db, puts->list[i], batch, fault);
+        } else {
+            good = unlock(db, puts->list[i], batch, fault);
+        }
     }
     puts_done(puts);
     free(puts);
     return good && forget(db, batch, fault);
 }
 
-/* From open to another state. *ret_moved false: somebody did that before. */
 bool intent_decide(struct mongo *db, const char *batch, const char *state, bool *ret_moved,
                    struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
-    bson_t part;
     int64_t matched = 0;
     BSON_APPEND_UTF8(&filter, "_id", batch);
     BSON_APPEND_UTF8(&filter, "state", "open");
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-    BSON_APPEND_UTF8(&part, "state", state);
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$set", "state", state);
     bool good = op_update(db, OWN_INTENTS, &filter, &update, &matched, fault);
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -162,7 +159,7 @@ bson_t *intent_find(struct mongo *db, const char *batch, struct fault *fault)
     return intent;
 }
 
-/* Ends an intent as far as that is anybody's to do. true: it has ended. */
+/* Ends an intent if this gateway may do so. true: it has ended. */
 static bool resolve(struct mongo *db, const char *batch, bool only_done, struct fault *fault)
 {
     bson_t *intent = intent_find(db, batch, fault);
@@ -170,8 +167,8 @@ static bool resolve(struct mongo *db, const char *batch, bool only_done, struct 
         return false;
     }
     struct ng_str state = member_str(intent, "state");
-    bool done = str_same(state, ng_str_of("done"));
-    bool open = str_same(state, ng_str_of("open"));
+    bool done = str_equal(state, ng_str_of("done"));
+    bool open = str_equal(state, ng_str_of("open"));
     bool old = staleness_exceeds(&db->staleness, ng_str_of(batch), OPEN_MS + db->timeout_ms);
     bson_destroy(intent);
     if (done) {
@@ -224,7 +221,8 @@ bool intent_help(struct mongo *db, const bson_t *doc, const char *collection,
     if (fault->rc != NG_OK) {
         return false;
     }
-    /* A lock whose intent is over: it was set by one too slow, who can commit nothing more. */
+    /* The lock of an ended intent: it was set too late, and its gateway can no longer
+     * commit. */
     bson_t put = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&put, "collection", collection);
     put_str(&put, "document", member_str(doc, "_id"));
@@ -254,10 +252,7 @@ void intent_sweep(struct mongo *db)
     struct fault fault;
     struct sweep sweep = {.count = 0};
     bson_t filter = BSON_INITIALIZER;
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "started", &part);
-    BSON_APPEND_BOOL(&part, "$exists", true);
-    (void)bson_append_document_end(&filter, &part);
+    nest_bool(&filter, "started", "$exists", true);
     (void)op_find(db, OWN_INTENTS, &filter, NULL, keep_old, &sweep, &fault);
     bson_destroy(&filter);
     for (size_t i = 0; i < sweep.count; i++) {

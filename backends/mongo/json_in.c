@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* json_in.c - the JSON of an entry as members of BSON. The core has checked that it is JSON, so
- * what does not fit here is simply not taken; the caller then keeps the text as well. */
+/* json_in.c - converts the JSON of an entry to BSON members. The core has validated the JSON,
+ * so a value that BSON cannot represent is just left out; the caller then stores the text as
+ * well. */
+#include "core/base/hex.h"
+#include "core/base/rfc3339.h"
 #include "db.h"
 
 #include <stdio.h>
 
-/* BSON itself ends at 100 levels, ours are among them. */
+/* BSON is limited to 100 levels, including our own. */
 #define LEVELS_MAX 80
 
 enum place { PLACE_TOP, PLACE_METADATA, PLACE_HISTORY, PLACE_HISTORY_ITEM, PLACE_OTHER };
@@ -35,46 +38,32 @@ static bool eat(struct reader *in, char c)
     return true;
 }
 
-static bool digits_of(const char *at, size_t count, int64_t *ret)
-{
-    *ret = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (at[i] < '0' || at[i] > '9') {
-            return false;
-        }
-        *ret = *ret * 10 + (at[i] - '0');
-    }
-    return true;
-}
-
-/* Days since 1970 of a date of the Gregorian calendar. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t of_era = y - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-/* Exactly YYYY-MM-DDTHH:MM:SS.mmmZ, which is also how a date is printed. */
+/* Exactly YYYY-MM-DDTHH:MM:SS.mmmZ, the form in which dates are printed. */
 bool date_parse(struct ng_str text, int64_t *ret_ms)
 {
-    int64_t year, month, day, hour, minute, second, ms;
-    const char *at = text.data;
-    if (text.len != 24 || at[4] != '-' || at[7] != '-' || at[10] != 'T' || at[13] != ':' ||
-        at[16] != ':' || at[19] != '.' || at[23] != 'Z' || !digits_of(at, 4, &year) ||
-        !digits_of(at + 5, 2, &month) || !digits_of(at + 8, 2, &day) ||
-        !digits_of(at + 11, 2, &hour) || !digits_of(at + 14, 2, &minute) ||
-        !digits_of(at + 17, 2, &second) || !digits_of(at + 20, 3, &ms)) {
+    static const char form[] = "0000-00-00T00:00:00.000Z";
+    int parts[7] = {0}; /* year, month, day, hour, minute, second, ms */
+    size_t part = 0;
+    if (text.len != sizeof(form) - 1) {
         return false;
     }
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
-        second > 59) {
+    for (size_t i = 0; i < text.len; i++) {
+        bool digit = text.data[i] >= '0' && text.data[i] <= '9';
+        if (digit != (form[i] == '0') || (!digit && text.data[i] != form[i])) {
+            return false;
+        }
+        if (digit) {
+            parts[part] = parts[part] * 10 + (text.data[i] - '0');
+        } else {
+            part++;
+        }
+    }
+    if (parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 || parts[3] > 23 ||
+        parts[4] > 59 || parts[5] > 59) {
         return false;
     }
-    *ret_ms =
-        ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 + second * 1000 + ms;
+    int64_t minutes = (rfc3339_days(parts[0], parts[1], parts[2]) * 24 + parts[3]) * 60;
+    *ret_ms = (minutes + parts[4]) * 60000 + parts[5] * 1000 + parts[6];
     return true;
 }
 
@@ -82,39 +71,13 @@ static bool hex4(const char *at, uint32_t *ret)
 {
     *ret = 0;
     for (size_t i = 0; i < 4; i++) {
-        char c = at[i];
-        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-                                                : 16;
-        if (digit > 15) {
+        int digit = hex_digit(at[i]);
+        if (digit < 0) {
             return false;
         }
-        *ret = *ret * 16 + digit;
+        *ret = *ret * 16 + (uint32_t)digit;
     }
     return true;
-}
-
-static int add_code_point(struct bytes *text, uint32_t c)
-{
-    char out[4];
-    size_t len = 0;
-    if (c < 0x80) {
-        out[len++] = (char)c;
-    } else if (c < 0x800) {
-        out[len++] = (char)(0xC0 | (c >> 6));
-        out[len++] = (char)(0x80 | (c & 63));
-    } else if (c < 0x10000) {
-        out[len++] = (char)(0xE0 | (c >> 12));
-        out[len++] = (char)(0x80 | ((c >> 6) & 63));
-        out[len++] = (char)(0x80 | (c & 63));
-    } else {
-        out[len++] = (char)(0xF0 | (c >> 18));
-        out[len++] = (char)(0x80 | ((c >> 12) & 63));
-        out[len++] = (char)(0x80 | ((c >> 6) & 63));
-        out[len++] = (char)(0x80 | (c & 63));
-    }
-    return bytes_add(text, out, len);
 }
 
 static bool read_escape(struct reader *in, struct bytes *text)
@@ -126,7 +89,10 @@ static bool read_escape(struct reader *in, struct bytes *text)
         return false;
     }
     char letter = *in->at++;
-    const char *found = letter != '\0' ? strchr(from, letter) : NULL;
+    const char *found = NULL;
+    if (letter != '\0') {
+        found = strchr(from, letter);
+    }
     if (found != NULL) {
         return bytes_add(text, to + (found - from), 1) == NG_OK;
     }
@@ -143,7 +109,8 @@ static bool read_escape(struct reader *in, struct bytes *text)
         in->at += 6;
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
     }
-    return add_code_point(text, c) == NG_OK;
+    char out[UTF8_BYTES_MAX];
+    return bytes_add(text, out, utf8_encode(c, out)) == NG_OK;
 }
 
 static bool read_string(struct reader *in, struct bytes *text)
@@ -170,7 +137,7 @@ static bool read_string(struct reader *in, struct bytes *text)
     return eat(in, '"');
 }
 
-/* Integers that fit are integers; everything else is a double. */
+/* Integers that fit are stored as integers, everything else as doubles. */
 static bool read_number(struct reader *in, bson_t *out, const char *key, int key_len)
 {
     char digits[64];
@@ -196,7 +163,7 @@ static bool read_number(struct reader *in, bson_t *out, const char *key, int key
 static bool read_value(struct reader *in, bson_t *out, const char *key, int key_len,
                        enum place place);
 
-/* Names that the server or a path of ours would take for something else. */
+/* Rejects names with a special meaning for the server or for our paths. */
 static bool fit_name(struct ng_str name, enum place place)
 {
     static const char *const ours[] = {"_id",     "space", "outbox", "notegate",
@@ -206,7 +173,7 @@ static bool fit_name(struct ng_str name, enum place place)
         return false;
     }
     for (size_t i = 0; i < NG_COUNT(ours) && place == PLACE_TOP; i++) {
-        if (str_same(name, ng_str_of(ours[i]))) {
+        if (str_equal(name, ng_str_of(ours[i]))) {
             return false;
         }
     }
@@ -215,10 +182,10 @@ static bool fit_name(struct ng_str name, enum place place)
 
 static enum place place_below(enum place place, struct ng_str name)
 {
-    if (place == PLACE_TOP && str_same(name, ng_str_of("metadata"))) {
+    if (place == PLACE_TOP && str_equal(name, ng_str_of("metadata"))) {
         return PLACE_METADATA;
     }
-    if (place == PLACE_TOP && str_same(name, ng_str_of("history"))) {
+    if (place == PLACE_TOP && str_equal(name, ng_str_of("history"))) {
         return PLACE_HISTORY;
     }
     return PLACE_OTHER;
@@ -228,7 +195,7 @@ static bool is_date_name(enum place place, struct ng_str name)
 {
     return (place == PLACE_METADATA && name.len > 3 &&
             memcmp(name.data + name.len - 3, "_at", 3) == 0) ||
-           (place == PLACE_HISTORY_ITEM && str_same(name, ng_str_of("timestamp")));
+           (place == PLACE_HISTORY_ITEM && str_equal(name, ng_str_of("timestamp")));
 }
 
 static bool read_member(struct reader *in, bson_t *out, enum place place)
@@ -294,7 +261,10 @@ static bool read_array(struct reader *in, bson_t *out, enum place place)
     do {
         const char *key = NULL;
         size_t len = bson_uint32_to_string(at++, &key, digits, sizeof(digits));
-        enum place item = place == PLACE_HISTORY ? PLACE_HISTORY_ITEM : PLACE_OTHER;
+        enum place item = PLACE_OTHER;
+        if (place == PLACE_HISTORY) {
+            item = PLACE_HISTORY_ITEM;
+        }
         if (!read_value(in, out, key, (int)len, item)) {
             return false;
         }
@@ -315,10 +285,19 @@ static bool read_container(struct reader *in, bson_t *out, const char *key, int 
         return false;
     }
     in->level++;
-    bool good = array ? read_array(in, &child, place) : read_object(in, &child, place);
+    bool good;
+    if (array) {
+        good = read_array(in, &child, place);
+    } else {
+        good = read_object(in, &child, place);
+    }
     in->level--;
-    bool ended =
-        array ? bson_append_array_end(out, &child) : bson_append_document_end(out, &child);
+    bool ended;
+    if (array) {
+        ended = bson_append_array_end(out, &child);
+    } else {
+        ended = bson_append_document_end(out, &child);
+    }
     return good && ended;
 }
 
@@ -358,7 +337,7 @@ static bool read_value(struct reader *in, bson_t *out, const char *key, int key_
     }
 }
 
-/* Moves behind a value without taking it. */
+/* Skips a value. */
 static void skip_value(struct reader *in)
 {
     unsigned depth = 0;
@@ -366,7 +345,7 @@ static void skip_value(struct reader *in)
     while (in->at < in->end) {
         char c = *in->at;
         if (quoted) {
-            in->at += c == '\\' && in->end - in->at > 1 ? 1 : 0;
+            in->at += c == '\\' && in->end - in->at > 1;
             quoted = c != '"';
         } else if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
             return;
@@ -381,14 +360,19 @@ static void skip_value(struct reader *in)
     }
 }
 
-/* One member at the top, made beside the others first: half of one is of no use. */
+/* Converts one top-level member in a document of its own first, so that none is stored
+ * partly. */
 static int take_member(struct reader *in, bson_t *ret, bool *ret_whole)
 {
     const char *from = in->at;
     bson_t one = BSON_INITIALIZER;
     int rc = NG_OK;
     if (read_member(in, &one, PLACE_TOP)) {
-        rc = bson_concat(ret, &one) ? NG_OK : NG_ETOOLARGE;
+        if (bson_concat(ret, &one)) {
+            rc = NG_OK;
+        } else {
+            rc = NG_ETOOLARGE;
+        }
     } else {
         *ret_whole = false;
         in->at = from;
@@ -414,7 +398,9 @@ int json_members(struct ng_str json, bson_t *ret, bool *ret_whole)
         do {
             rc = take_member(&in, ret, ret_whole);
         } while (rc == NG_OK && eat(&in, ','));
-        rc = rc == NG_OK && !eat(&in, '}') ? NG_EINVAL : rc;
+        if (rc == NG_OK && !eat(&in, '}')) {
+            rc = NG_EINVAL;
+        }
     }
     bytes_done(&in.key);
     bytes_done(&in.text);

@@ -1,152 +1,147 @@
 /* SPDX-License-Identifier: MIT */
-/* json_out.c - the members of an entry's document as JSON again, spelled as the core spells it.
- */
+/* json_out.c - converts the members of an entry back to JSON, spelled as the core spells it. */
 #include "db.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
-static int print_value(struct bytes *ret, const bson_iter_t *iter);
+static void print_value(struct bytes *ret, const bson_iter_t *iter);
 
-static int print_escape(struct bytes *ret, unsigned char c)
+static void print_escape(struct bytes *ret, char c)
 {
     static const char from[] = "\n\"\\\t\r\b\f";
     static const char to[] = "n\"\\trbf";
     char code[8];
-    const char *found = c != '\0' ? strchr(from, c) : NULL;
-    if (found != NULL) {
+    const char *found = strchr(from, c);
+    if (found != NULL && c != '\0') {
         (void)snprintf(code, sizeof(code), "\\%c", to[found - from]);
     } else {
-        (void)snprintf(code, sizeof(code), "\\u%04x", c);
+        (void)snprintf(code, sizeof(code), "\\u%04x", (unsigned)(unsigned char)c);
     }
-    return bytes_add_c(ret, code);
+    (void)bytes_add_c(ret, code);
 }
 
-static int print_string(struct bytes *ret, struct ng_str text)
+static void print_string(struct bytes *ret, struct ng_str text)
 {
     size_t from = 0;
-    int rc = bytes_add(ret, "\"", 1);
-    for (size_t i = 0; i < text.len && rc == NG_OK; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c >= 0x20 && c != '"' && c != '\\') {
-            continue;
+    (void)bytes_add_c(ret, "\"");
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if ((unsigned char)c < 0x20 || c == '"' || c == '\\') {
+            (void)bytes_add(ret, text.data + from, i - from);
+            print_escape(ret, c);
+            from = i + 1;
         }
-        rc = bytes_add(ret, text.data + from, i - from);
-        rc = rc == NG_OK ? print_escape(ret, c) : rc;
-        from = i + 1;
     }
-    rc =
-        rc == NG_OK && text.len > from ? bytes_add(ret, text.data + from, text.len - from) : rc;
-    return rc == NG_OK ? bytes_add(ret, "\"", 1) : rc;
+    if (text.len > from) {
+        (void)bytes_add(ret, text.data + from, text.len - from);
+    }
+    (void)bytes_add_c(ret, "\"");
 }
 
-static int print_double(struct bytes *ret, double number)
+static void print_double(struct bytes *ret, double number)
 {
-    char text[96];
-    if (!isfinite(number)) {
-        return bytes_add_c(ret, "null");
-    }
-    for (int digits = 15; digits <= 17; digits++) {
+    char text[96] = "null";
+    for (int digits = 15; digits <= 17 && isfinite(number); digits++) {
         (void)snprintf(text, sizeof(text), "%.*g", digits, number);
         double back = strtod(text, NULL);
         if (!(back < number) && !(back > number)) {
             break;
         }
     }
-    return bytes_add_c(ret, text);
+    (void)bytes_add_c(ret, text);
 }
 
 int date_print(struct bytes *ret, int64_t ms)
 {
     char text[96];
-    int64_t days = (ms >= 0 ? ms : ms - 86399999) / 86400000;
-    int64_t left = ms - days * 86400000;
-    int64_t z = days + 719468;
-    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t of_era = z - era * 146097;
-    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    int64_t mp = (5 * of_year + 2) / 153;
-    int64_t month = mp < 10 ? mp + 3 : mp - 9;
-    (void)snprintf(text, sizeof(text), "%04lld-%02lld-%02lldT%02lld:%02lld:%02lld.%03lldZ",
-                   (long long)(year + era * 400 + (month <= 2)), (long long)month,
-                   (long long)(of_year - (153 * mp + 2) / 5 + 1), (long long)(left / 3600000),
-                   (long long)(left / 60000 % 60), (long long)(left / 1000 % 60),
-                   (long long)(left % 1000));
+    int64_t left = ms % 1000;
+    left += (left < 0) * 1000;
+    time_t seconds = (time_t)((ms - left) / 1000);
+    struct tm day = {0};
+    (void)gmtime_r(&seconds, &day);
+    (void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                   day.tm_year + 1900, day.tm_mon + 1, day.tm_mday, day.tm_hour, day.tm_min,
+                   day.tm_sec, (int)left);
     return bytes_add_c(ret, text);
 }
 
-static int print_container(struct bytes *ret, const bson_iter_t *iter, bool array)
+static void print_container(struct bytes *ret, const bson_iter_t *iter, bool array)
 {
     bson_iter_t child;
-    bool first = true;
-    int rc = bytes_add(ret, array ? "[" : "{", 1);
+    const char *before = "";
     if (!bson_iter_recurse(iter, &child)) {
-        return NG_EUNAVAILABLE;
+        ret->rc = NG_EUNAVAILABLE;
+        return;
     }
-    while (rc == NG_OK && bson_iter_next(&child)) {
-        rc = first ? NG_OK : bytes_add(ret, ",", 1);
-        first = false;
-        if (rc == NG_OK && !array) {
-            rc = print_string(ret, str_of(bson_iter_key(&child), bson_iter_key_len(&child)));
-            rc = rc == NG_OK ? bytes_add(ret, ":", 1) : rc;
+    (void)bytes_add(ret, &"{["[array], 1);
+    while (bson_iter_next(&child)) {
+        (void)bytes_add_c(ret, before);
+        before = ",";
+        if (!array) {
+            print_string(ret, str_of(bson_iter_key(&child), bson_iter_key_len(&child)));
+            (void)bytes_add_c(ret, ":");
         }
-        rc = rc == NG_OK ? print_value(ret, &child) : rc;
+        print_value(ret, &child);
     }
-    return rc == NG_OK ? bytes_add(ret, array ? "]" : "}", 1) : rc;
+    (void)bytes_add(ret, &"}]"[array], 1);
 }
 
-static int print_date(struct bytes *ret, int64_t ms)
+static void print_value(struct bytes *ret, const bson_iter_t *iter)
 {
-    int rc = bytes_add(ret, "\"", 1);
-    rc = rc == NG_OK ? date_print(ret, ms) : rc;
-    return rc == NG_OK ? bytes_add(ret, "\"", 1) : rc;
-}
-
-static int print_value(struct bytes *ret, const bson_iter_t *iter)
-{
+    static const char *const words[] = {"false", "true"};
     char text[32];
     switch (bson_iter_type(iter)) {
     case BSON_TYPE_UTF8:
-        return print_string(ret, iter_str(iter));
+        print_string(ret, iter_str(iter));
+        break;
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:
         (void)snprintf(text, sizeof(text), "%lld", (long long)bson_iter_as_int64(iter));
-        return bytes_add_c(ret, text);
+        (void)bytes_add_c(ret, text);
+        break;
     case BSON_TYPE_DOUBLE:
-        return print_double(ret, bson_iter_double(iter));
+        print_double(ret, bson_iter_double(iter));
+        break;
     case BSON_TYPE_BOOL:
-        return bytes_add_c(ret, bson_iter_bool(iter) ? "true" : "false");
+        (void)bytes_add_c(ret, words[bson_iter_bool(iter)]);
+        break;
     case BSON_TYPE_DATE_TIME:
-        return print_date(ret, bson_iter_date_time(iter));
+        (void)bytes_add_c(ret, "\"");
+        (void)date_print(ret, bson_iter_date_time(iter));
+        (void)bytes_add_c(ret, "\"");
+        break;
     case BSON_TYPE_DOCUMENT:
-        return print_container(ret, iter, false);
+        print_container(ret, iter, false);
+        break;
     case BSON_TYPE_ARRAY:
-        return print_container(ret, iter, true);
+        print_container(ret, iter, true);
+        break;
     default:
-        return bytes_add_c(ret, "null"); /* nothing of ours: somebody changed it by hand */
+        (void)bytes_add_c(ret, "null"); /* another program has changed the document */
+        break;
     }
 }
 
 int json_of(const bson_t *doc, const bson_t *names, struct bytes *ret)
 {
     bson_iter_t name;
-    bool first = true;
-    ret->len = 0;
-    int rc = bytes_add(ret, "{", 1);
+    const char *before = "";
+    (void)bytes_set(ret, ng_str_of("{"));
     if (names != NULL && bson_iter_init(&name, names)) {
-        while (rc == NG_OK && bson_iter_next(&name)) {
+        while (bson_iter_next(&name)) {
             bson_iter_t value;
             struct ng_str key = iter_str(&name);
             if (key.data == NULL || !bson_iter_init_find(&value, doc, key.data)) {
                 continue;
             }
-            rc = first ? NG_OK : bytes_add(ret, ",", 1);
-            first = false;
-            rc = rc == NG_OK ? print_string(ret, key) : rc;
-            rc = rc == NG_OK ? bytes_add(ret, ":", 1) : rc;
-            rc = rc == NG_OK ? print_value(ret, &value) : rc;
+            (void)bytes_add_c(ret, before);
+            before = ",";
+            print_string(ret, key);
+            (void)bytes_add_c(ret, ":");
+            print_value(ret, &value);
         }
     }
-    return rc == NG_OK ? bytes_add(ret, "}", 1) : rc;
+    return bytes_add_c(ret, "}");
 }

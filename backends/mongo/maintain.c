@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
- * numbers of quiet changes. Several gateways may do it at once: each step can be done twice. */
+/* maintain.c - upkeep that can wait: thins old history to one revision a day, deletes expired
+ * answers and the events of quiet changes. Several gateways may do this at once, as each step
+ * can be repeated. */
+#include "core/base/array.h"
 #include "db.h"
 
 #define LOOK_DOCS 100
@@ -31,29 +33,28 @@ struct thin_state {
 
 static int64_t day_of(int64_t time_ms)
 {
-    return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
+    if (time_ms >= 0) {
+        return time_ms / DAY_MS;
+    }
+    return -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
-/* Up to the first that is too young to go, which the others may lie before on its day. */
+/* Collects the versions up to the first that is too young to drop, which may be the last of its
+ * day. */
 static int keep_old(void *user, const bson_t *version)
 {
     struct thin_state *thin = user;
-    if (thin->count == thin->cap) {
-        size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
-        struct old *grown = realloc(thin->list, cap * sizeof(*grown));
-        thin->failed = grown == NULL;
-        if (thin->failed) {
-            return 1;
-        }
-        thin->list = grown;
-        thin->cap = cap;
+    thin->failed = array_reserve((void **)&thin->list, &thin->cap, thin->count + 1,
+                                 sizeof(*thin->list), UINT32_MAX) != NG_OK;
+    if (thin->failed) {
+        return 1;
     }
     thin->list[thin->count++] = (struct old){.revision = member_u64(version, "revision"),
                                              .time_ms = member_i64(version, "time")};
     return thin->list[thin->count - 1].time_ms >= thin->cutoff_ms;
 }
 
-/* Marks what goes: not the first one, not the last one of a day, not what is pinned. */
+/* Marks the versions to drop: not the first, not the last of a day, and no pinned one. */
 static size_t mark(struct thin_state *thin, const bson_t *doc)
 {
     size_t dropped = 0;
@@ -65,12 +66,12 @@ static size_t mark(struct thin_state *thin, const bson_t *doc)
             i + 1 == thin->count || day_of(thin->list[i + 1].time_ms) != day_of(row->time_ms);
         row->drop = !last_of_day && row->time_ms < thin->cutoff_ms &&
                     (thin->pinned == NULL || !thin->pinned(thin->user, &key, row->revision));
-        dropped += row->drop ? 1 : 0;
+        dropped += row->drop;
     }
     return dropped;
 }
 
-/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+/* Stores the revision whole, as its predecessor is dropped. */
 static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revision,
                       struct fault *fault)
 {
@@ -83,7 +84,9 @@ static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revi
     int64_t matched = 0;
     int rc =
         version_load(thin->db, thin->collection->name, name, NULL, revision, &state, fault);
-    rc = rc == NG_OK ? name_version(thin->collection->name, name, revision, &ref) : rc;
+    if (rc == NG_OK) {
+        rc = name_version(thin->collection->name, name, revision, &ref);
+    }
     if (rc == NG_OK) {
         put_str(&filter, "_id", bytes_str(&ref));
         BSON_APPEND_INT32(&filter, "kept", KEPT_SPLICE);
@@ -97,8 +100,11 @@ static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revi
             BSON_APPEND_UTF8(&part, spliced[i], "");
         }
         (void)bson_append_document_end(&update, &part);
-        rc = op_update(thin->db, OWN_VERSIONS, &filter, &update, &matched, fault) ? NG_OK
-                                                                                  : fault->rc;
+        if (op_update(thin->db, OWN_VERSIONS, &filter, &update, &matched, fault)) {
+            rc = NG_OK;
+        } else {
+            rc = fault->rc;
+        }
     }
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -116,14 +122,22 @@ static int drop_run(struct thin_state *thin, struct ng_str name, size_t first, s
     bson_t part;
     const char *collection = thin->collection->name;
     int rc = make_whole(thin, name, thin->list[last + 1].revision, fault);
-    rc = rc == NG_OK ? name_version(collection, name, thin->list[first].revision, &low) : rc;
-    rc = rc == NG_OK ? name_version(collection, name, thin->list[last].revision, &high) : rc;
+    if (rc == NG_OK) {
+        rc = name_version(collection, name, thin->list[first].revision, &low);
+    }
+    if (rc == NG_OK) {
+        rc = name_version(collection, name, thin->list[last].revision, &high);
+    }
     if (rc == NG_OK) {
         BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
         put_str(&part, "$gte", bytes_str(&low));
         put_str(&part, "$lte", bytes_str(&high));
         (void)bson_append_document_end(&filter, &part);
-        rc = op_delete(thin->db, OWN_VERSIONS, &filter, true, NULL, fault) ? NG_OK : fault->rc;
+        if (op_delete(thin->db, OWN_VERSIONS, &filter, true, NULL, fault)) {
+            rc = NG_OK;
+        } else {
+            rc = fault->rc;
+        }
     }
     bson_destroy(&filter);
     bytes_done(&low);
@@ -170,7 +184,10 @@ static int thin_doc(struct thin_state *thin, const bson_t *doc)
         rc = drop_run(thin, name, i, last, &fault);
         i = last + 1;
     }
-    return rc == NG_OK ? rc : fail_thinning(thin, rc, &fault);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return fail_thinning(thin, rc, &fault);
 }
 
 static int keep_doc(void *user, const bson_t *doc)
@@ -187,18 +204,10 @@ static int next_docs(struct thin_state *thin)
     bson_t opts = BSON_INITIALIZER;
     bson_t part;
     thin->doc_count = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    put_str(&part, "$gt", bytes_str(&thin->after));
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.revision", &part);
-    BSON_APPEND_INT64(&part, "$gt", 2);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.created", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", thin->cutoff_ms);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_str(&filter, "_id", "$gt", bytes_str(&thin->after));
+    nest_i64(&filter, "notegate.revision", "$gt", 2);
+    nest_date(&filter, "notegate.created", "$lt", thin->cutoff_ms);
+    nest_i32(&opts, "sort", "_id", 1);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
     BSON_APPEND_INT32(&part, "space", 1);
     BSON_APPEND_INT32(&part, "notegate", 1);
@@ -211,9 +220,10 @@ static int next_docs(struct thin_state *thin)
     if (!good) {
         return fault_fail(thin->call, &fault, "thinning history");
     }
-    return thin->doc_count == 0
-               ? NG_OK
-               : bytes_set(&thin->after, member_str(thin->docs[thin->doc_count - 1], "_id"));
+    if (thin->doc_count == 0) {
+        return NG_OK;
+    }
+    return bytes_set(&thin->after, member_str(thin->docs[thin->doc_count - 1], "_id"));
 }
 
 static int thin_collection(struct thin_state *thin)
@@ -225,7 +235,9 @@ static int thin_collection(struct thin_state *thin)
         rc = next_docs(thin);
         more = rc == NG_OK && thin->doc_count > 0;
         for (size_t i = 0; i < thin->doc_count; i++) {
-            rc = rc == NG_OK ? thin_doc(thin, thin->docs[i]) : rc;
+            if (rc == NG_OK) {
+                rc = thin_doc(thin, thin->docs[i]);
+            }
             bson_destroy(thin->docs[i]);
         }
         if (rc == NG_OK && more && thin->call->host->cancelled(thin->call)) {
@@ -236,28 +248,25 @@ static int thin_collection(struct thin_state *thin)
     return rc;
 }
 
-/* Expired answers; numbers of changes that nobody is told of, but the last one. */
+/* Deletes expired answers and the events of quiet changes, but not the event with the last
+ * number. */
 static int drop_expired(struct mongo *db, struct ng_call *call, int64_t now_ms)
 {
     struct fault fault;
     bson_t answers = BSON_INITIALIZER;
     bson_t quiet = BSON_INITIALIZER;
-    bson_t part;
-    BSON_APPEND_DOCUMENT_BEGIN(&answers, "expires", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lte", now_ms);
-    (void)bson_append_document_end(&answers, &part);
+    nest_date(&answers, "expires", "$lte", now_ms);
     BSON_APPEND_BOOL(&quiet, "quiet", true);
-    BSON_APPEND_DOCUMENT_BEGIN(&quiet, "time", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", now_ms - DAY_MS);
-    (void)bson_append_document_end(&quiet, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&quiet, "_id", &part);
-    put_u64(&part, "$lt", atomic_load(&db->last_seq));
-    (void)bson_append_document_end(&quiet, &part);
+    nest_date(&quiet, "time", "$lt", now_ms - DAY_MS);
+    nest_u64(&quiet, "_id", "$lt", atomic_load(&db->last_seq));
     bool good = op_delete(db, OWN_ANSWERS, &answers, true, NULL, &fault) &&
                 op_delete(db, OWN_EVENTS, &quiet, true, NULL, &fault);
     bson_destroy(&answers);
     bson_destroy(&quiet);
-    return good ? NG_OK : fault_fail(call, &fault, "dropping what has expired");
+    if (good) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "dropping what has expired");
 }
 
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,

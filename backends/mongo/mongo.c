@@ -37,13 +37,12 @@ static void mongo_free(struct mongo *db)
     conn_close(db);
     collections_free(db);
     lock_done(&db->collections_lock);
-    lock_done(&db->import_lock);
     staleness_close(&db->staleness);
     lock_done(&db->down_lock);
     free(db);
 }
 
-/* The server need not be there: calls say that it is not until it is. */
+/* The server may be unreachable: calls fail until it is there. */
 static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
 {
     struct mongo *db = calloc(1, sizeof(*db));
@@ -51,7 +50,6 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
         return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
     }
     lock_init(&db->collections_lock, LOCK_MONGO_COLLECTIONS);
-    lock_init(&db->import_lock, LOCK_MONGO_IMPORT);
     staleness_open(&db->staleness);
     lock_init(&db->down_lock, LOCK_MONGO_DOWN);
     int rc = conn_open(db, call, conf);
@@ -114,7 +112,10 @@ static int mongo_health(void *self, struct ng_call *call)
         conn_release(db, client);
     }
     bson_destroy(&command);
-    return fault.rc == NG_OK ? NG_OK : ng_fail(call, fault.rc, "%s", fault.text);
+    if (fault.rc == NG_OK) {
+        return NG_OK;
+    }
+    return ng_fail(call, fault.rc, "%s", fault.text);
 }
 
 static void mongo_stats(void *self, void (*stat)(void *user, const char *name, double value),

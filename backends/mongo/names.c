@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - what names a document and a version on the server. */
+/* names.c - names of documents and versions on the server. */
 #include "db.h"
 
 #include <stdio.h>
 
-/* The collections whose documents have the shape in which agents see them. */
+/* The collections whose documents have the form that agents see. */
 static const struct {
     const char *name;
     const char *text_member;
@@ -26,40 +26,44 @@ bool is_entry_collection(const char *name, const char **ret_text_member)
     return false;
 }
 
-/* Controls, '%' and what the caller needs as a mark are written as %XX: names are printable and
- * no two documents have one. */
-static int add_escaped(struct bytes *ret, struct ng_str text, char mark)
+/* Writes controls, '%' and the caller's separator as %XX, so that names are printable and
+ * unique. */
+static void add_escaped(struct bytes *ret, struct ng_str text, char mark)
 {
-    int rc = NG_OK;
-    size_t from = 0;
-    for (size_t i = 0; i < text.len && rc == NG_OK; i++) {
+    for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        if (c >= 0x20 && c != 0x7F && c != '%' && (mark == '\0' || c != (unsigned char)mark)) {
-            continue;
-        }
         char code[4];
-        (void)snprintf(code, sizeof(code), "%%%02X", c);
-        rc = bytes_add(ret, text.data + from, i - from);
-        rc = rc == NG_OK ? bytes_add(ret, code, 3) : rc;
-        from = i + 1;
+        if (c >= 0x20 && c != 0x7F && c != '%' && (mark == '\0' || c != (unsigned char)mark)) {
+            (void)bytes_add(ret, text.data + i, 1);
+        } else {
+            (void)snprintf(code, sizeof(code), "%%%02X", c);
+            (void)bytes_add_c(ret, code);
+        }
     }
-    return rc == NG_OK
-               ? bytes_add(ret, text.data != NULL ? text.data + from : "", text.len - from)
-               : rc;
 }
 
 int name_document(const struct db_collection *collection, struct ng_str space, struct ng_str id,
                   struct bytes *ret)
 {
-    ret->len = 0;
+    (void)bytes_set(ret, ng_str_of(""));
     if (!utf8_valid(space) || !utf8_valid(id)) {
         return NG_EINVAL;
     }
-    bool plain = collection->is_entry && str_same(space, ng_str_of(ENTRY_SPACE)) &&
+    bool plain = collection->is_entry && str_equal(space, ng_str_of(ENTRY_SPACE)) &&
                  (id.len == 0 || memchr(id.data, '/', id.len) == NULL);
-    int rc = plain ? NG_OK : add_escaped(ret, space, '/');
-    rc = rc == NG_OK && !plain ? bytes_add(ret, "/", 1) : rc;
-    return rc == NG_OK ? add_escaped(ret, id, '\0') : rc;
+    if (!plain) {
+        add_escaped(ret, space, '/');
+        (void)bytes_add_c(ret, "/");
+    }
+    add_escaped(ret, id, '\0');
+    return ret->rc;
+}
+
+int name_tombstone(const char *collection, struct ng_str document, struct bytes *ret)
+{
+    (void)bytes_set(ret, ng_str_of(collection));
+    (void)bytes_add_c(ret, "/");
+    return bytes_add(ret, document.data, document.len);
 }
 
 int name_version(const char *collection, struct ng_str document, uint64_t revision,
@@ -67,9 +71,6 @@ int name_version(const char *collection, struct ng_str document, uint64_t revisi
 {
     char digits[24];
     (void)snprintf(digits, sizeof(digits), "#%020llu", (unsigned long long)revision);
-    ret->len = 0;
-    int rc = bytes_add_c(ret, collection);
-    rc = rc == NG_OK ? bytes_add(ret, "/", 1) : rc;
-    rc = rc == NG_OK ? bytes_add(ret, document.data, document.len) : rc;
-    return rc == NG_OK ? bytes_add_c(ret, digits) : rc;
+    (void)name_tombstone(collection, document, ret);
+    return bytes_add_c(ret, digits);
 }

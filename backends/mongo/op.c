@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op.c - single operations on the server, each with a client of its own for as long as it
- * takes.
- */
+/* op.c - single operations on the server, each with a client of its own. */
 #include "db.h"
 
 struct op {
@@ -77,7 +75,7 @@ bool op_update(struct mongo *db, const char *collection, const bson_t *filter,
 {
     struct op op;
     *ret_matched = 0;
-    /* Also an update that finds nothing may make the collection. */
+    /* An update may create the collection even if it matches nothing. */
     collection_prepare(db, collection);
     if (!op_begin(&op, db, collection, fault)) {
         return false;
@@ -116,9 +114,12 @@ bool op_delete(struct mongo *db, const char *collection, const bson_t *filter, b
         return false;
     }
     op.replied = true;
-    bool good =
-        many ? mongoc_collection_delete_many(op.collection, filter, NULL, &op.reply, &op.error)
-             : mongoc_collection_delete_one(op.collection, filter, NULL, &op.reply, &op.error);
+    bool good;
+    if (many) {
+        good = mongoc_collection_delete_many(op.collection, filter, NULL, &op.reply, &op.error);
+    } else {
+        good = mongoc_collection_delete_one(op.collection, filter, NULL, &op.reply, &op.error);
+    }
     if (good && ret_deleted != NULL) {
         *ret_deleted = member_i64(&op.reply, "deletedCount");
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * put.c - the queued changes of one document as one update of it, with the revision they are
- * made on as its condition.
+ * put.c - applies the queued changes of one document in one update, conditional on the revision
+ * they are based on.
  *
- * Where the outcome is not clear - the connection broke, the server was stepping down - the
- * same update is sent again: its condition holds at most once, and the mark it leaves (the
- * batch) says whether it was ours that made the revision.
+ * If the outcome is unknown - the connection broke, the server was stepping down - the same
+ * update is sent again. Its condition holds at most once, and the batch id it stores tells
+ * whether the new revision is ours.
  */
 #include "db.h"
 
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A tombstone stays so long in its collection after its event was moved (relay.c), so what was
- * looked up there holds for a good while less. */
+/* A tombstone stays in its collection longer than this after its event was moved
+ * (tombstone_gc.c), so a look-up there is valid for this long. */
 #define LOOKED_UP_MS 2000
 
 uint64_t stamp_next(struct mongo *db)
@@ -24,7 +24,9 @@ uint64_t stamp_next(struct mongo *db)
     uint64_t stamp = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
     uint64_t last = atomic_load(&db->last_stamp);
     do {
-        stamp = stamp > last ? stamp : last + 1;
+        if (stamp <= last) {
+            stamp = last + 1;
+        }
     } while (!atomic_compare_exchange_weak(&db->last_stamp, &last, stamp));
     return stamp;
 }
@@ -40,7 +42,11 @@ void batch_id(struct mongo *db, char ret[BATCH_ID_MAX])
 int batch_fault(struct job *job, const struct fault *fault)
 {
     (void)snprintf(job->batch->error, sizeof(job->batch->error), "%s", fault->text);
-    job->rc = fault->rc != NG_OK ? fault->rc : NG_EINTERNAL;
+    if (fault->rc != NG_OK) {
+        job->rc = fault->rc;
+    } else {
+        job->rc = NG_EINTERNAL;
+    }
     return job->rc;
 }
 
@@ -61,14 +67,12 @@ bool tombstone_find(struct mongo *db, const struct prepared *prepared, uint64_t 
         bson_destroy(&filter);
         return true;
     }
-    if (bytes_add_c(&name, prepared->collection->name) != NG_OK ||
-        bytes_add(&name, "/", 1) != NG_OK ||
-        bytes_add(&name, prepared->name.data, prepared->name.len) != NG_OK) {
-        fault->rc = NG_EINTERNAL;
-    }
+    fault->rc = name_tombstone(prepared->collection->name, bytes_str(&prepared->name), &name);
     put_str(&filter, "_id", bytes_str(&name));
-    bson_t *found =
-        fault->rc == NG_OK ? op_find_one(db, OWN_TOMBSTONES, &filter, NULL, fault) : NULL;
+    bson_t *found = NULL;
+    if (fault->rc == NG_OK) {
+        found = op_find_one(db, OWN_TOMBSTONES, &filter, NULL, fault);
+    }
     if (found != NULL) {
         *ret = member_u64(found, "notegate.revision");
         bson_destroy(found);
@@ -83,7 +87,7 @@ static bool marked(const bson_t *doc, const char *batch)
     bson_iter_t iter;
     bson_iter_t entries;
     struct ng_str mine = ng_str_of(batch);
-    if (str_same(member_str(doc, "notegate.batch"), mine)) {
+    if (str_equal(member_str(doc, "notegate.batch"), mine)) {
         return true;
     }
     if (!bson_iter_init_find(&iter, doc, "outbox") || !bson_iter_recurse(&iter, &entries)) {
@@ -93,7 +97,7 @@ static bool marked(const bson_t *doc, const char *batch)
         bson_iter_t entry, found;
         if (bson_iter_recurse(&entries, &entry) && bson_iter_find(&entry, "batch")) {
             found = entry;
-            if (str_same(iter_str(&found), mine)) {
+            if (str_equal(iter_str(&found), mine)) {
                 return true;
             }
         }
@@ -101,7 +105,7 @@ static bool marked(const bson_t *doc, const char *batch)
     return false;
 }
 
-/* The event of a revision, which names the batch that made it. */
+/* Looks for the event of a revision, which names the batch that made it. */
 static int moved_by(struct mongo *db, const char *collection, struct ng_str document,
                     uint64_t revision, const char *batch, bool *ret, struct fault *fault)
 {
@@ -109,14 +113,20 @@ static int moved_by(struct mongo *db, const char *collection, struct ng_str docu
     bson_t filter = BSON_INITIALIZER;
     int rc = name_version(collection, document, revision, &ref);
     put_str(&filter, "ref", bytes_str(&ref));
-    bson_t *event = rc == NG_OK ? op_find_one(db, OWN_EVENTS, &filter, NULL, fault) : NULL;
+    bson_t *event = NULL;
+    if (rc == NG_OK) {
+        event = op_find_one(db, OWN_EVENTS, &filter, NULL, fault);
+    }
     if (event != NULL) {
-        *ret = str_same(member_str(event, "batch"), ng_str_of(batch));
+        *ret = str_equal(member_str(event, "batch"), ng_str_of(batch));
         bson_destroy(event);
     }
     bson_destroy(&filter);
     bytes_done(&ref);
-    return rc == NG_OK ? fault->rc : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return fault->rc;
 }
 
 static bool intent_decided(struct mongo *db, const char *batch, struct fault *fault)
@@ -155,8 +165,7 @@ static bool marks_document(struct mongo *db, const char *collection, struct ng_s
     return marks;
 }
 
-/* Looked for in the order in which it moves on: from the intent to the document, from there to
- * the events. */
+/* Searches in the order in which a change moves: the intent, the document, the events. */
 int batch_landed(struct mongo *db, const char *collection, struct ng_str document,
                  uint64_t revision, const char *batch, bool *ret, struct fault *fault)
 {
@@ -185,7 +194,7 @@ struct work {
     bson_t change; /* the update, or the document to insert */
     bool inserts;
     int64_t until_ms;
-    bool outcome_unknown; /* it was sent, and what came of it is not known */
+    bool outcome_unknown; /* it was sent, and the outcome is unknown */
     struct fault fault;
 };
 
@@ -206,10 +215,14 @@ static int work_make(struct work *work, bool inserts)
 {
     bson_destroy(&work->change);
     work->inserts = inserts;
-    int rc = inserts ? body_insert(NULL, work->prepared, work->last, &work->outbox,
-                                   work->outbox_bytes, work->batch, work->stamp, &work->change)
-                     : body_update(work->prepared, work->last, work->creator, &work->outbox,
-                                   work->outbox_bytes, work->batch, work->stamp, &work->change);
+    int rc;
+    if (inserts) {
+        rc = body_insert(NULL, work->prepared, work->last, &work->outbox, work->outbox_bytes,
+                         work->batch, work->stamp, &work->change);
+    } else {
+        rc = body_update(work->prepared, work->last, work->creator, &work->outbox,
+                         work->outbox_bytes, work->batch, work->stamp, &work->change);
+    }
     if (rc == NG_ETOOLARGE) {
         work->fault.rc = rc;
         (void)snprintf(work->fault.text, sizeof(work->fault.text),
@@ -234,8 +247,12 @@ static int work_begin(struct work *work)
     for (size_t i = 0; i < work->count; i++) {
         const struct ng_put *put = work->jobs[i]->batch->puts[0];
         uint64_t stamp = stamp_next(work->db);
-        work->stamp = work->stamp == 0 || put->created_seq == 0 ? stamp : work->stamp;
-        work->creator = put->created_seq == 0 ? put : work->creator;
+        if (work->stamp == 0 || put->created_seq == 0) {
+            work->stamp = stamp;
+        }
+        if (put->created_seq == 0) {
+            work->creator = put;
+        }
         work->outbox_bytes += outbox_add(&work->outbox, (uint32_t)i, put,
                                          work->jobs[i]->puts[0].hash, work->batch, stamp);
     }
@@ -251,17 +268,13 @@ static void work_end(struct work *work)
 /* Sends the update once. *ret_done: it was made. */
 static bool send_update(struct work *work, bool *ret_done)
 {
-    bson_t filter, exists, below;
+    bson_t filter;
     int64_t matched = 0;
     int64_t room = (int64_t)(DOCUMENT_BYTES_MAX - work->change.len);
     filter_name(&filter, work->prepared);
     put_u64(&filter, "notegate.revision", work->first->base_revision);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.intent", &exists);
-    BSON_APPEND_BOOL(&exists, "$exists", false);
-    (void)bson_append_document_end(&filter, &exists);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.outbox_bytes", &below);
-    BSON_APPEND_INT64(&below, "$lte", room);
-    (void)bson_append_document_end(&filter, &below);
+    nest_bool(&filter, "notegate.intent", "$exists", false);
+    nest_i64(&filter, "notegate.outbox_bytes", "$lte", room);
     bool good = op_update(work->db, work->prepared->collection->name, &filter, &work->change,
                           &matched, &work->fault);
     bson_destroy(&filter);
@@ -278,7 +291,7 @@ static bool send_insert(struct work *work, bool *ret_done)
         return false;
     }
     if (tombstone != work->first->base_revision || monotonic_ms() - from > LOOKED_UP_MS) {
-        return true; /* not this time: look again */
+        return true; /* the look-up took too long: try again */
     }
     bool good =
         op_insert(work->db, work->prepared->collection->name, &work->change, &work->fault);
@@ -286,8 +299,8 @@ static bool send_insert(struct work *work, bool *ret_done)
     return good || work->fault.duplicate;
 }
 
-/* Why the condition did not hold. NG_OK: it was our own update that changed it; NG_PENDING: try
- * again. */
+/* Finds out why the condition did not hold. NG_OK: our own update changed the document;
+ * NG_PENDING: try again. */
 static int explain_conflict(struct work *work)
 {
     bool landed = false;
@@ -309,26 +322,38 @@ static int explain_conflict(struct work *work)
             rc = conflict(work);
         } else {
             rc = work_make(work, true);
-            rc = rc == NG_OK ? NG_PENDING : rc;
+            if (rc == NG_OK) {
+                rc = NG_PENDING;
+            }
         }
     } else if (marked(doc, work->batch)) {
         rc = NG_OK;
     } else if (member_str(doc, "notegate.intent").data != NULL) {
         (void)intent_help(work->db, doc, work->prepared->collection->name, &work->fault);
-        rc = work->fault.rc != NG_OK && !work->fault.outcome_unknown ? work->fault.rc
-                                                                     : NG_PENDING;
+        if (work->fault.rc != NG_OK && !work->fault.outcome_unknown) {
+            rc = work->fault.rc;
+        } else {
+            rc = NG_PENDING;
+        }
     } else if (member_u64(doc, "notegate.revision") == base && base > 0) {
-        relay_kick(work->db,
-                   work->prepared->collection); /* its outbox has no room for this one */
-        rc = work->inserts ? work_make(work, false) : NG_OK;
-        rc = rc == NG_OK ? NG_PENDING : rc;
+        relay_kick(work->db, work->prepared->collection); /* its outbox is full */
+        if (work->inserts) {
+            rc = work_make(work, false);
+        } else {
+            rc = NG_OK;
+        }
+        if (rc == NG_OK) {
+            rc = NG_PENDING;
+        }
     } else {
-        /* The driver may have sent it twice: the first time it may have been made, and moved.
-         */
+        /* The driver may have sent it twice: the first update may have been made, and its event
+         * moved. */
         rc = moved_by(work->db, work->prepared->collection->name,
                       bytes_str(&work->prepared->name), work->first->revision, work->batch,
                       &landed, &work->fault);
-        rc = rc == NG_OK && !landed ? conflict(work) : rc;
+        if (rc == NG_OK && !landed) {
+            rc = conflict(work);
+        }
     }
     if (doc != NULL) {
         bson_destroy(doc);
@@ -340,7 +365,12 @@ static int work_run(struct work *work)
 {
     for (unsigned tried = 0;; tried++) {
         bool done = false;
-        bool good = work->inserts ? send_insert(work, &done) : send_update(work, &done);
+        bool good;
+        if (work->inserts) {
+            good = send_insert(work, &done);
+        } else {
+            good = send_update(work, &done);
+        }
         atomic_fetch_add(&work->db->stat_updates, 1);
         if (done) {
             return NG_OK;
@@ -349,24 +379,28 @@ static int work_run(struct work *work)
         if (!good && !work->outcome_unknown) {
             return work->fault.rc;
         }
-        int rc = good ? explain_conflict(work) : NG_PENDING;
+        int rc = NG_PENDING;
+        if (good) {
+            rc = explain_conflict(work);
+        }
         if (rc != NG_PENDING && (rc != NG_EUNAVAILABLE || !work->outcome_unknown)) {
             work->outcome_unknown = false;
             return rc;
         }
         if (monotonic_ms() >= work->until_ms) {
-            return work->fault.rc != NG_OK
-                       ? work->fault.rc
-                       : work_fail(work, NG_EBUSY,
-                                   "too much is waiting in this document's outbox, or another "
-                                   "change of it does not end; try again in a moment");
+            if (work->fault.rc != NG_OK) {
+                return work->fault.rc;
+            }
+            return work_fail(work, NG_EBUSY,
+                             "too much is waiting in this document's outbox, or another "
+                             "change of it does not end; try again in a moment");
         }
         atomic_fetch_add(&work->db->stat_retries, 1);
         back_off(tried);
     }
 }
 
-/* Only a condition: nothing is stored. */
+/* Checks a condition without storing anything. */
 static void check_one(struct mongo *db, struct job *job)
 {
     const struct ng_put *put = job->batch->puts[0];
@@ -393,8 +427,8 @@ static void check_one(struct mongo *db, struct job *job)
     job->rc = NG_OK;
 }
 
-/* Claims what answers the jobs bring. Returns how many jobs may go on; the one behind them has
- * its failure. */
+/* Claims the answers of the jobs. Returns how many jobs may continue; the job after them has
+ * failed. */
 static size_t claim_all(struct work *work)
 {
     struct fault fault;
@@ -428,7 +462,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
         allowed = claim_all(&work);
     }
     if (rc == NG_OK && allowed < count) {
-        /* What is built on the refused one cannot be; what comes before it can. */
+        /* A refused job fails those based on it, but not those before it. */
         for (size_t i = 0; i < count; i++) {
             if (i != allowed && jobs[i]->batch->answer != NULL && i < allowed) {
                 answer_settle(db, jobs[i], work.batch, false);
@@ -444,7 +478,9 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
         }
         return;
     }
-    rc = rc == NG_OK ? work_run(&work) : rc;
+    if (rc == NG_OK) {
+        rc = work_run(&work);
+    }
     for (size_t i = 0; i < count; i++) {
         jobs[i]->rc = rc;
         if (rc != NG_OK) {
@@ -452,7 +488,7 @@ void put_group(struct mongo *db, struct job **jobs, size_t count)
             jobs[i]->rc = rc;
             jobs[i]->batch->failed_put = 0;
         }
-        /* Where it is not clear whether it was stored, the claim stays and is looked into. */
+        /* If it is unknown whether it was stored, the claim stays and is checked later. */
         if (jobs[i]->batch->answer != NULL && (rc == NG_OK || !work.outcome_unknown)) {
             answer_settle(db, jobs[i], work.batch, rc == NG_OK);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - rows by conditions, in order. Rows are held in pages, as their callbacks may read
+/* query.c - rows by conditions, in order. Rows are held in pages, because callbacks may read
  * again and must not find our client in use. */
 #include "db.h"
 
@@ -54,7 +54,10 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
 {
     bson_t part;
     const char *path = sort_path(collection, query->sort);
-    int32_t way = query->descending ? -1 : 1;
+    int32_t way = 1;
+    if (query->descending) {
+        way = -1;
+    }
     bson_init(ret);
     BSON_APPEND_DOCUMENT_BEGIN(ret, "sort", &part);
     BSON_APPEND_INT32(&part, path, way);
@@ -70,8 +73,8 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
     (void)bson_append_document_end(ret, &part);
 }
 
-/* A change of several documents that was just committed is applied before it is shown: rows
- * that were locked are read again. */
+/* Applies a committed change of several documents before showing it: locked rows are read
+ * again. */
 static int resolve_rows(struct mongo *db, const struct db_collection *collection,
                         struct page *page, struct fault *fault)
 {
@@ -111,8 +114,10 @@ static int fetch(struct mongo *db, const struct db_collection *collection,
     if (page->cancelled) {
         return ng_fail(page->call, NG_ECANCELLED, "the query was cancelled");
     }
-    return good ? resolve_rows(db, collection, page, &fault)
-                : fault_fail(page->call, &fault, "the query");
+    if (good) {
+        return resolve_rows(db, collection, page, &fault);
+    }
+    return fault_fail(page->call, &fault, "the query");
 }
 
 static int query_pages(struct mongo *db, struct ng_call *call,

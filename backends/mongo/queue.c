@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * queue.c - batches on their way to the server. Documents are spread over lanes by their hash;
- * a batch stands in the lane of each of its documents and is ready when it is first in all of
- * them, so the changes of one document go out in the order of the commits, and those of
- * different ones side by side.
- */
+/* queue.c - queues batches for the writers. Documents are spread over lanes by their hash. A
+ * batch is in the lane of each of its documents and is ready when it is first in all of them.
+ * So changes of one document are made in commit order, those of different documents in
+ * parallel. */
+#include "core/base/hash.h"
 #include "core/base/lock.h"
 #include "db.h"
 
@@ -12,14 +11,8 @@
 
 static uint64_t hash_of(const struct prepared *prepared)
 {
-    uint64_t hash = UINT64_C(1469598103934665603);
-    for (size_t i = 0; i < prepared->name.len; i++) {
-        hash = (hash ^ (unsigned char)prepared->name.data[i]) * UINT64_C(1099511628211);
-    }
-    for (const char *c = prepared->collection->name; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    }
-    return hash;
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, bytes_str(&prepared->name));
+    return hash_fnv(hash, ng_str_of(prepared->collection->name));
 }
 
 static void job_free(struct job *job)
@@ -43,7 +36,7 @@ static bool fields_known(const struct db_collection *collection, const struct ng
     for (size_t i = 0; i < put->field_count; i++) {
         bool known = false;
         for (size_t j = 0; j < collection->field_count && !known; j++) {
-            known = str_same(put->fields[i].name, ng_str_of(collection->fields[j].name));
+            known = str_equal(put->fields[i].name, ng_str_of(collection->fields[j].name));
         }
         if (!known) {
             return false;
@@ -52,7 +45,7 @@ static bool fields_known(const struct db_collection *collection, const struct ng
     return true;
 }
 
-/* What the writers need of a put, worked out on the thread of the caller. */
+/* Prepares a put for the writers, on the caller's thread. */
 static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put *put,
                    struct prepared *ret)
 {
@@ -100,7 +93,7 @@ static int prepare(struct mongo *db, struct ng_batch *batch, const struct ng_put
     if (!fields_known(ret->collection, put)) {
         return refuse(batch, NG_EINVAL, "a field of the document was not declared");
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_ROTATED, put->json, put->text, put->deleted, ret->hash);
     return NG_OK;
 }
 
@@ -123,7 +116,7 @@ static void make_ready(struct queue *queue, struct job *job)
     pthread_cond_signal(&queue->moved);
 }
 
-/* One node for each lane, as two documents of a batch may share one. */
+/* One node per lane, as two documents of a batch may share one. */
 static void add_nodes(struct job *job)
 {
     for (size_t i = 0; i < job->batch->put_count; i++) {
@@ -169,7 +162,7 @@ static void enter_lanes(struct queue *queue, struct job *job)
     }
 }
 
-/* The job is first in its lanes, or follows one that leaves in the same step. */
+/* Whether the job is first in its lanes, or follows one that leaves them in the same step. */
 static void leave_lanes(struct queue *queue, struct job *job)
 {
     for (size_t i = 0; i < job->node_count; i++) {
@@ -266,7 +259,7 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     int rc = NG_OK;
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = prepare(db, batch, batch->puts[i], &job->puts[i]);
-        batch->puts[i]->seq = 0; /* the relay gives it, later */
+        batch->puts[i]->seq = 0; /* the relay assigns it later */
         job->bytes += put_bytes(batch->puts[i]);
     }
     if (rc == NG_OK && batch->answer != NULL) {
@@ -294,10 +287,10 @@ static bool follows(const struct job *job, const struct job *last, const struct 
            put->revision != put->base_revision &&
            put->base_revision == last->batch->puts[0]->revision &&
            job->puts[0].collection == last->puts[0].collection &&
-           str_same(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
+           str_equal(bytes_str(&job->puts[0].name), bytes_str(&last->puts[0].name));
 }
 
-/* Takes the first ready job, and with it those behind it that continue its document. */
+/* Takes the first ready job, and the jobs behind it that continue its document. */
 static size_t take_ready(struct queue *queue, struct job **ret)
 {
     struct job *job = queue->ready_first;
@@ -324,10 +317,10 @@ static size_t take_ready(struct queue *queue, struct job **ret)
     return count;
 }
 
-/* How long a revision that was seen is worth knowing. */
+/* How long a revision that was seen is remembered. */
 #define KNOWN_MS 1000
 
-/* Whoever runs the jobs of a lane is alone with it. */
+/* No lock needed: a lane's jobs are run by one thread at a time. */
 static bool known_to_conflict(struct mongo *db, struct job *const *jobs, size_t count)
 {
     const struct prepared *prepared = &jobs[0]->puts[0];
@@ -388,7 +381,7 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
     }
 }
 
-/* Whatever is built on a change that failed fails with it. With the lock held. */
+/* Called with the lock held. Marks all changes based on a failed change as failing, too. */
 static void poison_dependents(struct queue *queue, const struct job *job)
 {
     for (size_t i = 0; i < job->put_count; i++) {
@@ -409,7 +402,7 @@ static void poison_dependents(struct queue *queue, const struct job *job)
     }
 }
 
-/* The lanes are left after done(): until then changes may be queued that build on these. */
+/* Leaves the lanes only after done(): until then changes based on these may be queued. */
 static void finish(struct mongo *db, struct job **jobs, size_t count)
 {
     struct queue *queue = &db->queue;
@@ -432,6 +425,7 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
 
 static void *writer_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-writer");
     struct mongo *db = user;
     struct queue *queue = &db->queue;
     struct job *jobs[GROUP_MAX];

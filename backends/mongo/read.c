@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* read.c - one document, its history, and the feed of changes. */
+#include "core/base/array.h"
 #include "db.h"
 
 #include <stdio.h>
 
-/* How often a document is read again because an intent on it was just carried to its end. */
+/* How often a document is read again because an intent on it was just completed. */
 #define READS_MAX 20
 
 static int find_main(struct mongo *db, const struct db_collection *collection,
@@ -23,9 +24,7 @@ static int find_tombstone(struct mongo *db, const struct db_collection *collecti
 {
     struct bytes ref = {0};
     bson_t filter = BSON_INITIALIZER;
-    int rc = bytes_add_c(&ref, collection->name);
-    rc = rc == NG_OK ? bytes_add(&ref, "/", 1) : rc;
-    rc = rc == NG_OK ? bytes_add(&ref, name.data, name.len) : rc;
+    int rc = name_tombstone(collection->name, name, &ref);
     put_str(&filter, "_id", bytes_str(&ref));
     if (rc == NG_OK) {
         *ret = op_find_one(db, OWN_TOMBSTONES, &filter, NULL, fault);
@@ -57,7 +56,7 @@ int doc_load(struct mongo *db, const struct db_collection *collection, struct ng
             continue;
         }
         if (member_u64(*ret, "notegate.revision") == 0) {
-            bson_destroy(*ret); /* only a place that an intent holds */
+            bson_destroy(*ret); /* only the placeholder of an intent */
             *ret = NULL;
             return NG_ENOTFOUND;
         }
@@ -77,18 +76,26 @@ static int target_load(struct mongo *db, struct ng_call *call, const struct ng_k
     struct fault fault = {0};
     memset(ret, 0, sizeof(*ret));
     ret->collection = collection_find(db, key->collection);
-    int rc = ret->collection == NULL
-                 ? NG_ENOTFOUND
-                 : name_document(ret->collection, key->space, key->id, &ret->name);
+    int rc = NG_ENOTFOUND;
+    if (ret->collection != NULL) {
+        rc = name_document(ret->collection, key->space, key->id, &ret->name);
+    }
     if (rc != NG_OK && rc != NG_ENOTFOUND && rc != NG_EINVAL) {
         return ng_fail(call, rc, "out of memory for the name of a document");
     }
-    rc = rc == NG_OK ? doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault)
-                     : NG_ENOTFOUND; /* nothing has a name that is no UTF-8 */
+    /* no name is invalid UTF-8 */
+    if (rc == NG_OK) {
+        rc = doc_load(db, ret->collection, bytes_str(&ret->name), &ret->doc, &fault);
+    } else {
+        rc = NG_ENOTFOUND;
+    }
     if (rc == NG_ENOTFOUND) {
         return ng_fail(call, rc, "there is no such document");
     }
-    return rc == NG_OK ? NG_OK : fault_fail(call, &fault, "reading a document");
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    return fault_fail(call, &fault, "reading a document");
 }
 
 static void target_done(struct target *target)
@@ -139,23 +146,18 @@ struct version_reader {
     struct state state;
     bson_t **list; /* of a history */
     size_t count, cap;
-    uint32_t left; /* rows that may still come */
+    uint32_t left; /* rows that may still be shown */
     int rc;
 };
 
-/* Rows are kept until the client is given back: callbacks may read again. */
+/* Rows are kept until the client is released, as callbacks may read again. */
 static int keep_version(void *user, const bson_t *version)
 {
     struct version_reader *reader = user;
-    if (reader->count == reader->cap) {
-        size_t cap = reader->cap == 0 ? 32 : reader->cap * 2;
-        bson_t **grown = realloc(reader->list, cap * sizeof(*grown));
-        if (grown == NULL) {
-            reader->rc = NG_EINTERNAL;
-            return 1;
-        }
-        reader->list = grown;
-        reader->cap = cap;
+    reader->rc = array_reserve((void **)&reader->list, &reader->cap, reader->count + 1,
+                               sizeof(*reader->list), UINT32_MAX);
+    if (reader->rc != NG_OK) {
+        return 1;
     }
     reader->list[reader->count++] = bson_copy(version);
     return 0;
@@ -202,12 +204,17 @@ static int get_version(struct mongo *db, struct ng_call *call, const struct targ
     bool stop = false;
     int rc = versions_each(db, target->collection->name, bytes_str(&target->name), target->doc,
                            &range, keep_version, &reader, &fault);
-    rc = rc == NG_OK ? reader.rc : rc;
+    if (rc == NG_OK) {
+        rc = reader.rc;
+    }
     if (rc == NG_OK && reader.count == 0) {
         rc = NG_ENOTFOUND;
     }
-    rc = rc == NG_OK ? report_version(&reader, reader.list[0], row, user, &stop)
-                     : fail_version(call, rc, &fault);
+    if (rc == NG_OK) {
+        rc = report_version(&reader, reader.list[0], row, user, &stop);
+    } else {
+        rc = fail_version(call, rc, &fault);
+    }
     reader_done(&reader);
     return rc;
 }
@@ -219,9 +226,11 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
     struct target target;
     int rc = target_load(db, call, key, &target);
     if (rc == NG_OK) {
-        rc = revision == 0 || revision == member_u64(target.doc, "notegate.revision")
-                 ? report_newest(call, &target, row, user)
-                 : get_version(db, call, &target, key, revision, row, user);
+        if (revision == 0 || revision == member_u64(target.doc, "notegate.revision")) {
+            rc = report_newest(call, &target, row, user);
+        } else {
+            rc = get_version(db, call, &target, key, revision, row, user);
+        }
     }
     target_done(&target);
     return rc;
@@ -229,7 +238,7 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
 
 /* ---- history ---- */
 
-/* What a history shows of the newest revision where its versions are not kept. */
+/* The newest revision as shown in the history of a collection that keeps no versions. */
 static int history_newest(struct version_reader *reader, ng_row_fn *row, void *user,
                           bool *ret_stop)
 {
@@ -256,8 +265,8 @@ static bool in_range(const struct ng_range *range, uint64_t revision)
     return revision >= range->from && (range->to == 0 || revision <= range->to);
 }
 
-/* A page of a descending history is worked out from its end, so that each splice is laid on
- * what the one before it made. */
+/* Builds a page of a descending history from its end, as each splice is applied to the version
+ * before it. */
 static int load_bodies(struct version_reader *reader, struct bytes *bodies)
 {
     struct fault fault = {0};
@@ -266,8 +275,12 @@ static int load_bodies(struct version_reader *reader, struct bytes *bodies)
         int rc = version_load(reader->db, reader->target->collection->name,
                               bytes_str(&reader->target->name), reader->target->doc, revision,
                               &reader->state, &fault);
-        rc = rc == NG_OK ? bytes_set(&bodies[2 * i], bytes_str(&reader->state.json)) : rc;
-        rc = rc == NG_OK ? bytes_set(&bodies[2 * i + 1], bytes_str(&reader->state.text)) : rc;
+        if (rc == NG_OK) {
+            rc = bytes_set(&bodies[2 * i], bytes_str(&reader->state.json));
+        }
+        if (rc == NG_OK) {
+            rc = bytes_set(&bodies[2 * i + 1], bytes_str(&reader->state.text));
+        }
         if (rc != NG_OK) {
             return fail_version(reader->call, rc, &fault);
         }
@@ -303,7 +316,9 @@ static int report_page(struct version_reader *reader, bool ascending, ng_row_fn 
         return ng_fail(reader->call, NG_EINTERNAL, "no memory for the history");
     }
     rc = load_bodies(reader, bodies);
-    rc = rc == NG_OK ? report_loaded(reader, bodies, row, user, ret_stop) : rc;
+    if (rc == NG_OK) {
+        rc = report_loaded(reader, bodies, row, user, ret_stop);
+    }
     for (size_t i = 0; i < 2 * reader->count; i++) {
         bytes_done(&bodies[i]);
     }
@@ -311,7 +326,7 @@ static int report_page(struct version_reader *reader, bool ascending, ng_row_fn 
     return rc;
 }
 
-/* Pages of so many revisions are held in memory. */
+/* Revisions held in memory at a time. */
 #define HISTORY_PAGE 32
 
 static int history_pages(struct version_reader *reader, struct ng_range range, ng_row_fn *row,
@@ -322,12 +337,14 @@ static int history_pages(struct version_reader *reader, struct ng_range range, n
     bool end = false;
     int rc = NG_OK;
     while (rc == NG_OK && !*ret_stop && !end && reader->left > 0) {
-        range.limit = reader->left < HISTORY_PAGE ? reader->left : HISTORY_PAGE;
+        range.limit = u32_min(reader->left, HISTORY_PAGE);
         range.with_body = false;
         rc = versions_each(db, reader->target->collection->name,
                            bytes_str(&reader->target->name), reader->target->doc, &range,
                            keep_version, reader, &fault);
-        rc = rc == NG_OK ? reader->rc : rc;
+        if (rc == NG_OK) {
+            rc = reader->rc;
+        }
         if (rc != NG_OK) {
             return fail_version(reader->call, rc, &fault);
         }
@@ -335,8 +352,12 @@ static int history_pages(struct version_reader *reader, struct ng_range range, n
         if (count > 0) {
             uint64_t last = member_u64(reader->list[count - 1], "revision");
             rc = report_page(reader, range.ascending, row, user, ret_stop);
-            range.from = range.ascending ? last + 1 : range.from;
-            range.to = range.ascending ? range.to : last - 1;
+            if (range.ascending) {
+                range.from = last + 1;
+            }
+            if (!range.ascending) {
+                range.to = last - 1;
+            }
             end = !range.ascending && last <= 1;
         }
         for (size_t i = 0; i < count; i++) {
@@ -372,8 +393,12 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
     struct ng_range part = *range;
     bool stop = false;
     bool shows_newest = in_range(range, newest);
-    part.from = part.from == 0 ? 1 : part.from;
-    part.to = part.to == 0 || part.to >= newest ? newest - 1 : part.to;
+    if (part.from == 0) {
+        part.from = 1;
+    }
+    if (part.to == 0 || part.to >= newest) {
+        part.to = newest - 1;
+    }
     if (shows_newest && !range->ascending && reader.left > 0) {
         rc = history_newest(&reader, row, user, &stop);
     }
@@ -399,15 +424,10 @@ struct feed {
 static int keep_event(void *user, const bson_t *event)
 {
     struct feed *feed = user;
-    if (feed->count == feed->cap) {
-        size_t cap = feed->cap == 0 ? 64 : feed->cap * 2;
-        bson_t **grown = realloc(feed->list, cap * sizeof(*grown));
-        if (grown == NULL) {
-            feed->rc = NG_EINTERNAL;
-            return 1;
-        }
-        feed->list = grown;
-        feed->cap = cap;
+    feed->rc = array_reserve((void **)&feed->list, &feed->cap, feed->count + 1,
+                             sizeof(*feed->list), UINT32_MAX);
+    if (feed->rc != NG_OK) {
+        return 1;
     }
     feed->list[feed->count++] = bson_copy(event);
     return 0;
@@ -437,23 +457,20 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
-    bson_t part;
     if (limit == 0) {
         return NG_OK;
     }
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    BSON_APPEND_INT64(&part, "$gt", since > INT64_MAX ? INT64_MAX : (int64_t)since);
-    (void)bson_append_document_end(&filter, &part);
+    nest_i64(&filter, "_id", "$gt", since > INT64_MAX ? INT64_MAX : (int64_t)since);
     BSON_APPEND_BOOL(&filter, "quiet", false);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_i32(&opts, "sort", "_id", 1);
     BSON_APPEND_INT64(&opts, "limit", limit);
-    int rc = op_find(db, OWN_EVENTS, &filter, &opts, keep_event, &feed, &fault)
-                 ? NG_OK
-                 : fault_fail(call, &fault, "reading the changes");
-    rc = rc == NG_OK && feed.rc != NG_OK ? ng_fail(call, feed.rc, "no memory for the changes")
-                                         : rc;
+    int rc = NG_OK;
+    if (!op_find(db, OWN_EVENTS, &filter, &opts, keep_event, &feed, &fault)) {
+        rc = fault_fail(call, &fault, "reading the changes");
+    }
+    if (rc == NG_OK && feed.rc != NG_OK) {
+        rc = ng_fail(call, feed.rc, "no memory for the changes");
+    }
     bool stop = false;
     for (size_t i = 0; i < feed.count && rc == NG_OK && !stop; i++) {
         struct ng_event one;

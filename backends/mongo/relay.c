@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relay.c - moves what lies in the outboxes of documents to the events and versions
- * collections. One gateway at a time does it, who has the lease; the others tell it by a count
- * of kicks that something is waiting. relay_move.c moves, this decides when.
+ * relay.c - decides when the contents of outboxes are moved to the events and versions
+ * collections; relay_move.c moves them. One gateway at a time does it, the holder of the lease.
+ * The others tell it by a counter of kicks that there is something to move.
  *
- * The lease is a document whose `beat` its owner raises. No clock is compared: a gateway that
- * saw the beat stand still for LEASE_MS of its own time takes the lease. An owner that was only
- * slow does no harm, as every event is inserted under its number and under its revision, both
- * unique: who comes second is refused.
+ * The lease is a document with a heartbeat that its owner increases. No clocks are compared: a
+ * gateway that saw the same heartbeat for LEASE_MS of its own time takes the lease. An owner
+ * that was only slow does no harm: each event is inserted under its sequence number and its
+ * revision, both unique, so the second insert is refused.
  */
 #include "relay.h"
 
@@ -18,11 +18,11 @@
 
 #define LEASE_MS 5000
 #define RENEW_MS 1500
-/* Looks at the lease: while something is going on, and else. */
+/* Interval of looks at the lease, while there is work and otherwise. */
 #define POLL_BUSY_MS 25
 #define POLL_IDLE_MS 150
 #define IDLE_AFTER_MS 1000
-/* A scan without being told, in case a kick was lost. */
+/* Interval of scans without a kick, in case one was lost. */
 #define SCAN_ANYWAY_MS 3000
 #define SWEEP_MS 5000
 
@@ -32,7 +32,7 @@ static void lease_filter(bson_t *filter)
     BSON_APPEND_UTF8(filter, "_id", "relay");
 }
 
-/* Takes or renews the lease: only if its beat is still the one that was seen. */
+/* Takes or renews the lease, if its heartbeat is still the one that was seen. */
 static bool lease_write(struct mongo *db, bool first, const char *owner)
 {
     struct relay *relay = &db->relay;
@@ -49,7 +49,9 @@ static bool lease_write(struct mongo *db, bool first, const char *owner)
         BSON_APPEND_INT64(&doc, "beat", 1);
         BSON_APPEND_INT64(&doc, "kicks", 0);
         good = op_insert(db, OWN_META, &doc, &fault);
-        relay->heartbeat = good ? 1 : relay->heartbeat;
+        if (good) {
+            relay->heartbeat = 1;
+        }
         bson_destroy(&doc);
     } else {
         BSON_APPEND_INT64(&filter, "beat", relay->heartbeat);
@@ -58,7 +60,7 @@ static bool lease_write(struct mongo *db, bool first, const char *owner)
         BSON_APPEND_INT64(&set, "beat", relay->heartbeat + 1);
         (void)bson_append_document_end(&update, &set);
         good = op_update(db, OWN_META, &filter, &update, &matched, &fault) && matched > 0;
-        relay->heartbeat += good ? 1 : 0;
+        relay->heartbeat += good;
     }
     bson_destroy(&filter);
     bson_destroy(&update);
@@ -83,21 +85,19 @@ static void lease_won(struct relay *relay, int64_t now)
 static void send_kick(struct mongo *db)
 {
     struct fault fault;
-    bson_t filter, update, inc;
+    bson_t filter, update;
     int64_t matched = 0;
     lease_filter(&filter);
     bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &inc);
-    BSON_APPEND_INT64(&inc, "kicks", 1);
-    (void)bson_append_document_end(&update, &inc);
+    nest_i64(&update, "$inc", "kicks", 1);
     if (!op_update(db, OWN_META, &filter, &update, &matched, &fault)) {
-        relay_kick(db, NULL); /* next time */
+        relay_kick(db, NULL); /* try again next time */
     }
     bson_destroy(&filter);
     bson_destroy(&update);
 }
 
-/* Reads the lease and takes or keeps it if that is due. false: the server does not answer. */
+/* Reads the lease, and takes or renews it if due. false: the server does not answer. */
 static bool poll_lease(struct mongo *db, bool *ret_kicked)
 {
     struct relay *relay = &db->relay;
@@ -117,14 +117,14 @@ static bool poll_lease(struct mongo *db, bool *ret_kicked)
         return true;
     }
     struct ng_str owner = member_str(lease, "owner");
-    bool mine = str_same(owner, ng_str_of(db->gateway));
+    bool mine = str_equal(owner, ng_str_of(db->gateway));
     int64_t heartbeat = member_i64(lease, "beat");
     int64_t kicks = member_i64(lease, "kicks");
     *ret_kicked = kicks != relay->kick_seen;
     relay->kick_seen = kicks;
     if (heartbeat != relay->heartbeat || relay->heartbeat_since_ms == 0) {
         if (relay->owner) {
-            lease_lost(relay); /* somebody else took it */
+            lease_lost(relay); /* another gateway took it */
         }
         relay->heartbeat = heartbeat;
         relay->heartbeat_since_ms = now;
@@ -145,7 +145,7 @@ static bool poll_lease(struct mongo *db, bool *ret_kicked)
     return true;
 }
 
-/* One look. true: something was moved. */
+/* One round. true: something was moved. */
 static bool relay_step(struct mongo *db, bool kicked_here)
 {
     struct relay *relay = &db->relay;
@@ -158,13 +158,15 @@ static bool relay_step(struct mongo *db, bool kicked_here)
         }
         return false;
     }
-    relay->polled_ms = poll ? now : relay->polled_ms;
+    if (poll) {
+        relay->polled_ms = now;
+    }
     collections_prepare(db);
     if (!relay->owner) {
         if (kicked_here) {
             send_kick(db);
         }
-        relay_begin(db); /* what the owner has moved */
+        relay_begin(db); /* counts what the owner has moved */
         return kicked_here;
     }
     bool anyway = now - relay->scanned_ms >= SCAN_ANYWAY_MS;
@@ -173,7 +175,11 @@ static bool relay_step(struct mongo *db, bool kicked_here)
     }
     uint64_t dirty = atomic_exchange(&relay->dirty, 0);
     bool good = relay_move(db, kicked || anyway ? UINT64_MAX : dirty);
-    relay->scanned_ms = !good ? 0 : kicked || anyway ? now : relay->scanned_ms;
+    if (!good) {
+        relay->scanned_ms = 0;
+    } else if (kicked || anyway) {
+        relay->scanned_ms = now;
+    }
     if (now - relay->swept_ms >= SWEEP_MS) {
         relay->swept_ms = now;
         intent_sweep(db);
@@ -194,11 +200,12 @@ static void wait_ms(struct relay *relay, int64_t ms)
 
 static void *relay_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-relay");
     struct mongo *db = user;
     struct relay *relay = &db->relay;
     int64_t busy_ms = 0;
     lock_take(&relay->lock);
-    while (!relay->closing) {
+    while (relay->state != RELAY_CLOSING) {
         bool kicked = relay->kicked;
         relay->kicked = false;
         lock_release(&relay->lock);
@@ -207,17 +214,19 @@ static void *relay_main(void *user)
         }
         lock_take(&relay->lock);
         relay->rounds++;
-        if (!relay->closing) {
+        if (relay->state != RELAY_CLOSING) {
             bool busy = monotonic_ms() - busy_ms < IDLE_AFTER_MS;
-            relay->idle = !busy && !relay->kicked;
+            relay->state = busy || relay->kicked ? RELAY_BUSY : RELAY_IDLE;
             wait_ms(relay, busy ? POLL_BUSY_MS : POLL_IDLE_MS);
-            relay->idle = false;
+            if (relay->state == RELAY_IDLE) {
+                relay->state = RELAY_BUSY;
+            }
         }
     }
     lock_release(&relay->lock);
     if (relay->owner) {
         (void)relay_move(db, UINT64_MAX);
-        (void)lease_write(db, false, ""); /* the next one need not wait */
+        (void)lease_write(db, false, ""); /* the next gateway need not wait */
     }
     return NULL;
 }
@@ -227,16 +236,20 @@ int relay_open(struct mongo *db)
     struct relay *relay = &db->relay;
     lock_init(&relay->lock, LOCK_MONGO_RELAY);
     lock_cond_init(&relay->moved);
-    relay->started = pthread_create(&relay->thread, NULL, relay_main, db) == 0;
-    return relay->started ? NG_OK : NG_EINTERNAL;
+    relay->state = RELAY_BUSY;
+    if (pthread_create(&relay->thread, NULL, relay_main, db) != 0) {
+        relay->state = RELAY_STOPPED;
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 void relay_close(struct mongo *db)
 {
     struct relay *relay = &db->relay;
-    if (relay->started) {
+    if (relay->state != RELAY_STOPPED) {
         lock_take(&relay->lock);
-        relay->closing = true;
+        relay->state = RELAY_CLOSING;
         pthread_cond_broadcast(&relay->moved);
         lock_release(&relay->lock);
         pthread_join(relay->thread, NULL);
@@ -252,7 +265,7 @@ void relay_kick(struct mongo *db, const struct db_collection *collection)
                           collection != NULL ? relay_mark(collection) : UINT64_MAX);
     lock_take(&relay->lock);
     relay->kicked = true;
-    if (relay->idle) {
+    if (relay->state == RELAY_IDLE) {
         pthread_cond_signal(&relay->moved);
     }
     lock_release(&relay->lock);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * relay_move.c - one scan: what lies in outboxes becomes events and versions, then leaves the
- * outbox. Whatever step a crash comes after, the next one to do it finds the event by the
- * revision it tells of and goes on from there.
- */
+/* relay_move.c - one scan: entries of outboxes become events and versions, then leave the
+ * outbox. After a crash at any step, the next scan finds the event by its revision and
+ * continues from there. */
 #include <stdio.h>
 #include <time.h>
 
+#include "core/base/array.h"
 #include "relay.h"
 
 /* Documents, bytes and entries of one round. */
@@ -17,10 +16,10 @@
 struct found {
     const struct db_collection *collection;
     bson_t *doc;
-    uint64_t moved;     /* the last revision of it that this round moves */
-    uint64_t moved_seq; /* its number */
-    uint64_t created;   /* number of the event that created it */
-    uint64_t bytes;     /* of what is moved */
+    uint64_t moved;     /* its last revision moved in this round */
+    uint64_t moved_seq; /* the sequence number of that revision */
+    uint64_t created;   /* sequence number of the event that created it */
+    uint64_t bytes;     /* of the moved entries */
     bool created_here;
 };
 
@@ -36,7 +35,7 @@ struct round {
     struct mongo *db;
     struct found *docs;
     size_t doc_count, doc_cap, bytes;
-    const struct db_collection *collection; /* being scanned */
+    const struct db_collection *collection; /* the collection being scanned */
     size_t of_collection;
     struct entry *entries;
     size_t count, cap;
@@ -58,15 +57,10 @@ static void round_done(struct round *round)
 static int keep_doc(void *user, const bson_t *doc)
 {
     struct round *round = user;
-    if (round->doc_count == round->doc_cap) {
-        size_t cap = round->doc_cap == 0 ? 64 : round->doc_cap * 2;
-        struct found *grown = realloc(round->docs, cap * sizeof(*grown));
-        if (grown == NULL) {
-            round->failed = true;
-            return 1;
-        }
-        round->docs = grown;
-        round->doc_cap = cap;
+    round->failed = array_reserve((void **)&round->docs, &round->doc_cap, round->doc_count + 1,
+                                  sizeof(*round->docs), UINT32_MAX) != NG_OK;
+    if (round->failed) {
+        return 1;
     }
     struct found found = {.collection = round->collection, .doc = bson_copy(doc)};
     found.created = member_u64(doc, "notegate.created_event");
@@ -88,12 +82,8 @@ static bool scan(struct round *round, const struct db_collection *collection,
     bson_t part;
     round->collection = collection;
     round->of_collection = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &part);
-    BSON_APPEND_INT64(&part, "$gt", 0);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "notegate.waiting", 1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_i64(&filter, "notegate.waiting", "$gt", 0);
+    nest_i32(&opts, "sort", "notegate.waiting", 1);
     BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
     for (size_t i = 0; i < NG_COUNT(wanted); i++) {
         (void)bson_append_int32(&part, wanted[i], -1, 1);
@@ -111,14 +101,9 @@ static bool scan(struct round *round, const struct db_collection *collection,
 static bool add_entry(struct round *round, struct found *found, const bson_t *view,
                       uint64_t order)
 {
-    if (round->count == round->cap) {
-        size_t cap = round->cap == 0 ? 64 : round->cap * 2;
-        struct entry *grown = realloc(round->entries, cap * sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        round->entries = grown;
-        round->cap = cap;
+    if (array_reserve((void **)&round->entries, &round->cap, round->count + 1,
+                      sizeof(*round->entries), UINT32_MAX) != NG_OK) {
+        return false;
     }
     struct entry entry = {
         .found = found, .order = order, .data = bson_get_data(view), .len = view->len};
@@ -150,9 +135,9 @@ static bool add_entries(struct round *round, struct found *found)
         if (!bson_init_static(&view, data, len)) {
             continue;
         }
-        /* The clocks of two gateways may disagree; the order of revisions never does. */
+        /* Clocks of two gateways may disagree; the order of revisions never does. */
         uint64_t stamp = member_u64(&view, "stamp");
-        order = stamp > order ? stamp : order;
+        order = u64_max(stamp, order);
         if (!add_entry(round, found, &view, order)) {
             return false;
         }
@@ -165,12 +150,21 @@ static int compare(const void *left, const void *right)
     const struct entry *a = left;
     const struct entry *b = right;
     if (a->order != b->order) {
-        return a->order < b->order ? -1 : 1;
+        if (a->order < b->order) {
+            return -1;
+        }
+        return 1;
     }
     if (a->found != b->found) {
-        return a->found < b->found ? -1 : 1;
+        if (a->found < b->found) {
+            return -1;
+        }
+        return 1;
     }
-    return a->revision < b->revision ? -1 : a->revision > b->revision;
+    if (a->revision < b->revision) {
+        return -1;
+    }
+    return a->revision > b->revision;
 }
 
 static bool list_entries(struct round *round)
@@ -190,7 +184,7 @@ static bool list_entries(struct round *round)
     return true;
 }
 
-/* ---- numbers ---- */
+/* ---- sequence numbers ---- */
 
 static int keep_seq(void *user, const bson_t *event)
 {
@@ -204,10 +198,7 @@ bool last_seq_read(struct mongo *db, struct fault *fault)
     uint64_t last = 0;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
-    bson_t sort;
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &sort);
-    BSON_APPEND_INT32(&sort, "_id", -1);
-    (void)bson_append_document_end(&opts, &sort);
+    nest_i32(&opts, "sort", "_id", -1);
     BSON_APPEND_INT64(&opts, "limit", 1);
     bool good = op_find(db, OWN_EVENTS, &filter, &opts, keep_seq, &last, fault);
     bson_destroy(&filter);
@@ -218,7 +209,7 @@ bool last_seq_read(struct mongo *db, struct fault *fault)
     return good;
 }
 
-/* The number after the last one that was given. */
+/* The number after the last one given. */
 static bool find_next_seq(struct mongo *db, struct fault *fault)
 {
     bool good = last_seq_read(db, fault);
@@ -231,14 +222,14 @@ static int match_event(void *user, const bson_t *event)
     struct round *round = user;
     struct ng_str ref = member_str(event, "ref");
     for (size_t i = 0; i < round->count; i++) {
-        if (str_same(bytes_str(&round->entries[i].ref), ref)) {
+        if (str_equal(bytes_str(&round->entries[i].ref), ref)) {
             round->entries[i].seq = member_u64(event, "_id");
         }
     }
     return 0;
 }
 
-/* Events that are there already, from one who did not come to the end. */
+/* Finds events that already exist, from a scan that was interrupted. */
 static bool find_moved(struct round *round, struct fault *fault)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -260,11 +251,11 @@ static bool find_moved(struct round *round, struct fault *fault)
 
 /* ---- moving ---- */
 
-/* Made where it is used, as a view of libbson points into itself. */
+/* Built for each use, as a libbson view points into itself. */
 static void entry_view(const struct entry *entry, bson_t *ret)
 {
     if (!bson_init_static(ret, entry->data, entry->len)) {
-        bson_init(ret); /* cannot be: it was looked at before */
+        bson_init(ret); /* cannot happen: it was checked before */
     }
 }
 
@@ -338,7 +329,7 @@ static bool insert_events(struct round *round, struct fault *fault)
     return good;
 }
 
-/* Works out created_seq of each, and what each document has moved. */
+/* Sets created_seq of each entry, and what has been moved of its document. */
 static void follow(struct entry *entry, uint64_t *ret_created)
 {
     struct found *found = entry->found;
@@ -371,7 +362,7 @@ static bool insert_versions(struct round *round, struct fault *fault)
         }
     }
     if (good && !op_insert_many(round->db, OWN_VERSIONS, docs, count, true, fault)) {
-        /* Some may be there already: then one by one. */
+        /* Some may exist already: insert one by one. */
         for (size_t i = 0; i < count && good; i++) {
             good = op_insert(round->db, OWN_VERSIONS, docs[i], fault) || fault->duplicate;
         }
@@ -384,7 +375,7 @@ static bool insert_versions(struct round *round, struct fault *fault)
     return good;
 }
 
-/* Nothing came after what was moved: the outbox is empty and nothing waits. */
+/* If nothing came after the moved entries: empties the outbox and clears its mark. */
 static void clear_all(mongoc_bulk_operation_t *bulk, const struct found *found, int64_t now)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -400,50 +391,35 @@ static void clear_all(mongoc_bulk_operation_t *bulk, const struct found *found, 
     put_u64(&part, "notegate.created_event", found->created);
     BSON_APPEND_DATE_TIME(&part, "notegate.moved", now);
     (void)bson_append_document_end(&update, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &part);
-    BSON_APPEND_UTF8(&part, "notegate.waiting", "");
-    (void)bson_append_document_end(&update, &part);
+    nest_text(&update, "$unset", "notegate.waiting", "");
     (void)mongoc_bulk_operation_update_one_with_opts(bulk, &filter, &update, NULL, NULL);
     bson_destroy(&filter);
     bson_destroy(&update);
 }
 
-/* Something came after it: only what was moved goes. */
+/* If something came after the moved entries: removes only those. */
 static void clear_some(mongoc_bulk_operation_t *bulk, const struct found *found)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t update = BSON_INITIALIZER;
-    bson_t part, pull, at_most;
+    bson_t part, pull;
     put_str(&filter, "_id", member_str(found->doc, "_id"));
     put_u64(&filter, "outbox.revision", found->moved);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$pull", &part);
     BSON_APPEND_DOCUMENT_BEGIN(&part, "outbox", &pull);
-    BSON_APPEND_DOCUMENT_BEGIN(&pull, "revision", &at_most);
-    put_u64(&at_most, "$lte", found->moved);
-    (void)bson_append_document_end(&pull, &at_most);
+    nest_u64(&pull, "revision", "$lte", found->moved);
     (void)bson_append_document_end(&part, &pull);
     (void)bson_append_document_end(&update, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &part);
-    BSON_APPEND_INT64(&part, "notegate.outbox_bytes", -(int64_t)found->bytes);
-    (void)bson_append_document_end(&update, &part);
+    nest_i64(&update, "$inc", "notegate.outbox_bytes", -(int64_t)found->bytes);
     if (found->created_here) {
-        BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
-        put_u64(&part, "notegate.created_event", found->created);
-        (void)bson_append_document_end(&update, &part);
+        nest_u64(&update, "$set", "notegate.created_event", found->created);
     }
     (void)mongoc_bulk_operation_update_one_with_opts(bulk, &filter, &update, NULL, NULL);
     bson_destroy(&filter);
     bson_destroy(&update);
 }
 
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* One bulk over the collection's documents. *ret_missed: some of them were not as expected. */
+/* One bulk over the collection's documents. *ret_missed: some of them had changed meanwhile. */
 static bool clear_each(struct round *round, const struct db_collection *collection, bool all,
                        bool *ret_missed, struct fault *fault)
 {
@@ -455,7 +431,7 @@ static bool clear_each(struct round *round, const struct db_collection *collecti
     bson_t reply;
     bson_error_t error;
     bool good = true;
-    int64_t now = wall_ms();
+    int64_t now = clock_unix_ms();
     mongoc_collection_t *target =
         mongoc_client_get_collection(client, round->db->database, collection->name);
     mongoc_bulk_operation_t *bulk =
@@ -527,7 +503,7 @@ static bool move(struct round *round, struct db_collection **list, size_t count,
     return true;
 }
 
-/* One of 64 bits; two collections may share one. */
+/* One of 64 bits; collections may share one. */
 uint64_t relay_mark(const struct db_collection *collection)
 {
     uint64_t hash = 0;
@@ -556,7 +532,7 @@ bool relay_move(struct mongo *db, uint64_t dirty)
         more = round.more;
         db->relay.recheck = !good;
         if (!good) {
-            db->relay.next_seq = 0; /* somebody else may have given numbers */
+            db->relay.next_seq = 0; /* another gateway may have given numbers */
         }
         round_done(&round);
     }

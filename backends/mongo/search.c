@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * search.c - full-text search. The server narrows down - by its text index where there is one
- * and a whole word is asked for, else by a case-insensitive filter - and what it finds is
- * looked at here: words and phrases mean the same with either, and so does the rank.
- */
+/* search.c - full-text search. The server narrows the documents down - with its text index if
+ * there is one and a whole word is searched for, else with a case-insensitive filter - and the
+ * result is checked here. So words, phrases and ranks mean the same with either. */
 #include <math.h>
 
 #include "../shared/words.h"
+#include "core/base/array.h"
+#include "core/base/utf8.h"
 #include "db.h"
 
 /* Documents that one search may find. */
 #define HITS_MAX 200000
-/* Bytes of found documents that are kept, so that showing them needs no further read. */
+/* Bytes of found documents kept in memory, so that showing them needs no further read. */
 #define KEPT_BYTES_MAX ((size_t)4 * 1024 * 1024)
-/* How quickly further occurrences count less, and words at which a text is of usual length. */
+/* How fast further occurrences lose weight, and the length in words of an average text. */
 #define RANK_SATURATION 1.2
 #define RANK_USUAL_WORDS 120.0
 
@@ -52,26 +52,25 @@ static bool has_plain_word(const struct wanted *wanted)
     return false;
 }
 
-/* Any of the words. The index knows words only as they are. */
+/* Any of the words. The index contains unmodified words only. */
 static void add_text(bson_t *filter, const struct wanted *wanted)
 {
     struct bytes text = {0};
-    bson_t part;
     int rc = NG_OK;
     for (size_t i = 0; i < wanted->count; i++) {
         const struct phrase *phrase = &wanted->phrases[i];
-        for (size_t j = 0; j + (phrase->star ? 1 : 0) < phrase->count && rc == NG_OK; j++) {
+        for (size_t j = 0; j + phrase->star < phrase->count && rc == NG_OK; j++) {
             rc = bytes_add(&text, phrase->words[j].data, phrase->words[j].len);
-            rc = rc == NG_OK ? bytes_add(&text, " ", 1) : rc;
+            if (rc == NG_OK) {
+                rc = bytes_add(&text, " ", 1);
+            }
         }
     }
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "$text", &part);
-    put_str(&part, "$search", bytes_str(&text));
-    (void)bson_append_document_end(filter, &part);
+    nest_str(filter, "$text", "$search", bytes_str(&text));
     bytes_done(&text);
 }
 
-/* What a letter may have looked like before its accents were folded away. */
+/* The accented forms of a letter that fold to it. */
 static const char *letter_forms(char c)
 {
     switch (c) {
@@ -118,7 +117,7 @@ static const char *letter_forms(char c)
     }
 }
 
-/* A pattern that matches wherever the folded word may stand, and perhaps elsewhere. */
+/* A pattern that matches wherever the folded word may occur, and possibly elsewhere. */
 static int word_pattern(struct ng_str word, struct bytes *ret)
 {
     int rc = NG_OK;
@@ -127,16 +126,23 @@ static int word_pattern(struct ng_str word, struct bytes *ret)
         unsigned char c = (unsigned char)word.data[i];
         const char *forms = letter_forms(word.data[i]);
         if (c >= 0x80) {
-            rc = i > 0 && (unsigned char)word.data[i - 1] >= 0x80 ? NG_OK
-                                                                  : bytes_add_c(ret, ".*");
+            if (i > 0 && (unsigned char)word.data[i - 1] >= 0x80) {
+                rc = NG_OK;
+            } else {
+                rc = bytes_add_c(ret, ".*");
+            }
         } else if (c == 's' && i + 1 < word.len && word.data[i + 1] == 's') {
             rc = bytes_add_c(ret, "(?:ß|ss)");
             i++;
         } else {
-            rc = forms != NULL ? bytes_add_c(ret, forms) : bytes_add(ret, &word.data[i], 1);
+            if (forms != NULL) {
+                rc = bytes_add_c(ret, forms);
+            } else {
+                rc = bytes_add(ret, &word.data[i], 1);
+            }
         }
         if (rc == NG_OK && c < 0x80 && i + 1 < word.len) {
-            rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* accents of their own */
+            rc = bytes_add_c(ret, "[\xCC\x80-\xCD\xAF]*"); /* combining accents */
         }
     }
     return rc;
@@ -156,15 +162,17 @@ static void add_either(bson_t *list, uint32_t at, const char *path, const char *
     (void)bson_append_document_end(list, &one);
 }
 
-/* Phrases of one search that the server filters by; of a search for more all documents are
- * looked at here. */
+/* Phrases of one search that the server filters by; with more, all documents are checked
+ * here. */
 #define FILTER_PHRASES_MAX 32
 
 static int add_any(bson_t *any, const struct find *find, struct ng_str word, uint32_t *at)
 {
     struct bytes pattern = {0};
     int rc = word_pattern(word, &pattern);
-    rc = rc == NG_OK ? bytes_add(&pattern, "", 1) : rc;
+    if (rc == NG_OK) {
+        rc = bytes_add(&pattern, "", 1);
+    }
     for (size_t i = 0; rc == NG_OK && i < find->collection->field_count; i++) {
         if (find->collection->fields[i].use == NG_FIELD_TEXT) {
             add_either(any, (*at)++, find->collection->fields[i].path, pattern.data);
@@ -177,19 +185,21 @@ static int add_any(bson_t *any, const struct find *find, struct ng_str word, uin
     return rc;
 }
 
-/* All words with a stem begin with it but for its last letter. */
+/* All words with a stem begin with the stem without its last letter. */
 static struct ng_str stem_begin(struct ng_str stem)
 {
     return str_of(stem.data, stem.len > 2 ? stem.len - 1 : stem.len);
 }
 
-/* The longest word of a phrase, which stands wherever the phrase does. */
+/* The longest word of a phrase, which occurs wherever the phrase does. */
 static struct ng_str longest(const struct phrase *phrase)
 {
     struct ng_str ret = bytes_str(&phrase->words[0]);
     for (size_t i = 1; i < phrase->count; i++) {
         struct ng_str word = bytes_str(&phrase->words[i]);
-        ret = word.len > ret.len ? word : ret;
+        if (word.len > ret.len) {
+            ret = word;
+        }
     }
     return ret;
 }
@@ -212,7 +222,7 @@ static int add_filter(bson_t *filter, const struct find *find)
     return rc;
 }
 
-/* ---- looking at what was found ---- */
+/* ---- checking the documents found ---- */
 
 static double part_score(double weight, size_t words, uint32_t hits)
 {
@@ -220,7 +230,7 @@ static double part_score(double weight, size_t words, uint32_t hits)
     return weight * (double)hits / ((double)hits + RANK_SATURATION * length);
 }
 
-/* 0: none of the phrases occurs. */
+/* 0 if none of the phrases occurs. */
 static double doc_score(const struct find *find, const bson_t *doc)
 {
     struct found total[PHRASES_MAX] = {0};
@@ -242,14 +252,14 @@ static double doc_score(const struct find *find, const bson_t *doc)
             uint32_t both = hits[j].exact + hits[j].stems;
             total[j].exact += hits[j].exact;
             total[j].stems += hits[j].stems;
-            weight += both > 0
-                          ? part_score(text ? 1.0 : collection->fields[i].weight, words, both)
-                          : 0;
+            if (both > 0) {
+                weight += part_score(text ? 1.0 : collection->fields[i].weight, words, both);
+            }
         }
     }
     for (size_t j = 0; j < find->wanted.count; j++) {
-        found += total[j].exact + total[j].stems > 0 ? 1 : 0;
-        exact += total[j].exact > 0 ? 1 : 0;
+        found += total[j].exact + total[j].stems > 0;
+        exact += total[j].exact > 0;
     }
     return wanted_rank(find->wanted.count, found, exact, weight);
 }
@@ -269,19 +279,14 @@ static int take_hit(void *user, const bson_t *doc)
         find->too_many = true;
         return 1;
     }
-    if (find->count == find->cap) {
-        size_t cap = find->cap == 0 ? 64 : find->cap * 2;
-        struct hit *grown = realloc(find->hits, cap * sizeof(*grown));
-        find->failed = grown == NULL;
-        if (find->failed) {
-            return 1;
-        }
-        find->hits = grown;
-        find->cap = cap;
+    find->failed = array_reserve((void **)&find->hits, &find->cap, find->count + 1,
+                                 sizeof(*find->hits), HITS_MAX) != NG_OK;
+    if (find->failed) {
+        return 1;
     }
     struct hit hit = {.score = score, .created_seq = member_u64(doc, "notegate.created_seq")};
     find->failed = bytes_set(&hit.name, member_str(doc, "_id")) != NG_OK;
-    /* One that an intent holds is read again, as its present state is not in it. */
+    /* A document locked by an intent is read again, as its present state is not in it. */
     if (find->search->query->limit > 0 && find->kept_bytes + doc->len <= KEPT_BYTES_MAX &&
         member_str(doc, "notegate.intent").data == NULL) {
         hit.doc = bson_copy(doc);
@@ -306,9 +311,7 @@ static void find_opts(const struct find *find, bson_t *ret)
         (void)bson_append_document_end(ret, &part);
         BSON_APPEND_BOOL(ret, "allowDiskUse", true);
     }
-    BSON_APPEND_DOCUMENT_BEGIN(ret, "projection", &part);
-    BSON_APPEND_INT32(&part, "outbox", 0);
-    (void)bson_append_document_end(ret, &part);
+    nest_i32(ret, "projection", "outbox", 0);
     int64_t left = find->call->host->remaining_ms(find->call);
     BSON_APPEND_INT64(ret, "maxTimeMS",
                       left > 0 && left < find->db->timeout_ms ? left : find->db->timeout_ms);
@@ -319,9 +322,15 @@ static int by_rank_newest(const void *left, const void *right)
     const struct hit *a = left;
     const struct hit *b = right;
     if (a->score > b->score || a->score < b->score) {
-        return a->score > b->score ? -1 : 1;
+        if (a->score > b->score) {
+            return -1;
+        }
+        return 1;
     }
-    return a->created_seq > b->created_seq ? -1 : a->created_seq < b->created_seq;
+    if (a->created_seq > b->created_seq) {
+        return -1;
+    }
+    return a->created_seq < b->created_seq;
 }
 
 static int by_rank(const void *left, const void *right)
@@ -329,9 +338,15 @@ static int by_rank(const void *left, const void *right)
     const struct hit *a = left;
     const struct hit *b = right;
     if (a->score > b->score || a->score < b->score) {
-        return a->score > b->score ? -1 : 1;
+        if (a->score > b->score) {
+            return -1;
+        }
+        return 1;
     }
-    return a->created_seq < b->created_seq ? -1 : a->created_seq > b->created_seq;
+    if (a->created_seq < b->created_seq) {
+        return -1;
+    }
+    return a->created_seq > b->created_seq;
 }
 
 static bool by_index(const struct find *find)
@@ -386,7 +401,7 @@ static size_t char_back(struct ng_str text, size_t at)
 {
     do {
         at--;
-    } while (at > 0 && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    } while (at > 0 && !utf8_is_start(text.data[at]));
     return at;
 }
 
@@ -394,11 +409,11 @@ static size_t char_on(struct ng_str text, size_t at)
 {
     do {
         at++;
-    } while (at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80);
+    } while (at < text.len && !utf8_is_start(text.data[at]));
     return at;
 }
 
-/* At most `chars` characters around a place, with dots where something is left out. */
+/* At most `chars` characters around a position, with dots at each cut. */
 static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret)
 {
     size_t from = place;
@@ -412,9 +427,17 @@ static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct b
         used++;
     }
     ret->len = 0;
-    int rc = from > 0 && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : NG_OK;
-    rc = rc == NG_OK ? bytes_add(ret, text.data + from, to - from) : rc;
-    return rc == NG_OK && to < text.len && chars > 2 ? bytes_add_c(ret, ELLIPSIS) : rc;
+    int rc = NG_OK;
+    if (from > 0 && chars > 2) {
+        rc = bytes_add_c(ret, ELLIPSIS);
+    }
+    if (rc == NG_OK) {
+        rc = bytes_add(ret, text.data + from, to - from);
+    }
+    if (rc == NG_OK && to < text.len && chars > 2) {
+        return bytes_add_c(ret, ELLIPSIS);
+    }
+    return rc;
 }
 
 static int make_snippet(const struct find *find, const bson_t *doc, struct bytes *ret)
@@ -446,11 +469,12 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     struct ng_doc doc;
     bson_t *found = hit->doc;
     hit->doc = NULL;
-    int rc = found != NULL
-                 ? NG_OK
-                 : doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    int rc = NG_OK;
+    if (found == NULL) {
+        rc = doc_load(find->db, find->collection, bytes_str(&hit->name), &found, &fault);
+    }
     if (rc == NG_ENOTFOUND) {
-        return NG_OK; /* gone since */
+        return NG_OK; /* deleted since */
     }
     if (rc != NG_OK) {
         return fault_fail(find->call, &fault, "the search");
@@ -467,7 +491,10 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     bson_destroy(found);
     bytes_done(&json);
     bytes_done(&snippet);
-    return rc == NG_OK ? rc : ng_fail(find->call, rc, "a document found cannot be read");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(find->call, rc, "a document found cannot be read");
 }
 
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
@@ -486,8 +513,12 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
         return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
     }
     int rc = terms_check(call, find.collection, query);
-    rc = rc == NG_OK ? wanted_parse(call, search->text, &find.wanted) : rc;
-    rc = rc == NG_OK && find.wanted.count > 0 ? find_hits(&find) : rc;
+    if (rc == NG_OK) {
+        rc = wanted_parse(call, search->text, &find.wanted);
+    }
+    if (rc == NG_OK && find.wanted.count > 0) {
+        rc = find_hits(&find);
+    }
     for (uint64_t i = query->offset;
          i < find.count && rc == NG_OK && !stop && i - query->offset < query->limit; i++) {
         rc = report_hit(&find, &find.hits[i], row, user, &stop);
@@ -514,10 +545,12 @@ const char *search_engine(void *self, const struct ng_search *search)
     struct ng_str text = search->text;
     struct ng_str found;
     enum script script;
-    /* A search whose words are all prefixes cannot use the index. */
+    /* A search for prefixes only cannot use the index. */
     for (size_t at = 0; !word && word_run(text, true, &at, &found, &script);) {
         word = at >= text.len || text.data[at] != '*';
     }
-    return collection != NULL && atomic_load(&collection->text_index) && word ? "text"
-                                                                              : "filter";
+    if (collection != NULL && atomic_load(&collection->text_index) && word) {
+        return "text";
+    }
+    return "filter";
 }

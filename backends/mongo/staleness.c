@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* staleness.c - how long something has been seen unchanged, by this gateway's own clock:
- * gateways do not agree on the time of day, and a clock may jump while one of them works. */
+/* staleness.c - how long something has been seen unchanged, by this gateway's own clock: clocks
+ * of gateways differ, and may jump at any time. */
 #include "core/base/lock.h"
 #include "db.h"
 
@@ -15,7 +15,7 @@ void staleness_close(struct staleness *staleness)
     lock_done(&staleness->lock);
 }
 
-/* Its place, else that of what was not looked at for longest. */
+/* The item of the id, else the least recently seen one. */
 static struct batch_age *place_of(struct staleness *staleness, const char *id)
 {
     struct batch_age *oldest = &staleness->items[0];
@@ -24,7 +24,9 @@ static struct batch_age *place_of(struct staleness *staleness, const char *id)
         if (strcmp(item->id, id) == 0) {
             return item;
         }
-        oldest = item->seen_ms < oldest->seen_ms ? item : oldest;
+        if (item->seen_ms < oldest->seen_ms) {
+            oldest = item;
+        }
     }
     return oldest;
 }
@@ -33,7 +35,7 @@ bool staleness_exceeds(struct staleness *staleness, struct ng_str id, int64_t ms
 {
     char text[BATCH_ID_MAX];
     if (id.len == 0 || id.len >= sizeof(text)) {
-        return true; /* nobody's: no batch is called so */
+        return true; /* belongs to no batch */
     }
     memcpy(text, id.data, id.len);
     text[id.len] = '\0';

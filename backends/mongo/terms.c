@@ -33,14 +33,14 @@ static bool subject_find(const struct db_collection *collection, struct ng_str n
         if (field->use == NG_FIELD_TEXT || (ordered && field->use == NG_FIELD_TAG)) {
             continue;
         }
-        if (str_same(name, ng_str_of(field->name))) {
+        if (str_equal(name, ng_str_of(field->name))) {
             ret->path = field->path;
             ret->number = field->use == NG_FIELD_NUMBER;
             return true;
         }
     }
     for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_same(name, ng_str_of(built_in[i].name))) {
+        if (str_equal(name, ng_str_of(built_in[i].name))) {
             ret->path = built_in[i].path;
             ret->number = built_in[i].number;
             ret->date = built_in[i].date;
@@ -50,58 +50,19 @@ static bool subject_find(const struct db_collection *collection, struct ng_str n
     return false;
 }
 
-static bool wants_order(enum ng_op op)
-{
-    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
-           op == NG_TERM_PREFIX;
-}
-
-static int term_check(struct ng_call *call, const struct db_collection *collection,
-                      const struct ng_term *term)
+static bool find_number(const void *collection, struct ng_str name, bool ordered,
+                        bool *ret_number)
 {
     struct subject subject;
-    const char *name = term->field.data != NULL ? term->field.data : "";
-    int len = str_clip(term->field, NG_COLLECTION_MAX);
-    if (!subject_find(collection, term->field, wants_order(term->op), &subject)) {
-        return ng_fail(call, NG_EINVAL,
-                       "`%.*s` is not a field of %s that can be compared like this", len, name,
-                       collection->name);
-    }
-    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
-        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
-                       (int)term->op, len, name);
-    }
-    if (subject.number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list", len,
-                       name);
-    }
-    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d", len, name,
-                       term->value_count, NG_IN_MAX);
-    }
-    return NG_OK;
+    bool found = subject_find(collection, name, ordered, &subject);
+    *ret_number = subject.number;
+    return found;
 }
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query)
 {
-    struct subject subject;
-    if (query->term_count > NG_TERMS_MAX) {
-        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
-                       query->term_count, NG_TERMS_MAX);
-    }
-    if (query->sort.data != NULL && query->sort.len > 0 &&
-        !subject_find(collection, query->sort, true, &subject)) {
-        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", collection->name,
-                       str_clip(query->sort, NG_COLLECTION_MAX), query->sort.data);
-    }
-    for (size_t i = 0; i < query->term_count; i++) {
-        int rc = term_check(call, collection, &query->terms[i]);
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return NG_OK;
+    return query_check(call, query, collection->name, find_number, collection);
 }
 
 const char *sort_path(const struct db_collection *collection, struct ng_str sort)
@@ -120,7 +81,7 @@ static const char *sign_of(enum ng_op op)
     return signs[op];
 }
 
-/* Dates are whole milliseconds: a bound between two is moved to the one that means the same. */
+/* Dates are whole milliseconds: a bound between two is rounded to the equivalent one. */
 static void add_number(bson_t *part, const struct subject *subject, const struct ng_term *term)
 {
     const char *sign = sign_of(term->op);
@@ -130,18 +91,27 @@ static void add_number(bson_t *part, const struct subject *subject, const struct
         return;
     }
     bool up = term->op == NG_TERM_GE || term->op == NG_TERM_LT;
-    double whole = up ? ceil(number) : floor(number);
+    double whole;
+    if (up) {
+        whole = ceil(number);
+    } else {
+        whole = floor(number);
+    }
     bool between = whole < number || whole > number;
     if (between && (term->op == NG_TERM_EQ || term->op == NG_TERM_NE)) {
         BSON_APPEND_DOUBLE(part, sign, number); /* no date equals a number */
         return;
     }
     double most = 9.0e15;
-    whole = whole > most ? most : whole < -most ? -most : whole;
+    if (whole > most) {
+        whole = most;
+    } else if (whole < -most) {
+        whole = -most;
+    }
     BSON_APPEND_DATE_TIME(part, sign, (int64_t)whole);
 }
 
-/* From the prefix up to the prefix with the last of all characters behind it. */
+/* From the prefix up to the prefix followed by the last of all characters. */
 static void add_prefix(bson_t *part, struct ng_str prefix)
 {
     static const char last[] = "\xF4\x8F\xBF\xBF\xF4\x8F\xBF\xBF\xF4\x8F\xBF\xBF";
@@ -171,7 +141,7 @@ static bool add_term(bson_t *filter, const struct db_collection *collection,
 {
     struct subject subject;
     bson_t one, part;
-    if (!subject_find(collection, term->field, wants_order(term->op), &subject)) {
+    if (!subject_find(collection, term->field, query_is_ordered(term->op), &subject)) {
         return true;
     }
     if (term->op == NG_TERM_IN && term->value_count == 0) {
@@ -215,9 +185,7 @@ bool terms_filter(const struct db_collection *collection, const struct ng_query 
     if (!query->with_deleted) {
         BSON_APPEND_BOOL(ret, "notegate.deleted", false);
     } else {
-        BSON_APPEND_DOCUMENT_BEGIN(ret, "notegate.revision", &part);
-        BSON_APPEND_INT64(&part, "$gt", 0);
-        (void)bson_append_document_end(ret, &part);
+        nest_i64(ret, "notegate.revision", "$gt", 0);
     }
     bson_init(&all);
     for (size_t i = 0; i < query->term_count && any; i++) {

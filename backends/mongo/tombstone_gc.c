@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* tombstone_gc.c - tombstones of entries leave their collection once their events were moved.
- */
+/* tombstone_gc.c - deletes the tombstones of entries from their collection once their events
+ * were moved. */
 #include <time.h>
 
 #include "relay.h"
 
 #define GC_BATCH 100
-/* A tombstone stays in its collection for so many times mongo.timeout at least: who looked it
- * up there must be done with it (see LOOKED_UP_MS in put.c). */
+/* A tombstone stays in its collection for at least this many times mongo.timeout, so that a
+ * look-up there remains valid (see LOOKED_UP_MS in put.c). */
 #define GC_TIMEOUTS 4
-
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 struct tombstone_page {
     bson_t *list[GC_BATCH];
@@ -38,14 +31,9 @@ static bool move_tombstone(struct mongo *db, const struct db_collection *collect
     bson_t update = BSON_INITIALIZER;
     bson_t part, own;
     uint64_t revision = member_u64(doc, "notegate.revision");
-    int rc = bytes_add_c(&name, collection->name);
-    rc = rc == NG_OK ? bytes_add(&name, "/", 1) : rc;
-    rc = rc == NG_OK ? bytes_add(&name, member_str(doc, "_id").data, member_str(doc, "_id").len)
-                     : rc;
+    int rc = name_tombstone(collection->name, member_str(doc, "_id"), &name);
     put_str(&filter, "_id", bytes_str(&name));
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.revision", &part);
-    put_u64(&part, "$lt", revision);
-    (void)bson_append_document_end(&filter, &part);
+    nest_u64(&filter, "notegate.revision", "$lt", revision);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &part);
     BSON_APPEND_UTF8(&part, "collection", collection->name);
     put_str(&part, "document", member_str(doc, "_id"));
@@ -60,17 +48,12 @@ static bool move_tombstone(struct mongo *db, const struct db_collection *collect
     bson_destroy(&update);
     bytes_done(&name);
     if (good) {
-        bson_t waiting;
         bson_init(&filter);
         put_str(&filter, "_id", member_str(doc, "_id"));
         put_u64(&filter, "notegate.revision", revision);
         BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &waiting);
-        BSON_APPEND_BOOL(&waiting, "$exists", false);
-        (void)bson_append_document_end(&filter, &waiting);
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.intent", &waiting);
-        BSON_APPEND_BOOL(&waiting, "$exists", false);
-        (void)bson_append_document_end(&filter, &waiting);
+        nest_bool(&filter, "notegate.waiting", "$exists", false);
+        nest_bool(&filter, "notegate.intent", "$exists", false);
         good = op_delete(db, collection->name, &filter, false, NULL, &fault);
         bson_destroy(&filter);
     }
@@ -82,16 +65,11 @@ static void gc_collection(struct mongo *db, const struct db_collection *collecti
     struct fault fault;
     struct tombstone_page page = {.count = 0};
     bson_t filter = BSON_INITIALIZER;
-    bson_t part;
     int64_t least = GC_TIMEOUTS * db->timeout_ms;
-    int64_t hold = db->tombstones_ms > least ? db->tombstones_ms : least;
+    int64_t hold = i64_max(db->tombstones_ms, least);
     BSON_APPEND_BOOL(&filter, "notegate.deleted", true);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.moved", &part);
-    BSON_APPEND_DATE_TIME(&part, "$lt", wall_ms() - hold);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "notegate.waiting", &part);
-    BSON_APPEND_BOOL(&part, "$exists", false);
-    (void)bson_append_document_end(&filter, &part);
+    nest_date(&filter, "notegate.moved", "$lt", clock_unix_ms() - hold);
+    nest_bool(&filter, "notegate.waiting", "$exists", false);
     (void)op_find(db, collection->name, &filter, NULL, keep_tombstone, &page, &fault);
     for (size_t i = 0; i < page.count; i++) {
         (void)move_tombstone(db, collection, page.list[i]);

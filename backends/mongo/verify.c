@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - recomputes what is stored: the hash of every newest state, every kept revision
- * along its chain, and that each change has its event. */
+/* verify.c - recomputes what is stored: the hash of each newest state, each kept revision along
+ * its chain, and the event of each change. */
 #include <stdio.h>
 
 #include "db.h"
@@ -16,9 +16,9 @@ struct verify_state {
     const struct db_collection *collection;
     bson_t *docs[STEP_DOCS];
     size_t count;
-    struct bytes after; /* _id of the last document looked at */
+    struct bytes after; /* _id of the last document checked */
     struct state state;
-    uint64_t last; /* revision seen last in a chain */
+    uint64_t last; /* last revision seen in the chain */
     const bson_t *doc;
     uint64_t oldest;
     bool any;
@@ -39,8 +39,8 @@ static bool hash_is(const bson_t *from, const char *path, struct ng_str json,
                     struct ng_str text, bool deleted)
 {
     unsigned char hash[HASH_BYTES];
-    content_hash(json, text, deleted, hash);
-    return str_same(member_str(from, path), str_of((const char *)hash, HASH_BYTES));
+    content_hash(CONTENT_HASH_ROTATED, json, text, deleted, hash);
+    return str_equal(member_str(from, path), str_of((const char *)hash, HASH_BYTES));
 }
 
 static void check_newest(struct verify_state *verify, const bson_t *doc)
@@ -59,7 +59,9 @@ static int check_version(void *user, const bson_t *version)
     struct verify_state *verify = user;
     uint64_t revision = member_u64(version, "revision");
     bool whole = member_i64(version, "kept") == KEPT_WHOLE;
-    verify->oldest = verify->any ? verify->oldest : revision;
+    if (!verify->any) {
+        verify->oldest = revision;
+    }
     verify->any = true;
     verify->last = revision;
     if (!whole && verify->state.revision + 1 != revision) {
@@ -117,14 +119,9 @@ static int next_docs(struct verify_state *verify)
     struct fault fault;
     bson_t filter = BSON_INITIALIZER;
     bson_t opts = BSON_INITIALIZER;
-    bson_t part;
     verify->count = 0;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
-    put_str(&part, "$gt", bytes_str(&verify->after));
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_str(&filter, "_id", "$gt", bytes_str(&verify->after));
+    nest_i32(&opts, "sort", "_id", 1);
     BSON_APPEND_INT64(&opts, "limit", STEP_DOCS);
     bool good =
         op_find(verify->db, verify->collection->name, &filter, &opts, keep_doc, verify, &fault);
@@ -133,9 +130,10 @@ static int next_docs(struct verify_state *verify)
     if (!good) {
         return fault_fail(verify->call, &fault, "verifying");
     }
-    return verify->count == 0
-               ? NG_OK
-               : bytes_set(&verify->after, member_str(verify->docs[verify->count - 1], "_id"));
+    if (verify->count == 0) {
+        return NG_OK;
+    }
+    return bytes_set(&verify->after, member_str(verify->docs[verify->count - 1], "_id"));
 }
 
 static int check_collection(struct verify_state *verify)
@@ -147,7 +145,9 @@ static int check_collection(struct verify_state *verify)
         rc = next_docs(verify);
         more = rc == NG_OK && verify->count > 0;
         for (size_t i = 0; i < verify->count; i++) {
-            rc = rc == NG_OK ? check_doc(verify, verify->docs[i]) : rc;
+            if (rc == NG_OK) {
+                rc = check_doc(verify, verify->docs[i]);
+            }
             bson_destroy(verify->docs[i]);
         }
         if (rc == NG_OK && verify->call->host->cancelled(verify->call)) {

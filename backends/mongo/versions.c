@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* versions.c - earlier revisions: those that were moved to the versions collection, and those
- * that still lie in the document's outbox. */
+/* versions.c - earlier revisions: those in the versions collection, and those still in the
+ * document's outbox. */
 #include "db.h"
 
 #include <stdio.h>
@@ -13,17 +13,24 @@ int state_apply(struct state *state, const bson_t *version)
     enum kept kept = (enum kept)member_i64(version, "kept");
     if (kept == KEPT_WHOLE) {
         rc = bytes_set(&state->json, json);
-        rc = rc == NG_OK ? bytes_set(&state->text, text) : rc;
+        if (rc == NG_OK) {
+            rc = bytes_set(&state->text, text);
+        }
     } else if (kept == KEPT_SPLICE) {
         rc = bytes_splice(&state->json, member_u64(version, "json_at"),
                           member_u64(version, "json_removed"), json);
-        rc = rc == NG_OK ? bytes_splice(&state->text, member_u64(version, "text_at"),
-                                        member_u64(version, "text_removed"), text)
-                         : rc;
+        if (rc == NG_OK) {
+            rc = bytes_splice(&state->text, member_u64(version, "text_at"),
+                              member_u64(version, "text_removed"), text);
+        }
     } else {
         rc = NG_EUNAVAILABLE;
     }
-    state->revision = rc == NG_OK ? member_u64(version, "revision") : 0;
+    if (rc == NG_OK) {
+        state->revision = member_u64(version, "revision");
+    } else {
+        state->revision = 0;
+    }
     return rc;
 }
 
@@ -56,9 +63,9 @@ struct walk {
     op_each_fn *each;
     void *user;
     bool ascending, stopped;
-    uint64_t last; /* given last; 0: none */
+    uint64_t last; /* last revision given; 0: none */
     uint32_t left;
-    const bson_t *doc; /* whose outbox is merged in */
+    const bson_t *doc; /* its outbox is merged in */
     uint64_t from, to;
     int rc;
 };
@@ -68,7 +75,7 @@ static int walk_report(struct walk *walk, const bson_t *version)
     uint64_t revision = member_u64(version, "revision");
     if (walk->last != 0 &&
         (walk->ascending ? revision <= walk->last : revision >= walk->last)) {
-        return 0; /* moved while we read: it came from the other place */
+        return 0; /* moved while we read: already given from the other place */
     }
     if (walk->left == 0 || walk->stopped) {
         walk->stopped = true;
@@ -88,14 +95,14 @@ static int walk_moved(void *user, const bson_t *version)
     return walk_report(user, version);
 }
 
-/* Where an entry lies in the document; a view of libbson itself must not be moved. */
+/* Position of an entry in the document, as a libbson view itself must not be moved. */
 struct place {
     const uint8_t *data;
     uint32_t len;
 };
 
-/* The entries of the outbox that are wanted, in the order of the revisions; free() the list.
- * Without memory for them walk->rc says so: they are not as if they were not there. */
+/* The wanted entries of the outbox, in the order of revisions; free() the list. Out of memory
+ * is reported in walk->rc, as missing entries would be an error. */
 static struct place *outbox_list(struct walk *walk, size_t *ret_count)
 {
     bson_iter_t iter, entries;
@@ -111,7 +118,11 @@ static struct place *outbox_list(struct walk *walk, size_t *ret_count)
         struct place place = {NULL, 0};
         bson_t view;
         if (count == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
+            if (cap == 0) {
+                cap = 16;
+            } else {
+                cap = cap * 2;
+            }
             struct place *grown = realloc(list, cap * sizeof(*grown));
             if (grown == NULL) {
                 walk->rc = NG_EINTERNAL;
@@ -128,7 +139,7 @@ static struct place *outbox_list(struct walk *walk, size_t *ret_count)
             uint64_t revision = member_u64(&view, "revision");
             bool inside = revision >= walk->from && revision <= walk->to;
             list[count] = place;
-            count += inside && member_i64(&view, "kept") != KEPT_NONE ? 1 : 0;
+            count += inside && member_i64(&view, "kept") != KEPT_NONE;
         }
     }
     *ret_count = count;
@@ -167,17 +178,15 @@ int versions_each(struct mongo *db, const char *collection, struct ng_str name,
                         .to = range->to == 0 ? UINT64_MAX : range->to};
     memset(fault, 0, sizeof(*fault));
     int rc = name_version(collection, name, walk.from, &low);
-    rc = rc == NG_OK ? name_version(collection, name, walk.to, &high) : rc;
+    if (rc == NG_OK) {
+        rc = name_version(collection, name, walk.to, &high);
+    }
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &part);
     put_str(&part, "$gte", bytes_str(&low));
     put_str(&part, "$lte", bytes_str(&high));
     (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "kept", &part);
-    BSON_APPEND_INT32(&part, "$gt", KEPT_NONE);
-    (void)bson_append_document_end(&filter, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&opts, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", range->ascending ? 1 : -1);
-    (void)bson_append_document_end(&opts, &part);
+    nest_i32(&filter, "kept", "$gt", KEPT_NONE);
+    nest_i32(&opts, "sort", "_id", range->ascending ? 1 : -1);
     if (!range->with_body) {
         BSON_APPEND_DOCUMENT_BEGIN(&opts, "projection", &part);
         BSON_APPEND_INT32(&part, "json", 0);
@@ -230,7 +239,8 @@ static int load_step(void *user, const bson_t *version)
     uint64_t revision = member_u64(version, "revision");
     bool whole = member_i64(version, "kept") == KEPT_WHOLE;
     if (!whole && load->state->revision + 1 != revision) {
-        /* Thinned: a splice lies on the kept one before it only if that is its base. */
+        /* After thinning: a splice applies to the kept version before it only if that is its
+         * base. */
         load->rc = NG_EUNAVAILABLE;
         return 1;
     }
@@ -250,15 +260,26 @@ int version_load(struct mongo *db, const char *collection, struct ng_str name,
     }
     int rc = versions_each(db, collection, name, doc, &range, find_whole, &load, fault);
     if (rc != NG_OK || load.start == 0) {
-        return rc != NG_OK ? rc : NG_ENOTFOUND;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return NG_ENOTFOUND;
     }
     bool onward = state->revision >= load.start && state->revision < revision;
-    range.from = onward ? state->revision + 1 : load.start;
+    if (onward) {
+        range.from = state->revision + 1;
+    } else {
+        range.from = load.start;
+    }
     range.ascending = true;
     range.with_body = true;
-    state->revision = onward ? state->revision : 0;
+    if (!onward) {
+        state->revision = 0;
+    }
     rc = versions_each(db, collection, name, doc, &range, load_step, &load, fault);
-    rc = rc == NG_OK ? load.rc : rc;
+    if (rc == NG_OK) {
+        rc = load.rc;
+    }
     if (rc == NG_OK && state->revision != revision) {
         rc = NG_ENOTFOUND;
     }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * aside.c - what lies beside the journal: what a restore has kept of it, however large, under
- * keys of its own; checkpoints and old entries that go.
+ * aside.c - keeps the journal that a restore replaces, however large, under keys of its own;
+ * deletes checkpoints and old entries.
  *
- * What is kept is renamed, not read. Its keys are those of the journal behind
- * "journal:kept:ID:"; "made" among them says that it is whole.
+ * Keeping renames keys and reads no values. The kept keys are those of the journal behind
+ * "journal:kept:ID:"; the key "made" among them marks the kept journal as complete.
  */
 #include "redis.h"
 #include "snapshot.h"
 
 #define ASIDE_MADE "made"
-/* Behind the prefix: a copy of another kept one, which is about to take the journal's place. */
+/* Prefix of the copy of a kept journal that is about to become the present one. */
 #define ASIDE_NEXT "next:"
-/* Keys that one run of a script removes: while it runs, Redis serves nobody else. */
+/* Keys removed by one run of a script. Redis serves nobody else while it runs. */
 #define ASIDE_PAGE "1000"
-/* A server that is busy with the step answers when that is done. */
+/* Attempts at a step while the server is still busy with it. */
 #define ASIDE_TRIES 16
 
-/* Calls `each` with the names of all keys that make the journal behind a prefix. */
+/* Lua: calls `each` with the name of every key of the journal behind a prefix. */
 #define ASIDE_WALK                                                                             \
     "local function walk(base, each)\n"                                                        \
     "  for _, date in ipairs(redis.call('ZRANGE', base .. 'journal:days', 0, -1)) do\n"        \
@@ -34,11 +34,9 @@
     "  each('summary')\n"                                                                      \
     "end\n"
 
-/*
- * KEYS: the mark of what is kept. ARGV: what the journal's keys begin with, what those of the
- * kept one do, what those of the one that takes its place do or "". The types are looked at
- * first: after the first write nothing may fail any more.
- */
+/* KEYS: the mark of the kept journal. ARGV: the key prefixes of the present journal, of the
+ * kept one, and of the one that takes its place ("": none). All types are checked before the
+ * first write, as nothing may fail after it. */
 static const char aside_script[] = ASIDE_WALK
     "local live, kept, from = ARGV[1], ARGV[2], ARGV[3]\n"
     "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
@@ -55,11 +53,9 @@ static const char aside_script[] = ASIDE_WALK
     "redis.call('SET', KEYS[1], '1')\n"
     "return 1\n";
 
-/*
- * KEYS: the mark of what will be kept. ARGV: what the keys of a kept journal begin with, what
- * those of its copy do, how many hashes are copied, most of a run. Answers how many it copied,
- * -1: the step that needs them was done before.
- */
+/* KEYS: the mark of the future kept journal. ARGV: the key prefixes of the kept journal and of
+ * its copy, how many hashes are copied already, and the most for one run. Returns how many it
+ * copied, or -1 if the step that needs the copy is already done. */
 static const char copy_script[] =
     "local from, to, at = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
     "local function copy(name)\n"
@@ -82,8 +78,8 @@ static const char copy_script[] =
     "for _, name in ipairs(names) do copy(name) end\n"
     "return #names\n";
 
-/* KEYS: days, recent. ARGV: what all keys begin with, the first day that stays or "", the
- * first time that stays or "+inf", most keys of a run. Answers how many it removed. */
+/* KEYS: days, recent. ARGV: the prefix of all keys, the first day that stays or "", the first
+ * time that stays or "+inf", and the most keys for one run. Returns how many it removed. */
 static const char trim_script[] =
     "for _, date in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do\n"
     "  if ARGV[2] == '' or date < ARGV[2] then\n"
@@ -104,14 +100,18 @@ static struct ng_str aside_prefix(struct redis *redis, struct ng_call *call,
 {
     struct ng_str tail =
         call->host->format(call, "%.*s:", (int)id.len, id.data == NULL ? "" : id.data);
-    return tail.data == NULL ? tail : redis_key(redis, call, space, REDIS_KEPT, tail);
+    if (tail.data == NULL) {
+        return tail;
+    }
+    return redis_key(redis, call, space, REDIS_KEPT, tail);
 }
 
 static struct ng_str aside_mark(struct ng_call *call, struct ng_str prefix)
 {
-    return prefix.data == NULL
-               ? prefix
-               : call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
+    if (prefix.data == NULL) {
+        return prefix;
+    }
+    return call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
 }
 
 int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
@@ -126,10 +126,11 @@ int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str sp
             call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
     }
     ret->mark = aside_mark(call, ret->kept);
-    return ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
-                   ret->mark.data == NULL
-               ? redis_no_memory(call)
-               : NG_OK;
+    if (ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
+        ret->mark.data == NULL) {
+        return redis_no_memory(call);
+    }
+    return NG_OK;
 }
 
 void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
@@ -138,9 +139,9 @@ void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
                  aside->live, aside->kept, aside->from);
 }
 
-/* ---- restoring what is kept ---- */
+/* ---- restoring a kept journal ---- */
 
-/* A copy of what is kept under `from`, a page at a time: what is kept stays as it is. */
+/* Copies the journal kept under `from`, a page at a time; the kept one stays unchanged. */
 static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str kept,
                       const struct aside *aside, struct ng_str from)
 {
@@ -152,7 +153,10 @@ static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str k
         PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(copy_script), WORD("1"), aside->mark, kept,
                      aside->from, redis_number(call, at), WORD(ASIDE_PAGE));
         rc = pipeline_run(&pipeline);
-        const redisReply *reply = rc == NG_OK ? pipeline_reply(&pipeline, 0) : NULL;
+        const redisReply *reply = NULL;
+        if (rc == NG_OK) {
+            reply = pipeline_reply(&pipeline, 0);
+        }
         if (reply != NULL && redis_error_is(reply, "NOTKEPT")) {
             rc = ng_fail(call, NG_ENOTFOUND, "no journal is kept under '%.*s'", (int)from.len,
                          from.data);
@@ -169,14 +173,18 @@ static int aside_copy(struct redis *redis, struct ng_call *call, struct ng_str k
     return rc;
 }
 
-/* One step: the present is renamed, and the copy to its place. */
+/* One step: renames the present journal, and the copy into its place. */
 static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str space,
                       const struct aside *aside, struct ng_str from)
 {
     struct ng_str kept = aside_prefix(redis, call, space, from);
     struct pipeline pipeline;
-    int rc =
-        kept.data == NULL ? redis_no_memory(call) : aside_copy(redis, call, kept, aside, from);
+    int rc;
+    if (kept.data == NULL) {
+        rc = redis_no_memory(call);
+    } else {
+        rc = aside_copy(redis, call, kept, aside, from);
+    }
     pipeline_init(&pipeline, redis->pool, call);
     if (rc == NG_OK) {
         redis_aside_add(&pipeline, aside);
@@ -193,15 +201,18 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     const struct ng_value *body = NULL;
     struct ng_str from = {NULL, 0};
     struct aside aside;
-    /* One that is kept is named in a few words, which a dump never is. */
+    /* The text of a kept journal is a short reference; a dump is never that short. */
     if (json.len < REDIS_KEPT_JSON_MAX && host->json_parse(call, json, &body) == NG_OK &&
-        redis_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
+        str_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
         from = host->json_text(host->json_get(body, "id"));
     }
     int rc = redis_aside_open(journal, call, space, id, from.len > 0, &aside);
     for (int i = 0; rc == NG_OK && i < ASIDE_TRIES; i++) {
-        rc = from.len > 0 ? aside_back(journal, call, space, &aside, from)
-                          : redis_restore_beside(journal, call, space, json, &aside);
+        if (from.len > 0) {
+            rc = aside_back(journal, call, space, &aside, from);
+        } else {
+            rc = redis_restore_beside(journal, call, space, json, &aside);
+        }
         bool again = (rc == NG_ETIMEOUT || rc == NG_EUNAVAILABLE) && i + 1 < ASIDE_TRIES &&
                      !host->cancelled(call);
         if (!again) {
@@ -212,7 +223,7 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     return rc;
 }
 
-/* ---- what goes ---- */
+/* ---- deleting ---- */
 
 /* Removes entries behind a prefix, a page at a time. */
 static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str prefix,
@@ -223,7 +234,10 @@ static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str p
     struct ng_str recent =
         call->host->format(call, "%.*s" REDIS_RECENT, (int)prefix.len, prefix.data);
     bool more = true;
-    int rc = days.data == NULL || recent.data == NULL ? redis_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (days.data == NULL || recent.data == NULL) {
+        rc = redis_no_memory(call);
+    }
     while (rc == NG_OK && more) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, redis->pool, call);
@@ -246,9 +260,10 @@ int redis_trim(void *journal, struct ng_call *call, struct ng_str space, int64_t
     struct ng_str prefix = redis_key(journal, call, space, "", none);
     struct ng_str day = call->host->day(call, before_ms);
     struct ng_str until = redis_number(call, before_ms - 1);
-    return prefix.data == NULL || day.data == NULL || until.data == NULL
-               ? redis_no_memory(call)
-               : trim_pages(journal, call, prefix, day, until);
+    if (prefix.data == NULL || day.data == NULL || until.data == NULL) {
+        return redis_no_memory(call);
+    }
+    return trim_pages(journal, call, prefix, day, until);
 }
 
 int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str space,
@@ -280,18 +295,26 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
         return ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                        id.data);
     }
-    /* What is kept goes before the checkpoint: one that was cut off is deleted once more. */
+    /* The kept journal goes before its checkpoint, so an interrupted delete can be repeated. */
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("DEL"), aside.mark, summary);
-    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
-    rc = rc != NG_OK ? rc : trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
+    if (rc == NG_OK) {
+        rc = trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
+    }
+    if (rc == NG_OK) {
+        rc = trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
+    }
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("HDEL"), heads, id);
     PIPELINE_ADD(&pipeline, WORD("ZREM"), order, id);
     PIPELINE_ADD(&pipeline, WORD("UNLINK"), key);
-    rc = rc != NG_OK ? rc : pipeline_run_all(&pipeline);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
     return rc;
 }

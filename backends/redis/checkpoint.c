@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c - snapshots by their id, and the list of them. */
+/* checkpoint.c - stores snapshots by their id and lists them. */
 #include <stdlib.h>
 
 #include "redis.h"
 
-/*
- * KEYS: the checkpoint, order, heads. ARGV: JSON, id, now, head. The order is that of the times
- * at which they came first, each later than the one before.
- */
+/* KEYS: the checkpoint, order, heads. ARGV: JSON, id, now, head. Checkpoints are ordered by the
+ * time of their first write, made strictly increasing. */
 static const char checkpoint_script[] =
     "local score = tonumber(ARGV[3])\n"
     "local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or '')\n"
@@ -17,7 +15,7 @@ static const char checkpoint_script[] =
     "redis.call('HSET', KEYS[3], ARGV[2], ARGV[4])\n"
     "return 1\n";
 
-/* The members that are no containers: what a list shows. */
+/* The members that are not containers: a list shows these. */
 static struct ng_str checkpoint_head(struct ng_call *call, const struct ng_value *body)
 {
     const struct ng_host *host = call->host;
@@ -96,7 +94,7 @@ int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str spac
                          id.data);
         } else {
             *ret_json = redis_copy(call, json);
-            rc = ret_json->data == NULL ? redis_no_memory(call) : NG_OK;
+            rc = redis_check_memory(call, *ret_json);
         }
     }
     pipeline_done(&pipeline);
@@ -111,7 +109,7 @@ struct checkpoint_list {
     void *user;
 };
 
-/* `order`: ids and scores in turn. *ret_stopped: no more are wanted. */
+/* `order`: ids and scores in turn. *ret_stopped: the callback wants no more. */
 static int list_page(const struct checkpoint_list *list, const redisReply *order,
                      bool *ret_stopped)
 {
@@ -139,12 +137,15 @@ static int list_page(const struct checkpoint_list *list, const redisReply *order
     }
     for (size_t i = 0; rc == NG_OK && i < count && !*ret_stopped; i++) {
         struct ng_str head = redis_text(heads->element[i]);
+        if (head.data == NULL) {
+            head = ng_str_of("{}");
+        }
         int64_t time_ms = strtoll(redis_text(order->element[2 * i + 1]).data, NULL, 10);
         struct ng_doc doc = {
             .size = sizeof(doc),
             .key = {ng_str_of("checkpoints"), list->space, words[i + 2]},
             .revision = 1,
-            .json = head.data == NULL ? ng_str_of("{}") : head,
+            .json = head,
             .created_ms = time_ms,
             .updated_ms = time_ms,
         };
@@ -180,7 +181,10 @@ int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str spa
                      redis_number(call, at + REDIS_PAGE - 1), WORD("WITHSCORES"));
         rc = pipeline_run_all(&pipeline);
         const redisReply *page = pipeline_reply(&pipeline, 0);
-        size_t found = rc == NG_OK ? page->elements / 2 : 0;
+        size_t found = 0;
+        if (rc == NG_OK) {
+            found = page->elements / 2;
+        }
         if (found > 0) {
             rc = list_page(&list, page, &stopped);
         }

@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * deliver.c - entries into the day's list and into their hashes.
+ * deliver.c - writes entries to the day's list and to their hashes.
  *
- * One script takes some entries whole or not at all, so neither a connection that dies in the
- * middle nor another gateway that delivers the same can make a line come twice: an event that
- * was seen within REDIS_SEEN_MS is passed over.
+ * One script takes a group of entries whole or not at all, and skips each event seen within
+ * REDIS_SEEN_MS. So no line appears twice, even when a connection breaks in the middle or
+ * another gateway delivers the same event.
  */
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/base/hex.h"
+#include "core/base/minmax.h"
 #include "redis.h"
 
-/* Entries, and about how many bytes, that one run of the script takes: while it runs, Redis
- * serves nobody else. */
+/* Entries, and roughly the bytes, that one run of the script takes. Redis serves nobody else
+ * while it runs. */
 #define DELIVER_ENTRIES 64
 #define DELIVER_BYTES ((size_t)1024 * 1024)
 #define DELIVER_KEYS 5
-#define DELIVER_HEAD 8 /* words of an entry before its hash's members */
-/* EVALSHA, sha, number of keys; two words for all entries. */
+#define DELIVER_HEAD 8 /* arguments of an entry before the members of its hash */
+/* EVALSHA, sha, number of keys; two arguments for all entries. */
 #define DELIVER_WORDS_MAX                                                                      \
     (5 + DELIVER_ENTRIES * (DELIVER_KEYS + DELIVER_HEAD + REDIS_MEMBERS_MAX))
 #define DELIVER_SHA_SIZE 41
 
 /*
- * KEYS, of each entry: seen, list of the day, hash, recent, days.
- * ARGV: now, forget what was seen before; of each entry: event id, line, date, name in recent,
- * time, version ("": a memory), seq, number of words of the hash, those words.
- * What is older than deliveries are remembered comes again where another journal was in use
- * meanwhile: it is looked for in the list (a Redis before 6.0.6 cannot).
- * The types are looked at first: after the first write nothing may fail any more. All entries
- * have one list, and its lines come last: a Redis that was killed while it wrote the script's
- * effects into its file may keep the beginning of them, and carry it out at a later start,
- * behind the repeated delivery. All but RPUSH may be done twice without harm.
+ * For each entry, KEYS: seen, list of the day, hash, recent, days; ARGV: event id, line, date,
+ * name in recent, time, version ("": a memory), seq, number of hash arguments, those arguments.
+ * Before them, ARGV: now, and the time before which "seen" marks have expired.
+ *
+ * An event older than those marks comes again if another journal was in use meanwhile: then the
+ * script looks for it in the list (Redis before 6.0.6 cannot). All types are checked before the
+ * first write, as nothing may fail after it.
+ *
+ * All entries of a run share one list, and RPUSH comes last: a Redis killed while it wrote the
+ * script's effects to its file may keep only the first of them and apply them at its next
+ * start, after the repeated delivery. Everything but RPUSH can be repeated without harm.
  */
 static const char deliver_script[] =
     "local kinds = {'zset', 'list', 'hash', 'zset', 'zset'}\n"
@@ -79,9 +82,9 @@ struct delivery_batch {
     struct redis *redis;
     struct ng_call *call;
     struct ng_str *words;
-    size_t keys, args; /* words used from each half */
+    size_t keys, args; /* arguments used in each half */
     size_t bytes, entries;
-    struct ng_str list; /* of all entries of this run */
+    struct ng_str list; /* the list of all entries of this run */
     struct ng_str now, forget;
     struct ng_str *arguments; /* the second half, until all keys are known */
 };
@@ -94,9 +97,7 @@ static int deliver_sha(struct ng_call *call, char sha[DELIVER_SHA_SIZE])
                    NULL) != 1) {
         return ng_fail(call, NG_EINTERNAL, "SHA-1, which names scripts in Redis, is missing");
     }
-    for (unsigned int i = 0; i < len && 2 * i + 2 < DELIVER_SHA_SIZE; i++) {
-        (void)snprintf(sha + (size_t)2 * i, 3, "%02x", (unsigned)digest[i]);
-    }
+    hex_write(digest, size_min(len, (DELIVER_SHA_SIZE - 1) / 2), sha);
     return NG_OK;
 }
 
@@ -114,7 +115,10 @@ static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *ent
         keys[i] =
             redis_key(batch->redis, batch->call, entry->space, parts[i].name, parts[i].tail);
         if (keys[i].data == NULL) {
-            return entry->space.len > NG_SPACE_MAX ? NG_EINVAL : NG_EINTERNAL;
+            if (entry->space.len > NG_SPACE_MAX) {
+                return NG_EINVAL;
+            }
+            return NG_EINTERNAL;
         }
     }
     return NG_OK;
@@ -122,7 +126,7 @@ static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *ent
 
 static int deliver_send(struct delivery_batch *batch);
 
-/* Adds one entry to the run that is being made, or to a new one where its list is another. */
+/* Adds one entry to the current run, or to a new one if it belongs to another list. */
 static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entry)
 {
     struct ng_call *call = batch->call;
@@ -138,8 +142,10 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
         rc = redis_no_memory(call);
     }
     struct ng_str keys[DELIVER_KEYS];
-    rc = rc != NG_OK ? rc : deliver_keys(batch, entry, date, member, keys);
-    if (rc == NG_OK && batch->entries > 0 && !redis_equal(batch->list, keys[1])) {
+    if (rc == NG_OK) {
+        rc = deliver_keys(batch, entry, date, member, keys);
+    }
+    if (rc == NG_OK && batch->entries > 0 && !str_equal(batch->list, keys[1])) {
         rc = deliver_send(batch);
     }
     if (rc != NG_OK) {
@@ -149,20 +155,26 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     memcpy(batch->words + 3 + batch->keys, keys, sizeof(keys));
     bool is_memory = entry->kind == NG_ENTRY_MEMORY;
     struct ng_str *out = batch->arguments + batch->args;
+    struct ng_str version = ng_str_of("");
+    if (!is_memory) {
+        version = redis_number(call, (int64_t)entry->version);
+    }
     const struct ng_str head[DELIVER_HEAD] = {
         entry->event_id,
         line,
         date,
         member,
         redis_number(call, entry->time_ms),
-        is_memory ? ng_str_of("") : redis_number(call, (int64_t)entry->version),
+        version,
         redis_number(call, (int64_t)entry->seq),
         redis_number(call, (int64_t)members.count),
     };
     for (size_t i = 0; i < DELIVER_HEAD; i++) {
         out[i] = head[i];
         batch->bytes += head[i].len;
-        rc = head[i].data == NULL ? redis_no_memory(call) : rc;
+        if (head[i].data == NULL) {
+            rc = redis_no_memory(call);
+        }
     }
     for (size_t i = 0; i < members.count; i++) {
         out[DELIVER_HEAD + i] = members.items[i];
@@ -174,7 +186,8 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     return rc;
 }
 
-/* Runs the script for what was added. It goes along: Redis may have forgotten it. */
+/* Runs the script for the entries added. Its text is sent along, as Redis may have forgotten
+ * it. */
 static int deliver_send(struct delivery_batch *batch)
 {
     struct ng_call *call = batch->call;
@@ -199,7 +212,10 @@ static int deliver_send(struct delivery_batch *batch)
     pipeline_init(&pipeline, batch->redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("SCRIPT"), WORD("LOAD"), WORD(deliver_script));
     pipeline_add(&pipeline, batch->words, count);
-    rc = batch->words[2].data == NULL ? redis_no_memory(call) : pipeline_run_all(&pipeline);
+    rc = redis_check_memory(call, batch->words[2]);
+    if (rc == NG_OK) {
+        rc = pipeline_run_all(&pipeline);
+    }
     pipeline_done(&pipeline);
     batch->keys = 0;
     batch->args = 0;

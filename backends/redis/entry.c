@@ -1,43 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* entry.c - entries of the journal as Redis keeps them, and back. */
+/* entry.c - converts entries of the journal to the form stored in Redis, and back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "redis.h"
 
 #define ENTRY_AGENT "agent:"
-/* The score of a reference in its hash, the same for all. */
+/* The score in a reference's hash, the same for all. */
 #define ENTRY_REFERENCE_SCORE "0.8"
 #define ENTRY_TAGS_MAX 256
 
-/* ---- small pieces ---- */
+/* ---- helpers ---- */
 
 static struct ng_str entry_agent(struct ng_call *call, const struct ng_entry *entry)
 {
-    return entry->agent.len == 0 ? ng_str_of("")
-                                 : call->host->format(call, ENTRY_AGENT "%.*s",
-                                                      (int)entry->agent.len, entry->agent.data);
+    if (entry->agent.len == 0) {
+        return ng_str_of("");
+    }
+    return call->host->format(call, ENTRY_AGENT "%.*s", (int)entry->agent.len,
+                              entry->agent.data);
 }
 
 /* 2026-02-16T10:30:00.250000+00:00 */
 static struct ng_str entry_timestamp(struct ng_call *call, int64_t time_ms)
 {
-    int64_t ms = time_ms % 1000;
-    time_t seconds = (time_t)(time_ms / 1000);
-    if (ms < 0) {
-        ms += 1000;
-        seconds--;
-    }
-    struct tm day = {0};
-    (void)gmtime_r(&seconds, &day);
-    return call->host->format(call, "%04d-%02d-%02dT%02d:%02d:%02d.%03d000+00:00",
-                              day.tm_year + 1900, day.tm_mon + 1, day.tm_mday, day.tm_hour,
-                              day.tm_min, day.tm_sec, (int)ms);
+    char time[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_MS, time);
+    return call->host->format(call, "%.*s000+00:00", (int)strcspn(time, "Z"), time);
 }
 
-/* Tags with a comma between them. */
+/* The tags, separated by commas. */
 static struct ng_str entry_tags(struct ng_call *call, const struct ng_entry *entry)
 {
     size_t len = entry->tag_count;
@@ -63,23 +58,19 @@ static struct ng_str entry_tags(struct ng_call *call, const struct ng_entry *ent
     return joined;
 }
 
-/* At most NG_SUMMARY_MAX characters. */
 static struct ng_str entry_cut(struct ng_str text)
 {
-    size_t seen = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (((unsigned char)text.data[i] & 0xc0) != 0x80 && seen++ == NG_SUMMARY_MAX) {
-            text.len = i;
-        }
-    }
-    return text;
+    return utf8_cut_count(text, NG_SUMMARY_MAX);
 }
 
 static void write_text(struct ng_call *call, struct ng_writer *writer, const char *name,
                        struct ng_str text)
 {
     call->host->json_name(writer, name);
-    call->host->json_string(writer, text.data == NULL ? ng_str_of("") : text);
+    if (text.data == NULL) {
+        text = ng_str_of("");
+    }
+    call->host->json_string(writer, text);
 }
 
 static void write_text_if(struct ng_call *call, struct ng_writer *writer, const char *name,
@@ -94,7 +85,7 @@ static void write_int(struct ng_call *call, struct ng_writer *writer, const char
                       uint64_t number)
 {
     call->host->json_name(writer, name);
-    call->host->json_int(writer, number > INT64_MAX ? INT64_MAX : (int64_t)number);
+    call->host->json_int(writer, (int64_t)u64_min(number, INT64_MAX));
 }
 
 static void write_tags(struct ng_call *call, struct ng_writer *writer,
@@ -108,7 +99,7 @@ static void write_tags(struct ng_call *call, struct ng_writer *writer,
     call->host->json_end(writer);
 }
 
-/* Data that is no JSON object is a fault of a plugin and is left out. */
+/* Leaves out data that is no JSON object, which is an error of a plugin. */
 static void write_data(struct ng_call *call, struct ng_writer *writer,
                        const struct ng_entry *entry)
 {
@@ -132,7 +123,8 @@ struct ng_str redis_line(struct ng_call *call, const struct ng_entry *entry)
         return none;
     }
     host->json_object(writer);
-    write_text(call, writer, "type", ng_str_of(is_memory ? "memory" : "notebook_ref"));
+    static const char *const types[] = {"notebook_ref", "memory"};
+    write_text(call, writer, "type", ng_str_of(types[is_memory]));
     write_text(call, writer, "action", entry->action);
     if (is_memory) {
         write_text(call, writer, "content", entry->content);
@@ -164,15 +156,16 @@ struct ng_str redis_line(struct ng_call *call, const struct ng_entry *entry)
     return host->json_result(writer);
 }
 
-/* ---- the dump's JSON ---- */
+/* ---- the JSON of a dump ---- */
 
-/* Everything but the content. */
+/* Everything except the content. */
 static void entry_write_members(struct ng_call *call, struct ng_writer *writer,
                                 const struct ng_entry *entry)
 {
     bool is_memory = entry->kind == NG_ENTRY_MEMORY;
     write_text(call, writer, "event_id", entry->event_id);
-    write_text(call, writer, "kind", ng_str_of(is_memory ? "memory" : "reference"));
+    static const char *const kinds[] = {"reference", "memory"};
+    write_text(call, writer, "kind", ng_str_of(kinds[is_memory]));
     write_int(call, writer, "seq", entry->seq);
     call->host->json_name(writer, "time");
     call->host->json_int(writer, entry->time_ms);
@@ -204,11 +197,14 @@ void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng
 
 static void add_member(struct redis_members *members, const char *name, struct ng_str value)
 {
+    if (value.data == NULL) {
+        value = ng_str_of("");
+    }
     members->items[members->count++] = ng_str_of(name);
-    members->items[members->count++] = value.data == NULL ? ng_str_of("") : value;
+    members->items[members->count++] = value;
 }
 
-/* What the hash's other members do not say. The content of a memory stands there already. */
+/* The members of an entry that have no field in the hash. The content of a memory has one. */
 static struct ng_str entry_rest(struct ng_call *call, const struct ng_entry *entry)
 {
     struct ng_writer *writer = call->host->json_writer(call);
@@ -260,14 +256,17 @@ int redis_members(struct ng_call *call, const struct ng_entry *entry, struct red
     add_member(ret, "time", redis_number(call, entry->time_ms));
     add_member(ret, "seq", redis_number(call, (int64_t)entry->seq));
     add_member(ret, "event", rest);
-    return rest.data == NULL ? redis_no_memory(call) : NG_OK;
+    return redis_check_memory(call, rest);
 }
 
 struct ng_str redis_member(struct ng_call *call, const struct ng_entry *entry)
 {
-    bool is_memory = entry->kind == NG_ENTRY_MEMORY;
-    struct ng_str name = ng_str_of(is_memory ? REDIS_MEMORY : REDIS_REFERENCE);
-    struct ng_str tail = is_memory ? entry->event_id : entry->id;
+    struct ng_str name = ng_str_of(REDIS_REFERENCE);
+    struct ng_str tail = entry->id;
+    if (entry->kind == NG_ENTRY_MEMORY) {
+        name = ng_str_of(REDIS_MEMORY);
+        tail = entry->event_id;
+    }
     char *text = ng_alloc(call, name.len + tail.len + 1);
     struct ng_str member = {text, name.len + tail.len};
     if (text == NULL) {
@@ -289,14 +288,20 @@ static struct ng_str read_text(struct ng_call *call, const struct ng_value *body
 {
     const struct ng_value *value = call->host->json_get(body, name);
     struct ng_str none = {NULL, 0};
-    return call->host->json_type(value) == NG_TYPE_STRING ? call->host->json_text(value) : none;
+    if (call->host->json_type(value) != NG_TYPE_STRING) {
+        return none;
+    }
+    return call->host->json_text(value);
 }
 
 static int64_t read_int(struct ng_call *call, const struct ng_value *body, const char *name)
 {
     int64_t number = 0;
     const struct ng_value *value = call->host->json_get(body, name);
-    return value != NULL && call->host->json_integer(value, &number) == NG_OK ? number : 0;
+    if (value != NULL && call->host->json_integer(value, &number) == NG_OK) {
+        return number;
+    }
+    return 0;
 }
 
 static struct ng_str without_agent(struct ng_str agent)
@@ -316,7 +321,7 @@ static int read_tags(struct ng_call *call, const struct ng_value *body, struct n
     if (call->host->json_type(array) != NG_TYPE_ARRAY || count == 0) {
         return NG_OK;
     }
-    count = count > ENTRY_TAGS_MAX ? ENTRY_TAGS_MAX : count;
+    count = size_min(count, ENTRY_TAGS_MAX);
     struct ng_str *tags = ng_alloc(call, count * sizeof(*tags));
     if (tags == NULL) {
         return redis_no_memory(call);
@@ -331,7 +336,7 @@ static int read_tags(struct ng_call *call, const struct ng_value *body, struct n
     return NG_OK;
 }
 
-/* What a line and the dump's JSON have in common. */
+/* Reads the members shared by a line and the JSON of a dump. */
 static int read_common(struct ng_call *call, const struct ng_value *body,
                        struct ng_entry *entry)
 {
@@ -345,7 +350,7 @@ static int read_common(struct ng_call *call, const struct ng_value *body,
     entry->title = read_text(call, body, "title");
     entry->status = read_text(call, body, "status");
     int64_t version = read_int(call, body, "version");
-    entry->version = version < 0 ? 0 : (uint64_t)version;
+    entry->version = (uint64_t)i64_max(version, 0);
     entry->source = read_text(call, body, "source");
     entry->content = read_text(call, body, "content");
     entry->score = host->json_double(host->json_get(body, "score"));
@@ -369,8 +374,10 @@ int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct n
         return NG_EINVAL;
     }
     int rc = read_common(call, body, &entry);
-    entry.kind = redis_is(read_text(call, body, "kind"), "memory") ? NG_ENTRY_MEMORY
-                                                                   : NG_ENTRY_REFERENCE;
+    entry.kind = NG_ENTRY_REFERENCE;
+    if (str_is(read_text(call, body, "kind"), "memory")) {
+        entry.kind = NG_ENTRY_MEMORY;
+    }
     entry.id = read_text(call, body, "id");
     if (rc == NG_OK && entry.event_id.len == 0) {
         return NG_EINVAL;
@@ -381,28 +388,31 @@ int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct n
     return rc;
 }
 
-/* "2026-02-16T10:30:00..." of a program that writes no `time`; 0: it is none. */
+#define READ_TIME_LEN (sizeof("2026-02-16T10:30:00") - 1)
+
+/* Reads "2026-02-16T10:30:00...", written by a program that writes no `time`; 0 if it is
+ * none. */
 static int64_t read_timestamp(struct ng_str text)
 {
-    char digits[20];
-    if (text.len < sizeof(digits) - 1) {
+    struct rfc3339 time;
+    struct ng_str seconds = {text.data, size_min(text.len, READ_TIME_LEN)};
+    if (seconds.len < READ_TIME_LEN || !rfc3339_read(seconds, &time)) {
         return 0;
     }
-    memcpy(digits, text.data, sizeof(digits) - 1);
-    digits[sizeof(digits) - 1] = '\0';
-    struct tm day = {0};
-    if (strptime(digits, "%Y-%m-%dT%H:%M:%S", &day) == NULL) {
-        return 0;
-    }
-    return (int64_t)timegm(&day) * 1000;
+    return rfc3339_ms(&time);
 }
 
-/* NG_EINTERNAL: no room, which says nothing about the text. NG_EINVAL: it is no JSON. */
+/* NG_EINTERNAL: no memory, which says nothing about the text. NG_EINVAL: not JSON. */
 static int read_json(struct ng_call *call, struct ng_str text, const struct ng_value **ret)
 {
     int rc = call->host->json_parse(call, text, ret);
-    return rc == NG_OK ? rc
-                       : (rc == NG_EINTERNAL || rc == NG_ETOOLARGE ? NG_EINTERNAL : NG_EINVAL);
+    if (rc == NG_ETOOLARGE) {
+        return NG_EINTERNAL;
+    }
+    if (rc != NG_OK && rc != NG_EINTERNAL) {
+        return NG_EINVAL;
+    }
+    return rc;
 }
 
 int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str space,
@@ -411,12 +421,15 @@ int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str spac
     const struct ng_value *body = NULL;
     struct ng_entry entry = {.size = sizeof(entry), .space = space};
     int rc = read_json(call, line, &body);
-    if (rc != NG_OK || call->host->json_type(body) != NG_TYPE_OBJECT) {
-        return rc == NG_EINTERNAL ? rc : NG_EINVAL;
+    if (rc == NG_OK && call->host->json_type(body) != NG_TYPE_OBJECT) {
+        rc = NG_EINVAL;
+    }
+    if (rc != NG_OK) {
+        return rc;
     }
     rc = read_common(call, body, &entry);
     entry.id = read_text(call, body, "notebook_id");
-    if (redis_is(read_text(call, body, "type"), "notebook_ref")) {
+    if (str_is(read_text(call, body, "type"), "notebook_ref")) {
         entry.kind = NG_ENTRY_REFERENCE;
         entry.content = read_text(call, body, "summary");
     } else {
@@ -431,12 +444,12 @@ int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str spac
     return rc;
 }
 
-/* A member of HGETALL's answer. */
+/* A member of an HGETALL reply. */
 struct ng_str redis_hash_text(const redisReply *hash, const char *name)
 {
     struct ng_str none = {NULL, 0};
     for (size_t i = 0; i + 1 < hash->elements; i += 2) {
-        if (redis_is(redis_text(hash->element[i]), name)) {
+        if (str_is(redis_text(hash->element[i]), name)) {
             return redis_text(hash->element[i + 1]);
         }
     }
@@ -452,7 +465,10 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
     }
     struct ng_str event = redis_hash_text(hash, "event");
     struct ng_str content = redis_hash_text(hash, "content");
-    int rc = event.len == 0 ? NG_EINVAL : read_json(call, event, &body);
+    int rc = NG_EINVAL;
+    if (event.len != 0) {
+        rc = read_json(call, event, &body);
+    }
     if (rc == NG_EINTERNAL) {
         return rc;
     }
@@ -463,7 +479,7 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
         }
         return rc;
     }
-    /* Another program's: it has the members that all have. */
+    /* A memory written by another program: it has only the members common to all. */
     struct ng_entry entry = {
         .size = sizeof(entry),
         .kind = NG_ENTRY_MEMORY,
@@ -474,7 +490,9 @@ int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str 
         .time_ms = read_timestamp(redis_hash_text(hash, "timestamp")),
     };
     struct ng_str score = redis_hash_text(hash, "score");
-    entry.score = score.len == 0 ? 0 : strtod(score.data, NULL);
+    if (score.len > 0) {
+        entry.score = strtod(score.data, NULL);
+    }
     *ret = entry;
     return NG_OK;
 }

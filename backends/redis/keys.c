@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - names of keys, and small things about texts. */
+/* keys.c - names of keys, and small string helpers. */
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "redis.h"
 
 /* "%XX" for each byte of a space's name. */
@@ -13,13 +14,21 @@ int redis_no_memory(struct ng_call *call)
     return ng_fail(call, NG_EINTERNAL, "out of memory");
 }
 
+int redis_check_memory(struct ng_call *call, struct ng_str text)
+{
+    if (text.data != NULL) {
+        return NG_OK;
+    }
+    return redis_no_memory(call);
+}
+
 static bool key_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            strchr("._-~@", c) != NULL;
 }
 
-/* A space's name, so that none is the beginning of another one's keys. */
+/* Escapes a space's name so that it is never the prefix of another space's keys. */
 static bool key_space(struct ng_str space, char out[KEY_SPACE_SIZE])
 {
     size_t at = 0;
@@ -43,14 +52,18 @@ struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct 
                         const char *name, struct ng_str tail)
 {
     char folder[KEY_SPACE_SIZE] = "";
-    bool other = !redis_is(space, "shared");
+    bool other = !str_is(space, "shared");
     struct ng_str none = {NULL, 0};
     if (other && !key_space(space, folder)) {
         (void)ng_fail(call, NG_EINVAL, "the name of the space is longer than %d bytes",
                       NG_SPACE_MAX);
         return none;
     }
-    const char *const parts[] = {other ? "space:" : "", folder, other ? ":" : "", name};
+    const char *parts[] = {"space:", folder, ":", name};
+    if (!other) {
+        parts[0] = "";
+        parts[2] = "";
+    }
     size_t len = redis->prefix.len + tail.len;
     for (size_t i = 0; i < NG_COUNT(parts); i++) {
         len += strlen(parts[i]);
@@ -83,50 +96,15 @@ struct ng_str redis_number(struct ng_call *call, int64_t number)
 struct ng_str redis_copy(struct ng_call *call, struct ng_str text)
 {
     char *copy = ng_alloc(call, text.len + 1);
-    struct ng_str made = {copy, copy == NULL ? 0 : text.len};
+    struct ng_str made = {copy, 0};
     if (copy != NULL) {
         if (text.len > 0) {
             memcpy(copy, text.data, text.len);
         }
         copy[text.len] = '\0';
+        made.len = text.len;
     }
     return made;
-}
-
-bool redis_is(struct ng_str text, const char *want)
-{
-    return redis_equal(text, ng_str_of(want));
-}
-
-bool redis_equal(struct ng_str one, struct ng_str other)
-{
-    return one.len == other.len && (one.len == 0 || memcmp(one.data, other.data, one.len) == 0);
-}
-
-bool redis_date_valid(struct ng_str date)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int parts[3] = {0, 0, 0};
-    size_t part = 0;
-    if (date.len != 10 || date.data[4] != '-' || date.data[7] != '-') {
-        return false;
-    }
-    for (size_t i = 0; i < date.len; i++) {
-        if (i == 4 || i == 7) {
-            part++;
-        } else if (date.data[i] < '0' || date.data[i] > '9') {
-            return false;
-        } else {
-            parts[part] = parts[part] * 10 + (date.data[i] - '0');
-        }
-    }
-    int year = parts[0];
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    if (parts[1] < 1 || parts[1] > 12) {
-        return false;
-    }
-    int last = days[parts[1] - 1] + (parts[1] == 2 && leap ? 1 : 0);
-    return parts[2] >= 1 && parts[2] <= last;
 }
 
 uint32_t redis_limit(uint32_t limit)
@@ -134,5 +112,5 @@ uint32_t redis_limit(uint32_t limit)
     if (limit == 0) {
         return REDIS_ROWS_DEFAULT;
     }
-    return limit > REDIS_ROWS_MAX ? REDIS_ROWS_MAX : limit;
+    return u32_min(limit, REDIS_ROWS_MAX);
 }

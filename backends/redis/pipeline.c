@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* pipeline.c - sends commands together and collects their answers. */
+/* pipeline.c - sends commands together and collects their replies. */
 #include "pipeline.h"
+
+#include "core/base/minmax.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PIPELINE_OUT_FIRST ((size_t)1024)
-/* Most that one round may send. */
+/* Most bytes of one round. */
 #define PIPELINE_OUT_MAX ((size_t)256 * 1024 * 1024)
-/* A long round may take long as a whole, as long as it moves: its limit begins anew with each
- * piece. */
+/* A round is sent in pieces of this size, each with the full time limit, so a long round that
+ * makes progress does not time out. */
 #define PIPELINE_PIECE ((size_t)1024 * 1024)
 
 void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng_call *call)
@@ -29,7 +31,7 @@ static void pipeline_free_replies(struct pipeline *pipeline)
     pipeline->replies = NULL;
 }
 
-/* After a round, the next one begins. */
+/* Resets the pipeline for the next round. */
 static void pipeline_begin(struct pipeline *pipeline)
 {
     if (pipeline->replies != NULL) {
@@ -44,7 +46,7 @@ static bool pipeline_append(struct pipeline *pipeline, const char *data, size_t 
     if (len > PIPELINE_OUT_MAX - pipeline->out_len) {
         return false;
     }
-    size_t size = pipeline->out_size == 0 ? PIPELINE_OUT_FIRST : pipeline->out_size;
+    size_t size = size_max(pipeline->out_size, PIPELINE_OUT_FIRST);
     while (size < pipeline->out_len + len) {
         size *= 2;
     }
@@ -75,15 +77,16 @@ void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t 
     if (data != NULL && lens != NULL) {
         size_t total = 0;
         for (size_t i = 0; i < count; i++) {
-            data[i] = words[i].data == NULL ? "" : words[i].data;
+            data[i] = "";
+            if (words[i].data != NULL) {
+                data[i] = words[i].data;
+            }
             lens[i] = words[i].len;
-            total = words[i].len > PIPELINE_OUT_MAX - total ? PIPELINE_OUT_MAX
-                                                            : total + words[i].len;
+            total += size_min(words[i].len, PIPELINE_OUT_MAX - total);
         }
-        /* Its lengths are ints. */
-        len = total < PIPELINE_OUT_MAX
-                  ? redisFormatCommandArgv(&command, (int)count, data, lens)
-                  : -1;
+        if (total < PIPELINE_OUT_MAX) { /* hiredis counts lengths in int */
+            len = redisFormatCommandArgv(&command, (int)count, data, lens);
+        }
     }
     if (len < 0 || !pipeline_append(pipeline, command, (size_t)len)) {
         pipeline->failed = true;
@@ -103,9 +106,8 @@ static enum socket_result pipeline_send(struct pipeline *pipeline)
     for (size_t at = 0; at < pipeline->out_len; at += PIPELINE_PIECE) {
         size_t left = pipeline->out_len - at;
         struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
-        enum socket_result end =
-            socket_write(&pipeline->conn->sock, pipeline->out + at,
-                         left < PIPELINE_PIECE ? left : PIPELINE_PIECE, &limit);
+        enum socket_result end = socket_write(&pipeline->conn->sock, pipeline->out + at,
+                                              size_min(left, PIPELINE_PIECE), &limit);
         if (end != SOCKET_OK) {
             return end;
         }
@@ -113,14 +115,16 @@ static enum socket_result pipeline_send(struct pipeline *pipeline)
     return SOCKET_OK;
 }
 
-/* One attempt on the connection there is. *ret_got: replies that came. */
+/* One attempt on the current connection. *ret_got: replies received. */
 static enum socket_result pipeline_exchange(struct pipeline *pipeline, size_t *ret_got)
 {
     struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
-    enum socket_result end =
-        pipeline->out_len <= PIPELINE_PIECE
-            ? socket_write(&pipeline->conn->sock, pipeline->out, pipeline->out_len, &limit)
-            : pipeline_send(pipeline);
+    enum socket_result end;
+    if (pipeline->out_len <= PIPELINE_PIECE) {
+        end = socket_write(&pipeline->conn->sock, pipeline->out, pipeline->out_len, &limit);
+    } else {
+        end = pipeline_send(pipeline);
+    }
     if (pipeline->out_len > PIPELINE_PIECE) {
         limit = pool_limit(pipeline->pool, pipeline->call);
     }
@@ -163,9 +167,10 @@ static int pipeline_run_connected(struct pipeline *pipeline)
             pipeline->replies[i] = NULL;
         }
         bool again = end == SOCKET_CLOSED && pipeline->conn->reused && !held && attempt == 0;
-        int rc =
-            again ? NG_OK
-                  : pool_fail(pipeline->pool, pipeline->call, end, pipeline->conn->sock.error);
+        int rc = NG_OK;
+        if (!again) {
+            rc = pool_fail(pipeline->pool, pipeline->call, end, pipeline->conn->sock.error);
+        }
         pipeline_drop(pipeline);
         if (!again) {
             return rc;
@@ -178,12 +183,14 @@ int pipeline_run(struct pipeline *pipeline)
     if (pipeline->failed) {
         return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for what is sent to Redis");
     }
-    pipeline->replies =
-        calloc(pipeline->count == 0 ? 1 : pipeline->count, sizeof(*pipeline->replies));
+    pipeline->replies = calloc(pipeline->count + 1, sizeof(*pipeline->replies));
     if (pipeline->replies == NULL) {
         return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for the answers of Redis");
     }
-    int rc = pipeline->count == 0 ? NG_OK : pipeline_run_connected(pipeline);
+    int rc = NG_OK;
+    if (pipeline->count != 0) {
+        rc = pipeline_run_connected(pipeline);
+    }
     if (rc == NG_OK && !pipeline->keeps_connection && pipeline->conn != NULL) {
         bool replica = false;
         for (size_t i = 0; i < pipeline->count; i++) {
@@ -209,13 +216,16 @@ int pipeline_run_all(struct pipeline *pipeline)
 
 const redisReply *pipeline_reply(const struct pipeline *pipeline, size_t at)
 {
-    return pipeline->replies == NULL || at >= pipeline->count ? NULL : pipeline->replies[at];
+    if (pipeline->replies == NULL || at >= pipeline->count) {
+        return NULL;
+    }
+    return pipeline->replies[at];
 }
 
 void pipeline_done(struct pipeline *pipeline)
 {
     pipeline_free_replies(pipeline);
-    /* A held connection may be in the middle of a transaction. */
+    /* A connection kept over rounds may be inside a transaction. */
     pipeline_drop(pipeline);
     free(pipeline->out);
     pipeline->out = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.c - the pool of connections to one Redis. */
 #include "pool.h"
+#include "core/base/minmax.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -11,17 +12,17 @@
 #include "core/base/lock.h"
 #include "pipeline.h"
 
-/* After a failure the next attempt waits, doubled up to the last. */
+/* Wait before the next attempt after a failure, doubled up to the maximum. */
 #define POOL_RETRY_FIRST_MS 20
 #define POOL_RETRY_LAST_MS 1000
 #define POOL_NS_PER_MS 1000000
-/* Somebody who waits for a free connection looks this often whether the call is cancelled. */
+/* How often a thread waiting for a free connection checks whether its call is cancelled. */
 #define POOL_STEP_NS 50000000
 #define POOL_READ_SIZE 16384
-/* A long reply may take long as a whole, as long as it moves: its limit begins anew with each
- * piece. */
+/* The time limit starts anew with each piece of this size, so a long reply that makes progress
+ * does not time out. */
 #define POOL_PIECE ((size_t)256 * 1024)
-/* So much of an error that Redis tells is passed on. */
+/* Bytes of a Redis error that are passed on. */
 #define POOL_REPLY_MAX 200
 
 /* ---- errors ---- */
@@ -57,7 +58,10 @@ int pool_fail(const struct redis_pool *pool, struct ng_call *call, enum socket_r
 {
     char text[POOL_TEXT_SIZE];
     int rc = pool_describe(pool, end, error, text);
-    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", text);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(call, rc, "%s", text);
 }
 
 struct error_reply {
@@ -159,7 +163,7 @@ static void conn_free(struct pool_conn *conn)
     free(conn);
 }
 
-/* Sends one command and reads its answer. */
+/* Sends one command and reads its reply. */
 static enum socket_result conn_command(struct pool_conn *conn, const struct socket_limit *limit,
                                        int argc, const char **argv, redisReply **ret)
 {
@@ -171,7 +175,10 @@ static enum socket_result conn_command(struct pool_conn *conn, const struct sock
     }
     enum socket_result end = socket_write(&conn->sock, command, (size_t)len, limit);
     redisFreeCommand(command);
-    return end == SOCKET_OK ? pool_read(conn, limit, ret) : end;
+    if (end != SOCKET_OK) {
+        return end;
+    }
+    return pool_read(conn, limit, ret);
 }
 
 static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
@@ -192,7 +199,7 @@ static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
     return pool_describe(pool, end, conn->sock.error, why);
 }
 
-/* AUTH, SELECT, and a PING so that a server which takes none of them is found here. */
+/* AUTH, SELECT, and a PING that finds a server accepting none of them. */
 static int conn_sign_in(struct redis_pool *pool, struct pool_conn *conn,
                         const struct socket_limit *limit, char why[POOL_TEXT_SIZE])
 {
@@ -267,7 +274,8 @@ struct socket_limit pool_limit(const struct redis_pool *pool, struct ng_call *ca
     return limit;
 }
 
-/* With the lock held: one that is idle, or leave to open one (*ret NULL). */
+/* Called with the lock held. Takes an idle connection, or permission to open one (*ret
+ * NULL). */
 static int pool_wait(struct redis_pool *pool, struct ng_call *call, bool fresh,
                      const struct socket_limit *limit, struct pool_conn **ret)
 {
@@ -312,11 +320,8 @@ static void pool_note_failure(struct redis_pool *pool, int rc, const char *why)
     if (rc != NG_EUNAVAILABLE) {
         return; /* the call's own end says nothing about the server */
     }
-    pool->retry_wait_ms =
-        pool->retry_wait_ms == 0 ? POOL_RETRY_FIRST_MS : pool->retry_wait_ms * 2;
-    if (pool->retry_wait_ms > POOL_RETRY_LAST_MS) {
-        pool->retry_wait_ms = POOL_RETRY_LAST_MS;
-    }
+    pool->retry_wait_ms = i64_max(pool->retry_wait_ms * 2, POOL_RETRY_FIRST_MS);
+    pool->retry_wait_ms = i64_min(pool->retry_wait_ms, POOL_RETRY_LAST_MS);
     pool->retry_at_ns = socket_now_ns() + pool->retry_wait_ms * POOL_NS_PER_MS;
     (void)snprintf(pool->retry_error, sizeof(pool->retry_error), "%s", why);
 }
@@ -344,7 +349,10 @@ int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
         pthread_cond_signal(&pool->returned);
     }
     lock_release(&pool->lock);
-    return rc == NG_OK ? rc : ng_fail(call, rc, "%s", why);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return ng_fail(call, rc, "%s", why);
 }
 
 void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep)
@@ -376,14 +384,20 @@ static int pool_open_tls(struct redis_pool *pool, struct ng_call *call, struct n
         return ng_fail(call, NG_EINTERNAL, "out of memory for TLS");
     }
     struct ng_str file = call->host->format(call, "%.*s", (int)ca.len, ca.data);
-    int loaded = ca.len == 0 ? SSL_CTX_set_default_verify_paths(pool->tls)
-                             : SSL_CTX_load_verify_locations(pool->tls, file.data, NULL);
+    int loaded;
+    if (ca.len == 0) {
+        loaded = SSL_CTX_set_default_verify_paths(pool->tls);
+    } else {
+        loaded = SSL_CTX_load_verify_locations(pool->tls, file.data, NULL);
+    }
     ERR_clear_error();
-    return loaded == 1 ? NG_OK
-                       : ng_fail(call, NG_EINVAL,
-                                 "redis.tls_ca is '%.*s', which is no file of certificates "
-                                 "(PEM) that can be read",
-                                 (int)ca.len, ca.data);
+    if (loaded == 1) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL,
+                   "redis.tls_ca is '%.*s', which is no file of certificates "
+                   "(PEM) that can be read",
+                   (int)ca.len, ca.data);
 }
 
 int pool_open(struct ng_call *call, const struct pool_options *options, struct redis_pool **ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pool.h - connections to one Redis: opened, signed in, shared by threads, opened again. */
+/* pool.h - connections to one Redis: opened, authenticated, shared by threads, reopened. */
 #ifndef NOTEGATE_REDIS_POOL_H
 #define NOTEGATE_REDIS_POOL_H
 
@@ -9,12 +9,12 @@
 #include "reader.h"
 #include "socket.h"
 
-/* A sentence for the caller. */
+/* Bytes of an error message. */
 #define POOL_TEXT_SIZE 512
 
 struct pool_options {
     struct ng_str uri;
-    struct ng_str ca; /* file of certificates to trust, or "": the system's */
+    struct ng_str ca; /* file of trusted certificates; "": those of the system */
     int64_t timeout_ms;
     size_t connections;
 };
@@ -24,7 +24,7 @@ struct pool_conn {
     struct redis_socket sock;
     struct reader reader;
     struct pool_conn *next; /* while idle */
-    bool reused;            /* it was idle before: its server may have gone meanwhile */
+    bool reused;            /* taken from the idle list: the server may have closed it */
 };
 
 struct redis_pool {
@@ -32,38 +32,38 @@ struct redis_pool {
     SSL_CTX *tls;
     int64_t timeout_ms;
     char address[160]; /* "host:port", for messages */
-    /* A command that each new connection begins with; what it answers is of no interest. */
+    /* A command sent first on each new connection; its reply is ignored. */
     char *greeting;
     size_t greeting_len;
     struct lock lock;
     pthread_cond_t returned;
     struct pool_conn *idle;
     size_t open, max;
-    /* After a connection that failed: no other attempt before this, doubled each time. */
+    /* After a failed connection: no attempt before this time; the wait doubles each time. */
     int64_t retry_at_ns, retry_wait_ms;
     char retry_error[POOL_TEXT_SIZE];
 };
 
-/* A bad URI or certificate file fails; a server that is away does not. */
+/* Fails on a bad URI or certificate file, but not if the server is unreachable. */
 int pool_open(struct ng_call *call, const struct pool_options *options,
               struct redis_pool **ret);
-/* Before the first connection; copies. */
+/* Call before the first connection. Copies the command. */
 int pool_set_greeting(struct redis_pool *pool, struct ng_call *call, const char *command,
                       size_t len);
 /* No connection may be in use. NULL is a no-op. */
 void pool_close(struct redis_pool *pool);
 
-/* The limit of one operation that begins now. */
+/* The time limit of an operation that starts now. */
 struct socket_limit pool_limit(const struct redis_pool *pool, struct ng_call *call);
-/* A connection that is signed in. Fails the call. fresh: not one that was idle. */
+/* Takes an authenticated connection, or fails the call. fresh: a new one, not an idle one. */
 int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
                  const struct socket_limit *limit, struct pool_conn **ret);
-/* keep: it is in a known state and may be used again. */
+/* keep: the connection is in a known state and may be reused. */
 void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep);
 /* Reads one reply. */
 enum socket_result pool_read(struct pool_conn *conn, const struct socket_limit *limit,
                              redisReply **ret);
-/* Fails the call for what the connection did, or for what the server answered. */
+/* Fails the call for the connection's error, or for the server's error reply. */
 int pool_fail(const struct redis_pool *pool, struct ng_call *call, enum socket_result end,
               const char *error);
 int pool_fail_reply(const struct redis_pool *pool, struct ng_call *call,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - writes queries of RediSearch. */
+/* query.c - writes RediSearch queries. */
 #include "query.h"
 
 #include <stdio.h>
@@ -30,8 +30,8 @@ static bool query_letter(char c)
            ((unsigned char)c & 0x80) != 0;
 }
 
-/* Whatever is neither letter, digit nor beyond ASCII is a sign of the query language, or might
- * be one in a later version: it gets a backslash. Control characters cannot be escaped. */
+/* Escapes every ASCII character except letters and digits with a backslash: it is query syntax,
+ * or might be in a later version. Control characters cannot be escaped. */
 static void out_escaped(struct query_out *out, struct ng_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -68,7 +68,7 @@ size_t redis_query_size(const struct ng_recall *recall)
     return size;
 }
 
-/* Any of the words. Those of every text ask for something only where there are no others. */
+/* Matches any of the words. Common words count only if there are no others. */
 static int query_text(struct ng_str text, struct query_out *out)
 {
     size_t at = 0;
@@ -119,7 +119,7 @@ int redis_query(const struct ng_recall *recall, struct query_out *out)
         return NG_ENOTFOUND;
     }
     if (recall->tag_count > 0 && !any_tag) {
-        return NG_ENOTFOUND; /* nothing has a tag without letters */
+        return NG_ENOTFOUND; /* no tag lacks letters */
     }
     if (recall->source.len > 0) {
         out_text(out, "@source:{");
@@ -146,5 +146,8 @@ int redis_query(const struct ng_recall *recall, struct query_out *out)
     if (out->len == 0) {
         out_text(out, "*");
     }
-    return out->full ? NG_EINTERNAL : NG_OK;
+    if (out->full) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* query.h - a recall as a query of RediSearch; nothing a caller writes is syntax in it. */
+/* query.h - a recall as a RediSearch query; nothing a caller writes is interpreted as
+ * syntax. */
 #ifndef NOTEGATE_REDIS_QUERY_H
 #define NOTEGATE_REDIS_QUERY_H
 
 #include <notegate/journal.h>
 
-/* Words of one recall that are looked for. */
+/* Words of one recall that are searched for. */
 #define QUERY_WORDS_MAX 64
 
-/* Where it is written. More than `size` bytes: `full`. */
+/* The output buffer. `full` is set when more than `size` bytes are written. */
 struct query_out {
     char *data;
     size_t len, size;
     bool full;
 };
 
-/* Bytes that are surely enough for redis_query(). */
+/* Upper bound of the bytes that redis_query() writes. */
 size_t redis_query_size(const struct ng_recall *recall);
-/* NG_OK with the query; NG_ENOTFOUND: the text has no word that could be found. */
+/* NG_OK with the query; NG_ENOTFOUND if the text has no word that can be searched for. */
 int redis_query(const struct ng_recall *recall, struct query_out *out);
 
-/* The next word of `text` from *at on: letters, digits, _ and all that is not ASCII; len 0:
- * there is none. */
+/* The next word of `text` from *at on: letters, digits, _ and all non-ASCII characters. len 0
+ * at the end. */
 struct ng_str redis_word(struct ng_str text, size_t *at);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rank.c - how well a text has what a recall asks for. */
+/* rank.c - scores how well a text matches a recall. */
 #include "rank.h"
 
 #include <math.h>
@@ -14,9 +14,11 @@ double redis_rank(const struct wanted *wanted, struct ng_str text)
     size_t words = wanted_count(wanted, text, hits, &first);
     for (size_t i = 0; i < wanted->count; i++) {
         uint32_t all = hits[i].exact + hits[i].stems;
-        found += all > 0 ? 1 : 0;
-        exact += hits[i].exact > 0 ? 1 : 0;
-        weight += all > 0 ? 1 + log((double)all) : 0;
+        found += all > 0;
+        exact += hits[i].exact > 0;
+        if (all > 0) {
+            weight += 1 + log((double)all);
+        }
     }
     return wanted_rank(wanted->count, found, exact, weight / sqrt((double)words + 1));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rank.h - how well a text has what a recall asks for, the same for the search module and the
+/* rank.h - scores how well a text matches a recall, the same way for RediSearch and for the
  * scan. */
 #ifndef NOTEGATE_REDIS_RANK_H
 #define NOTEGATE_REDIS_RANK_H
 
 #include "../shared/words.h"
 
-/* Between 0 and 1; 0: nothing of it. */
+/* A score from 0 (no match) to 1. */
 double redis_rank(const struct wanted *wanted, struct ng_str text);
 
 #endif

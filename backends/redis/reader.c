@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.c - bounds what a reply may announce. */
+/* reader.c - limits the sizes a reply may announce. */
 #include "reader.h"
 
 #include <stddef.h>
@@ -7,7 +7,10 @@
 static void *reader_array(const redisReadTask *task, int elements)
 {
     struct reader *reader = task->privdata;
-    return elements > READER_ELEMENTS_MAX ? NULL : reader->make_array(task, elements);
+    if (elements > READER_ELEMENTS_MAX) {
+        return NULL;
+    }
+    return reader->make_array(task, elements);
 }
 
 bool reader_open(struct reader *reader)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.h - hiredis's reader of replies, which allocates no more than a reply may have. */
+/* reader.h - the reply reader of hiredis with limits on what it allocates. */
 #ifndef NOTEGATE_REDIS_READER_H
 #define NOTEGATE_REDIS_READER_H
 
 #include <hiredis.h>
 #include <stdbool.h>
 
-/* Elements of one array: hiredis makes room for as many as are announced. */
+/* Elements of one array: hiredis allocates as many as the reply announces. */
 #define READER_ELEMENTS_MAX (4 * 1024 * 1024)
 
-/* Must not move while it is open. */
+/* Must not be moved while it is open. */
 struct reader {
     redisReader *redis;
     redisReplyObjectFunctions functions;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recall.c - finding memories and references with RediSearch, where it is.
+ * recall.c - finds memories and references with RediSearch where it is available.
  *
- * Every space has an index of its own over its own two kinds of hashes, so that no query can
- * reach another space. An index that is missing is made; until it has read what was there
- * before, and where there is none, recall scans.
+ * Each space has its own index over its own two kinds of hashes, so no query can reach another
+ * space. A missing index is created. Recall scans instead until the index has read the existing
+ * hashes, and on servers without RediSearch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "rank.h"
 #include "redis.h"
 
-/* What is not one of the answers to an FT. command means that search is of no use here. */
+/* Any other reply to an FT. command means that RediSearch is unusable here. */
 enum recall_state { RECALL_READY, RECALL_MISSING, RECALL_UNUSABLE };
 
 static bool recall_has(const redisReply *reply, const char *text)
@@ -22,7 +22,7 @@ static bool recall_has(const redisReply *reply, const char *text)
            strstr(reply->str, text) != NULL;
 }
 
-/* FT.INFO's answer: is the index there, and has it read everything? */
+/* Reads the reply to FT.INFO: whether the index exists and has read everything. */
 static enum recall_state recall_state(const redisReply *info)
 {
     if (recall_has(info, "nknown command") || recall_has(info, "NOPERM")) {
@@ -33,16 +33,21 @@ static enum recall_state recall_state(const redisReply *info)
     }
     for (size_t i = 0; i + 1 < info->elements; i += 2) {
         const redisReply *value = info->element[i + 1];
-        if (redis_is(redis_text(info->element[i]), "indexing")) {
-            bool busy = value->type == REDIS_REPLY_INTEGER ? value->integer != 0
-                                                           : !redis_is(redis_text(value), "0");
-            return busy ? RECALL_UNUSABLE : RECALL_READY;
+        if (str_is(redis_text(info->element[i]), "indexing")) {
+            bool done = str_is(redis_text(value), "0");
+            if (value->type == REDIS_REPLY_INTEGER) {
+                done = value->integer == 0;
+            }
+            if (!done) {
+                return RECALL_UNUSABLE;
+            }
+            return RECALL_READY;
         }
     }
     return RECALL_READY;
 }
 
-/* Adds the command that makes the index of a space. Where there is one, it changes nothing. */
+/* Adds the command that creates the index of a space. No effect if it exists. */
 static int recall_add_create(struct redis *redis, struct pipeline *pipeline,
                              struct ng_str space)
 {
@@ -69,8 +74,10 @@ static int recall_create(struct redis *redis, struct ng_call *call, struct ng_st
     struct pipeline pipeline;
     pipeline_init(&pipeline, redis->pool, call);
     int rc = recall_add_create(redis, &pipeline, space);
-    /* Where it cannot be made, or another gateway has just made it, the next look says so. */
-    rc = rc != NG_OK ? rc : pipeline_run(&pipeline);
+    /* If it cannot be created, or another gateway just created it, the next check finds out. */
+    if (rc == NG_OK) {
+        rc = pipeline_run(&pipeline);
+    }
     pipeline_done(&pipeline);
     return rc;
 }
@@ -81,15 +88,17 @@ int redis_greet(struct redis *redis, struct ng_call *call)
     pipeline_init(&pipeline, redis->pool, call);
     int rc = recall_add_create(redis, &pipeline, ng_str_of("shared"));
     if (rc == NG_OK) {
-        rc = pipeline.failed
-                 ? redis_no_memory(call)
-                 : pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
+        if (pipeline.failed) {
+            rc = redis_no_memory(call);
+        } else {
+            rc = pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
+        }
     }
     pipeline_done(&pipeline);
     return rc;
 }
 
-/* Of a recall by words so many come into question at least, whatever their scores. */
+/* Least number of candidates of a recall by words, whatever their scores. */
 #define RECALL_CANDIDATES 100
 
 struct recall_hit {
@@ -102,20 +111,31 @@ static int recall_by_rank(const void *left, const void *right)
     const struct recall_hit *a = left;
     const struct recall_hit *b = right;
     if (a->rank > b->rank || a->rank < b->rank) {
-        return a->rank > b->rank ? -1 : 1;
+        if (a->rank > b->rank) {
+            return -1;
+        }
+        return 1;
     }
-    return a->entry.time_ms > b->entry.time_ms ? -1 : a->entry.time_ms < b->entry.time_ms;
+    if (a->entry.time_ms > b->entry.time_ms) {
+        return -1;
+    }
+    return a->entry.time_ms < b->entry.time_ms;
 }
 
-/* The rows of FT.SEARCH's answer: the total, then key and hash in turn. By words the best come
- * first; else they are in order. */
+/* The rows of an FT.SEARCH reply: the total, then key and hash in turn. Sorted best first if
+ * words were given, else in order. */
 static int recall_rows(struct ng_call *call, const redisReply *found,
                        const struct ng_recall *recall, ng_entry_row_fn *row, void *user)
 {
     struct recall_hit *hits = ng_alloc(call, (found->elements / 2 + 1) * sizeof(*hits));
     struct wanted wanted = {0};
     size_t count = 0;
-    int rc = hits == NULL ? redis_no_memory(call) : wanted_parse(call, recall->text, &wanted);
+    int rc;
+    if (hits == NULL) {
+        rc = redis_no_memory(call);
+    } else {
+        rc = wanted_parse(call, recall->text, &wanted);
+    }
     if (rc != NG_OK) {
         wanted_done(&wanted);
         return rc;
@@ -154,15 +174,15 @@ static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
         WORD("0"),         limit, WORD("DIALECT"), WORD("2"),
     };
     size_t count = 8;
-    /* Else words that are asked for are also looked for by their stem, which nothing is stored
-     * by. */
+    /* Without it RediSearch also searches for the stems of the words, which the index does not
+     * hold. */
     words[count++] = WORD("VERBATIM");
     if (by_time) {
         words[count++] = WORD("SORTBY");
         words[count++] = WORD("time");
         words[count++] = WORD("DESC");
     } else {
-        /* The default of older modules takes a word that stands alone for as good as three. */
+        /* The default scorer of older modules counts a single word three times. */
         words[count++] = WORD("SCORER");
         words[count++] = WORD("BM25");
     }
@@ -170,7 +190,7 @@ static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
     pipeline_add(pipeline, words, count);
 }
 
-/* *ret_used: the search did it. Else a scan must. */
+/* *ret_used: RediSearch was used; if not, the caller scans. */
 static int recall_search(struct redis *redis, struct ng_call *call,
                          const struct ng_recall *recall, struct ng_str query,
                          ng_entry_row_fn *row, void *user, bool *ret_used)
@@ -191,8 +211,10 @@ static int recall_search(struct redis *redis, struct ng_call *call,
         pipeline_init(&pipeline, redis->pool, call);
         recall_add_search(&pipeline, index, query, recall->text.len == 0, limit);
         int rc = pipeline_run(&pipeline);
-        enum recall_state state =
-            rc == NG_OK ? recall_state(pipeline_reply(&pipeline, 0)) : RECALL_UNUSABLE;
+        enum recall_state state = RECALL_UNUSABLE;
+        if (rc == NG_OK) {
+            state = recall_state(pipeline_reply(&pipeline, 0));
+        }
         const redisReply *found = pipeline_reply(&pipeline, 1);
         if (rc == NG_OK && state == RECALL_READY && found->type == REDIS_REPLY_ARRAY) {
             *ret_used = true;
@@ -231,7 +253,8 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
     bool hopeless = rc == NG_ENOTFOUND;
     struct ng_str query = {out.data, out.len};
     if (hopeless) {
-        /* The engine is told all the same. */
+        /* Nothing can match, but the search still runs: its result tells whether the index is
+         * usable. */
         query = WORD("*");
     }
     struct ng_recall nothing = *recall;
@@ -242,7 +265,11 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
         rc = redis_scan(redis, call, recall, row, user);
     }
     if (rc == NG_OK && ret_engine != NULL) {
-        *ret_engine = used ? "redisearch" : "scan";
+        if (used) {
+            *ret_engine = "redisearch";
+        } else {
+            *ret_engine = "scan";
+        }
     }
     return rc;
 }

@@ -79,7 +79,9 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
     redis->prefix.data = copy;
     redis->prefix.len = prefix.len;
     int rc = pool_open(call, &options, &redis->pool);
-    rc = rc != NG_OK ? rc : redis_greet(redis, call);
+    if (rc == NG_OK) {
+        rc = redis_greet(redis, call);
+    }
     if (rc != NG_OK) {
         redis_close(redis);
         return rc;

@@ -5,13 +5,16 @@
 
 #include <notegate/journal.h>
 
+#include "core/base/rfc3339.h"
+#include "core/base/str.h"
+
 #include "pipeline.h"
 #include "pool.h"
 
-/* Rows of one answer at most, and where the caller names no limit. */
+/* Most rows of one answer; also the default limit. */
 #define REDIS_ROWS_MAX 1000
 #define REDIS_ROWS_DEFAULT 100
-/* A delivered event is known this long. */
+/* How long a delivered event is remembered. */
 #define REDIS_SEEN_MS INT64_C(86400000)
 /* Rows fetched in one round. */
 #define REDIS_PAGE 256
@@ -23,29 +26,27 @@ struct redis {
 
 /* ---- keys.c ---- */
 
-/* PREFIX[space:NAME:]name[tail], in call memory; data NULL: out of memory (the call says so).
- */
+/* PREFIX[space:NAME:]name[tail], in call memory; data NULL: out of memory (the call is
+ * failed). */
 struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct ng_str space,
                         const char *name, struct ng_str tail);
 /* A decimal number in call memory. */
 struct ng_str redis_number(struct ng_call *call, int64_t number);
-bool redis_is(struct ng_str text, const char *want);
-bool redis_equal(struct ng_str one, struct ng_str other);
-/* A copy in call memory, with a NUL behind it. */
+/* A copy in call memory, NUL-terminated. */
 struct ng_str redis_copy(struct ng_call *call, struct ng_str text);
-/* Is it YYYY-MM-DD, and a day that exists? */
-bool redis_date_valid(struct ng_str date);
 uint32_t redis_limit(uint32_t limit);
 int redis_no_memory(struct ng_call *call);
+/* Out of memory if the text has no data, else NG_OK. */
+int redis_check_memory(struct ng_call *call, struct ng_str text);
 
-/* The keys of a space that are not of the table in backends/redis/README.md's first half. */
+/* The keys of a space that are not in the first table of backends/redis/README.md ... */
 #define REDIS_DAYS "journal:days"
 #define REDIS_RECENT "journal:recent"
 #define REDIS_SEEN "journal:seen"
 #define REDIS_CHECKPOINTS "journal:checkpoints"
 #define REDIS_HEADS "journal:heads"
 #define REDIS_KEPT "journal:kept:"
-/* And those that are. */
+/* ... and those that are. */
 #define REDIS_DAY "daily:"
 #define REDIS_REFERENCE "notebook:ref:"
 #define REDIS_MEMORY "memory:"
@@ -53,7 +54,7 @@ int redis_no_memory(struct ng_call *call);
 #define REDIS_SUMMARY "summary"
 #define REDIS_CHECKPOINT "checkpoint:"
 
-/* ---- entry.c: an entry as a line of a day, as a hash, and as the dump's JSON ---- */
+/* ---- entry.c: an entry as a line of a day, as a hash, and as the JSON of a dump ---- */
 
 /* Members of a hash, name and value in turn. */
 #define REDIS_MEMBERS_MAX 36
@@ -69,25 +70,26 @@ int redis_members(struct ng_call *call, const struct ng_entry *entry,
                   struct redis_members *ret);
 /* The key without prefix and space: "memory:<event id>" or "notebook:ref:<id>". */
 struct ng_str redis_member(struct ng_call *call, const struct ng_entry *entry);
-/* Texts are lent from `line`'s parsed copy and from the reply. What other programs wrote is
- * read as far as it goes. NG_EINVAL: it is no entry at all. */
+/* Texts point into `line`'s parsed copy or the reply. Lines of other programs are read as far
+ * as possible. NG_EINVAL: not an entry. */
 int redis_line_read(struct ng_call *call, struct ng_str line, struct ng_str space,
                     struct ng_entry *ret);
-/* A field of the answer to HGETALL; {NULL, 0}: it is not there. */
+/* A field of an HGETALL reply; {NULL, 0} if missing. */
 struct ng_str redis_hash_text(const redisReply *hash, const char *name);
 int redis_hash_read(struct ng_call *call, const redisReply *hash, struct ng_str space,
                     struct ng_entry *ret);
-/* As in a dump: `date` first, where there is one. */
+/* The form of a dump: `date` first, if there is one. */
 void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng_str date,
                        const struct ng_entry *entry);
 int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct ng_str space,
                      struct ng_entry *ret);
 
-/* Each new connection makes the index of the space that all share: a search module may have
- * come with a restart of the server. Those of other spaces are made by their first recall. */
+/* Makes each new connection create the index of the shared space, as RediSearch may have been
+ * added by a restart of the server. The index of any other space is created by its first
+ * recall. */
 int redis_greet(struct redis *redis, struct ng_call *call);
 
-/* ---- the functions of the journal, each in its file ---- */
+/* ---- the functions of the journal, each in its own file ---- */
 
 int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *const *entries,
                   size_t count);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * resolve.c - name resolution that does not outlast its limit.
+ * resolve.c - name resolution with a time limit.
  *
- * The C library's resolver waits as long as its own configuration says, and cannot be
- * interrupted: so it runs on a thread of its own. One whose answer came too late frees it all.
+ * The C library's resolver cannot be interrupted and waits as long as its own configuration
+ * allows, so it runs on a thread of its own. If its answer comes too late, that thread frees
+ * everything.
  */
 #include "resolve.h"
 
@@ -47,12 +48,17 @@ static void lookup_free(struct lookup *lookup)
 
 static void *resolve_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-resolve");
     struct lookup *lookup = user;
     struct addrinfo *addresses = NULL;
     int rc = resolve_now(lookup->host, lookup->port, 0, &addresses);
     lock_take(&lookup->lock);
     lookup->rc = rc;
-    lookup->addresses = rc == 0 ? addresses : NULL;
+    if (rc == 0) {
+        lookup->addresses = addresses;
+    } else {
+        lookup->addresses = NULL;
+    }
     lookup->done = true;
     bool given_up = lookup->given_up;
     pthread_cond_signal(&lookup->done_cond);
@@ -80,7 +86,7 @@ static struct lookup *lookup_new(const char *host, const char *port)
     return lookup;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static enum socket_result resolve_wait(struct lookup *lookup, const struct socket_limit *limit)
 {
     while (!lookup->done) {
@@ -89,8 +95,10 @@ static enum socket_result resolve_wait(struct lookup *lookup, const struct socke
             return SOCKET_TIMED_OUT;
         }
         if (limit->call != NULL && limit->call->host->cancelled(limit->call)) {
-            return limit->call->host->remaining_ms(limit->call) <= 0 ? SOCKET_CALL_EXPIRED
-                                                                     : SOCKET_CANCELLED;
+            if (limit->call->host->remaining_ms(limit->call) <= 0) {
+                return SOCKET_CALL_EXPIRED;
+            }
+            return SOCKET_CANCELLED;
         }
         int64_t until = now + RESOLVE_STEP_NS;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};

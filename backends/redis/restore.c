@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * restore.c - puts a dump in the place of a space's journal, in one step.
+ * restore.c - replaces a space's journal with a dump, in one step.
  *
- * All of it is one transaction, sent in pieces: Redis keeps the commands until EXEC and runs
- * them at once. What is to go is looked up first, under WATCH: a delivery in between makes the
- * transaction void, and it is tried again.
+ * The whole restore is one transaction, sent in pieces: Redis queues the commands until EXEC
+ * and runs them at once. The keys to remove are looked up first, under WATCH: a delivery in
+ * between voids the transaction, and it is tried again.
  */
 #include "redis.h"
 #include "snapshot.h"
@@ -18,11 +18,11 @@ struct restore_state {
     struct ng_call *call;
     struct ng_str space;
     const struct ng_value *dump;
-    const struct aside *aside; /* where what is there is kept; NULL: it goes */
+    const struct aside *aside; /* where the present journal is kept; NULL: it is deleted */
     struct pipeline pipeline;
     struct ng_str days, recent, seen, summary;
     struct ng_str now;
-    struct ng_str words[2 * RESTORE_CHUNK + 2]; /* a command that grows */
+    struct ng_str words[2 * RESTORE_CHUNK + 2]; /* the command being built */
     size_t count;
 };
 
@@ -37,7 +37,7 @@ static struct ng_str restore_key(struct restore_state *restore, const char *name
     return redis_key(restore->redis, restore->call, restore->space, name, tail);
 }
 
-/* Sends the growing command, if it has values. */
+/* Sends the command being built, if it has values. */
 static void restore_flush(struct restore_state *restore)
 {
     if (restore->count > 2) {
@@ -50,8 +50,8 @@ static void restore_flush(struct restore_state *restore)
 static void restore_grow(struct restore_state *restore, struct ng_str verb, struct ng_str key,
                          const struct ng_str *values, size_t count)
 {
-    bool same = restore->count >= 2 && redis_equal(restore->words[0], verb) &&
-                redis_equal(restore->words[1], key);
+    bool same = restore->count >= 2 && str_equal(restore->words[0], verb) &&
+                str_equal(restore->words[1], key);
     if (!same || restore->count + count > NG_COUNT(restore->words)) {
         restore_flush(restore);
         restore->words[restore->count++] = verb;
@@ -62,9 +62,9 @@ static void restore_grow(struct restore_state *restore, struct ng_str verb, stru
     }
 }
 
-/* ---- what is there goes ---- */
+/* ---- removing the present journal ---- */
 
-/* Under WATCH: the names of all that the journal of the space is made of now. */
+/* Under WATCH: collects the names of all keys of the space's journal. */
 static int restore_collect_keys(struct restore_state *restore, struct ng_str **ret_old,
                                 size_t *ret_count)
 {
@@ -92,7 +92,9 @@ static int restore_collect_keys(struct restore_state *restore, struct ng_str **r
         old[count++] = restore_key(restore, "", redis_text(names->element[i]));
     }
     for (size_t i = 0; i < count; i++) {
-        rc = old[i].data == NULL ? NG_EINTERNAL : rc;
+        if (old[i].data == NULL) {
+            rc = NG_EINTERNAL;
+        }
     }
     *ret_old = old;
     *ret_count = count;
@@ -112,14 +114,14 @@ static void restore_remove(struct restore_state *restore, const struct ng_str *o
     restore_flush(restore);
 }
 
-/* ---- what was comes back ---- */
+/* ---- writing the dump ---- */
 
 static int restore_line(struct restore_state *restore, const struct ng_value *item,
                         const struct ng_entry *entry)
 {
     struct ng_call *call = restore->call;
     struct ng_str date = call->host->json_text(call->host->json_get(item, "date"));
-    if (!redis_date_valid(date)) {
+    if (!rfc3339_is_day(date)) {
         return restore_damaged(call, "a line of it has no date");
     }
     struct ng_str line = redis_line(call, entry);
@@ -142,7 +144,10 @@ static int restore_hash(struct restore_state *restore, const struct ng_entry *en
         key = restore_key(restore, "", name);
     }
     if (rc != NG_OK || key.data == NULL) {
-        return rc != NG_OK ? rc : NG_EINTERNAL;
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return NG_EINTERNAL;
     }
     restore_grow(restore, WORD("HSET"), key, members.items, members.count);
     return NG_OK;
@@ -163,8 +168,12 @@ static int restore_part(struct restore_state *restore, const char *part,
     for (; rc == NG_OK && item != NULL; item = call->host->json_next(item)) {
         struct ng_entry entry;
         rc = redis_entry_read(call, item, restore->space, &entry);
-        rc = rc == NG_EINVAL ? restore_damaged(call, "an entry of it is of another form") : rc;
-        rc = rc == NG_OK ? each(restore, item, &entry) : rc;
+        if (rc == NG_EINVAL) {
+            rc = restore_damaged(call, "an entry of it is of another form");
+        }
+        if (rc == NG_OK) {
+            rc = each(restore, item, &entry);
+        }
     }
     restore_flush(restore);
     return rc;
@@ -187,7 +196,7 @@ static int restore_as_day(struct restore_state *restore, const struct ng_value *
     return NG_OK;
 }
 
-/* What the dump has is not delivered again. */
+/* Marks the dump's entries as seen, so they are not delivered again. */
 static int restore_as_seen(struct restore_state *restore, const struct ng_value *item,
                            const struct ng_entry *entry)
 {
@@ -197,13 +206,15 @@ static int restore_as_seen(struct restore_state *restore, const struct ng_value 
     return NG_OK;
 }
 
-/* Nor what was delivered before and does not come back. */
+/* Marks events that were delivered before and are not in the dump as seen. */
 static void restore_passed(struct restore_state *restore)
 {
     struct ng_call *call = restore->call;
     const struct ng_value *passed = call->host->json_get(restore->dump, "passed");
-    const struct ng_value *item =
-        call->host->json_type(passed) == NG_TYPE_ARRAY ? call->host->json_first(passed) : NULL;
+    const struct ng_value *item = NULL;
+    if (call->host->json_type(passed) == NG_TYPE_ARRAY) {
+        item = call->host->json_first(passed);
+    }
     for (; item != NULL; item = call->host->json_next(item)) {
         const struct ng_str seen[] = {restore->now, call->host->json_text(item)};
         restore_grow(restore, WORD("ZADD"), restore->seen, seen, 2);
@@ -259,7 +270,8 @@ static int restore_add(struct restore_state *restore)
 
 /* ---- the transaction ---- */
 
-/* Under WATCH: *ret_done: what is there was kept before, and all is as it is to be. */
+/* Under WATCH. *ret_done: the present journal was kept by an earlier attempt, and the restore
+ * is complete. */
 static int restore_is_done(struct restore_state *restore, bool *ret_done)
 {
     struct pipeline *pipeline = &restore->pipeline;
@@ -270,15 +282,19 @@ static int restore_is_done(struct restore_state *restore, bool *ret_done)
     return rc;
 }
 
-/* *ret_done: it holds. */
+/* *ret_done: the transaction was applied. */
 static int restore_once(struct restore_state *restore, bool *ret_done)
 {
     struct ng_call *call = restore->call;
     struct pipeline *pipeline = &restore->pipeline;
     struct ng_str *old = NULL;
     size_t old_count = 0;
-    int rc = restore->aside != NULL ? restore_is_done(restore, ret_done)
-                                    : restore_collect_keys(restore, &old, &old_count);
+    int rc;
+    if (restore->aside != NULL) {
+        rc = restore_is_done(restore, ret_done);
+    } else {
+        rc = restore_collect_keys(restore, &old, &old_count);
+    }
     if (rc != NG_OK || *ret_done) {
         return rc;
     }
@@ -294,7 +310,10 @@ static int restore_once(struct restore_state *restore, bool *ret_done)
     }
     PIPELINE_ADD(pipeline, WORD("EXEC"));
     rc = pipeline_run_all(pipeline);
-    const redisReply *done = rc == NG_OK ? pipeline_reply(pipeline, pipeline->count - 1) : NULL;
+    const redisReply *done = NULL;
+    if (rc == NG_OK) {
+        done = pipeline_reply(pipeline, pipeline->count - 1);
+    }
     if (done == NULL || done->type == REDIS_REPLY_NIL) {
         return rc;
     }
@@ -307,13 +326,13 @@ static int restore_once(struct restore_state *restore, bool *ret_done)
     return rc;
 }
 
-/* Nothing of it is sent before all of it has been read once. */
+/* Reads the whole dump once before anything of it is sent. */
 static int restore_check(struct restore_state *restore)
 {
     static const char *const parts[] = {"days", "references", "memories"};
     struct ng_call *call = restore->call;
     struct ng_str format = call->host->json_text(call->host->json_get(restore->dump, "format"));
-    if (!redis_is(format, REDIS_DUMP_FORMAT)) {
+    if (!str_is(format, REDIS_DUMP_FORMAT)) {
         return restore_damaged(call, "its format is not " REDIS_DUMP_FORMAT);
     }
     for (size_t i = 0; i < NG_COUNT(parts); i++) {
@@ -342,7 +361,10 @@ int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_st
         (struct restore_state){.redis = redis, .call = call, .space = space, .aside = aside};
     int rc = call->host->json_parse(call, json, &restore->dump);
     if (rc != NG_OK) {
-        return rc == NG_EINTERNAL ? rc : restore_damaged(call, "it is not JSON");
+        if (rc == NG_EINTERNAL) {
+            return rc;
+        }
+        return restore_damaged(call, "it is not JSON");
     }
     rc = restore_check(restore);
     restore->days = restore_key(restore, REDIS_DAYS, none);

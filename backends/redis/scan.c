@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan.c - recall without a search module: the newest entries are looked through, word by word.
+ * scan.c - recall without RediSearch: looks through the newest entries, word by word.
  *
- * The sorted set of recent entries leads, newest first, as far as SCAN_MAX. Of each only what
- * is compared is fetched; the best are read whole at the end.
+ * Walks the sorted set of recent entries, newest first, up to SCAN_MAX. Fetches only the fields
+ * that are compared; the best entries are read whole at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ struct scan {
 
 /* ---- one entry ---- */
 
-/* Is one of the wanted tags among those between commas? */
+/* Whether one of the wanted tags is in the comma-separated list. */
 static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
 {
     size_t from = 0;
@@ -46,7 +46,7 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
         }
         struct ng_str tag = {tags.data + from, i - from};
         for (size_t k = 0; tag.len > 0 && k < recall->tag_count; k++) {
-            if (redis_equal(tag, recall->tags[k])) {
+            if (str_equal(tag, recall->tags[k])) {
                 return true;
             }
         }
@@ -55,7 +55,7 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
     return false;
 }
 
-/* fields: as scan_fields. NO_HIT: it is not looked for. */
+/* fields: as scan_fields. Returns NO_HIT if the entry does not match. */
 static double scan_entry(const struct scan *scan, const redisReply *fields)
 {
     const struct ng_recall *recall = scan->recall;
@@ -63,8 +63,7 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         redis_text(fields->element[0]).data == NULL) {
         return NO_HIT;
     }
-    if (recall->source.len > 0 &&
-        !redis_equal(redis_text(fields->element[1]), recall->source)) {
+    if (recall->source.len > 0 && !str_equal(redis_text(fields->element[1]), recall->source)) {
         return NO_HIT;
     }
     if (recall->tag_count > 0 && !scan_tagged(recall, redis_text(fields->element[2])) &&
@@ -72,7 +71,10 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         return NO_HIT;
     }
     struct ng_str score = redis_text(fields->element[4]);
-    double factor = score.len > 0 ? strtod(score.data, NULL) : 0;
+    double factor = 0;
+    if (score.len > 0) {
+        factor = strtod(score.data, NULL);
+    }
     if (factor < recall->min_score) {
         return NO_HIT;
     }
@@ -80,10 +82,14 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         return 1;
     }
     double rank = redis_rank(&scan->wanted, redis_text(fields->element[0]));
-    return rank > 0 ? rank * factor : NO_HIT;
+    if (!(rank > 0)) {
+        return NO_HIT;
+    }
+    return rank * factor;
 }
 
-/* Keeps it where it is among the best; of equal ones the newer, which came first. */
+/* Inserts the entry if it is among the best. Of equal ones the newer, which came first, stays
+ * ahead. */
 static int scan_keep(struct scan *scan, struct ng_str key, double rank)
 {
     size_t at = scan->count;
@@ -97,7 +103,12 @@ static int scan_keep(struct scan *scan, struct ng_str key, double rank)
     if (hit.key.data == NULL) {
         return redis_no_memory(scan->call);
     }
-    size_t kept = scan->count < scan->max ? scan->count : scan->max - 1;
+    size_t kept;
+    if (scan->count < scan->max) {
+        kept = scan->count;
+    } else {
+        kept = scan->max - 1;
+    }
     memmove(scan->hits + at + 1, scan->hits + at, (kept - at) * sizeof(*scan->hits));
     scan->hits[at] = hit;
     scan->count = kept + 1;
@@ -106,7 +117,7 @@ static int scan_keep(struct scan *scan, struct ng_str key, double rank)
 
 /* ---- pages ---- */
 
-/* Looks through the entries that `names` are. */
+/* Looks through the entries named in `names`. */
 static int scan_page(struct scan *scan, const redisReply *names)
 {
     struct ng_call *call = scan->call;
@@ -120,15 +131,25 @@ static int scan_page(struct scan *scan, const redisReply *names)
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         keys[i] = redis_key(scan->redis, call, scan->recall->space, "",
                             redis_text(names->element[i]));
-        rc = keys[i].data == NULL ? NG_EINTERNAL : NG_OK;
+        if (keys[i].data == NULL) {
+            rc = NG_EINTERNAL;
+        } else {
+            rc = NG_OK;
+        }
         PIPELINE_ADD(&pipeline, WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
                      ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]),
                      ng_str_of(scan_fields[3]), ng_str_of(scan_fields[4]));
     }
-    rc = rc == NG_OK ? pipeline_run(&pipeline) : rc;
+    if (rc == NG_OK) {
+        rc = pipeline_run(&pipeline);
+    }
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         double rank = scan_entry(scan, pipeline_reply(&pipeline, i));
-        rc = rank >= 0 ? scan_keep(scan, keys[i], rank) : NG_OK;
+        if (rank >= 0) {
+            rc = scan_keep(scan, keys[i], rank);
+        } else {
+            rc = NG_OK;
+        }
     }
     pipeline_done(&pipeline);
     return rc;
@@ -137,11 +158,17 @@ static int scan_page(struct scan *scan, const redisReply *names)
 static int scan_pages(struct scan *scan)
 {
     struct ng_call *call = scan->call;
-    struct ng_str since = scan->recall->since_ms == 0
-                              ? ng_str_of("-inf")
-                              : redis_number(call, scan->recall->since_ms);
+    struct ng_str since;
+    if (scan->recall->since_ms == 0) {
+        since = ng_str_of("-inf");
+    } else {
+        since = redis_number(call, scan->recall->since_ms);
+    }
     bool more = true;
-    int rc = since.data == NULL ? redis_no_memory(call) : NG_OK;
+    int rc = NG_OK;
+    if (since.data == NULL) {
+        rc = redis_no_memory(call);
+    }
     while (rc == NG_OK && more && scan->seen < SCAN_MAX) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, scan->redis->pool, call);
@@ -150,20 +177,23 @@ static int scan_pages(struct scan *scan)
                      redis_number(call, REDIS_PAGE));
         rc = pipeline_run_all(&pipeline);
         const redisReply *names = pipeline_reply(&pipeline, 0);
-        size_t found = rc == NG_OK ? names->elements : 0;
+        size_t found = 0;
+        if (rc == NG_OK) {
+            found = names->elements;
+        }
         if (found > 0) {
             rc = scan_page(scan, names);
         }
         pipeline_done(&pipeline);
         scan->seen += found;
-        /* Without words the order is the rank: the first are the best. */
+        /* Without words, order is rank: the first entries are the best. */
         more =
             found == REDIS_PAGE && !(scan->recall->text.len == 0 && scan->count == scan->max);
     }
     return rc;
 }
 
-/* Reads the best ones whole and gives them out. */
+/* Reads the best entries whole and passes them to the caller. */
 static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
 {
     struct pipeline pipeline;
@@ -179,7 +209,11 @@ static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
         struct ng_entry entry;
         int read = redis_hash_read(scan->call, pipeline_reply(&pipeline, i),
                                    scan->recall->space, &entry);
-        rc = read == NG_EINTERNAL ? read : NG_OK;
+        if (read == NG_EINTERNAL) {
+            rc = read;
+        } else {
+            rc = NG_OK;
+        }
         if (read == NG_OK && row(user, &entry) != 0) {
             break;
         }
@@ -207,7 +241,12 @@ int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall
         return redis_no_memory(call);
     }
     int rc = wanted_parse(call, recall->text, &scan->wanted);
-    rc = rc != NG_OK ? rc : scan_pages(scan);
+    if (rc == NG_OK) {
+        rc = scan_pages(scan);
+    }
     wanted_done(&scan->wanted);
-    return rc != NG_OK ? rc : scan_report(scan, row, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return scan_report(scan, row, user);
 }

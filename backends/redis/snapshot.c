@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot.c - the journal of a space as one JSON text. */
+/* snapshot.c - dumps a space's journal as one JSON text. */
 #include <string.h>
 
 #include "redis.h"
 #include "snapshot.h"
 
-/* Largest dump, and the most entries in one. */
+/* Most bytes of a dump, and most entries in one. */
 #define DUMP_BYTES_MAX "67108864"
 #define DUMP_ENTRIES_MAX "200000"
-/* A call that still gives so much had room for one more entry. */
+/* If the call can still allocate this much, it had memory for one more entry. */
 #define DUMP_ENTRY_ROOM ((size_t)16 * 1024 * 1024)
 
-/*
- * KEYS: days, recent, summary. ARGV: what all keys of the space begin with, most bytes, most
- * entries. One script, so that it is one moment's state: {{date, line...}...}, {hash...},
- * summary. Of a hash only what redis_hash_read() needs of one of ours; what other programs
- * wrote has no event that could be restored.
- */
+/* KEYS: days, recent, summary. ARGV: the prefix of all keys of the space, most bytes, most
+ * entries. One script, so the dump shows a single moment: {{date, line...}...}, {hash...},
+ * summary. Of a hash only the fields that redis_hash_read() needs of our own entries: those of
+ * other programs have no event to restore. */
 static const char dump_script[] =
     "local left, entries = tonumber(ARGV[2]), tonumber(ARGV[3])\n"
     "local function take(bytes, count)\n"
@@ -59,14 +57,17 @@ static int dump_days(struct ng_call *call, struct ng_writer *writer, const redis
         for (size_t k = 1; rc != NG_EINTERNAL && k < lines->elements; k++) {
             struct ng_entry entry;
             rc = redis_line_read(call, redis_text(lines->element[k]), space, &entry);
-            /* A line of another program has no event that could be restored. */
+            /* A line of another program has no event to restore. */
             if (rc == NG_OK && entry.event_id.len > 0) {
                 redis_entry_write(call, writer, redis_text(lines->element[0]), &entry);
             }
         }
     }
     call->host->json_end(writer);
-    return rc == NG_EINTERNAL ? rc : NG_OK;
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 static int dump_hashes(struct ng_call *call, struct ng_writer *writer, const redisReply *hashes,
@@ -84,7 +85,10 @@ static int dump_hashes(struct ng_call *call, struct ng_writer *writer, const red
         }
     }
     call->host->json_end(writer);
-    return rc == NG_EINTERNAL ? rc : NG_OK;
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 static int dump_print(struct ng_call *call, const redisReply *reply, struct ng_str space,
@@ -155,8 +159,7 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
     }
     if (rc == NG_OK) {
         rc = dump_print(call, reply, space, ret_json);
-        /* Each entry takes some of what a call may use; or there was no memory, which passes.
-         */
+        /* Either the entries used up the call's memory, or the failure is temporary. */
         if (rc == NG_EINTERNAL && ng_alloc(call, DUMP_ENTRY_ROOM) != NULL) {
             rc = redis_no_memory(call);
         } else if (rc == NG_EINTERNAL) {

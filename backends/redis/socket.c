@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.c - sockets that never block: connecting, TLS, writing and reading with deadlines. */
+/* socket.c - non-blocking sockets: connecting, TLS, writing and reading with deadlines. */
 #include "socket.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 
 #include "resolve.h"
 
-/* A cancelled call is noticed this often. */
+/* How often a wait checks whether the call is cancelled. */
 #define SOCKET_STEP_MS 50
 #define SOCKET_NS_PER_MS 1000000
-/* TLS records are at most a little longer than 16 KiB. */
+/* A TLS record is at most slightly longer than 16 KiB. */
 #define SOCKET_TLS_CHUNK 16384
 
 int64_t socket_now_ns(void)
@@ -127,11 +127,14 @@ static enum socket_result socket_receive(struct redis_socket *sock, char *data, 
     }
 }
 
-/* ---- TLS: OpenSSL works on two buffers, the socket is ours ---- */
+/* ---- TLS: OpenSSL works on two memory buffers; this file does the socket I/O ---- */
 
 static enum socket_result socket_tls_error(struct redis_socket *sock, const char *what)
 {
-    long verified = sock->tls == NULL ? X509_V_OK : SSL_get_verify_result(sock->tls);
+    long verified = X509_V_OK;
+    if (sock->tls != NULL) {
+        verified = SSL_get_verify_result(sock->tls);
+    }
     unsigned long code = ERR_get_error();
     char text[120] = "";
     if (verified != X509_V_OK) {
@@ -149,7 +152,7 @@ static enum socket_result socket_tls_error(struct redis_socket *sock, const char
     return SOCKET_CLOSED;
 }
 
-/* Sends what OpenSSL has made. */
+/* Sends the bytes that OpenSSL has produced. */
 static enum socket_result socket_tls_flush(struct redis_socket *sock,
                                            const struct socket_limit *limit)
 {
@@ -176,7 +179,7 @@ static enum socket_result socket_tls_fill(struct redis_socket *sock,
     return end;
 }
 
-/* After a TLS operation that gave `result`: sends and fetches what it wants, until it may be
+/* After a TLS operation returned `result`: sends and receives what it needs until it can be
  * repeated. */
 static enum socket_result socket_tls_continue(struct redis_socket *sock, int result,
                                               const struct socket_limit *limit,
@@ -193,20 +196,21 @@ static enum socket_result socket_tls_continue(struct redis_socket *sock, int res
     if (error == SSL_ERROR_WANT_WRITE) {
         return SOCKET_OK;
     }
-    return error == SSL_ERROR_ZERO_RETURN
-               ? socket_fail(sock, SOCKET_CLOSED, "it closed the connection")
-               : socket_tls_error(sock, what);
+    if (error == SSL_ERROR_ZERO_RETURN) {
+        return socket_fail(sock, SOCKET_CLOSED, "it closed the connection");
+    }
+    return socket_tls_error(sock, what);
 }
 
 static bool socket_tls_expect(SSL *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls);
     SSL_set_verify(tls, SSL_VERIFY_PEER, NULL);
-    /* An address is no name: it is looked for among the certificate's addresses. */
+    /* An IP address is matched against the certificate's addresses, not its names. */
     if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1) {
         return true;
     }
-    /* What SSL_set_tlsext_host_name() is, without its cast; the text is copied. */
+    /* Same as SSL_set_tlsext_host_name(), without its cast; the text is copied. */
     return SSL_set1_host(tls, host) == 1 &&
            SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                     (void *)(uintptr_t)host) == 1;
@@ -306,8 +310,12 @@ enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri
 {
     memset(sock, 0, sizeof(*sock));
     sock->fd = -1;
-    enum socket_result end = uri->path != NULL ? socket_open_path(sock, uri->path, limit)
-                                               : socket_open_host(sock, uri, limit);
+    enum socket_result end;
+    if (uri->path != NULL) {
+        end = socket_open_path(sock, uri->path, limit);
+    } else {
+        end = socket_open_host(sock, uri, limit);
+    }
     if (end == SOCKET_OK && tls != NULL) {
         end = socket_tls_start(sock, tls, uri->host, limit);
     }
@@ -327,7 +335,7 @@ void socket_close(struct redis_socket *sock)
     }
 }
 
-/* ---- both kinds ---- */
+/* ---- plain and TLS ---- */
 
 enum socket_result socket_write(struct redis_socket *sock, const char *data, size_t len,
                                 const struct socket_limit *limit)
@@ -336,10 +344,17 @@ enum socket_result socket_write(struct redis_socket *sock, const char *data, siz
         return socket_send(sock, data, len, limit);
     }
     while (len > 0) {
-        int piece = len < SOCKET_TLS_CHUNK ? (int)len : SOCKET_TLS_CHUNK;
+        int piece = SOCKET_TLS_CHUNK;
+        if (len < SOCKET_TLS_CHUNK) {
+            piece = (int)len;
+        }
         int result = SSL_write(sock->tls, data, piece);
-        enum socket_result end = result > 0 ? socket_tls_flush(sock, limit)
-                                            : socket_tls_continue(sock, result, limit, "TLS");
+        enum socket_result end;
+        if (result > 0) {
+            end = socket_tls_flush(sock, limit);
+        } else {
+            end = socket_tls_continue(sock, result, limit, "TLS");
+        }
         if (end != SOCKET_OK) {
             return end;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* socket.h - bytes to a Redis and back, over TCP, TLS or a Unix socket; nothing waits longer
- * than its limit. */
+/* socket.h - bytes to and from a Redis, over TCP, TLS or a Unix socket; no wait exceeds its
+ * limit. */
 #ifndef NOTEGATE_REDIS_SOCKET_H
 #define NOTEGATE_REDIS_SOCKET_H
 
@@ -12,17 +12,17 @@
 
 #define SOCKET_ERROR_SIZE 200
 
-/* How an operation ended. */
+/* The result of an operation. */
 enum socket_result {
     SOCKET_OK = 0,
-    SOCKET_CLOSED,       /* the server is away, or went */
+    SOCKET_CLOSED,       /* the server is unreachable or closed the connection */
     SOCKET_TIMED_OUT,    /* the limit was reached */
-    SOCKET_CALL_EXPIRED, /* the call's own time was up before that */
-    SOCKET_CANCELLED,    /* nobody waits for the answer any more */
-    SOCKET_REFUSED       /* the certificate or the configuration does not do */
+    SOCKET_CALL_EXPIRED, /* the call's own time ran out before that */
+    SOCKET_CANCELLED,    /* the call was cancelled */
+    SOCKET_REFUSED       /* the certificate or the configuration is not accepted */
 };
 
-/* How long may be waited: until the deadline, and no longer than the call lives. */
+/* Limit of a wait: the deadline, or the end of the call if that is earlier. */
 struct socket_limit {
     struct ng_call *call;
     int64_t deadline_ns; /* CLOCK_MONOTONIC */
@@ -31,23 +31,23 @@ struct socket_limit {
 struct redis_socket {
     int fd; /* -1: closed */
     SSL *tls;
-    BIO *tls_in, *tls_out; /* belong to tls: what came, what is to go */
+    BIO *tls_in, *tls_out; /* owned by tls: received bytes, bytes to send */
     char error[SOCKET_ERROR_SIZE];
 };
 
 int64_t socket_now_ns(void);
 
-/* tls: the context for rediss://, or NULL. A wire that could not be opened is closed. */
+/* tls: the context for rediss://, or NULL. On failure the socket is closed. */
 enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri *uri,
                                SSL_CTX *tls, const struct socket_limit *limit);
 void socket_close(struct redis_socket *sock);
-/* All of it. */
+/* Writes all of it. */
 enum socket_result socket_write(struct redis_socket *sock, const char *data, size_t len,
                                 const struct socket_limit *limit);
-/* At least one byte. */
+/* Reads at least one byte. */
 enum socket_result socket_read(struct redis_socket *sock, char *data, size_t size,
                                size_t *ret_len, const struct socket_limit *limit);
-/* An idle connection from which something came, or that ended, is of no use. */
+/* false if an idle connection was closed or has unexpected bytes to read. */
 bool socket_is_idle(const struct redis_socket *sock);
 
 #endif

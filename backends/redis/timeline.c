@@ -15,7 +15,7 @@ struct timeline_state {
     void *user;
 };
 
-/* The lines from `first` to `last`, newest first. *ret_go_on: more are wanted. */
+/* The lines from `first` to `last`, newest first. *ret_go_on: the caller wants more. */
 static int timeline_page(struct timeline_state *state, int64_t first, int64_t last,
                          bool *ret_go_on)
 {
@@ -34,9 +34,9 @@ static int timeline_page(struct timeline_state *state, int64_t first, int64_t la
             rc = read;
             break;
         }
-        /* What is no JSON object is of another program, and nothing that could be shown. */
+        /* A line that is no JSON object comes from another program and cannot be shown. */
         if (read != NG_OK ||
-            (state->wanted->agent.len > 0 && !redis_equal(entry.agent, state->wanted->agent))) {
+            (state->wanted->agent.len > 0 && !str_equal(entry.agent, state->wanted->agent))) {
             continue;
         }
         if (state->skip > 0) {
@@ -57,7 +57,7 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
     struct ng_str date = timeline->date;
     if (date.len == 0) {
         date = call->host->day(call, call->host->now_ms());
-    } else if (!redis_date_valid(date)) {
+    } else if (!rfc3339_is_day(date)) {
         return ng_fail(call, NG_EINVAL, "`date` is '%.*s', it must be a day as YYYY-MM-DD",
                        (int)date.len, date.data);
     }
@@ -78,12 +78,18 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("LLEN"), state.key);
     int rc = pipeline_run_all(&pipeline);
-    /* Positions from the front stay what they are while lines are added. */
-    int64_t end = rc == NG_OK ? pipeline_reply(&pipeline, 0)->integer : 0;
+    /* Positions counted from the front stay the same while lines are appended. */
+    int64_t end = 0;
+    if (rc == NG_OK) {
+        end = pipeline_reply(&pipeline, 0)->integer;
+    }
     pipeline_done(&pipeline);
     bool go_on = true;
     while (rc == NG_OK && end > 0 && go_on) {
-        int64_t first = end > REDIS_PAGE ? end - REDIS_PAGE : 0;
+        int64_t first = 0;
+        if (end > REDIS_PAGE) {
+            first = end - REDIS_PAGE;
+        }
         rc = timeline_page(&state, first, end - 1, &go_on);
         end = first;
     }
@@ -109,7 +115,11 @@ int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
         struct ng_str text = redis_text(pipeline_reply(&pipeline, 0));
         if (text.data != NULL) {
             text = redis_copy(call, text);
-            rc = text.data == NULL ? redis_no_memory(call) : NG_OK;
+            if (text.data == NULL) {
+                rc = redis_no_memory(call);
+            } else {
+                rc = NG_OK;
+            }
         }
         if (rc == NG_OK) {
             *ret_text = text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* uri.c - reads the URI of a Redis. */
+/* uri.c - parses the URI of a Redis. */
 #include "uri.h"
+#include "core/base/hex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 #define URI_PORT_DEFAULT "6379"
 #define URI_PORT_LAST 65535
-/* Redis itself can be configured for about as many. */
+/* About the most databases that Redis can be configured for. */
 #define URI_DATABASE_LAST 1000000
 
 struct uri_parser {
@@ -43,18 +44,7 @@ static struct ng_str uri_until(struct ng_str text, const char *stops)
     return part;
 }
 
-static int uri_hex(char digit)
-{
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    if (digit >= 'a' && digit <= 'f') {
-        return digit - 'a' + 10;
-    }
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
-
-/* Percent-decoded, with a NUL at its end. */
+/* Percent-decodes and adds a NUL. */
 static int uri_decode(struct uri_parser *parser, struct ng_str text, const char **ret)
 {
     char *out = parser->next;
@@ -63,8 +53,14 @@ static int uri_decode(struct uri_parser *parser, struct ng_str text, const char 
         int byte = (unsigned char)text.data[i];
         if (byte == '%') {
             bool whole = text.len - i > 2;
-            int high = whole ? uri_hex(text.data[i + 1]) : -1;
-            int low = whole ? uri_hex(text.data[i + 2]) : -1;
+            int high = -1;
+            if (whole) {
+                high = hex_digit(text.data[i + 1]);
+            }
+            int low = -1;
+            if (whole) {
+                low = hex_digit(text.data[i + 2]);
+            }
             if (high < 0 || low < 0) {
                 return uri_fail(parser, "it has a % that two hexadecimal digits do not follow");
             }
@@ -81,7 +77,7 @@ static int uri_decode(struct uri_parser *parser, struct ng_str text, const char 
     return NG_OK;
 }
 
-/* Digits up to `last`; -1: it is none. */
+/* A decimal number up to `last`, or -1. */
 static long uri_number(struct ng_str text, long last)
 {
     long number = 0;
@@ -94,7 +90,10 @@ static long uri_number(struct ng_str text, long last)
             return -1;
         }
     }
-    return text.len == 0 ? -1 : number;
+    if (text.len == 0) {
+        return -1;
+    }
+    return number;
 }
 
 static int uri_database(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
@@ -107,7 +106,7 @@ static int uri_database(struct uri_parser *parser, struct ng_str text, struct re
     return NG_OK;
 }
 
-/* "user:password@" in front of the rest, which is given back. */
+/* Reads "user:password@" at the start and leaves the rest in *text. */
 static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
                            struct redis_uri *uri)
 {
@@ -126,7 +125,10 @@ static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
                         "before the @ there is no password (redis://user:password@host, "
                         "or redis://:password@host)");
     }
-    int rc = user.len == 0 ? NG_OK : uri_decode(parser, user, &uri->user);
+    int rc = NG_OK;
+    if (user.len != 0) {
+        rc = uri_decode(parser, user, &uri->user);
+    }
     if (rc == NG_OK) {
         rc = uri_decode(parser, uri_from(both, user.len + 1), &uri->password);
     }
@@ -134,7 +136,7 @@ static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
     return rc;
 }
 
-/* "?db=N", the only one there is. */
+/* Reads "?db=N", the only parameter. */
 static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
     if (text.len == 0 || (text.len == 1 && text.data[0] == '?')) {
@@ -173,10 +175,17 @@ static int uri_host(struct uri_parser *parser, struct ng_str text, struct redis_
     }
     if (rc == NG_OK && rest.len > 0 && rest.data[0] == '/') {
         struct ng_str database = uri_until(uri_from(rest, 1), "?#");
-        rc = database.len == 0 ? NG_OK : uri_database(parser, database, uri);
+        if (database.len == 0) {
+            rc = NG_OK;
+        } else {
+            rc = uri_database(parser, database, uri);
+        }
         rest = uri_from(rest, database.len + 1);
     }
-    return rc != NG_OK ? rc : uri_query(parser, rest, uri);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return uri_query(parser, rest, uri);
 }
 
 static int uri_path(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
@@ -186,7 +195,10 @@ static int uri_path(struct uri_parser *parser, struct ng_str text, struct redis_
         return uri_fail(parser, "it names no path of a socket (unix:///run/redis.sock)");
     }
     int rc = uri_decode(parser, path, &uri->path);
-    return rc != NG_OK ? rc : uri_query(parser, uri_from(text, path.len), uri);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return uri_query(parser, uri_from(text, path.len), uri);
 }
 
 int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_URI_ERROR_SIZE])
@@ -195,14 +207,21 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
     struct uri_parser parser = {NULL, error};
     bool local = uri_starts(text, "unix://");
     uri.tls = uri_starts(text, "rediss://");
-    size_t scheme = local ? 7 : uri.tls ? 9 : 8;
+    size_t scheme;
+    if (local) {
+        scheme = 7;
+    } else if (uri.tls) {
+        scheme = 9;
+    } else {
+        scheme = 8;
+    }
     if (!local && !uri.tls && !uri_starts(text, "redis://")) {
         return uri_fail(&parser, "it begins with none of redis://, rediss://, unix://");
     }
     if (text.len > REDIS_URI_MAX) {
         return uri_fail(&parser, "it is too long");
     }
-    /* At most four texts come of it, none longer than its part. */
+    /* At most four texts are decoded, none longer than its source. */
     uri.memory = malloc(text.len + 8);
     if (uri.memory == NULL) {
         (void)uri_fail(&parser, "there is no memory for it");
@@ -212,7 +231,11 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
     struct ng_str rest = uri_from(text, scheme);
     int rc = uri_credentials(&parser, &rest, &uri);
     if (rc == NG_OK) {
-        rc = local ? uri_path(&parser, rest, &uri) : uri_host(&parser, rest, &uri);
+        if (local) {
+            rc = uri_path(&parser, rest, &uri);
+        } else {
+            rc = uri_host(&parser, rest, &uri);
+        }
     }
     if (rc != NG_OK) {
         redis_uri_free(&uri);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uri.h - where a Redis is and who asks: redis://, rediss:// and unix:// URIs. */
+/* uri.h - address and credentials of a Redis: redis://, rediss:// and unix:// URIs. */
 #ifndef NOTEGATE_REDIS_URI_H
 #define NOTEGATE_REDIS_URI_H
 
@@ -11,19 +11,17 @@
 
 struct redis_uri {
     bool tls;
-    const char *host; /* without brackets; NULL: a socket's path */
+    const char *host; /* without brackets; NULL: a socket path is given */
     const char *path;
-    const char *user;     /* NULL: none named */
-    const char *password; /* NULL: none */
+    const char *user;     /* NULL: not given */
+    const char *password; /* NULL: not given */
     char port[24];
     int database;
-    char *memory; /* of the texts above */
+    char *memory; /* holds the texts above */
 };
 
-/*
- * redis[s]://[[user]:password@]host[:port][/database] or unix://[[user]:password@]/path[?db=N];
- * percent-encoded where needed. NG_EINVAL: `error` says what is wrong, never the password.
- */
+/* redis[s]://[[user]:password@]host[:port][/database] or unix://[[user]:password@]/path[?db=N];
+ * percent-encoded where needed. NG_EINVAL: `error` says what is wrong, without the password. */
 int redis_uri_parse(struct ng_str text, struct redis_uri *ret,
                     char error[REDIS_URI_ERROR_SIZE]);
 void redis_uri_free(struct redis_uri *uri);

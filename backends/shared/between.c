@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* between.c - the splice between two contents. */
 #include "bytes.h"
+#include "core/base/minmax.h"
 
 void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret)
 {
-    size_t most = before.len < after.len ? before.len : after.len;
+    size_t most = size_min(before.len, after.len);
     size_t head = 0;
     while (head + 8 <= most && memcmp(before.data + head, after.data + head, 8) == 0) {
         head += 8;

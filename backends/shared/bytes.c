@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.c - bytes that grow. */
+/* bytes.c - a growing byte buffer. */
 #include "bytes.h"
+
+#include "core/base/minmax.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
+
 static int bytes_reserve(struct bytes *bytes, size_t more)
 {
     if (more > SIZE_MAX / 4 || bytes->len > SIZE_MAX / 4) {
-        return NG_ETOOLARGE;
+        bytes->rc = NG_ETOOLARGE;
+    }
+    if (bytes->rc != NG_OK) {
+        return bytes->rc;
     }
     size_t need = bytes->len + more;
     if (need <= bytes->cap) {
         return NG_OK;
     }
-    size_t cap = bytes->cap < 64 ? 64 : bytes->cap;
+    size_t cap = size_max(bytes->cap, 64);
     while (cap < need) {
         cap += cap / 2;
     }
     char *data = realloc(bytes->data, cap);
     if (data == NULL) {
-        return NG_EINTERNAL;
+        bytes->rc = NG_EINTERNAL;
+        return bytes->rc;
     }
     bytes->data = data;
     bytes->cap = cap;
@@ -45,17 +53,17 @@ int bytes_add_c(struct bytes *bytes, const char *text)
 int bytes_set(struct bytes *bytes, struct ng_str data)
 {
     bytes->len = 0;
+    bytes->rc = NG_OK;
     return bytes_add(bytes, data.data, data.len);
 }
 
 int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted)
 {
     if (at > bytes->len || removed > bytes->len - at) {
-        return NG_EUNAVAILABLE; /* does not fit: what is kept is damaged */
+        return NG_EUNAVAILABLE; /* does not fit: the stored data is damaged */
     }
-    int rc = bytes_reserve(bytes, inserted.len);
-    if (rc != NG_OK) {
-        return rc;
+    if (bytes_reserve(bytes, inserted.len) != NG_OK) {
+        return bytes->rc;
     }
     size_t from = (size_t)(at + removed);
     size_t tail = bytes->len - from;

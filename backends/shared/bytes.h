@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.h - what backends that keep revisions as splices share. Compiled into each of them. */
+/* bytes.h - byte buffers and splices of backends that store revisions as splices. Compiled into
+ * each of them. */
 #ifndef NOTEGATE_BACKENDS_BYTES_H
 #define NOTEGATE_BACKENDS_BYTES_H
 
 #include <notegate/backend.h>
 
-/* Bytes that grow; all zero: none. */
+/* Bytes that grow; all zero: none. A failure sticks until bytes_set(), so that several
+ * additions need one check. */
 struct bytes {
     char *data;
     size_t len, cap;
+    int rc; /* NG_OK, NG_EINTERNAL (no memory) or NG_ETOOLARGE: then nothing more is added */
 };
 
-/* NG_EINTERNAL: no memory; NG_ETOOLARGE. The bytes are then as they were. */
+/* Returns bytes->rc. */
 int bytes_add(struct bytes *bytes, const void *data, size_t len);
 int bytes_add_c(struct bytes *bytes, const char *text);
 int bytes_set(struct bytes *bytes, struct ng_str data);
-/* NG_EUNAVAILABLE: it does not fit, so what is kept is damaged. */
+/* NG_EUNAVAILABLE: the splice does not fit, so the stored data is damaged. */
 int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted);
 void bytes_done(struct bytes *bytes);
 
-/* What makes `after` of `before`: all between their common beginning and end. `inserted` lies
- * in `after`. */
+/* The splice from `before` to `after`: all between their common beginning and end. `inserted`
+ * points into `after`. */
 void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
 
 static inline struct ng_str str_of(const char *data, size_t len)
@@ -29,7 +32,7 @@ static inline struct ng_str str_of(const char *data, size_t len)
     return str;
 }
 
-/* Lent until they change; never NULL. */
+/* Borrowed until the buffer changes; never NULL. */
 static inline struct ng_str bytes_str(const struct bytes *bytes)
 {
     return str_of(bytes->data != NULL ? bytes->data : "", bytes->len);

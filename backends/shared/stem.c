@@ -32,12 +32,12 @@ static bool consonant(const struct stem *stem, size_t i)
     }
 }
 
-/* How often a vowel is followed by a consonant in the first `len` letters. */
+/* Porter's measure: how often a vowel is followed by a consonant in the first `len` letters. */
 static size_t measure(const struct stem *stem, size_t len)
 {
     size_t count = 0;
     for (size_t i = 1; i < len; i++) {
-        count += consonant(stem, i) && !consonant(stem, i - 1) ? 1 : 0;
+        count += consonant(stem, i) && !consonant(stem, i - 1);
     }
     return count;
 }
@@ -65,7 +65,7 @@ static bool closed(const struct stem *stem, size_t len)
            consonant(stem, len - 3) && strchr("wxy", stem->word[len - 1]) == NULL;
 }
 
-/* *ret_rest: the letters before it. */
+/* *ret_rest: the length without the suffix. */
 static bool ends(const struct stem *stem, const char *suffix, size_t *ret_rest)
 {
     size_t len = strlen(suffix);
@@ -84,7 +84,7 @@ static void put(struct stem *stem, size_t rest, const char *instead)
     stem->len = rest + len;
 }
 
-/* The first rule whose suffix is there, if more than `above` measures stand before it. */
+/* Applies the first rule whose suffix matches, if the measure before it is above `above`. */
 static void apply(struct stem *stem, const struct rule *rules, size_t count, size_t above)
 {
     size_t rest = 0;
@@ -113,7 +113,7 @@ static void tenses(struct stem *stem)
 {
     size_t rest = 0;
     if (ends(stem, "eed", &rest)) {
-        stem->len -= measure(stem, rest) > 0 ? 1 : 0;
+        stem->len -= measure(stem, rest) > 0;
         return;
     }
     if (!((ends(stem, "ed", &rest) || ends(stem, "ing", &rest)) && has_vowel(stem, rest))) {
@@ -122,7 +122,7 @@ static void tenses(struct stem *stem)
     stem->len = rest;
     if (ends(stem, "at", &rest) || ends(stem, "bl", &rest) || ends(stem, "iz", &rest) ||
         (measure(stem, stem->len) == 1 && closed(stem, stem->len))) {
-        stem->word[stem->len++] = 'e'; /* in the place of what was cut */
+        stem->word[stem->len++] = 'e'; /* in place of the removed suffix */
     } else if (doubled(stem) && strchr("lsz", stem->word[stem->len - 1]) == NULL) {
         stem->len--;
     }

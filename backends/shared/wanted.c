@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* wanted.c - what the text of a search asks for, and how much of it a text has. */
+/* wanted.c - parses the text of a search into phrases, and counts them in a text. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "words.h"
 
-/* Characters of a Hiragana run that is taken for grammar. */
+/* A Hiragana run of up to this many characters counts as grammar. */
 #define GRAMMAR_CHARS_MAX 2
 
 static bool same(struct ng_str a, struct ng_str b)
@@ -83,11 +83,12 @@ static int fill_token(void *user, const struct token *token)
         return NG_OK;
     }
     int rc = bytes_set(&phrase->words[phrase->count++], token->text);
-    /* Of a phrase only the words as they are: a stem belongs to one that stands alone. */
+    /* A phrase is matched by its words only; a single word also by its stem. */
     phrase->stem.len = 0;
-    return rc == NG_OK && phrase->count == 1 && token->stem.data != NULL
-               ? bytes_set(&phrase->stem, token->stem)
-               : rc;
+    if (rc == NG_OK && phrase->count == 1 && token->stem.data != NULL) {
+        return bytes_set(&phrase->stem, token->stem);
+    }
+    return rc;
 }
 
 /* Is it one character of a script by pairs? */
@@ -100,7 +101,7 @@ static bool is_half(struct ng_str word)
            word_step(word, 0) == word.len;
 }
 
-/* The words of one text in turn. The last half of a pair is the beginning of one elsewhere. */
+/* Visits the words of one text. The second half of a pair is the first half of another pair. */
 static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct ng_str text)
 {
     if (tokens_each(text, fill_token, phrase) != NG_OK) {
@@ -116,7 +117,7 @@ static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct 
     return NG_OK;
 }
 
-/* One phrase of the words of a text. Signs only ask for nothing. */
+/* Adds one phrase with the words of a text. A text of signs alone adds none. */
 static int want(const struct parse *parse, struct ng_str text, bool star, bool quoted,
                 bool grammar)
 {
@@ -140,7 +141,10 @@ static int want(const struct parse *parse, struct ng_str text, bool star, bool q
     }
     phrase->weak = grammar || (!quoted && !phrase->star && phrase->count == 1 &&
                                word_is_common(bytes_str(&phrase->words[0])));
-    return rc == NG_OK ? rc : no_memory(parse);
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return no_memory(parse);
 }
 
 static size_t count_chars(struct ng_str text)
@@ -152,7 +156,8 @@ static size_t count_chars(struct ng_str text)
     return count;
 }
 
-/* A run of a script without spaces. Of one by pairs also every pair of it is a word. */
+/* Adds a run of a script without spaces. A run of a script by pairs also adds each of its
+ * pairs. */
 static int want_run(const struct parse *parse, struct ng_str run, enum script script, bool star)
 {
     size_t chars = count_chars(run);
@@ -170,8 +175,8 @@ static int want_run(const struct parse *parse, struct ng_str run, enum script sc
     return rc;
 }
 
-/* A piece between spaces: signs between its words make it a phrase, as in a path or a number;
- * each run of a script without spaces asks for itself. */
+/* Adds a piece between spaces: signs between its words make it a phrase, as in a path or a
+ * number; each run of a script without spaces is a phrase of its own. */
 static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
 {
     const char *spaced = NULL;
@@ -182,7 +187,9 @@ static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
     int rc = NG_OK;
     while (rc == NG_OK && word_run(piece, false, &at, &run, &script)) {
         if (script == SCRIPT_SPACED) {
-            spaced = spaced == NULL ? run.data : spaced;
+            if (spaced == NULL) {
+                spaced = run.data;
+            }
             spaced_end = run.data + run.len;
             continue;
         }
@@ -191,7 +198,9 @@ static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
                 want(parse, str_of(spaced, (size_t)(spaced_end - spaced)), false, false, false);
             spaced = NULL;
         }
-        rc = rc == NG_OK ? want_run(parse, run, script, star && at >= piece.len) : rc;
+        if (rc == NG_OK) {
+            rc = want_run(parse, run, script, star && at >= piece.len);
+        }
     }
     if (rc == NG_OK && spaced != NULL) {
         rc = want(parse, str_of(spaced, (size_t)(spaced_end - spaced)), star, false, false);
@@ -211,15 +220,20 @@ static bool next_piece(struct ng_str text, size_t *at, struct ng_str *ret, bool 
         return false;
     }
     bool quoted = text.data[i] == '"';
-    size_t from = quoted ? i + 1 : i;
+    size_t from = i;
+    if (quoted) {
+        from = i + 1;
+    }
     size_t to = from;
-    while (to < text.len &&
-           (quoted ? text.data[to] != '"' : !is_space(text.data[to]) && text.data[to] != '"')) {
+    while (to < text.len && text.data[to] != '"' && (quoted || !is_space(text.data[to]))) {
         to++;
     }
-    size_t end = quoted && to < text.len ? to + 1 : to;
+    size_t end = to;
+    if (quoted && to < text.len) {
+        end = to + 1;
+    }
     *ret_star = quoted && end < text.len && text.data[end] == '*';
-    end += *ret_star ? 1 : 0;
+    end += *ret_star;
     if (!quoted && to > from && text.data[to - 1] == '*') {
         *ret_star = true;
     }
@@ -229,12 +243,14 @@ static bool next_piece(struct ng_str text, size_t *at, struct ng_str *ret, bool 
     return true;
 }
 
-/* Words of every text ask for something only where there is nothing else. */
+/* Stop words count only if there are no other words. */
 static void drop_weak(struct wanted *wanted)
 {
     size_t strong = 0;
     for (size_t i = 0; i < wanted->count; i++) {
-        strong += wanted->phrases[i].weak ? 0 : 1;
+        if (!wanted->phrases[i].weak) {
+            strong += 1;
+        }
     }
     if (strong == 0) {
         return;
@@ -264,7 +280,11 @@ int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret)
                        text.len, SEARCH_BYTES_MAX);
     }
     while (rc == NG_OK && next_piece(text, &at, &piece, &quoted, &star)) {
-        rc = quoted ? want(&parse, piece, star, true, false) : want_piece(&parse, piece, star);
+        if (quoted) {
+            rc = want(&parse, piece, star, true, false);
+        } else {
+            rc = want_piece(&parse, piece, star);
+        }
     }
     if (rc == NG_OK) {
         drop_weak(ret);
@@ -286,7 +306,7 @@ void wanted_done(struct wanted *wanted)
 struct count {
     const struct wanted *wanted;
     struct found *found;
-    uint64_t reached[PHRASES_MAX]; /* bit i: the words before were words 0 to i of the phrase */
+    uint64_t reached[PHRASES_MAX]; /* bit i: the last words were words 0 to i of the phrase */
     size_t words, first_exact, first_stem;
 };
 
@@ -340,7 +360,11 @@ size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct foun
     struct count count = {
         .wanted = wanted, .found = found, .first_exact = SIZE_MAX, .first_stem = SIZE_MAX};
     (void)tokens_each(text, count_token, &count);
-    *ret_first = count.first_exact != SIZE_MAX ? count.first_exact : count.first_stem;
+    if (count.first_exact != SIZE_MAX) {
+        *ret_first = count.first_exact;
+    } else {
+        *ret_first = count.first_stem;
+    }
     return count.words;
 }
 
@@ -350,6 +374,9 @@ double wanted_rank(size_t phrases, size_t found, size_t exact, double weight)
         return 0;
     }
     double all = (double)phrases + 1;
-    double part = weight > 0 ? weight / (weight + 1) : 0;
+    double part = 0;
+    if (weight > 0) {
+        part = weight / (weight + 1);
+    }
     return ((double)found + ((double)exact + part) / all) / all;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* words.c - cuts a text into the tokens that searches compare. */
+/* words.c - cuts a text into tokens for searches. */
 #include "words.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct range {
     enum script script;
 };
 
-/* In order. What is in none of them stands between spaces. */
+/* Sorted. Characters outside of these ranges belong to scripts with spaces. */
 static const struct range ranges[] = {
     {0x0E00, 0x0EFF, SCRIPT_JOINED},   {0x1000, 0x109F, SCRIPT_JOINED},
     {0x1100, 0x11FF, SCRIPT_PAIRS},    {0x1780, 0x17FF, SCRIPT_JOINED},
@@ -50,7 +50,7 @@ static bool is_word_category(utf8proc_category_t category)
            category == UTF8PROC_CATEGORY_CO;
 }
 
-/* Length of the word character at the place; 0: none there, *ret_step moves over it. */
+/* Length of the word character at the position; 0: it is none, and *ret_step skips it. */
 static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
                         enum script *ret_script)
 {
@@ -58,7 +58,10 @@ static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
     *ret_step = 1;
     *ret_script = SCRIPT_SPACED;
     if (c < 0x80) {
-        return is_ascii_word(c) ? 1 : 0;
+        if (is_ascii_word(c)) {
+            return 1;
+        }
+        return 0;
     }
     utf8proc_int32_t code = 0;
     utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)text.data + at,
@@ -68,7 +71,10 @@ static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
     }
     *ret_step = (size_t)len;
     *ret_script = script_of(code);
-    return is_word_category(utf8proc_category(code)) ? (size_t)len : 0;
+    if (!is_word_category(utf8proc_category(code))) {
+        return 0;
+    }
+    return (size_t)len;
 }
 
 size_t word_step(struct ng_str text, size_t at)
@@ -91,8 +97,12 @@ bool word_run(struct ng_str text, bool joined, size_t *at, struct ng_str *ret,
     }
     size_t from = i;
     for (; i < text.len && word_char(text, i, &step, &next) > 0; i += step) {
-        bool same = joined ? (next == SCRIPT_SPACED) == (*ret_script == SCRIPT_SPACED)
-                           : next == *ret_script;
+        bool same;
+        if (joined) {
+            same = (next == SCRIPT_SPACED) == (*ret_script == SCRIPT_SPACED);
+        } else {
+            same = next == *ret_script;
+        }
         if (!same) {
             break;
         }
@@ -121,8 +131,11 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
         return rc;
     }
     int options = UTF8PROC_STABLE | UTF8PROC_CASEFOLD | UTF8PROC_COMPAT;
-    options |=
-        script == SCRIPT_SPACED ? UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK : UTF8PROC_COMPOSE;
+    if (script == SCRIPT_SPACED) {
+        options |= UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK;
+    } else {
+        options |= UTF8PROC_COMPOSE;
+    }
     utf8proc_uint8_t *folded = NULL;
     utf8proc_ssize_t len =
         utf8proc_map((const utf8proc_uint8_t *)word.data, (utf8proc_ssize_t)word.len, &folded,
@@ -136,45 +149,58 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
 
 /* ---- tokens ---- */
 
-struct cutter {
+struct token_scan {
     struct ng_str text;
     struct bytes folded, stem;
     token_fn *fn;
     void *user;
 };
 
-static int give_word(struct cutter *cutter, struct ng_str run)
+static int scan_word(struct token_scan *scan, struct ng_str run)
 {
-    size_t from = (size_t)(run.data - cutter->text.data);
-    int rc = word_fold(run, SCRIPT_SPACED, &cutter->folded);
-    struct ng_str folded = bytes_str(&cutter->folded);
-    rc = rc == NG_OK ? bytes_set(&cutter->stem, folded) : rc;
+    size_t from = (size_t)(run.data - scan->text.data);
+    int rc = word_fold(run, SCRIPT_SPACED, &scan->folded);
+    struct ng_str folded = bytes_str(&scan->folded);
+    if (rc == NG_OK) {
+        rc = bytes_set(&scan->stem, folded);
+    }
     if (rc != NG_OK) {
         return NG_EINTERNAL;
     }
     struct token token = {.text = folded, .from = from, .to = from + run.len};
-    size_t len = word_stem(cutter->stem.data, cutter->stem.len);
-    if (len != folded.len || memcmp(cutter->stem.data, folded.data, len) != 0) {
-        token.stem = str_of(cutter->stem.data, len);
+    size_t len = word_stem(scan->stem.data, scan->stem.len);
+    if (len != folded.len || memcmp(scan->stem.data, folded.data, len) != 0) {
+        token.stem = str_of(scan->stem.data, len);
     }
-    return cutter->fn(cutter->user, &token);
+    return scan->fn(scan->user, &token);
 }
 
-/* Folding may change how many characters there are: places follow as far as they can. */
-static int give_pairs(struct cutter *cutter, struct ng_str run, enum script script)
+/* Folding may change the number of characters: positions are approximate. */
+static int scan_pairs(struct token_scan *scan, struct ng_str run, enum script script)
 {
-    size_t from = (size_t)(run.data - cutter->text.data);
+    size_t from = (size_t)(run.data - scan->text.data);
     size_t end = from + run.len;
-    int rc = word_fold(run, script, &cutter->folded);
-    struct ng_str all = bytes_str(&cutter->folded);
+    int rc = word_fold(run, script, &scan->folded);
+    struct ng_str all = bytes_str(&scan->folded);
     for (size_t at = 0; at < all.len && rc == NG_OK;) {
         size_t step = word_step(all, at);
-        size_t len = at + step < all.len ? step + word_step(all, at + step) : step;
-        size_t next = from < end ? from + word_step(cutter->text, from) : end;
-        size_t to = next < end ? next + word_step(cutter->text, next) : end;
+        size_t len = step;
+        if (at + step < all.len) {
+            len = step + word_step(all, at + step);
+        }
+        size_t next = end;
+        if (from < end) {
+            next = from + word_step(scan->text, from);
+        }
+        size_t to = end;
+        if (next < end) {
+            to = next + word_step(scan->text, next);
+        }
         struct token token = {.text = str_of(all.data + at, len), .from = from, .to = to};
-        rc = cutter->fn(cutter->user, &token);
-        from = next < end ? next : from;
+        rc = scan->fn(scan->user, &token);
+        if (next < end) {
+            from = next;
+        }
         at += step;
     }
     return rc;
@@ -182,16 +208,19 @@ static int give_pairs(struct cutter *cutter, struct ng_str run, enum script scri
 
 int tokens_each(struct ng_str text, token_fn *fn, void *user)
 {
-    struct cutter cutter = {.text = text, .fn = fn, .user = user};
+    struct token_scan scan = {.text = text, .fn = fn, .user = user};
     struct ng_str run;
     enum script script = SCRIPT_SPACED;
     size_t at = 0;
     int rc = NG_OK;
     while (rc == NG_OK && word_run(text, true, &at, &run, &script)) {
-        rc = script == SCRIPT_SPACED ? give_word(&cutter, run)
-                                     : give_pairs(&cutter, run, script);
+        if (script == SCRIPT_SPACED) {
+            rc = scan_word(&scan, run);
+        } else {
+            rc = scan_pairs(&scan, run, script);
+        }
     }
-    bytes_done(&cutter.folded);
-    bytes_done(&cutter.stem);
+    bytes_done(&scan.folded);
+    bytes_done(&scan.stem);
     return rc;
 }

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* words.h - the words of a text as searches know them: folded, with their stems; scripts that
- * put no space between words by pairs of characters. Compiled into each backend. */
+/* words.h - the words of a text for searches: folded, with their stems; scripts without spaces
+ * between words are cut into pairs of characters. Compiled into each backend. */
 #ifndef NOTEGATE_BACKENDS_WORDS_H
 #define NOTEGATE_BACKENDS_WORDS_H
 
 #include "bytes.h"
 
-/* Words longer than this are compared by their beginning. */
+/* Longer words are compared by their first bytes. */
 #define WORD_BYTES_MAX 512
 
-/* How the characters of a run are written. */
+/* The kind of script of a run. */
 enum script {
-    SCRIPT_SPACED,   /* words stand between spaces */
+    SCRIPT_SPACED,   /* words are separated by spaces */
     SCRIPT_PAIRS,    /* Han, Hangul: any two characters may be a word */
     SCRIPT_KATAKANA, /* a run is a word */
     SCRIPT_HIRAGANA, /* a short run is grammar */
-    SCRIPT_JOINED,   /* Thai and its neighbours: a run is words without a border */
+    SCRIPT_JOINED,   /* Thai and similar scripts: a run is several words without a separator */
 };
 
 /* The next run of word characters at or after *at, which moves behind it: of one script, or
- * with `joined` of all scripts that are kept by pairs. false: none. */
+ * with `joined` of all scripts without spaces together. false: none. */
 bool word_run(struct ng_str text, bool joined, size_t *at, struct ng_str *ret,
               enum script *ret_script);
-/* Case and accents gone; of scripts by pairs only widths. */
+/* Folds case and accents; of scripts by pairs only widths. */
 int word_fold(struct ng_str word, enum script script, struct bytes *ret);
-/* Bytes of the character at the place; at least 1. */
+/* Bytes of the character at the position; at least 1. */
 size_t word_step(struct ng_str text, size_t at);
 
-/* A place of the text that searches look at. Lent for the callback. */
+/* A token of the text. Borrowed for the callback. */
 struct token {
     struct ng_str text; /* folded */
     struct ng_str stem; /* the stem where it differs from the text, else {NULL, 0} */
@@ -37,28 +37,29 @@ struct token {
 /* Not 0: stop. */
 typedef int token_fn(void *user, const struct token *token);
 
-/* Each token in turn. Of a run by pairs: two characters from each place on, at its last place
- * one. Returns what stopped it, NG_EINTERNAL without memory, else 0. */
+/* Calls `fn` for each token. A run by pairs has a token of two characters at each position, and
+ * of one at the last. Returns the result of a callback that stopped it, NG_EINTERNAL without
+ * memory, else 0. */
 int tokens_each(struct ng_str text, token_fn *fn, void *user);
 
-/* Porter's stem of a folded word, in place. Returns its new length; words that are not English
- * letters throughout stay. */
+/* Replaces a folded word by its Porter stem and returns its length. Words with other than
+ * English letters stay. */
 size_t word_stem(char *word, size_t len);
 
 /* ---- what a search asks for ---- */
 
-/* Words of one phrase, and phrases of one search. */
+/* Limits: words of one phrase, phrases of one search, bytes of its text. */
 #define PHRASE_WORDS_MAX 64
 #define PHRASES_MAX 256
 #define SEARCH_BYTES_MAX 65536
 
-/* One thing to look for. It is there as it is, or by the stem of its only word. */
+/* A phrase of a search. It matches by its words, or by the stem of a single word. */
 struct phrase {
     struct bytes words[PHRASE_WORDS_MAX]; /* folded */
     size_t count;
-    struct bytes stem; /* empty: only as it is */
-    bool star;         /* the last one is a prefix */
-    bool weak;         /* of the words that stand in every text */
+    struct bytes stem; /* empty: matches by its words only */
+    bool star;         /* the last word is a prefix */
+    bool weak;         /* a stop word */
 };
 
 struct wanted {
@@ -66,15 +67,15 @@ struct wanted {
     size_t count;
 };
 
-/* Asks for any of the words and "phrases" of a text. Words that stand in every text are left
- * out beside others. A count of 0: nothing that could be found. */
+/* Parses a search: any of the words and "phrases" of a text. Stop words are left out beside
+ * others. A count of 0: nothing can be found. */
 int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret);
 void wanted_done(struct wanted *wanted);
 
-/* Is it, but for ASCII's case, one of the words that nearly every English text has? */
+/* Is it an English stop word, without regard to ASCII case? */
 bool word_is_common(struct ng_str word);
 
-/* What a text has of each phrase. */
+/* The occurrences of a phrase in a text. */
 struct found {
     uint32_t exact, stems;
 };
@@ -84,8 +85,8 @@ struct found {
 size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found,
                     size_t *ret_first);
 
-/* A rank between 0 and 1: first by how many phrases are there, then by how many as they are,
- * then by `weight` of at least 0. 0: none is there. */
+/* A rank between 0 and 1: first by the number of matching phrases, then by the number of exact
+ * matches, then by `weight` of at least 0. 0: no match. */
 double wanted_rank(size_t phrases, size_t found, size_t exact, double weight);
 
 #endif

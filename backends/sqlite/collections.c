@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* collections.c - the declared collections: their numbers in the file and their fields. */
-#include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "db.h"
 
 #include <stdio.h>
@@ -28,13 +28,16 @@ static void collection_free(struct db_collection *collection)
     free(collection);
 }
 
-/* One item of the declaration, whatever size its struct had when the module was compiled. */
+/* One item of the declaration. Its size is that of the struct when the module was compiled. */
 static struct ng_field declared_field(const struct ng_collection *decl, size_t index)
 {
     struct ng_field field = {0};
-    size_t size = decl->field_size != 0 ? decl->field_size : sizeof(struct ng_field);
+    size_t size = sizeof(struct ng_field);
+    if (decl->field_size != 0) {
+        size = decl->field_size;
+    }
     const char *at = (const char *)decl->fields + index * size;
-    memcpy(&field, at, size < sizeof(field) ? size : sizeof(field));
+    memcpy(&field, at, size_min(size, sizeof(field)));
     return field;
 }
 
@@ -58,8 +61,16 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
         field->name_len = strlen(given.name);
         field->name = copy_text(given.name, field->name_len);
         field->use = given.use;
-        field->weight = given.weight > 0.0 ? given.weight : 1.0;
-        field->column = given.use == NG_FIELD_TEXT ? collection->columns++ : -1;
+        if (given.weight > 0.0) {
+            field->weight = given.weight;
+        } else {
+            field->weight = 1.0;
+        }
+        if (given.use == NG_FIELD_TEXT) {
+            field->column = collection->columns++;
+        } else {
+            field->column = -1;
+        }
         collection->field_count++;
         if (field->name == NULL) {
             collection_free(collection);
@@ -73,7 +84,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
     return collection;
 }
 
-/* The number of a row, which is made where it is missing. 0: failed. */
+/* The number of a row; creates a missing row. 0: failed. */
 static int64_t number_of(struct conn *conn, const char *find, const char *add,
                          const struct db_collection *collection, const struct db_field *field)
 {
@@ -122,7 +133,10 @@ static int store_numbers(struct conn *conn, struct db_collection *collection)
 
 int collection_declare(struct db *db, struct ng_call *call, const struct ng_collection *decl)
 {
-    size_t len = decl->name != NULL ? strlen(decl->name) : 0;
+    size_t len = 0;
+    if (decl->name != NULL) {
+        len = strlen(decl->name);
+    }
     if (len == 0 || len > NG_COLLECTION_MAX) {
         return ng_fail(call, NG_EINVAL,
                        "a collection's name has 1 to %d bytes, this one has %zu",
@@ -132,8 +146,10 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
     if (collection == NULL) {
         return ng_fail(call, NG_EINTERNAL, "no memory to declare %s", decl->name);
     }
-    int rc = work_begin(db, true) == SQLITE_OK ? store_numbers(db->writer, collection)
-                                               : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (work_begin(db, true) == SQLITE_OK) {
+        rc = store_numbers(db->writer, collection);
+    }
     if (rc != NG_OK) {
         rc = conn_fail(db->writer, call, "declaring a collection");
     }
@@ -145,8 +161,8 @@ int collection_declare(struct db *db, struct ng_call *call, const struct ng_coll
         collection_free(collection);
         return rc;
     }
-    /* What waits since before the start, or as its table was made just now, is not known by
-     * collection. */
+    /* Changes may wait since before the start, or because the table is new: assume that each
+     * collection has some. */
     atomic_init(&collection->dirty, true);
     atomic_store(&db->dirty, true);
     lock_take(&db->collections_lock);
@@ -160,7 +176,7 @@ const struct db_collection *collection_find(struct db *db, struct ng_str name)
 {
     lock_take(&db->collections_lock);
     struct db_collection *found = db->collections;
-    while (found != NULL && !str_same(str_of(found->name, found->name_len), name)) {
+    while (found != NULL && !str_equal(str_of(found->name, found->name_len), name)) {
         found = found->next;
     }
     lock_release(&db->collections_lock);
@@ -173,7 +189,7 @@ const struct db_field *collection_field(const struct db_collection *collection,
     for (size_t i = 0; i < collection->field_count; i++) {
         const struct db_field *field = &collection->fields[i];
         if (field->use != NG_FIELD_TEXT && !(sortable && field->use == NG_FIELD_TAG) &&
-            str_same(str_of(field->name, field->name_len), name)) {
+            str_equal(str_of(field->name, field->name_len), name)) {
             return field;
         }
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conn.c - connections: opening, statements, what errors mean, the readers and, in memory, the
- * gate between readers and writer. */
-#include "core/base/lock.h"
+/* conn.c - connections: opening, statements, error messages, the pool of readers and, in
+ * memory, the gate between readers and the writer. */
 #include "db.h"
 
 #include <errno.h>
@@ -49,7 +48,9 @@ static int conn_setup(struct conn *conn, bool reader)
     }
     if (rc == SQLITE_OK) {
         rc = values_functions(conn->sql);
-        rc = rc == SQLITE_OK ? tokens_register(conn->sql) : rc;
+        if (rc == SQLITE_OK) {
+            rc = tokens_register(conn->sql);
+        }
     }
     if (rc == SQLITE_OK && !reader && !db->memory) {
         wal_follow(conn);
@@ -76,7 +77,7 @@ int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t
     if (rc == SQLITE_OK) {
         rc = conn_setup(conn, reader);
     }
-    /* A file that has taken the place of the store's would be read as if it were that. */
+    /* A file that replaced the one of the store would be read as if it were the store. */
     if (rc == SQLITE_OK && reader && disk_check_files(db, error, error_max) != NG_OK) {
         conn_close(conn);
         return NG_EUNAVAILABLE;
@@ -84,7 +85,10 @@ int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t
     if (rc != SQLITE_OK) {
         int code = conn_error(conn, "opening the store", error, error_max);
         conn_close(conn);
-        return code == NG_EINTERNAL ? NG_EUNAVAILABLE : code;
+        if (code != NG_EINTERNAL) {
+            return code;
+        }
+        return NG_EUNAVAILABLE;
     }
     *ret = conn;
     return NG_OK;
@@ -124,18 +128,30 @@ sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which)
 int conn_run(struct conn *conn, sqlite3_stmt *stmt)
 {
     if (stmt == NULL) {
-        return sqlite3_errcode(conn->sql) == SQLITE_OK ? SQLITE_NOMEM
-                                                       : sqlite3_extended_errcode(conn->sql);
+        if (sqlite3_errcode(conn->sql) == SQLITE_OK) {
+            return SQLITE_NOMEM;
+        }
+        return sqlite3_extended_errcode(conn->sql);
     }
     int rc;
     errno = 0;
     do {
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
-    /* sqlite's own record of it is overwritten by the roll back that follows */
-    conn->system_errno = rc == SQLITE_DONE ? 0 : errno;
+    /* save it: the rollback overwrites it in sqlite */
+    if (rc == SQLITE_DONE) {
+        conn->system_errno = 0;
+    } else {
+        conn->system_errno = errno;
+    }
     int end = sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? SQLITE_OK : end != SQLITE_OK ? end : rc;
+    if (rc == SQLITE_DONE) {
+        return SQLITE_OK;
+    }
+    if (end != SQLITE_OK) {
+        return end;
+    }
+    return rc;
 }
 
 int conn_exec(struct conn *conn, enum statement which)
@@ -174,11 +190,13 @@ struct ng_str column_str(sqlite3_stmt *stmt, int column)
 uint64_t column_u64(sqlite3_stmt *stmt, int column)
 {
     sqlite3_int64 number = sqlite3_column_int64(stmt, column);
-    return number < 0 ? 0 : (uint64_t)number;
+    if (number < 0) {
+        return 0;
+    }
+    return (uint64_t)number;
 }
 
-/* Did the system say that there is no room? Quotas and file size limits come as plain I/O
- * errors. */
+/* Is the disk full? Quotas and file size limits are reported as plain I/O errors. */
 bool conn_lacks_room(const struct conn *conn, int rc)
 {
     int system = conn->system_errno;
@@ -234,15 +252,24 @@ static int error_code(const struct conn *conn, int rc)
 
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max)
 {
-    int rc = conn->sql != NULL ? sqlite3_extended_errcode(conn->sql) : SQLITE_NOMEM;
-    const char *text = conn->sql != NULL ? sqlite3_errmsg(conn->sql) : "out of memory";
+    int rc = SQLITE_NOMEM;
+    if (conn->sql != NULL) {
+        rc = sqlite3_extended_errcode(conn->sql);
+    }
+    const char *text = "out of memory";
+    if (conn->sql != NULL) {
+        text = sqlite3_errmsg(conn->sql);
+    }
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE) {
         (void)snprintf(error, error_max, "%s failed: no memory", doing);
         return NG_EINTERNAL;
     }
     int code = error_code(conn, rc);
     if (code == NG_EFULL) {
-        uint64_t need = conn == conn->db->writer ? disk_need(conn->db) : DISK_WRITE_BYTES;
+        uint64_t need = DISK_WRITE_BYTES;
+        if (conn == conn->db->writer) {
+            need = disk_need(conn->db);
+        }
         (void)snprintf(error, error_max,
                        "%s failed: no room is left for %.300s (%s); free space there, at least "
                        "%" PRIu64 " KiB, writes go on by themselves then",
@@ -277,7 +304,7 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
     }
     bool in = true;
     lock_take(&db->gate_lock);
-    /* Who holds the gate already must not wait for a writer that waits for it. */
+    /* A nested reader must not wait for a writer that waits for its outer reader. */
     while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -332,7 +359,7 @@ void gate_leave_writer(struct db *db)
 
 /* ---- readers ---- */
 
-/* A free connection, or room to open one. With the lock held. */
+/* Takes a free connection, or opens one if there is room. With the lock held. */
 static struct conn *reader_pick(struct db *db, bool *ret_nested, bool *ret_room)
 {
     struct conn *found = NULL;
@@ -365,12 +392,13 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
         lock_wait_until(&db->reader_free, &db->readers_lock, &until);
         if (call->host->cancelled(call)) {
             lock_release(&db->readers_lock);
-            return call->host->remaining_ms(call) <= 0
-                       ? ng_fail(call, NG_ETIMEOUT,
-                                 "all %d connections for reading were busy until the call's "
-                                 "time was up",
-                                 READERS_MAX)
-                       : ng_fail(call, NG_ECANCELLED, "the read was cancelled");
+            if (call->host->remaining_ms(call) <= 0) {
+                return ng_fail(call, NG_ETIMEOUT,
+                               "all %d connections for reading were busy until the call's "
+                               "time was up",
+                               READERS_MAX);
+            }
+            return ng_fail(call, NG_ECANCELLED, "the read was cancelled");
         }
         conn = reader_pick(db, &nested, &room);
     }
@@ -393,7 +421,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     return NG_OK;
 }
 
-/* broken: its transaction could not be ended, so nobody else can begin one on it. */
+/* broken: its transaction could not be ended, so it cannot begin another one */
 static void reader_return(struct conn *conn, bool broken)
 {
     struct db *db = conn->db;

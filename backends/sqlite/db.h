@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * db.h - what the files of the sqlite backend share: the store, its connections, a document's
- * parts.
+ * db.h - structs and functions that the files of the sqlite backend share: the store, its
+ * connections, the parts of a document.
  *
- * One connection writes; whoever has the turn (turn_take) may use it. Readers have connections
- * of their own, each used by one thread at a time.
+ * One connection writes; the thread that holds the writer lock may use it. Each reader is a
+ * connection used by one thread at a time.
  */
 #ifndef NOTEGATE_SQLITE_DB_H
 #define NOTEGATE_SQLITE_DB_H
@@ -17,59 +17,62 @@
 #include <sys/types.h>
 
 #include "../shared/bytes.h"
+#include "../shared/content_hash.h"
+#include "../shared/query_check.h"
 #include "../shared/words.h"
 #include "core/base/lock.h"
+#include "core/base/str.h"
 #include "notegate/backend.h"
 
 #define DB_FILE "notegate.db"
-/* "NGAT": says that a database file is ours. */
+/* "NGAT": marks a database file as ours. */
 #define DB_APPLICATION_ID 0x4E474154
 #define DB_PATH_MAX 4096
 #define DB_ERROR_MAX 512
 
-/* Batches and bytes that may wait for the writer; more is NG_EBUSY. */
+/* Limits of the queue of the writer; beyond them NG_EBUSY. */
 #define QUEUE_BATCHES_MAX 65536
 #define QUEUE_BYTES_MAX ((size_t)256 * 1024 * 1024)
-/* One transaction takes at most this much of the queue, so that its memory stays bounded. */
+/* One transaction takes at most this much of the queue: its memory is bounded. */
 #define TRANSACTION_BATCHES_MAX 8192
 #define TRANSACTION_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-/* Connections for reading that are kept; a callback that reads again gets one of its own. */
+/* Pooled reader connections. A callback that reads again gets an extra one. */
 #define READERS_MAX 8
-/* Statements put together at run time that a connection keeps, and the longest one kept. */
+/* Dynamic statements that a connection caches, and the longest one cached. */
 #define KEPT_STATEMENTS 12
 #define KEPT_SQL_MAX 4096
-/* Virtual machine steps between two looks at a call's deadline. */
+/* Virtual machine steps between two checks of the deadline of a call. */
 #define READER_STEPS 2000
-/* How long a thread that waits for a connection sleeps between two looks at its deadline. */
+/* Milliseconds between two checks of the deadline by a thread that waits for a connection. */
 #define READER_WAIT_MS 20
 
-/* How long a statement waits for another connection's lock. */
+/* Busy timeout of a statement. */
 #define BUSY_MS 5000
-/* Pages of the write-ahead log: from the first number on it is copied into the database; from
- * the second on readers are waited for, so long, that it may begin anew. Copying is tried again
- * so many pages later, waiting when half as much has come. */
+/* Sizes of the write-ahead log, in pages. From WAL_COPY_PAGES on it is copied into the
+ * database. From WAL_RESTART_PAGES on the writer also waits up to WAL_RESTART_MS for readers,
+ * so that the log can restart. Copying is retried WAL_AGAIN_PAGES later, waiting for readers
+ * when the log has grown by half. */
 #define WAL_COPY_PAGES 1000
 #define WAL_RESTART_PAGES 2000
 #define WAL_RESTART_MS 50
 #define WAL_AGAIN_PAGES 500
 #define DB_PAGE_BYTES 4096
 
-/* Room that a small write needs at most, what copying the log leaves free for the next one, and
- * below what the idle writer does not index. */
+/* Disk space: the limit of a small write, the reserve that copying the log leaves, and the
+ * minimum for the idle writer to index. */
 #define DISK_WRITE_BYTES ((uint64_t)256 * 1024)
 #define DISK_SPARE_BYTES ((uint64_t)128 * 1024)
 #define DISK_INDEX_BYTES ((uint64_t)4 * 1024 * 1024)
 
-/* A revision is kept whole after this many splices, or when they outgrow the document. */
+/* A revision is stored whole after this many splices, or when they outgrow the document. */
 #define WHOLE_EVERY 128
-#define HASH_BYTES 16
 
-/* How a row of `log` keeps its revision. */
+/* The form in which a row of `log` stores its revision. */
 enum log_kind { LOG_NONE = 0, LOG_WHOLE = 1, LOG_SPLICE = 2 };
 enum log_flags { LOG_DELETED = 1, LOG_QUIET = 2 };
 
-/* A content that a walk along the revisions of one document has reached. */
+/* The contents reached by walking along the revisions of a document. */
 struct state {
     int64_t doc; /* 0: nothing loaded */
     uint64_t revision;
@@ -96,7 +99,7 @@ struct db_collection {
     size_t field_count;
     int columns; /* of the search table; 0: not searchable. The document's text is the last */
     bool text_column;
-    atomic_bool dirty; /* something of it may wait for the search index */
+    atomic_bool dirty; /* its search index may be out of date */
 };
 
 #define STATEMENTS(X)                                                                          \
@@ -119,7 +122,7 @@ struct db_collection {
       "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
       "chain_count=?12,chain_bytes=?13,author=?14,action=?15,hash=?16,fields=?17,json=?18,"    \
       "text=?19 WHERE doc=?1")                                                                 \
-    X(DOC_UPDATE_OWN, /* by the author of the revision before: that index stays as it is */    \
+    X(DOC_UPDATE_OWN, /* same author as the revision before: that index stays as it is */      \
       "UPDATE docs SET revision=?4,seq=?6,updated_ms=?9,json_size=?10,text_size=?11,"          \
       "chain_count=?12,chain_bytes=?13,action=?15,hash=?16,fields=?17,json=?18,text=?19 "      \
       "WHERE doc=?1")                                                                          \
@@ -177,10 +180,10 @@ enum statement {
 
 struct db;
 
-/* A statement that was put together at run time, for the next one of the same text. */
+/* A cached dynamic statement. */
 struct kept_stmt {
     sqlite3_stmt *stmt;
-    uint64_t used; /* when, by the count of its connection */
+    uint64_t used; /* time of its last use, by the counter of the connection */
     bool in_use;
 };
 
@@ -191,15 +194,15 @@ struct conn {
     struct kept_stmt kept[KEPT_STATEMENTS];
     uint64_t kept_uses;
     int system_errno;     /* of the last statement that failed */
-    struct ng_call *call; /* reader: whose deadline holds */
+    struct ng_call *call; /* reader: the call whose deadline holds */
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;
     struct conn *next;
-    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see wal.c */
+    int wal_pages, wal_copy_at, wal_restart_at; /* writer: see writer.c */
 };
 
-/* Documents one after another, in the order they asked. */
-struct turn {
+/* A ticket lock: first come, first served. */
+struct writer_lock {
     struct lock lock;
     pthread_cond_t moved;
     uint64_t next, serving;
@@ -208,44 +211,44 @@ struct turn {
 struct job;
 struct import;
 
-/* How many revisions of a document up to this one are kept. */
+/* The number of kept revisions of a document up to this one. */
 struct counted {
     int64_t doc; /* 0: nothing */
     uint64_t upto, count;
-    uint64_t thinned; /* when this was so */
+    uint64_t thinned; /* value of counts.thinned at that time */
 };
 
-/* Documents whose count is remembered. */
+/* Documents whose count is cached. */
 #define COUNTS_KEPT 256
 
 struct counts {
     struct lock lock;
-    struct counted slots[COUNTS_KEPT]; /* by the document's number */
-    atomic_uint_fast64_t thinned;      /* how often revisions went; odd: some are going */
+    struct counted slots[COUNTS_KEPT]; /* by document number */
+    atomic_uint_fast64_t thinned;      /* number of removals; odd: one is running */
 };
 
-/* What a commit that failed has left behind. */
+/* State of the log after a failed commit. */
 enum log_trouble {
     TROUBLE_NONE = 0,
-    TROUBLE_TAIL = 1, /* pages behind the end of the log, which a crash may bring back */
-    TROUBLE_SYNC = 2, /* and pages inside it that may never have reached the disk */
+    TROUBLE_TAIL = 1, /* pages behind the end of the log, which a crash may revive */
+    TROUBLE_SYNC = 2, /* also pages inside it that may never have reached the disk */
 };
 
 struct db {
     char path[DB_PATH_MAX]; /* for messages: the file, or "memory" */
     char uri[DB_PATH_MAX];
     bool memory;
-    int file_fd, log_fd; /* the files as they were opened (O_PATH), or -1 */
+    int file_fd, log_fd; /* the files that were opened (O_PATH), or -1 */
 
-    /* The writing connection, used by who has the turn, and what it knows. */
-    struct turn turn;
+    /* The writing connection and its state; guarded by writer_lock. */
+    struct writer_lock writer_lock;
     struct conn *writer;
     int64_t next_doc;
-    uint64_t txn_seq; /* last number given inside the present transaction */
-    bool relaxed;     /* the writing connection does not sync its commits now */
+    uint64_t txn_seq; /* last sequence number of the running transaction */
+    bool relaxed;     /* the writing connection does not sync its commits at present */
     _Atomic enum log_trouble trouble;
-    size_t txn_bytes;      /* of the batches in the present transaction */
-    struct import *import; /* one is going on, and has the turn */
+    size_t txn_bytes;      /* of the batches in the running transaction */
+    struct import *import; /* a running import; it holds the writer lock */
     atomic_uint_fast64_t last_seq;
 
     pthread_t thread;
@@ -254,7 +257,7 @@ struct db {
     struct job *first, *last;
     size_t queue_batches, queue_bytes;
     bool closing;
-    atomic_bool dirty; /* something of any collection may wait for the search index */
+    atomic_bool dirty; /* some search index may be out of date */
 
     struct lock collections_lock;
     struct db_collection *collections;
@@ -263,7 +266,7 @@ struct db {
     pthread_cond_t reader_free;
     struct conn *readers;
     size_t reader_count;
-    /* memory: readers and the writer exclude each other, as that kind of file has no log */
+    /* memory: readers and the writer exclude each other, as a memdb file has no log */
     struct lock gate_lock;
     pthread_cond_t gate_moved;
     size_t gate_readers;
@@ -272,18 +275,18 @@ struct db {
 
     struct counts counts;
 
-    atomic_uint_fast64_t needed; /* room that the last commit lacked; 0: it had enough */
+    atomic_uint_fast64_t needed; /* disk space that the last commit lacked; 0: none */
     atomic_uint_fast64_t stat_transactions, stat_batches, stat_puts, stat_failures;
 };
 
 /* conn.c: connections and errors */
 int conn_open(struct db *db, bool reader, struct conn **ret, char *error, size_t error_max);
 void conn_close(struct conn *conn);
-/* wal.c: the writer's log is copied into the database behind its commits. */
+/* writer.c: copies the log into the database after commits */
 void wal_follow(struct conn *writer);
-/* The statement, reset and without bindings. NULL: the connection's error tells why. */
+/* The statement, reset and without bindings. NULL: see the error of the connection. */
 sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which);
-/* Runs it to its end. SQLITE_OK or the error. */
+/* Runs a statement to its end. SQLITE_OK or the error. */
 int conn_run(struct conn *conn, sqlite3_stmt *stmt);
 int conn_exec(struct conn *conn, enum statement which);
 int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text);
@@ -291,51 +294,50 @@ int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes);
 int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number);
 struct ng_str column_str(sqlite3_stmt *stmt, int column);
 uint64_t column_u64(sqlite3_stmt *stmt, int column);
-/* NG_E... of the connection's last error, with a sentence: what was done, where, the way out.
- */
+/* The NG_E... code of the last error, and a message: the failed step, the place, the remedy. */
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max);
 int conn_fail(struct conn *conn, struct ng_call *call, const char *doing);
-/* Did the system say so, the statement having failed with `rc`? */
+/* Is the disk full, if a statement failed with `rc`? */
 bool conn_lacks_room(const struct conn *conn, int rc);
-/* A connection for reading inside one transaction, bounded by the call's deadline. */
+/* Takes a reader with an open transaction, bounded by the deadline of the call. */
 int reader_begin(struct db *db, struct ng_call *call, struct conn **ret);
 void reader_end(struct conn *conn);
 void readers_close(struct db *db);
-/* memory: no reader is inside while the writer is. */
+/* memory: excludes readers. */
 void gate_enter_writer(struct db *db);
 void gate_leave_writer(struct db *db);
 
 /* disk.c */
-/* Holds the database and its log, both open by now, to know them again. */
+/* Holds descriptors of the database and its log, to recognise them later. */
 int disk_hold_files(struct db *db, char *error, size_t error_max);
 void disk_release_files(struct db *db);
-/* Are they still what their names lead to? What is written into others is lost at the next
- * start. NG_OK, or NG_EUNAVAILABLE with a sentence. */
+/* Do their names still lead to them? A write into unlinked files would be lost at the next
+ * start. NG_OK, or NG_EUNAVAILABLE with a message. */
 int disk_check_files(const struct db *db, char *error, size_t error_max);
-/* Bytes that may still be written beside the database; UINT64_MAX: not known. */
+/* Free disk space in bytes; UINT64_MAX: unknown. */
 uint64_t disk_free(const struct db *db);
-/* Can the log be copied into the database, so that room for a write is left? */
+/* Can the log be copied into the database and still leave room for a write? */
 bool disk_takes_copy(struct conn *writer);
-/* Free bytes that the present transaction needs to be tried again. With the turn. */
+/* Free bytes that a retry of the running transaction needs. With the writer lock. */
 uint64_t disk_need(struct db *db);
 
-/* turn.c */
-void turn_take(struct db *db);
-void turn_give(struct db *db);
-/* Short transactions of their own (upkeep, search index). `durable` false: not synced, as it
- * can be done again. */
+/* writer_lock.c */
+void writer_lock(struct db *db);
+void writer_unlock(struct db *db);
+/* Short transactions of upkeep and the search index. `durable` false: not synced, as the work
+ * can be repeated. */
 int work_begin(struct db *db, bool durable);
 int work_end(struct db *db, bool keep);
-/* The same in parts: with the turn, work_open() and work_close() surround one transaction. */
+/* The same in parts: under the lock, work_open() and work_close() surround one transaction. */
 void work_enter(struct db *db);
 int work_open(struct db *db, bool durable);
 int work_close(struct db *db, bool keep);
 void work_leave(struct db *db);
-/* Commits of the writing connection are synced from now on. SQLITE_OK or the error; outside of
- * a transaction, with the turn. */
+/* Makes the next commits of the writing connection synced. SQLITE_OK or the error; outside of a
+ * transaction, with the writer lock. */
 int work_sync(struct db *db);
-/* COMMIT on the writing connection, but not into files that are gone. NG_OK, or what is wrong
- * with a sentence; the transaction may still be open then. */
+/* COMMIT on the writing connection, unless its files were unlinked. NG_OK, or an error with a
+ * message; the transaction may then still be open. */
 int work_commit(struct db *db, const char *doing, char *error, size_t error_max);
 
 /* schema_sql.c: creates, upgrades and checks the tables */
@@ -344,7 +346,7 @@ int schema_open(struct db *db, char *error, size_t error_max);
 /* collections.c */
 int collection_declare(struct db *db, struct ng_call *call, const struct ng_collection *decl);
 const struct db_collection *collection_find(struct db *db, struct ng_str name);
-/* The field by that name that is not full text; sortable: nor a tag. NULL: none. */
+/* The field of this name, not a full-text one; sortable: nor a tag. NULL: none. */
 const struct db_field *collection_field(const struct db_collection *collection,
                                         struct ng_str name, bool sortable);
 void collections_free(struct db *db);
@@ -358,15 +360,13 @@ struct value {
     struct ng_str bytes;
     double number;
 };
-/* The entry at *at, which moves on. false: the end (or damage: *at is then SIZE_MAX). */
+/* The entry at *at, which moves on. false: end of the blob (or damage: *at is SIZE_MAX). */
 bool values_next(struct ng_str blob, size_t *at, struct value *ret);
 void value_bind(sqlite3_stmt *stmt, int index, const struct value *value);
 int values_functions(sqlite3 *sql);
 
-/* splice.c: content hash, reading a revision */
-void content_hash(struct ng_str json, struct ng_str text, bool deleted,
-                  unsigned char ret[HASH_BYTES]);
-/* Brings `state` to this revision of the document. NG_ENOTFOUND: not kept; NG_EUNAVAILABLE:
+/* revision.c */
+/* Moves `state` to this revision of the document. NG_ENOTFOUND: not kept; NG_EUNAVAILABLE:
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
 void state_done(struct state *state);
@@ -391,16 +391,16 @@ struct job {
     int rc;
     struct prepared puts[];
 };
-/* Commits the list in one transaction; sets rc and the message of each. */
+/* Commits the jobs in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
 
 /* txn.c, txn_flush.c: also for import */
 struct touched;
 struct txn;
 struct txn *txn_new(struct db *db);
-/* The next revision of a document. */
+/* Adds the next revision of a document. */
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared);
-/* The row, field values and counters of each document, from its newest put. */
+/* Writes the row, field values and counters of each document, from its newest put. */
 int txn_flush(struct txn *txn);
 void txn_free(struct txn *txn);
 
@@ -416,13 +416,14 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
                  ng_event_fn *event, void *user);
 int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng_answer *ret);
 
-/* counts.c */
-/* Asked before the reader's transaction begins: which counts hold in it. */
+/* revision.c: counts */
+/* To be called before the transaction of the reader begins: tells which cached counts are valid
+ * in it. */
 uint64_t counts_now(struct db *db);
-/* Before and after a transaction that takes revisions out. With the turn. */
+/* Before and after a transaction that removes revisions. With the writer lock. */
 void counts_thin(struct db *db);
-/* Kept revisions from `from` to `to` by the log. The connection has read something already;
- * there is nothing to come between them. SQLITE_OK or the error. */
+/* Counts the kept revisions from `from` to `to`. The connection must have an open read
+ * transaction. SQLITE_OK or the error. */
 int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t thinned,
                    uint64_t *ret);
 
@@ -438,23 +439,23 @@ struct sql {
     struct bytes text;
     struct bound *bounds;
     size_t count, cap;
-    int rc; /* an error sticks */
+    int rc; /* sticky error */
 };
 void sql_add(struct sql *sql, const char *text);
 void sql_add_int(struct sql *sql, int64_t number);
-/* Adds "?N" for a value that is lent until the statement has run. */
+/* Adds "?N" for a value that is borrowed until the statement has run. */
 void sql_bind(struct sql *sql, const struct bound *bound);
 void sql_bind_int(struct sql *sql, int64_t number);
 void sql_done(struct sql *sql);
-/* The statement with its values; sql_release() gives it back. */
+/* The prepared statement with its values; give it back with sql_release(). */
 int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret);
-/* SQLITE_OK, or how it failed. NULL does nothing. */
+/* SQLITE_OK or the error of the statement. NULL is a no-op. */
 int sql_release(struct conn *conn, sqlite3_stmt *stmt);
 
 /* terms.c: conditions of a query */
-/* What a term is about: a declared field or a built-in column. */
+/* The subject of a term: a declared field or a built-in column. */
 struct subject {
-    const struct db_field *field; /* or NULL: */
+    const struct db_field *field; /* NULL: see column */
     const char *column;           /* "d.id" */
     bool number;
 };
@@ -462,13 +463,13 @@ int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query);
 bool term_subject(const struct db_collection *collection, struct ng_str name, bool sortable,
                   struct subject *ret);
-/* " AND ..." over d.*, for every term but `skip` (or SIZE_MAX). */
+/* Adds " AND ..." over d.* for every term except `skip` (SIZE_MAX: none). */
 void terms_add(struct sql *sql, const struct db_collection *collection,
                const struct ng_query *query, size_t skip);
-/* "d.author ..." of a built-in field. */
+/* Adds "d.author ..." for a built-in field. */
 void term_add_column(struct sql *sql, const struct subject *subject,
                      const struct ng_term *term);
-/* " AND v.value ..." over the index of values. */
+/* Adds " AND v.value ..." over the index of values. */
 void term_add_range(struct sql *sql, const struct subject *subject, const struct ng_term *term);
 
 /* query.c */
@@ -478,8 +479,8 @@ struct shelves {
 };
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret);
 void shelves_add(struct sql *sql, const struct shelves *shelves);
-/* The rows the statement names in its first column, in its order; score and snippet from
- * columns `score` and `score` + 1 unless that is 0. */
+/* Reports the documents that the first column of the statement names, in its order; score and
+ * snippet come from the columns `score` and `score` + 1, unless `score` is 0. */
 int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
                const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row,
                void *user);
@@ -490,17 +491,16 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
 
 /* tokens.c */
 int tokens_register(sqlite3 *sql);
-/* The match of what is wanted, and the pattern of its phrases for ng_rank(). */
+/* Makes the FTS5 match of a search, and the pattern of its phrases for ng_rank(). */
 int match_make(const struct wanted *wanted, struct bytes *ret_match, struct bytes *ret_pattern);
 
 /* fts.c */
-/* Something of this collection waits for the index from here on. With the turn. */
+/* Marks the search index of the collection as out of date. With the writer lock. */
 void fts_mark(struct db *db, const struct db_collection *collection);
 int fts_table(struct conn *conn, const struct db_collection *collection);
-/* Indexes up to a bounded amount of what waits (collection 0: of any). *ret_more: some is left.
- */
+/* Indexes a bounded number of documents (collection 0: of any). *ret_more: some are left. */
 int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max);
-/* Everything of this collection. */
+/* Indexes all that waits of the collection. */
 int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection);
 
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
@@ -512,10 +512,5 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 int import_end(void *self, struct ng_call *call, bool keep);
 void import_abandon(struct db *db);
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user);
-
-static inline bool str_same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* disk.c - the files of the store and the room around them: are they still what their names
- * lead to, and does what is to be written fit. */
+/* disk.c - the files of the store and the disk around them: do their names still lead to them,
+ * and is there room for the next write. */
 #include "db.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int disk_hold_files(struct db *db, char *error, size_t error_max)
     if (db->memory) {
         return NG_OK;
     }
-    /* Such a descriptor can be closed without taking sqlite's locks away. */
+    /* An O_PATH descriptor can be closed without releasing the POSIX locks of sqlite. */
     db->file_fd = open(db->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
@@ -47,12 +47,16 @@ void disk_release_files(struct db *db)
     }
 }
 
-/* Asked both ways each time: not every file system gives a file the same number for ever. */
+/* Compares the numbers of both descriptor and name each time: some file systems do not give a
+ * file a lasting number. */
 static int check_file(const char *path, int fd, char *error, size_t error_max)
 {
     struct stat named;
     struct stat held;
-    int number = stat(path, &named) != 0 || fstat(fd, &held) != 0 ? errno : 0;
+    int number = 0;
+    if (stat(path, &named) != 0 || fstat(fd, &held) != 0) {
+        number = errno;
+    }
     if (number == ENOENT || number == ENOTDIR) {
         (void)snprintf(error, error_max,
                        "%.350s is gone: put it back, or stop the gateway and restore it from a "
@@ -76,8 +80,11 @@ static int check_file(const char *path, int fd, char *error, size_t error_max)
 int disk_check_files(const struct db *db, char *error, size_t error_max)
 {
     char log[DB_PATH_MAX + 8];
-    /* In memory there are none; while the store is opened they are not known yet. */
-    int rc = db->file_fd < 0 ? NG_OK : check_file(db->path, db->file_fd, error, error_max);
+    /* A store in memory has no files; while the store is opened they are not known yet. */
+    int rc = NG_OK;
+    if (db->file_fd >= 0) {
+        rc = check_file(db->path, db->file_fd, error, error_max);
+    }
     if (rc == NG_OK && db->log_fd >= 0) {
         (void)log_path(db, log);
         rc = check_file(log, db->log_fd, error, error_max);
@@ -89,14 +96,17 @@ uint64_t disk_free(const struct db *db)
 {
     struct statvfs room;
     if (db->memory || statvfs(db->path, &room) != 0 || room.f_blocks == 0) {
-        return UINT64_MAX; /* not known: the next write will tell */
+        return UINT64_MAX; /* unknown: let the next write find out */
     }
-    /* What is kept for root is room for root only. */
-    uint64_t blocks = geteuid() == 0 ? room.f_bfree : room.f_bavail;
+    /* The reserve of root is no room for others. */
+    uint64_t blocks = room.f_bavail;
+    if (geteuid() == 0) {
+        blocks = room.f_bfree;
+    }
     return blocks * room.f_frsize;
 }
 
-/* By how much the database grows when the log is copied into it. */
+/* The growth of the database when the log is copied into it. */
 static uint64_t copy_bytes(struct conn *writer)
 {
     struct stat status;
@@ -110,19 +120,25 @@ static uint64_t copy_bytes(struct conn *writer)
     }
     (void)sqlite3_reset(stmt);
     uint64_t size = (uint64_t)status.st_size;
-    return bytes > size ? bytes - size : 0;
+    if (bytes <= size) {
+        return 0;
+    }
+    return bytes - size;
 }
 
 bool disk_takes_copy(struct conn *writer)
 {
     uint64_t bytes = copy_bytes(writer);
-    uint64_t room = bytes == 0 ? UINT64_MAX : disk_free(writer->db);
+    uint64_t room = UINT64_MAX;
+    if (bytes != 0) {
+        room = disk_free(writer->db);
+    }
     return room >= DISK_SPARE_BYTES && room - DISK_SPARE_BYTES >= bytes;
 }
 
 uint64_t disk_need(struct db *db)
 {
-    /* The row of the document and its revision in the log, and the pages of their indices. */
+    /* The row of the document, its revision in the log, and index pages. */
     uint64_t need = DISK_WRITE_BYTES + 2 * (uint64_t)db->txn_bytes;
     if (db->trouble == TROUBLE_SYNC) {
         need += copy_bytes(db->writer);

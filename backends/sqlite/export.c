@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - everything, as one consistent snapshot: revisions whole, events, answers. */
+/* export.c - all data as one consistent snapshot: whole revisions, events, answers. */
 #include "db.h"
 
 struct export
@@ -17,7 +17,7 @@ static int prepare(struct conn *conn, const char *text, sqlite3_stmt **ret)
     return sqlite3_prepare_v2(conn->sql, text, -1, ret, NULL);
 }
 
-/* The kept revisions of the document that `docs` (columns of GET) stands on. */
+/* Exports the kept revisions of the document at the current row of `docs` (columns of GET). */
 static int export_doc(struct export *out, sqlite3_stmt *docs)
 {
     struct ng_doc newest;
@@ -75,7 +75,10 @@ static int export_docs(struct export *out)
                        "d.json,d.text FROM docs d JOIN shelves s ON s.shelf=d.shelf ORDER BY "
                        "d.doc",
                        &stmt);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         rc = export_doc(out, stmt);
     }
@@ -112,7 +115,10 @@ static int export_events(struct export *out)
         out->stop = out->record(out->user, &record) != 0;
     }
     (void)sqlite3_reset(stmt);
-    return out->stop || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (out->stop || step == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int export_answers(struct export *out)
@@ -122,7 +128,10 @@ static int export_answers(struct export *out)
                        "SELECT scope,body_hash,reply,time_ms,expires_ms FROM answers ORDER BY "
                        "answer",
                        &stmt);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct ng_answer answer = {
             .size = sizeof(answer),
@@ -152,7 +161,11 @@ static int export_seq(struct export *out)
     }
     (void)bind_text(stmt, 1, ng_str_of("seq"));
     int step = sqlite3_step(stmt);
-    record.seq = step == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    if (step == SQLITE_ROW) {
+        record.seq = column_u64(stmt, 0);
+    } else {
+        record.seq = 0;
+    }
     (void)sqlite3_reset(stmt);
     if (step != SQLITE_ROW && step != SQLITE_DONE) {
         return NG_EINTERNAL;
@@ -161,7 +174,7 @@ static int export_seq(struct export *out)
     return NG_OK;
 }
 
-/* In memory a reader keeps the writer out, so an export reads from a copy there. */
+/* A reader of a store in memory blocks the writer, so an export reads a copy. */
 static int copy_memory(struct conn *from, struct conn *ret)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -173,7 +186,9 @@ static int copy_memory(struct conn *from, struct conn *ret)
         }
         rc = sqlite3_backup_step(copy, -1);
         int end = sqlite3_backup_finish(copy);
-        rc = rc == SQLITE_DONE ? end : rc;
+        if (rc == SQLITE_DONE) {
+            rc = end;
+        }
     }
     return rc;
 }
@@ -181,9 +196,15 @@ static int copy_memory(struct conn *from, struct conn *ret)
 static int run(struct export *out)
 {
     int rc = export_docs(out);
-    rc = rc == NG_OK && !out->stop ? export_events(out) : rc;
-    rc = rc == NG_OK && !out->stop ? export_answers(out) : rc;
-    rc = rc == NG_OK && !out->stop ? export_seq(out) : rc;
+    if (rc == NG_OK && !out->stop) {
+        rc = export_events(out);
+    }
+    if (rc == NG_OK && !out->stop) {
+        rc = export_answers(out);
+    }
+    if (rc == NG_OK && !out->stop) {
+        rc = export_seq(out);
+    }
     if (rc == NG_EINTERNAL) {
         rc = conn_fail(out->conn, out->call, "the export");
     } else if (rc != NG_OK) {
@@ -217,12 +238,16 @@ int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *use
         return ng_fail(call, NG_EINTERNAL, "no memory for the export");
     }
     copy->db = db;
-    /* The backup interface begins a read of its own. */
+    /* The backup interface begins a read transaction of its own. */
     (void)conn_exec(conn, STMT_COMMIT);
     rc = copy_memory(conn, copy);
     reader_end(conn);
     out.conn = copy;
-    rc = rc == SQLITE_OK ? run(&out) : conn_fail(copy, call, "the export");
+    if (rc == SQLITE_OK) {
+        rc = run(&out);
+    } else {
+        rc = conn_fail(copy, call, "the export");
+    }
     conn_close(copy);
     return rc;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* fts.c - the full-text index: one table a collection, brought up to date from the list of what
- * changed, in steps small enough to stand between two commits. */
-#include "core/base/lock.h"
+/* fts.c - the full-text index: one table for each collection, updated from the list of changed
+ * documents in steps that are small enough to fit between two commits. */
+#include "core/base/minmax.h"
 #include "db.h"
 
 #include <stdio.h>
 
-/* One step indexes at most so many documents and bytes. A search that finds more and more
- * waiting doubles both with each of its steps, as steady writers could outrun it for ever
- * otherwise. */
+/* Limits of one step, in documents and bytes. A search that finds more to index doubles both
+ * with each of its steps: steady writers could otherwise outrun it forever. */
 #define STEP_DOCS 64
 #define STEP_BYTES ((size_t)256 * 1024)
 #define STEP_DOUBLINGS_MAX 6
-/* Collections that one step can finish. */
+/* Limit of collections that one step finishes. */
 #define STEP_COLLECTIONS 16
-/* Rises when texts are cut into other tokens: all is indexed anew. No field is named so. */
+/* Raised when texts are tokenised differently: then all is indexed again. No field has this
+ * name. */
 #define LAYOUT_VERSION "*2"
 
 static int run_sql(struct conn *conn, const struct sql *text)
@@ -28,12 +28,15 @@ static int run_sql(struct conn *conn, const struct sql *text)
         rc = sqlite3_step(stmt);
     }
     int end = sqlite3_finalize(stmt);
-    return (rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if ((rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 /* ---- what waits ---- */
 
-/* A collection that was declared anew has several records: all of them are marked. */
+/* A collection that was declared again has several records: mark all. */
 static void mark(struct db *db, int64_t collection, bool dirty)
 {
     lock_take(&db->collections_lock);
@@ -53,7 +56,7 @@ void fts_mark(struct db *db, const struct db_collection *collection)
     atomic_store(&db->dirty, true);
 }
 
-/* May something of it wait? 0: of any. */
+/* May the index of the collection be out of date? 0: of any. */
 static bool waits(struct db *db, int64_t collection)
 {
     bool dirty = atomic_load(&db->dirty);
@@ -71,15 +74,17 @@ static bool waits(struct db *db, int64_t collection)
 
 /* ---- the table ---- */
 
-/* What the table holds, as stored with the collection: when it changes, the table is made
- * anew. */
+/* The layout of the table, stored with the collection: when it changes, the table is
+ * rebuilt. */
 static int layout_of(const struct db_collection *collection, struct bytes *ret)
 {
     int rc = bytes_add_c(ret, LAYOUT_VERSION "\n");
     for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
         if (collection->fields[i].column >= 0) {
             rc = bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
-            rc = rc == NG_OK ? bytes_add(ret, "\n", 1) : rc;
+            if (rc == NG_OK) {
+                rc = bytes_add(ret, "\n", 1);
+            }
         }
     }
     if (rc == NG_OK && collection->text_column) {
@@ -97,7 +102,10 @@ static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
         (void)sqlite3_bind_int64(stmt, 1, collection);
         rc = sqlite3_step(stmt);
     }
-    int code = rc == SQLITE_ROW ? bytes_set(ret, column_str(stmt, 0)) : NG_EINTERNAL;
+    int code = NG_EINTERNAL;
+    if (rc == SQLITE_ROW) {
+        code = bytes_set(ret, column_str(stmt, 0));
+    }
     (void)sqlite3_finalize(stmt);
     return code;
 }
@@ -112,7 +120,10 @@ static int set_layout(struct conn *conn, int64_t collection, struct ng_str layou
     (void)sqlite3_bind_int64(stmt, 1, collection);
     (void)bind_text(stmt, 2, layout);
     int rc = sqlite3_step(stmt);
-    return sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int remake(struct conn *conn, const struct db_collection *collection)
@@ -140,10 +151,16 @@ static int remake(struct conn *conn, const struct db_collection *collection)
             "AND c.collection=");
     sql_add_int(&mark, collection->id);
     int rc = run_sql(conn, &drop);
-    rc = rc == NG_OK ? run_sql(conn, &clean) : rc;
+    if (rc == NG_OK) {
+        rc = run_sql(conn, &clean);
+    }
     if (collection->columns > 0) {
-        rc = rc == NG_OK ? run_sql(conn, &make) : rc;
-        rc = rc == NG_OK ? run_sql(conn, &mark) : rc;
+        if (rc == NG_OK) {
+            rc = run_sql(conn, &make);
+        }
+        if (rc == NG_OK) {
+            rc = run_sql(conn, &mark);
+        }
         fts_mark(conn->db, collection);
     }
     sql_done(&drop);
@@ -158,10 +175,14 @@ int fts_table(struct conn *conn, const struct db_collection *collection)
     struct bytes wanted = {0};
     struct bytes stored = {0};
     int rc = layout_of(collection, &wanted);
-    rc = rc == NG_OK ? get_layout(conn, collection->id, &stored) : rc;
-    if (rc == NG_OK && !str_same(bytes_str(&wanted), bytes_str(&stored))) {
+    if (rc == NG_OK) {
+        rc = get_layout(conn, collection->id, &stored);
+    }
+    if (rc == NG_OK && !str_equal(bytes_str(&wanted), bytes_str(&stored))) {
         rc = remake(conn, collection);
-        rc = rc == NG_OK ? set_layout(conn, collection->id, bytes_str(&wanted)) : rc;
+        if (rc == NG_OK) {
+            rc = set_layout(conn, collection->id, bytes_str(&wanted));
+        }
     }
     bytes_done(&wanted);
     bytes_done(&stored);
@@ -221,10 +242,13 @@ static int step_init(struct step *step)
     sql_done(&forget);
     sql_done(&clean);
     sql_done(&add);
-    return ok ? NG_OK : NG_EINTERNAL;
+    if (ok) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
-/* The texts of one field, several with line ends between them. */
+/* The texts of one field, joined by line ends. */
 static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
 {
     struct value value;
@@ -233,14 +257,20 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
     ret->len = 0;
     while (rc == NG_OK && values_next(blob, &at, &value)) {
         if (value.field == field && value.kind == VALUE_TEXT) {
-            rc = ret->len > 0 ? bytes_add(ret, "\n", 1) : NG_OK;
-            rc = rc == NG_OK ? bytes_add(ret, value.bytes.data, value.bytes.len) : rc;
+            if (ret->len > 0) {
+                rc = bytes_add(ret, "\n", 1);
+            } else {
+                rc = NG_OK;
+            }
+            if (rc == NG_OK) {
+                rc = bytes_add(ret, value.bytes.data, value.bytes.len);
+            }
         }
     }
     return rc;
 }
 
-/* Indexes the document that `next` stands on. */
+/* Indexes the document at the current row of `next`. */
 static int add_doc(struct step *step)
 {
     const struct db_collection *collection = step->collection;
@@ -272,20 +302,26 @@ static int add_doc(struct step *step)
     return rc;
 }
 
-/* The next document that waits. *ret_bytes: what it weighs; false in *ret_found: none. */
+/* The next document to index. *ret_bytes: its size; *ret_found false: none. */
 static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
 {
     int rc = sqlite3_step(step->next);
     *ret_found = rc == SQLITE_ROW;
     if (rc != SQLITE_ROW) {
         (void)sqlite3_reset(step->next);
-        return rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+        if (rc == SQLITE_DONE) {
+            return NG_OK;
+        }
+        return NG_EINTERNAL;
     }
     int64_t doc = sqlite3_column_int64(step->next, 0);
     bool deleted = sqlite3_column_int(step->next, 1) != 0;
     *ret_bytes = 64 + column_str(step->next, 2).len + column_str(step->next, 3).len;
     (void)sqlite3_bind_int64(step->forget, 1, doc);
-    int code = conn_run(step->conn, step->forget) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int code = NG_EINTERNAL;
+    if (conn_run(step->conn, step->forget) == SQLITE_OK) {
+        code = NG_OK;
+    }
     if (code == NG_OK && !deleted) {
         code = add_doc(step);
     }
@@ -297,12 +333,12 @@ static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
     return code;
 }
 
-/* What one step may index; it counts down. */
+/* The budget of one step, counted down. */
 struct budget {
     size_t docs, bytes;
 };
 
-/* One collection, within the budget that is left. */
+/* Indexes one collection within the remaining budget. */
 static int step_collection(struct db *db, const struct db_collection *collection,
                            struct budget *left, bool *ret_more)
 {
@@ -314,7 +350,7 @@ static int step_collection(struct db *db, const struct db_collection *collection
         rc = step_one(&step, &found, &weight);
         if (found) {
             left->docs--;
-            left->bytes -= weight < left->bytes ? weight : left->bytes;
+            left->bytes -= size_min(weight, left->bytes);
         }
     }
     *ret_more = found;
@@ -327,7 +363,7 @@ static bool is_newest(struct db *db, const struct db_collection *collection)
     return collection_find(db, str_of(collection->name, collection->name_len)) == collection;
 }
 
-/* What of a step was brought up to date: nothing waits once it is committed. */
+/* The collections that a step has completed: clean once the step is committed. */
 struct stepped {
     int64_t ids[STEP_COLLECTIONS];
     size_t count;
@@ -357,8 +393,8 @@ static int step_all(struct db *db, int64_t collection, unsigned doublings, struc
     return rc;
 }
 
-/* The marks go while the turn is held: who sets one has it, too, and who sees none finds all
- * in the index. */
+/* The marks are cleared under the writer lock. A writer sets one under the same lock, and a
+ * reader that sees none finds all documents in the index. */
 static int step_keep(struct db *db, int64_t collection, const struct stepped *stepped)
 {
     int rc = work_close(db, true);
@@ -378,11 +414,13 @@ static int step_grown(struct db *db, int64_t collection, unsigned doublings, boo
     *ret_more = false;
     work_enter(db);
     if (!waits(db, collection)) {
-        work_leave(db); /* another search was quicker */
+        work_leave(db); /* another search has done it */
         return NG_OK;
     }
-    int rc = work_open(db, false) == SQLITE_OK ? step_all(db, collection, doublings, &stepped)
-                                               : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (work_open(db, false) == SQLITE_OK) {
+        rc = step_all(db, collection, doublings, &stepped);
+    }
     if (rc != NG_OK) {
         rc = conn_error(db->writer, "indexing for search", error, error_max);
         (void)work_close(db, false);
@@ -409,16 +447,15 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
     bool more = waits(db, collection);
     for (unsigned step = 0; more; step++) {
         if (call->host->cancelled(call)) {
-            return call->host->remaining_ms(call) <= 0
-                       ? ng_fail(
-                             call, NG_ETIMEOUT,
-                             "the search index could not be brought up to date in the call's "
-                             "time; it goes on by itself, try again")
-                       : ng_fail(call, NG_ECANCELLED, "the search was cancelled");
+            if (call->host->remaining_ms(call) <= 0) {
+                return ng_fail(call, NG_ETIMEOUT,
+                               "the search index could not be brought up to date in the call's "
+                               "time; it goes on by itself, try again");
+            }
+            return ng_fail(call, NG_ECANCELLED, "the search was cancelled");
         }
-        int rc =
-            step_grown(db, collection, step < STEP_DOUBLINGS_MAX ? step : STEP_DOUBLINGS_MAX,
-                       &more, error, sizeof(error));
+        int rc = step_grown(db, collection, uint_min(step, STEP_DOUBLINGS_MAX), &more, error,
+                            sizeof(error));
         if (rc != NG_OK) {
             return ng_fail(call, rc, "%s", error);
         }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - filling an empty store from an export: one transaction, kept or thrown away. */
+/* import.c - fills an empty store from an export, in one transaction that is kept or rolled
+ * back. */
+#include "core/base/minmax.h"
 #include "db.h"
 
 struct import {
-    struct txn *txn;     /* of the document that is being read */
+    struct txn *txn;     /* of the current document */
     struct bytes key[3]; /* its key, which the transaction borrows */
-    uint64_t revision;   /* of it, read so far; 0: none */
-    bool complete;       /* its newest was there */
+    uint64_t revision;   /* its last revision so far; 0: none */
+    bool complete;       /* its newest revision has come */
     bool deleted;
     struct bytes json, text; /* of that revision */
     struct prepared prepared;
@@ -69,9 +71,9 @@ int import_begin(void *self, struct ng_call *call)
 
 static bool same_key(const struct import *import, const struct ng_key *key)
 {
-    return import->revision > 0 && str_same(bytes_str(&import->key[0]), key->collection) &&
-           str_same(bytes_str(&import->key[1]), key->space) &&
-           str_same(bytes_str(&import->key[2]), key->id);
+    return import->revision > 0 && str_equal(bytes_str(&import->key[0]), key->collection) &&
+           str_equal(bytes_str(&import->key[1]), key->space) &&
+           str_equal(bytes_str(&import->key[2]), key->id);
 }
 
 /* Begins the next document. */
@@ -89,11 +91,16 @@ static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *k
     import->deleted = false;
     import->json.len = import->text.len = 0;
     int rc = bytes_set(&import->key[0], key->collection);
-    rc = rc == NG_OK ? bytes_set(&import->key[1], key->space) : rc;
-    rc = rc == NG_OK ? bytes_set(&import->key[2], key->id) : rc;
-    return rc == NG_OK && import->txn != NULL
-               ? NG_OK
-               : ng_fail(call, NG_EINTERNAL, "no memory for the import");
+    if (rc == NG_OK) {
+        rc = bytes_set(&import->key[1], key->space);
+    }
+    if (rc == NG_OK) {
+        rc = bytes_set(&import->key[2], key->id);
+    }
+    if (rc == NG_OK && import->txn != NULL) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINTERNAL, "no memory for the import");
 }
 
 static int check_revision(struct db *db, struct ng_call *call, const struct ng_doc *doc)
@@ -120,8 +127,14 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
 {
     struct import *import = db->import;
     const struct ng_doc *doc = record->doc;
-    int rc = same_key(import, &doc->key) ? NG_OK : start_doc(db, call, &doc->key);
-    rc = rc == NG_OK ? check_revision(db, call, doc) : rc;
+    int rc = NG_OK;
+    if (!same_key(import, &doc->key)) {
+        rc = start_doc(db, call, &doc->key);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = check_revision(db, call, doc);
     if (rc != NG_OK) {
         return rc;
     }
@@ -131,7 +144,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
                 bytes_str(&import->key[2])},
         .revision = doc->revision,
         .deleted = doc->deleted,
-        .quiet = true, /* its event comes as a record of its own */
+        .quiet = true, /* its event is a record of its own */
         .no_history = record->no_history,
         .json = doc->json,
         .text = doc->text,
@@ -143,14 +156,14 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     };
     splice_between(bytes_str(&import->json), doc->json, &put.json_splice);
     splice_between(bytes_str(&import->text), doc->text, &put.text_splice);
-    content_hash(doc->json, doc->text, doc->deleted, import->prepared.hash);
+    content_hash(CONTENT_HASH_MIXED, doc->json, doc->text, doc->deleted, import->prepared.hash);
     rc = values_encode(import->prepared.collection, record->fields,
                        record->newest ? record->field_count : 0, doc->deleted,
                        &import->prepared.fields);
     if (rc != NG_OK) {
         return ng_fail(call, rc, "a field of the import was not declared");
     }
-    db->txn_seq = doc->seq - 1; /* it keeps the number it had */
+    db->txn_seq = doc->seq - 1; /* keeps its sequence number */
     rc = txn_put(import->txn, &put, &import->prepared);
     if (rc == NG_OK && record->newest) {
         rc = txn_flush(import->txn);
@@ -160,7 +173,7 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
         return conn_fail(db->writer, call, "the import");
     }
     import->revision = doc->revision;
-    import->last_seq = doc->seq > import->last_seq ? doc->seq : import->last_seq;
+    import->last_seq = u64_max(doc->seq, import->last_seq);
     if (bytes_set(&import->json, doc->json) != NG_OK ||
         bytes_set(&import->text, doc->text) != NG_OK) {
         return ng_fail(call, NG_EINTERNAL, "no memory for the import");
@@ -168,7 +181,8 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     return NG_OK;
 }
 
-/* The event lies in the row of its revision, or in one of its own where that is not kept. */
+/* The event is stored in the row of its revision, or in a row of its own if that revision is
+ * not kept. */
 static int add_event(struct db *db, struct ng_call *call, const struct ng_event *event)
 {
     static const char *const texts[] = {
@@ -211,8 +225,7 @@ static int add_event(struct db *db, struct ng_call *call, const struct ng_event 
                        "the import has the event %llu of a document that it does not have",
                        (unsigned long long)event->seq);
     }
-    db->import->last_seq =
-        event->seq > db->import->last_seq ? event->seq : db->import->last_seq;
+    db->import->last_seq = u64_max(event->seq, db->import->last_seq);
     return NG_OK;
 }
 
@@ -226,8 +239,10 @@ static int add_answer(struct db *db, struct ng_call *call, const struct ng_answe
         (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
         (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
     }
-    return conn_run(db->writer, stmt) == SQLITE_OK ? NG_OK
-                                                   : conn_fail(db->writer, call, "the import");
+    if (conn_run(db->writer, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return conn_fail(db->writer, call, "the import");
 }
 
 int import_record(void *self, struct ng_call *call, const struct ng_record *record)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* maintain.c - upkeep that can wait: old history down to one revision a day, expired answers,
+/* maintain.c - upkeep: thins old history to one revision a day, drops expired answers, updates
  * the search index. Always in short transactions, so that commits go on between them. */
 #include "db.h"
 
-/* Documents looked at in one read, revisions worked on and answers dropped in one step. */
+/* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256
 #define THIN_ROWS 256
 #define ANSWERS_STEP 500
@@ -17,7 +17,7 @@ struct old_revision {
     bool drop, quiet;
 };
 
-struct thinning {
+struct thin {
     struct db *db;
     struct ng_call *call;
     int64_t cutoff_ms;
@@ -30,12 +30,15 @@ struct thinning {
 
 static int64_t day_of(int64_t time_ms)
 {
-    return time_ms >= 0 ? time_ms / DAY_MS : -((-time_ms + DAY_MS - 1) / DAY_MS);
+    if (time_ms >= 0) {
+        return time_ms / DAY_MS;
+    }
+    return -((-time_ms + DAY_MS - 1) / DAY_MS);
 }
 
-/* Marks what goes: not the first one, not the last one of a day, not what is pinned. The newest
- * revision is not in the list. */
-static size_t mark(struct thinning *thin, const struct ng_key *key)
+/* Marks the revisions to drop: not the first, not the last of a day, not pinned ones. The
+ * newest is not in the list. */
+static size_t mark(struct thin *thin, const struct ng_key *key)
 {
     size_t dropped = 0;
     for (size_t i = 1; i < thin->count; i++) {
@@ -44,15 +47,18 @@ static size_t mark(struct thinning *thin, const struct ng_key *key)
             i + 1 == thin->count || day_of(thin->list[i + 1].time_ms) != day_of(row->time_ms);
         row->drop = !last_of_day && row->time_ms < thin->cutoff_ms &&
                     (thin->pinned == NULL || !thin->pinned(thin->user, key, row->revision));
-        dropped += row->drop ? 1 : 0;
+        dropped += row->drop;
     }
     return dropped;
 }
 
-static int list_add(struct thinning *thin, const struct old_revision *row)
+static int list_add(struct thin *thin, const struct old_revision *row)
 {
     if (thin->count == thin->cap) {
-        size_t cap = thin->cap == 0 ? 64 : thin->cap * 2;
+        size_t cap = 64;
+        if (thin->cap != 0) {
+            cap = thin->cap * 2;
+        }
         struct old_revision *grown = realloc(thin->list, cap * sizeof(*grown));
         if (grown == NULL) {
             return NG_EINTERNAL;
@@ -64,9 +70,10 @@ static int list_add(struct thinning *thin, const struct old_revision *row)
     return NG_OK;
 }
 
-/* The kept revisions of the document that `docs` stands on, but the newest: up to the first
- * that is too young to go, which the others may lie before on its day. */
-static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
+/* The kept revisions, except the newest, of the document at the current row of `docs`: up to
+ * the first that is too young to be dropped, which decides whether the one before it is the
+ * last of its day. */
+static int look_at(struct thin *thin, struct conn *conn, sqlite3_stmt *docs)
 {
     thin->doc = sqlite3_column_int64(docs, 0);
     thin->count = 0;
@@ -92,11 +99,14 @@ static int look_at(struct thinning *thin, struct conn *conn, sqlite3_stmt *docs)
         young = row.time_ms >= thin->cutoff_ms;
     }
     (void)sqlite3_reset(stmt);
-    return rc == NG_OK && !young && step != SQLITE_DONE ? NG_EINTERNAL : rc;
+    if (rc == NG_OK && !young && step != SQLITE_DONE) {
+        return NG_EINTERNAL;
+    }
+    return rc;
 }
 
-/* The next document with something to drop. 0 in thin->doc: none. */
-static int find_next(struct thinning *thin)
+/* The next document with a revision to drop. thin->doc 0: none. */
+static int find_next(struct thin *thin)
 {
     int64_t after = thin->doc;
     bool more = true;
@@ -115,7 +125,10 @@ static int find_next(struct thinning *thin)
         sql_bind_int(&sql, after);
         sql_add(&sql, " AND d.revision>2 ORDER BY d.doc LIMIT ");
         sql_bind_int(&sql, LOOK_DOCS);
-        int step = sql_prepare(conn, &sql, &docs) == SQLITE_OK ? SQLITE_ROW : SQLITE_ERROR;
+        int step = SQLITE_ERROR;
+        if (sql_prepare(conn, &sql, &docs) == SQLITE_OK) {
+            step = SQLITE_ROW;
+        }
         more = false;
         bool found = false;
         while (step == SQLITE_ROW && !found && (step = sqlite3_step(docs)) == SQLITE_ROW) {
@@ -145,20 +158,21 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
 {
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
-    /* A change that made an event stays one; only its body goes. */
+    /* Keeps the row of an event; only the body is dropped. */
     sql_add(&sql, row->quiet ? "DELETE FROM log WHERE seq="
                              : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
                                "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
     sql_bind_int(&sql, row->seq);
-    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
-                 ? NG_OK
-                 : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
+        rc = NG_OK;
+    }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }
 
-/* The revision no longer lies on its predecessor: it is kept whole from now on. */
+/* Its predecessor is dropped, so the revision is stored whole from now on. */
 static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
                       const struct state *state)
 {
@@ -175,32 +189,38 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     sql_bind_int(&sql, doc);
     sql_add(&sql, " AND revision=");
     sql_bind_int(&sql, (int64_t)revision);
-    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK
-                 ? NG_OK
-                 : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
+        rc = NG_OK;
+    }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
 }
 
-/* Drops a run of marked revisions after making the one behind them stand alone. */
-static int drop_rows(struct thinning *thin, size_t first, size_t last, struct state *state)
+/* Drops a run of marked revisions, after making the one behind them independent. */
+static int drop_rows(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct conn *conn = thin->db->writer;
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_UP);
     if (stmt == NULL) {
         return NG_EINTERNAL;
     }
-    /* There may be none behind: then nothing lies on what is dropped. */
+    /* Without a revision behind them, no splice depends on the dropped ones. */
     (void)sqlite3_bind_int64(stmt, 1, thin->doc);
     (void)bind_u64(stmt, 2, thin->list[last].revision + 1);
     (void)sqlite3_bind_int64(stmt, 3, INT64_MAX);
-    uint64_t behind = sqlite3_step(stmt) == SQLITE_ROW ? column_u64(stmt, 0) : 0;
+    uint64_t behind = 0;
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        behind = column_u64(stmt, 0);
+    }
     (void)sqlite3_reset(stmt);
     int rc = NG_OK;
     if (behind > 0) {
         rc = state_load(conn, thin->doc, behind, state);
-        rc = rc == NG_OK ? make_whole(conn, thin->doc, behind, state) : rc;
+        if (rc == NG_OK) {
+            rc = make_whole(conn, thin->doc, behind, state);
+        }
     }
     for (size_t i = first; i <= last && rc == NG_OK; i++) {
         rc = drop_row(conn, &thin->list[i]);
@@ -208,14 +228,16 @@ static int drop_rows(struct thinning *thin, size_t first, size_t last, struct st
     return rc;
 }
 
-/* A run of at most THIN_ROWS in a transaction of its own. */
-static int drop_run(struct thinning *thin, size_t first, size_t last, struct state *state)
+/* Drops a run of at most THIN_ROWS in one transaction. */
+static int drop_run(struct thin *thin, size_t first, size_t last, struct state *state)
 {
     struct db *db = thin->db;
     work_enter(db);
     counts_thin(db);
-    int rc =
-        work_open(db, true) == SQLITE_OK ? drop_rows(thin, first, last, state) : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (work_open(db, true) == SQLITE_OK) {
+        rc = drop_rows(thin, first, last, state);
+    }
     if (rc == NG_EINTERNAL) {
         rc = conn_fail(db->writer, thin->call, "thinning history");
     } else if (rc != NG_OK) {
@@ -234,7 +256,7 @@ static int drop_run(struct thinning *thin, size_t first, size_t last, struct sta
     return rc;
 }
 
-static int thin_doc(struct thinning *thin)
+static int thin_doc(struct thin *thin)
 {
     struct state state = {0};
     int rc = NG_OK;
@@ -276,7 +298,11 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
         bool ok = work_begin(db, true) == SQLITE_OK &&
                   sql_prepare(db->writer, &sql, &stmt) == SQLITE_OK &&
                   conn_run(db->writer, stmt) == SQLITE_OK;
-        changed = ok ? sqlite3_changes(db->writer->sql) : 0;
+        if (ok) {
+            changed = sqlite3_changes(db->writer->sql);
+        } else {
+            changed = 0;
+        }
         if (!ok) {
             rc = conn_fail(db->writer, call, "dropping old answers");
         }
@@ -300,7 +326,7 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
     struct db *db = self;
     int rc = drop_answers(db, call, now_ms);
     if (rc == NG_OK && keep_ms > 0) {
-        struct thinning thin = {.db = db, .call = call, .pinned = pinned, .user = user};
+        struct thin thin = {.db = db, .call = call, .pinned = pinned, .user = user};
         thin.cutoff_ms = now_ms - keep_ms;
         do {
             rc = find_next(&thin);
@@ -310,5 +336,8 @@ int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_
         } while (rc == NG_OK && thin.doc != 0);
         free(thin.list);
     }
-    return rc == NG_OK ? fts_catch_up(db, call, 0) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return fts_catch_up(db, call, 0);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* query.c - lists of documents: which index leads, so that a page costs what it shows and not
- * what is stored. */
+/* query.c - lists of documents: picks the index that leads, so that the cost of a page depends
+ * on its rows and not on the size of the store. */
 #include "db.h"
 
-/* A condition that fewer documents than this meet leads, whatever the order asked for. */
+/* A condition with fewer matches than this leads, whatever the order of the list. */
 #define LEAD_MAX 2000
-/* Up to so many (space, deleted) pairs are merged in index order; more are sorted. */
+/* Up to this many (space, deleted) pairs are merged in index order; more are sorted. */
 #define BRANCHES_MAX 16
 
 #define NO_TERM SIZE_MAX
@@ -15,17 +15,20 @@ struct plan {
     const struct ng_query *query;
     struct shelves shelves;
     struct subject sort;
-    bool by_created; /* the order is that of creation */
-    size_t lead;     /* the term whose index of values leads, or NO_TERM */
+    bool by_created; /* the order is the order of creation */
+    size_t lead;     /* the term that leads by the index of values, or NO_TERM */
     int64_t lead_count;
-    const char *docs_index; /* of docs, where a condition on a built-in field leads; or NULL */
+    const char *docs_index; /* index of docs, if a built-in field leads; or NULL */
     bool by_value;          /* the index of the sort field leads */
 };
 
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret)
 {
     bool one = query->space.data != NULL;
-    size_t count = one ? 1 : query->space_count;
+    size_t count = 1;
+    if (!one) {
+        count = query->space_count;
+    }
     ret->count = 0;
     ret->ids = calloc(count + 1, sizeof(*ret->ids));
     if (ret->ids == NULL) {
@@ -39,7 +42,10 @@ int query_shelves(struct conn *conn, const struct ng_query *query, struct shelve
         (void)bind_text(stmt, 1, query->collection);
         (void)bind_text(stmt, 2, one ? query->space : query->spaces[i]);
         int rc = sqlite3_step(stmt);
-        int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+        int64_t shelf = 0;
+        if (rc == SQLITE_ROW) {
+            shelf = sqlite3_column_int64(stmt, 0);
+        }
         (void)sqlite3_reset(stmt);
         if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
             return NG_EINTERNAL;
@@ -65,7 +71,7 @@ void shelves_add(struct sql *sql, const struct shelves *shelves)
     sql_add(sql, shelves->count == 1 ? "" : ")");
 }
 
-/* One number from a statement put together; -1: failed. */
+/* Runs a dynamic statement that returns one number; -1: failed. */
 static int64_t number_from(struct conn *conn, struct sql *sql)
 {
     sqlite3_stmt *stmt = NULL;
@@ -82,7 +88,7 @@ static int64_t number_from(struct conn *conn, struct sql *sql)
     return number;
 }
 
-/* The index of docs that has this column behind shelf (and deleted). NULL: none. */
+/* The index of docs with this column behind shelf (and deleted). NULL: none. */
 static const char *column_index(const char *column)
 {
     static const struct {
@@ -104,14 +110,15 @@ static const char *column_index(const char *column)
     return NULL;
 }
 
+/* deleted: 1 only deleted documents, 0 only live ones, -1 both. */
 static void add_deleted(struct sql *sql, int deleted)
 {
-    sql_add(sql, deleted < 0   ? " AND d.deleted IN (0,1)"
-                 : deleted > 0 ? " AND d.deleted=1"
-                               : " AND d.deleted=0");
+    static const char *const conditions[] = {" AND d.deleted IN (0,1)", " AND d.deleted=0",
+                                             " AND d.deleted=1"};
+    sql_add(sql, conditions[deleted + 1]);
 }
 
-/* How many documents meet the term, by its index; LEAD_MAX: that or more. -1: failed. */
+/* Counts the documents that match the term, by its index, up to LEAD_MAX. -1: failed. */
 static int64_t count_term(struct conn *conn, const struct plan *plan,
                           const struct subject *subject, const struct ng_term *term)
 {
@@ -128,7 +135,7 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
         sql_add(&sql, index);
         sql_add(&sql, " WHERE d.shelf");
         shelves_add(&sql, &plan->shelves);
-        if (strcmp(index, "docs_key") != 0) { /* which does not know what is deleted */
+        if (strcmp(index, "docs_key") != 0) { /* that index also has deleted documents */
             add_deleted(&sql, plan->query->with_deleted ? -1 : 0);
         }
         sql_add(&sql, " AND ");
@@ -140,7 +147,7 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
     return number_from(conn, &sql);
 }
 
-/* The most selective term that an index can answer; counting stops at LEAD_MAX. */
+/* Finds the most selective term with an index; counting stops at LEAD_MAX. */
 static int find_lead(struct conn *conn, struct plan *plan)
 {
     plan->lead = NO_TERM;
@@ -158,18 +165,26 @@ static int find_lead(struct conn *conn, struct plan *plan)
         if (count < 0) {
             return NG_EINTERNAL;
         }
-        /* Of equals, one of values: it may have the order of creation, too. */
+        /* Of equal terms prefer one of values: its index may have the order of creation. */
         if (count < plan->lead_count ||
             (count == plan->lead_count && plan->lead == NO_TERM && subject.field != NULL)) {
-            plan->lead = subject.field != NULL ? i : NO_TERM;
-            plan->docs_index = subject.field != NULL ? NULL : column_index(subject.column);
+            if (subject.field != NULL) {
+                plan->lead = i;
+            } else {
+                plan->lead = NO_TERM;
+            }
+            if (subject.field != NULL) {
+                plan->docs_index = NULL;
+            } else {
+                plan->docs_index = column_index(subject.column);
+            }
             plan->lead_count = count;
         }
     }
     return NG_OK;
 }
 
-/* What leads: a selective term; else the index that has the order asked for. */
+/* Picks what leads: a selective term, else the index of the order. */
 static void choose(struct plan *plan)
 {
     bool selective = plan->lead_count < LEAD_MAX;
@@ -183,7 +198,7 @@ static void choose(struct plan *plan)
     plan->by_value = plan->sort.field != NULL && !plan->query->with_deleted;
 }
 
-/* The index of docs that leads when none of values does. NULL: sqlite decides. */
+/* The index of docs that leads if none of values does. NULL: sqlite decides. */
 static const char *index_of(const struct plan *plan)
 {
     if (plan->docs_index != NULL) {
@@ -195,7 +210,7 @@ static const char *index_of(const struct plan *plan)
         if (term->op == NG_TERM_EQ &&
             term_subject(plan->collection, term->field, false, &subject) &&
             subject.column != NULL && strcmp(subject.column, "d.author") == 0) {
-            return "docs_author"; /* one author's, in the order of creation */
+            return "docs_author"; /* of one author, in the order of creation */
         }
     }
     return column_index(plan->sort.column);
@@ -214,17 +229,20 @@ static void add_key(struct sql *sql, const struct plan *plan)
     }
 }
 
-/* One SELECT over these shelves; `deleted`: 0, 1, or -1 for both. */
+/* Adds one SELECT over these shelves; `deleted` as in add_deleted(). */
 static void add_branch(struct sql *sql, const struct plan *plan, const struct shelves *shelves,
                        int deleted, bool with_order)
 {
     const struct ng_query *query = plan->query;
     bool values = plan->lead != NO_TERM || plan->by_value;
-    size_t rest = query->term_count - (plan->lead != NO_TERM ? 1 : 0);
+    size_t rest = query->term_count - (plan->lead != NO_TERM);
     bool needs_row =
         !values || rest > 0 || (with_order && !plan->by_created && !plan->by_value);
-    const struct ng_term *lead = plan->lead != NO_TERM ? &query->terms[plan->lead] : NULL;
-    /* A document may carry several of the tags asked for. */
+    const struct ng_term *lead = NULL;
+    if (plan->lead != NO_TERM) {
+        lead = &query->terms[plan->lead];
+    }
+    /* A document may have several of the tags. */
     sql_add(sql, lead != NULL && lead->op == NG_TERM_IN ? "SELECT DISTINCT " : "SELECT ");
     sql_add(sql, values ? "v.doc,v.created_seq AS c" : "d.doc,d.created_seq AS c");
     if (with_order && !plan->by_created) {
@@ -295,7 +313,7 @@ static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret
     return NG_OK;
 }
 
-/* Cuts the snippet to so many characters, at a character. */
+/* Cuts the snippet to a number of characters. */
 static struct ng_str cut(struct ng_str text, uint32_t chars)
 {
     size_t at = 0;
@@ -344,7 +362,10 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
             return NG_OK;
         }
     }
-    return step == SQLITE_DONE ? NG_OK : conn_fail(conn, call, "the query");
+    if (step == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return conn_fail(conn, call, "the query");
 }
 
 static int list(struct conn *conn, struct ng_call *call, const struct plan *plan,
@@ -354,9 +375,16 @@ static int list(struct conn *conn, struct ng_call *call, const struct plan *plan
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
     add_branches(&sql, plan, true);
-    const char *order = query->descending ? " ORDER BY k DESC,c DESC" : " ORDER BY k,c";
+    const char *order = " ORDER BY k,c";
+    if (query->descending) {
+        order = " ORDER BY k DESC,c DESC";
+    }
     if (plan->by_created) {
-        order = query->descending ? " ORDER BY c DESC" : " ORDER BY c";
+        if (query->descending) {
+            order = " ORDER BY c DESC";
+        } else {
+            order = " ORDER BY c";
+        }
     }
     sql_add(&sql, order);
     sql_add(&sql, " LIMIT ");
@@ -390,7 +418,10 @@ static int run(struct conn *conn, struct ng_call *call, struct plan *plan, ng_ro
             return conn_fail(conn, call, "counting");
         }
         choose(plan);
-        int rc = query->limit > 0 ? list(conn, call, plan, row, user) : NG_OK;
+        int rc = NG_OK;
+        if (query->limit > 0) {
+            rc = list(conn, call, plan, row, user);
+        }
         if (rc != NG_OK) {
             return rc;
         }
@@ -414,9 +445,12 @@ int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str sort = query->sort.data != NULL && query->sort.len > 0
-                             ? query->sort
-                             : ng_str_of("created_seq");
+    struct ng_str sort;
+    if (query->sort.data != NULL && query->sort.len > 0) {
+        sort = query->sort;
+    } else {
+        sort = ng_str_of("created_seq");
+    }
     (void)term_subject(plan.collection, sort, true, &plan.sort);
     plan.by_created =
         plan.sort.column != NULL && strcmp(plan.sort.column, "d.created_seq") == 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c - batches on their way to the writer, and the one thread that writes. */
-#include "core/base/lock.h"
+/* queue.c - the queue of batches, and the writer thread. */
 #include "db.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* Waits of the idle writer: before it brings the search index up to date, and between tries to
- * write again after a failure. */
+/* Waits of the idle writer: before it updates the search index, and between retries after a
+ * failure. */
 #define IDLE_MS 100
 #define RETRY_MS 1000
 
@@ -20,7 +19,7 @@ static void job_free(struct db *db, struct job *job)
     free(job);
 }
 
-/* What the writer needs of a put, worked out on the thread of the caller. */
+/* Prepares a put for the writer, on the thread of the caller. */
 static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *put,
                    struct prepared *ret)
 {
@@ -49,7 +48,7 @@ static int prepare(struct db *db, struct ng_batch *batch, const struct ng_put *p
                        (unsigned long long)put->base_revision);
         return NG_EINVAL;
     }
-    content_hash(put->json, put->text, put->deleted, ret->hash);
+    content_hash(CONTENT_HASH_MIXED, put->json, put->text, put->deleted, ret->hash);
     int rc = values_encode(ret->collection, put->fields, put->field_count, put->deleted,
                            &ret->fields);
     if (rc != NG_OK) {
@@ -65,7 +64,7 @@ static size_t put_bytes(const struct ng_put *put)
     return sizeof(*put) + put->json.len + put->text.len + put->key.id.len + put->event_data.len;
 }
 
-/* Puts the job into the queue, or refuses. */
+/* Queues the job, or refuses it. */
 static int enqueue(struct db *db, struct job *job)
 {
     lock_take(&db->queue_lock);
@@ -89,7 +88,10 @@ static int enqueue(struct db *db, struct job *job)
                        full ? "the queue of %s is full: try again in a moment"
                             : "%s is being closed",
                        db->path);
-        return full ? NG_EBUSY : NG_EUNAVAILABLE;
+        if (full) {
+            return NG_EBUSY;
+        }
+        return NG_EUNAVAILABLE;
     }
     return NG_OK;
 }
@@ -127,7 +129,7 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     return rc;
 }
 
-/* Takes what one transaction may hold off the queue. With the lock held. */
+/* Takes the jobs of one transaction off the queue. With the lock held. */
 static struct job *dequeue(struct db *db)
 {
     struct job *first = db->first;
@@ -167,7 +169,7 @@ static void finish(struct db *db, struct job *jobs)
     }
 }
 
-/* Waits for work. With the lock held. true: time was up first. */
+/* Waits for work. With the lock held. true: timeout. */
 static bool wait_for_work(struct db *db)
 {
     bool dirty = atomic_load(&db->dirty);
@@ -185,22 +187,23 @@ static bool wait_for_work(struct db *db)
     return lock_wait_until(&db->queued, &db->queue_lock, &until) != 0;
 }
 
-/* What the idle writer does. A failed commit may have left pages behind the end of the log that
- * a crash would bring back: one small commit over them settles it. */
+/* Work of the idle writer. A failed commit may have left pages behind the end of the log, which
+ * a crash would revive: a small commit overwrites them. */
 static void idle_step(struct db *db)
 {
     if (atomic_load(&db->trouble) != TROUBLE_NONE) {
         writer_commit(db, NULL);
-    } else if (disk_free(db) >= DISK_INDEX_BYTES) { /* the last room is for documents */
+    } else if (disk_free(db) >= DISK_INDEX_BYTES) { /* the last free space is for documents */
         bool more = false;
         char error[DB_ERROR_MAX];
-        /* Where it fails, a search says why; here it is simply tried again. */
+        /* If it fails, a search reports the error; here it is retried. */
         (void)fts_step(db, 0, &more, error, sizeof(error));
     }
 }
 
 static void *writer_main(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-writer");
     struct db *db = user;
     lock_take(&db->queue_lock);
     while (db->first != NULL || !db->closing) {
@@ -224,7 +227,10 @@ static void *writer_main(void *user)
 
 int queue_start(struct db *db)
 {
-    return pthread_create(&db->thread, NULL, writer_main, db) == 0 ? NG_OK : NG_EINTERNAL;
+    if (pthread_create(&db->thread, NULL, writer_main, db) == 0) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 void queue_stop(struct db *db)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c - one document, its history, the changes of all, and stored answers. */
+/* read.c - one document, its history, the feed of changes, and stored answers. */
 #include "db.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
     }
 }
 
-/* What LOG_ROW, LOG_UP and LOG_DOWN say, laid over the present row. */
+/* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the present row. */
 static void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
 {
     row->revision = column_u64(stmt, 0);
@@ -56,7 +56,7 @@ static int fail_state(struct conn *conn, struct ng_call *call, uint64_t revision
     return conn_fail(conn, call, "reading");
 }
 
-/* The present row of the key; the statement stands on it. */
+/* Finds the present row of the key; the statement stays on it. */
 static int present(struct conn *conn, struct ng_call *call, const struct ng_key *key,
                    sqlite3_stmt **ret)
 {
@@ -134,7 +134,8 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
     return rc;
 }
 
-/* Hands one revision on. `row` holds the metadata. Not NG_OK: failed; *stop: enough. */
+/* Reports one revision. `row` holds the metadata. Not NG_OK: failed; *stop: the reader has
+ * enough. */
 static int history_row(struct conn *conn, struct ng_call *call, int64_t number, bool with_body,
                        struct state *state, struct ng_doc *doc, ng_row_fn *row, void *user,
                        bool *stop)
@@ -210,11 +211,19 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
         if (!range->with_body) {
             newest.json = str_of(NULL, 0);
         }
-        /* The newest is always there, from its row; the log has those before it. */
-        uint64_t to =
-            range->to == 0 || range->to > newest.revision ? newest.revision : range->to;
+        /* The newest revision is always in the row of the document; the log has the earlier
+         * ones. */
+        uint64_t to;
+        if (range->to == 0 || range->to > newest.revision) {
+            to = newest.revision;
+        } else {
+            to = range->to;
+        }
         bool has_newest = to == newest.revision && range->from <= to;
-        uint64_t below = has_newest ? to - 1 : to;
+        uint64_t below = to;
+        if (has_newest) {
+            below = to - 1;
+        }
         if (has_newest && !range->ascending && walk.left > 0) {
             walk.stop = row(user, &newest) != 0;
             walk.left--;
@@ -240,14 +249,19 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     }
     rc = present(conn, call, key, &doc);
     if (rc == NG_OK) {
-        /* The newest counts as kept whatever the log says. */
+        /* The newest revision counts as kept, even if the log lacks it. */
         uint64_t newest = column_u64(doc, 4);
-        uint64_t to = range->to == 0 || range->to > newest ? newest : range->to;
+        uint64_t to;
+        if (range->to == 0 || range->to > newest) {
+            to = newest;
+        } else {
+            to = range->to;
+        }
         bool has_newest = to == newest && range->from <= to;
         uint64_t count = 0;
         if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from,
                            has_newest ? to - 1 : to, thinned, &count) == SQLITE_OK) {
-            *ret_count = count + (has_newest ? 1 : 0);
+            *ret_count = count + has_newest;
         } else {
             rc = conn_fail(conn, call, "counting a history");
         }

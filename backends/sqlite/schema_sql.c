@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_sql.c - the tables: creation, upgrades step by step, and refusing what is not ours.
- * README.md explains the layout. */
+/* schema_sql.c - the tables: creates them, upgrades them step by step, and refuses foreign
+ * files. README.md explains the layout. */
 #include "db.h"
 
 #include <stdio.h>
 
-/* Step i brings a file from version i to i + 1. A released step is never changed. */
+/* Step i upgrades a file from version i to i + 1. A released step never changes. */
 static const char *const steps[] = {
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     "CREATE TABLE collections(collection INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
@@ -43,8 +43,8 @@ static const char *const steps[] = {
     /* 2: lists by author and by creation time */
     "CREATE INDEX docs_author ON docs(shelf,deleted,author,created_seq);"
     "CREATE INDEX docs_created_ms ON docs(shelf,deleted,created_ms,created_seq);",
-    /* 3: full-text tables may have tokens that gateways of version 2 do not know (fts.c makes
-     * them anew): the version tells those so */
+    /* 3: full-text tables may have tokens that gateways of version 2 do not know (fts.c
+     * rebuilds them): this version makes those gateways refuse the file */
     "",
 };
 
@@ -64,7 +64,10 @@ static int pragma_int(struct conn *conn, const char *sql, int64_t *ret)
         }
     }
     int end = sqlite3_finalize(stmt);
-    return rc == SQLITE_OK ? end : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return end;
 }
 
 static int upgrade(struct conn *conn, int version)
@@ -86,7 +89,7 @@ static int upgrade(struct conn *conn, int version)
     return rc;
 }
 
-/* Whose file is it, and how old? */
+/* Checks the application and the version of the file. */
 static int check(struct db *db, int64_t *ret_version, char *error, size_t error_max)
 {
     int64_t application = 0;

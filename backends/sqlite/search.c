@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c - full-text search: any of the words, phrases and prefixes of a text, best first. */
+/* search.c - full-text search: any of the words, phrases and prefixes of a text, by rank. */
+#include "core/base/minmax.h"
 #include "db.h"
 
-/* sqlite's most for a snippet, in words; a word is taken as so many characters. */
+/* The limit of sqlite for a snippet, in words; a word counts as this many characters. */
 #define SNIPPET_WORDS_MAX 64
 #define SNIPPET_WORD_CHARS 6
 
@@ -42,7 +43,7 @@ static void add_score(struct sql *sql, const struct find *find)
     sql_add(sql, collection->text_column ? ",1.0))" : "))");
 }
 
-/* " FROM ... WHERE ..." of the hits. */
+/* Adds " FROM ... WHERE ..." of the hits. */
 static void add_hits(struct sql *sql, const struct find *find)
 {
     struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
@@ -77,7 +78,7 @@ static void add_order(struct sql *sql, const struct find *find)
     sql_add(sql, down ? " DESC,2 DESC" : ",2");
 }
 
-/* The page of hits; snippets only for what is on it. */
+/* Reports the page of hits; makes snippets only for those. */
 static void make_page(struct sql *sql, const struct find *find)
 {
     const struct ng_query *query = find->search->query;
@@ -88,7 +89,7 @@ static void make_page(struct sql *sql, const struct find *find)
         sql_add(sql, "(SELECT snippet(");
         add_table(sql, find);
         sql_add(sql, ",-1,'','','\xE2\x80\xA6',");
-        sql_add_int(sql, words < SNIPPET_WORDS_MAX ? words : SNIPPET_WORDS_MAX);
+        sql_add_int(sql, u32_min(words, SNIPPET_WORDS_MAX));
         sql_add(sql, ") FROM ");
         add_table(sql, find);
         sql_add(sql, " WHERE ");
@@ -117,10 +118,13 @@ static int search_page(struct conn *conn, struct ng_call *call, const struct fin
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
     make_page(&sql, find);
-    int rc = sql_prepare(conn, &sql, &stmt) == SQLITE_OK
-                 ? query_rows(conn, call, stmt, find->search->query,
-                              find->search->snippet_chars, row, user)
-                 : conn_fail(conn, call, "the search");
+    int rc;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK) {
+        rc = query_rows(conn, call, stmt, find->search->query, find->search->snippet_chars, row,
+                        user);
+    } else {
+        rc = conn_fail(conn, call, "the search");
+    }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
     return rc;
@@ -184,16 +188,22 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     struct bytes match = {0};
     struct bytes pattern = {0};
     struct wanted wanted = {0};
-    rc = rc == NG_OK ? wanted_parse(call, search->text, &wanted) : rc;
+    if (rc == NG_OK) {
+        rc = wanted_parse(call, search->text, &wanted);
+    }
     if (rc == NG_OK && match_make(&wanted, &match, &pattern) != NG_OK) {
         rc = ng_fail(call, NG_EINTERNAL, "no memory for the search");
     }
     wanted_done(&wanted);
-    rc = rc == NG_OK ? fts_catch_up(db, call, find.collection->id) : rc;
+    if (rc == NG_OK) {
+        rc = fts_catch_up(db, call, find.collection->id);
+    }
     find.match = bytes_str(&match);
     find.pattern = bytes_str(&pattern);
     struct conn *conn = NULL;
-    rc = rc == NG_OK ? reader_begin(db, call, &conn) : rc;
+    if (rc == NG_OK) {
+        rc = reader_begin(db, call, &conn);
+    }
     if (rc == NG_OK) {
         rc = search_in(conn, call, &find, row, user, ret_total);
         reader_end(conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql.c - statements that are put together at run time. Only fixed words and numbers go into
- * the text; whatever a caller gave is bound. */
+/* sql.c - dynamic statements. Only constants and numbers become part of the text; values from a
+ * caller are bound. */
 #include "db.h"
 
 #include <inttypes.h>
@@ -23,7 +23,10 @@ void sql_add_int(struct sql *sql, int64_t number)
 void sql_bind(struct sql *sql, const struct bound *bound)
 {
     if (sql->rc == NG_OK && sql->count == sql->cap) {
-        size_t cap = sql->cap == 0 ? 16 : sql->cap * 2;
+        size_t cap = 16;
+        if (sql->cap != 0) {
+            cap = sql->cap * 2;
+        }
         struct bound *grown = realloc(sql->bounds, cap * sizeof(*grown));
         if (grown == NULL) {
             sql->rc = NG_EINTERNAL;
@@ -58,7 +61,7 @@ void sql_done(struct sql *sql)
     memset(sql, 0, sizeof(*sql));
 }
 
-/* A kept statement of this text, or the place for a new one. NULL: all are in use. */
+/* A cached statement of this text, or the slot for a new one. NULL: all are in use. */
 static struct kept_stmt *kept_find(struct conn *conn, struct ng_str text)
 {
     struct kept_stmt *oldest = NULL;
@@ -67,7 +70,10 @@ static struct kept_stmt *kept_find(struct conn *conn, struct ng_str text)
         if (kept->in_use) {
             continue;
         }
-        const char *sql = kept->stmt != NULL ? sqlite3_sql(kept->stmt) : NULL;
+        const char *sql = NULL;
+        if (kept->stmt != NULL) {
+            sql = sqlite3_sql(kept->stmt);
+        }
         if (sql != NULL && strlen(sql) == text.len && memcmp(sql, text.data, text.len) == 0) {
             return kept;
         }
@@ -84,11 +90,17 @@ static struct kept_stmt *kept_find(struct conn *conn, struct ng_str text)
 
 static int prepare(struct conn *conn, struct ng_str text, sqlite3_stmt **ret)
 {
-    struct kept_stmt *kept = text.len <= KEPT_SQL_MAX ? kept_find(conn, text) : NULL;
+    struct kept_stmt *kept = NULL;
+    if (text.len <= KEPT_SQL_MAX) {
+        kept = kept_find(conn, text);
+    }
     if (kept != NULL && kept->stmt != NULL) {
         *ret = kept->stmt;
     } else {
-        unsigned flags = kept != NULL ? SQLITE_PREPARE_PERSISTENT : 0;
+        unsigned flags = 0;
+        if (kept != NULL) {
+            flags = SQLITE_PREPARE_PERSISTENT;
+        }
         int rc = sqlite3_prepare_v3(conn->sql, text.data, (int)text.len, flags, ret, NULL);
         if (rc != SQLITE_OK || *ret == NULL) {
             return rc;
@@ -107,7 +119,7 @@ int sql_release(struct conn *conn, sqlite3_stmt *stmt)
     for (size_t i = 0; i < KEPT_STATEMENTS; i++) {
         if (stmt != NULL && conn->kept[i].stmt == stmt) {
             int rc = sqlite3_reset(stmt);
-            (void)sqlite3_clear_bindings(stmt); /* their values are lent */
+            (void)sqlite3_clear_bindings(stmt); /* the bound values are borrowed */
             conn->kept[i].in_use = false;
             return rc;
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
- * what it tells about itself. */
-#include "core/base/lock.h"
+ * metrics. */
 #include "db.h"
 
 #include <errno.h>
@@ -13,8 +12,8 @@
 
 static void init_locks(struct db *db)
 {
-    lock_init(&db->turn.lock, LOCK_SQLITE_WRITER);
-    lock_cond_init(&db->turn.moved);
+    lock_init(&db->writer_lock.lock, LOCK_SQLITE_WRITER);
+    lock_cond_init(&db->writer_lock.moved);
     lock_init(&db->queue_lock, LOCK_SQLITE_QUEUE);
     lock_init(&db->collections_lock, LOCK_SQLITE_COLLECTIONS);
     lock_init(&db->readers_lock, LOCK_SQLITE_READERS);
@@ -31,8 +30,8 @@ static void db_free(struct db *db)
     conn_close(db->writer);
     disk_release_files(db);
     collections_free(db);
-    lock_done(&db->turn.lock);
-    pthread_cond_destroy(&db->turn.moved);
+    lock_done(&db->writer_lock.lock);
+    pthread_cond_destroy(&db->writer_lock.moved);
     lock_done(&db->queue_lock);
     lock_done(&db->collections_lock);
     lock_done(&db->readers_lock);
@@ -44,7 +43,7 @@ static void db_free(struct db *db)
     free(db);
 }
 
-/* The path as a URI file name: everything but the plainest characters as %XX. */
+/* Writes the path as a URI file name: every character but the plainest as %XX. */
 static bool make_uri(struct db *db, const char *path)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -66,16 +65,16 @@ static bool make_uri(struct db *db, const char *path)
     return true;
 }
 
-/* Where the data is. */
+/* Sets the path of the data. */
 static int place(struct db *db, struct ng_call *call, const struct ng_conf *conf)
 {
     const struct ng_host *host = call->host;
     struct ng_str dir = host->conf_text(conf, "data_dir");
-    db->memory = host->conf_bool(conf, "memory") || str_same(dir, ng_str_of(":memory:")) ||
-                 str_same(host->conf_text(conf, "documents"), ng_str_of("memory"));
+    db->memory = host->conf_bool(conf, "memory") || str_equal(dir, ng_str_of(":memory:")) ||
+                 str_equal(host->conf_text(conf, "documents"), ng_str_of("memory"));
     if (db->memory) {
         (void)snprintf(db->path, sizeof(db->path), "memory");
-        /* One name, one store: the address of this one is nobody else's. */
+        /* The address makes the name of the store unique. */
         (void)snprintf(db->uri, sizeof(db->uri), "file:/notegate-%" PRIxPTR "?vfs=memdb",
                        (uintptr_t)db);
         return NG_OK;
@@ -94,7 +93,7 @@ static int place(struct db *db, struct ng_call *call, const struct ng_conf *conf
     return NG_OK;
 }
 
-/* sqlite would open what it cannot write to read-only, and fail much later. */
+/* sqlite would open a read-only file without an error and fail much later. */
 static int check_writable(struct db *db, struct ng_call *call)
 {
     char dir[DB_PATH_MAX];
@@ -126,7 +125,8 @@ static int check_writable(struct db *db, struct ng_call *call)
     return NG_OK;
 }
 
-/* sqlite would make it readable for everybody; its log and index files take over the mode. */
+/* Creates the file for its owner only: sqlite would make it readable for all users, and the log
+ * and index files take over its mode. */
 static int make_private(struct db *db, struct ng_call *call)
 {
     int fd = open(db->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
@@ -149,7 +149,7 @@ static void sqlite_close(void *self)
     }
     import_abandon(db);
     queue_stop(db);
-    /* Closing copies the log, which the next start can do as well when there is room. */
+    /* Closing would copy the log; the next start can do that when there is room. */
     if (!db->memory && !disk_takes_copy(db->writer)) {
         (void)sqlite3_db_config(db->writer->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     }

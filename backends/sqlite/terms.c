@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* terms.c - the conditions of a query as SQL: over a document's row, or over the index of
+/* terms.c - conditions of a query as SQL, over the row of a document or over the index of
  * values. */
 #include "db.h"
 
@@ -29,7 +29,7 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
         return true;
     }
     for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_same(name, ng_str_of(built_in[i].name))) {
+        if (str_equal(name, ng_str_of(built_in[i].name))) {
             ret->column = built_in[i].column;
             ret->number = built_in[i].number;
             return true;
@@ -38,63 +38,19 @@ bool term_subject(const struct db_collection *collection, struct ng_str name, bo
     return false;
 }
 
-/* Ranges need a value with an order, so a tag of the same name is not meant. */
-static bool wants_order(enum ng_op op)
-{
-    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
-           op == NG_TERM_PREFIX;
-}
-
-static int clip(struct ng_str text)
-{
-    return text.len < 64 ? (int)text.len : 64;
-}
-
-static int term_check(struct ng_call *call, const struct db_collection *collection,
-                      const struct ng_term *term)
+static bool find_number(const void *collection, struct ng_str name, bool ordered,
+                        bool *ret_number)
 {
     struct subject subject;
-    const char *name = term->field.data != NULL ? term->field.data : "";
-    if (!term_subject(collection, term->field, wants_order(term->op), &subject)) {
-        return ng_fail(call, NG_EINVAL,
-                       "`%.*s` is not a field of %s that can be compared like this",
-                       clip(term->field), name, collection->name);
-    }
-    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
-        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
-                       (int)term->op, clip(term->field), name);
-    }
-    if (subject.number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list",
-                       clip(term->field), name);
-    }
-    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d",
-                       clip(term->field), name, term->value_count, NG_IN_MAX);
-    }
-    return NG_OK;
+    bool found = term_subject(collection, name, ordered, &subject);
+    *ret_number = subject.number;
+    return found;
 }
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query)
 {
-    struct subject subject;
-    if (query->term_count > NG_TERMS_MAX) {
-        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
-                       query->term_count, NG_TERMS_MAX);
-    }
-    if (query->sort.data != NULL && query->sort.len > 0 &&
-        !term_subject(collection, query->sort, true, &subject)) {
-        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", collection->name,
-                       clip(query->sort), query->sort.data);
-    }
-    for (size_t i = 0; i < query->term_count; i++) {
-        int rc = term_check(call, collection, &query->terms[i]);
-        if (rc != NG_OK) {
-            return rc;
-        }
-    }
-    return NG_OK;
+    return query_check(call, query, collection->name, find_number, collection);
 }
 
 static struct bound bound_of(const struct subject *subject, struct ng_str text, double number)
@@ -133,7 +89,7 @@ static const char *sign_of(enum ng_op op)
     }
 }
 
-/* "Begins with" is a range of bytes: from the prefix up to, and without, the next text of its
+/* A prefix is a range of bytes: from the prefix up to, but excluding, the next text of its
  * length. */
 static void add_prefix(struct sql *sql, const char *left, const struct subject *subject,
                        struct ng_str prefix)
@@ -146,7 +102,7 @@ static void add_prefix(struct sql *sql, const char *left, const struct subject *
         len--;
     }
     if (len == 0) {
-        return; /* nothing comes behind these */
+        return; /* no text sorts behind these */
     }
     char *end = malloc(len);
     if (end == NULL) {
@@ -163,7 +119,7 @@ static void add_prefix(struct sql *sql, const char *left, const struct subject *
     sql_bind(sql, &bound);
 }
 
-/* `column` OP value(s), for a plain column. */
+/* Adds `column` OP value(s), for a plain column. */
 static void add_column(struct sql *sql, const char *column, const struct subject *subject,
                        const struct ng_term *term)
 {
@@ -194,7 +150,7 @@ static void add_has(struct sql *sql, const struct subject *subject, struct ng_st
     sql_add(sql, ")");
 }
 
-/* A condition on a declared field, looked up in the document's own blob of values. */
+/* Adds a condition on a declared field, looked up in the blob of the document. */
 static void add_field(struct sql *sql, const struct subject *subject,
                       const struct ng_term *term)
 {
@@ -229,7 +185,7 @@ void terms_add(struct sql *sql, const struct db_collection *collection,
         const struct ng_term *term = &query->terms[i];
         struct subject subject;
         if (i == skip ||
-            !term_subject(collection, term->field, wants_order(term->op), &subject)) {
+            !term_subject(collection, term->field, query_is_ordered(term->op), &subject)) {
             continue;
         }
         sql_add(sql, " AND ");
@@ -251,7 +207,7 @@ void term_add_range(struct sql *sql, const struct subject *subject, const struct
     sql_add(sql, " AND ");
     add_column(sql, "v.value", subject, term);
     if (subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
-        sql_add(sql, " AND v.value>-1e999"); /* not the documents without the field */
+        sql_add(sql, " AND v.value>-1e999"); /* exclude documents without the field */
     } else if (!subject->number && (term->op == NG_TERM_LT || term->op == NG_TERM_LE)) {
         sql_add(sql, " AND v.value>=x''");
     }

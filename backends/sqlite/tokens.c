@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens.c - what the full-text index is made of: words as shared/words.c cuts them, each stem
- * beside its word, and the rank of what was found. */
+/* tokens.c - the tokens of the full-text index: words as shared/words.c cuts them, each with
+ * its stem, and the rank of hits. */
 #include "db.h"
 
 #define TOKENIZER "notegate"
-/* Between the words of a phrase in a match; before what is a stem. No word has them. */
+/* Separates the words of a phrase in a match; marks a stem. Neither is part of a word. */
 #define WORD_BORDER '\x1f'
 #define STEM_MARK '\x1e'
-/* In a pattern: the phrase of a match that is what was asked for, and others that count less.
- */
+/* In a pattern: the phrase as it was asked for, and other forms, which count less. */
 #define FORM_EXACT 'E'
 #define FORM_OTHER '.'
 
@@ -16,29 +15,32 @@
 
 typedef int tokenizer_fn(void *user, int flags, const char *token, int len, int from, int to);
 
-struct giver {
+struct token_sink {
     tokenizer_fn *fn;
     void *user;
     int rc;
 };
 
-static int give_token(void *user, const struct token *token)
+static int sink_token(void *user, const struct token *token)
 {
-    struct giver *giver = user;
+    struct token_sink *sink = user;
     char stem[WORD_BYTES_MAX + 1];
     int from = (int)token->from;
     int to = (int)token->to;
-    giver->rc = giver->fn(giver->user, 0, token->text.data, (int)token->text.len, from, to);
-    if (giver->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
+    sink->rc = sink->fn(sink->user, 0, token->text.data, (int)token->text.len, from, to);
+    if (sink->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
         stem[0] = STEM_MARK;
         memcpy(stem + 1, token->stem.data, token->stem.len);
-        giver->rc = giver->fn(giver->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
-                              from, to);
+        sink->rc = sink->fn(sink->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
+                            from, to);
     }
-    return giver->rc == SQLITE_OK ? 0 : 1;
+    if (sink->rc == SQLITE_OK) {
+        return 0;
+    }
+    return 1;
 }
 
-/* The words of a match are ready: match_add() folded them. */
+/* The words of a match are folded already. */
 static int cut_match(const char *text, int len, tokenizer_fn *fn, void *user)
 {
     int rc = SQLITE_OK;
@@ -47,7 +49,11 @@ static int cut_match(const char *text, int len, tokenizer_fn *fn, void *user)
         while (at < len && text[at] != WORD_BORDER) {
             at++;
         }
-        rc = at > from ? fn(user, 0, text + from, at - from, from, at) : SQLITE_OK;
+        if (at > from) {
+            rc = fn(user, 0, text + from, at - from, from, at);
+        } else {
+            rc = SQLITE_OK;
+        }
         at++;
     }
     return rc;
@@ -57,19 +63,22 @@ static int tokenizer_cut(Fts5Tokenizer *self, void *user, int flags, const char 
                          tokenizer_fn *fn)
 {
     (void)self;
-    struct giver giver = {fn, user, SQLITE_OK};
+    struct token_sink sink = {fn, user, SQLITE_OK};
     if ((flags & FTS5_TOKENIZE_QUERY) != 0) {
         return cut_match(text, len, fn, user);
     }
-    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), give_token, &giver);
-    return rc == 0 || giver.rc != SQLITE_OK ? giver.rc : SQLITE_NOMEM;
+    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), sink_token, &sink);
+    if (rc == 0 || sink.rc != SQLITE_OK) {
+        return sink.rc;
+    }
+    return SQLITE_NOMEM;
 }
 
 static int tokenizer_create(void *user, const char **args, int count, Fts5Tokenizer **ret)
 {
     (void)args;
     (void)count;
-    *ret = user; /* it has no state: any address does */
+    *ret = user; /* it has no state: any address will do */
     return SQLITE_OK;
 }
 
@@ -84,12 +93,18 @@ static void tokenizer_delete(Fts5Tokenizer *self)
 static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_context *result,
                      int count, sqlite3_value **args)
 {
-    const char *pattern = count == 2 ? (const char *)sqlite3_value_text(args[0]) : NULL;
-    int phrases = pattern != NULL ? sqlite3_value_bytes(args[0]) : 0;
+    const char *pattern = NULL;
+    if (count == 2) {
+        pattern = (const char *)sqlite3_value_text(args[0]);
+    }
+    int phrases = 0;
+    if (pattern != NULL) {
+        phrases = sqlite3_value_bytes(args[0]);
+    }
     size_t wanted = 0;
     size_t found = 0;
     size_t exact = 0;
-    bool counted = false; /* the present one */
+    bool counted = false; /* of the current phrase */
     if (phrases != api->xPhraseCount(row)) {
         sqlite3_result_error(result, "the pattern does not fit the match", -1);
         return;
@@ -109,7 +124,7 @@ static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_cont
         }
         if (column >= 0 && !counted) {
             found++;
-            exact += pattern[i] == FORM_EXACT ? 1 : 0;
+            exact += pattern[i] == FORM_EXACT;
             counted = true;
         }
     }
@@ -130,10 +145,16 @@ int tokens_register(sqlite3 *sql)
     (void)sqlite3_step(stmt);
     rc = sqlite3_finalize(stmt);
     if (rc != SQLITE_OK || api == NULL) {
-        return rc != SQLITE_OK ? rc : SQLITE_ERROR;
+        if (rc != SQLITE_OK) {
+            return rc;
+        }
+        return SQLITE_ERROR;
     }
     rc = api->xCreateTokenizer(api, TOKENIZER, sql, &tokenizer, NULL);
-    return rc == SQLITE_OK ? api->xCreateFunction(api, "ng_rank", NULL, rank_row, NULL) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    return api->xCreateFunction(api, "ng_rank", NULL, rank_row, NULL);
 }
 
 /* ---- the match ---- */
@@ -142,13 +163,21 @@ static int add_form(struct bytes *match, struct bytes *pattern, char form, const
                     struct ng_str words, bool star)
 {
     int rc = bytes_add_c(match, match->len > 0 ? " OR \"" : "\"");
-    rc = rc == NG_OK ? bytes_add_c(match, mark) : rc;
+    if (rc == NG_OK) {
+        rc = bytes_add_c(match, mark);
+    }
     for (size_t i = 0; i < words.len && rc == NG_OK; i++) {
         rc = bytes_add(match, words.data[i] == '"' ? "\"\"" : &words.data[i],
                        words.data[i] == '"' ? 2 : 1);
     }
-    rc = rc == NG_OK ? bytes_add_c(match, star ? "\"*" : "\"") : rc;
-    return rc == NG_OK ? bytes_add(pattern, &form, 1) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = bytes_add_c(match, star ? "\"*" : "\"");
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return bytes_add(pattern, &form, 1);
 }
 
 static int add_phrase(struct bytes *match, struct bytes *pattern, const struct phrase *phrase)
@@ -158,16 +187,24 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     struct bytes words = {0};
     int rc = NG_OK;
     for (size_t i = 0; i < phrase->count && rc == NG_OK; i++) {
-        rc = i > 0 ? bytes_add(&words, &border, 1) : NG_OK;
-        rc = rc == NG_OK ? bytes_add(&words, phrase->words[i].data, phrase->words[i].len) : rc;
+        if (i > 0) {
+            rc = bytes_add(&words, &border, 1);
+        } else {
+            rc = NG_OK;
+        }
+        if (rc == NG_OK) {
+            rc = bytes_add(&words, phrase->words[i].data, phrase->words[i].len);
+        }
     }
     struct ng_str all = bytes_str(&words);
     struct ng_str stem = bytes_str(&phrase->stem);
-    rc = rc == NG_OK ? add_form(match, pattern, FORM_EXACT, "", all, phrase->star) : rc;
+    if (rc == NG_OK) {
+        rc = add_form(match, pattern, FORM_EXACT, "", all, phrase->star);
+    }
     if (rc == NG_OK && stem.len > 0) {
         rc = add_form(match, pattern, FORM_OTHER, mark, stem, false);
-        /* A word that is its own stem has no token for it. */
-        if (rc == NG_OK && !str_same(stem, all)) {
+        /* A word that equals its stem has no token for the stem. */
+        if (rc == NG_OK && !str_equal(stem, all)) {
             rc = add_form(match, pattern, FORM_OTHER, "", stem, false);
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* txn.c - documents inside one transaction: as they are there, and their new revisions and
+/* txn.c - documents inside one transaction: their present state, and their new revisions and
  * events in the log. */
 #include "txn.h"
 
-/* A splice is only worth it while the chain stays below the document plus this. */
+/* Splices are used while the chain stays below the size of the document plus this. */
 #define CHAIN_SLACK 256
 
 struct txn *txn_new(struct db *db)
@@ -43,7 +43,7 @@ static unsigned bucket_of(const struct ng_key *key)
     return (unsigned)((hash ^ (hash >> 32)) % TOUCHED_BUCKETS);
 }
 
-/* A new number for (collection, space). < 0: failed. */
+/* Creates the number of (collection, space). < 0: failed. */
 static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF_ADD);
@@ -51,11 +51,14 @@ static int64_t add_shelf(struct conn *conn, const struct ng_key *key)
         (void)bind_text(stmt, 1, key->collection);
         (void)bind_text(stmt, 2, key->space);
     }
-    return conn_run(conn, stmt) == SQLITE_OK ? sqlite3_last_insert_rowid(conn->sql) : -1;
+    if (conn_run(conn, stmt) != SQLITE_OK) {
+        return -1;
+    }
+    return sqlite3_last_insert_rowid(conn->sql);
 }
 
-/* The number of (collection, space), which another document of the transaction may have made
- * since this one was looked at. < 0: failed. */
+/* The number of (collection, space). Another document of the transaction may have created it
+ * meanwhile. < 0: failed. */
 static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
@@ -65,12 +68,18 @@ static int64_t shelf_of(struct conn *conn, const struct ng_key *key)
     (void)bind_text(stmt, 1, key->collection);
     (void)bind_text(stmt, 2, key->space);
     int rc = sqlite3_step(stmt);
-    int64_t shelf = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    int64_t shelf = -1;
+    if (rc == SQLITE_ROW) {
+        shelf = sqlite3_column_int64(stmt, 0);
+    }
     (void)sqlite3_reset(stmt);
-    return rc == SQLITE_DONE ? add_shelf(conn, key) : shelf;
+    if (rc != SQLITE_DONE) {
+        return shelf;
+    }
+    return add_shelf(conn, key);
 }
 
-/* Its shelf and row, as far as they are there. */
+/* Loads its shelf and row, if they exist. */
 static int load_row(struct conn *conn, struct touched *doc)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_DOC_STATE);
@@ -81,7 +90,10 @@ static int load_row(struct conn *conn, struct touched *doc)
     (void)bind_text(stmt, 2, doc->key.space);
     (void)bind_blob(stmt, 3, doc->key.id);
     int rc = sqlite3_step(stmt);
-    int ret = rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    int ret = NG_EINTERNAL;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        ret = NG_OK;
+    }
     if (rc == SQLITE_ROW) {
         doc->shelf = sqlite3_column_int64(stmt, 0);
     }
@@ -110,8 +122,8 @@ struct touched *txn_touch(struct txn *txn, const struct ng_key *key)
 {
     struct touched **bucket = &txn->buckets[bucket_of(key)];
     for (struct touched *doc = *bucket; doc != NULL; doc = doc->next) {
-        if (str_same(doc->key.id, key->id) && str_same(doc->key.space, key->space) &&
-            str_same(doc->key.collection, key->collection)) {
+        if (str_equal(doc->key.id, key->id) && str_equal(doc->key.space, key->space) &&
+            str_equal(doc->key.collection, key->collection)) {
             return doc;
         }
     }
@@ -137,7 +149,8 @@ struct touched *txn_touch(struct txn *txn, const struct ng_key *key)
     return doc;
 }
 
-/* A splice that turns `before` bytes into `after`. What does not add up is stored whole. */
+/* The splice from `before` bytes to `after`. An inconsistent one is replaced by the whole
+ * text. */
 static bool splice_fits(const struct ng_splice *splice, uint64_t before, struct ng_str after)
 {
     return splice->at <= before && splice->removed <= before - splice->at &&
@@ -158,7 +171,10 @@ static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put
                   doc->chain_bytes + cost < put->json.len + put->text.len + CHAIN_SLACK &&
                   splice_fits(&put->json_splice, doc->json_size, put->json) &&
                   splice_fits(&put->text_splice, doc->text_size, put->text);
-    return splice ? LOG_SPLICE : LOG_WHOLE;
+    if (splice) {
+        return LOG_SPLICE;
+    }
+    return LOG_WHOLE;
 }
 
 static int log_put(struct txn *txn, const struct touched *doc, const struct ng_put *put,
@@ -197,7 +213,10 @@ static int log_put(struct txn *txn, const struct touched *doc, const struct ng_p
         (void)bind_blob(stmt, 19, put->json);
         (void)bind_blob(stmt, 20, put->text);
     }
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared)
@@ -223,7 +242,7 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
     if (put->created_seq == 0 || (put->created_seq == NG_SEQ_KEEP && doc->created_seq == 0)) {
         doc->created_seq = put->seq;
     } else if (put->created_seq != NG_SEQ_KEEP) {
-        doc->created_seq = put->created_seq; /* an import's */
+        doc->created_seq = put->created_seq; /* of an import */
     }
     if (kind != LOG_NONE || !put->quiet) {
         int rc = log_put(txn, doc, put, prepared, kind);
@@ -235,7 +254,11 @@ int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared
         doc->chain_count++;
         doc->chain_bytes += put->json_splice.inserted.len + put->text_splice.inserted.len;
     } else {
-        doc->chain_count = kind == LOG_WHOLE ? 1 : 0;
+        if (kind == LOG_WHOLE) {
+            doc->chain_count = 1;
+        } else {
+            doc->chain_count = 0;
+        }
         doc->chain_bytes = 0;
     }
     doc->revision = put->revision;

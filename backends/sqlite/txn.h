@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* txn.h - one transaction of the writing connection, as its parts see it: the documents that it
- * touches. */
+/* txn.h - one transaction of the writing connection and the documents that it changes. */
 #ifndef NOTEGATE_SQLITE_TXN_H
 #define NOTEGATE_SQLITE_TXN_H
 
 #include "db.h"
 
-/* Buckets of the documents that a transaction touches. */
+/* Buckets of the hash table of documents. */
 #define TOUCHED_BUCKETS 256
-/* Authors up to this long are compared with the one before; any agent's name fits. */
+/* Longer authors are not compared with the one before; the name of any agent fits. */
 #define AUTHOR_MAX 128
 
-/* A document inside the transaction. */
+/* A document of the transaction. */
 struct touched {
-    struct touched *next;  /* in its bucket */
-    struct touched *later; /* in the order of touching */
-    struct ng_key key;     /* lent by the first put */
+    struct touched *next;  /* next in its bucket */
+    struct touched *later; /* next in the order of first use */
+    struct ng_key key;     /* borrowed from the first put */
     int64_t doc, shelf;
-    bool exists;      /* has a row */
-    bool was_deleted; /* that row says so */
+    bool exists;      /* it has a row */
+    bool was_deleted; /* according to that row */
     uint64_t old_created_seq;
     struct bytes old_fields;
     char old_author[AUTHOR_MAX];
@@ -28,7 +27,7 @@ struct touched {
     uint64_t created_seq;
     uint64_t json_size, text_size, chain_count, chain_bytes;
     uint64_t seq;
-    const struct ng_put *put; /* the newest, or NULL: only looked at */
+    const struct ng_put *put; /* the newest one; NULL: only read */
     const struct prepared *prepared;
 };
 
@@ -38,9 +37,9 @@ struct txn {
     struct touched *first, *last;
 };
 
-/* The document as this transaction sees it. NULL: failed. */
+/* Finds or loads the document. NULL: failed. */
 struct touched *txn_touch(struct txn *txn, const struct ng_key *key);
-/* A number that is kept beside the documents. */
+/* Stores a number in `meta`. */
 int txn_meta(struct conn *conn, const char *name, uint64_t number);
 
 #endif

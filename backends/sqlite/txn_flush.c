@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* txn_flush.c - the end of a transaction: the row, field values and counts of each document
- * that it touched, once, whatever it has become meanwhile. */
+/* txn_flush.c - the end of a transaction: the row, field values and counts of each document are
+ * written once. */
 #include "txn.h"
 
-/* Takes out or puts in every value of the blob. Those in both stay untouched where `other` has
- * them and the position is the same. */
+/* Removes or adds every value of the blob. Values that are also in `other`, at the same
+ * position, stay. */
 static int write_values(struct conn *conn, enum statement which, const struct touched *doc,
                         struct ng_str blob, uint64_t created_seq)
 {
@@ -34,19 +34,24 @@ static int flush_values(struct conn *conn, const struct touched *doc)
 {
     struct ng_str before = bytes_str(&doc->old_fields);
     struct ng_str after = bytes_str(&doc->prepared->fields);
-    if (str_same(before, after) && doc->old_created_seq == doc->created_seq) {
+    if (str_equal(before, after) && doc->old_created_seq == doc->created_seq) {
         return NG_OK;
     }
     int rc = write_values(conn, STMT_VALUE_DROP, doc, before, doc->old_created_seq);
-    return rc == NG_OK ? write_values(conn, STMT_VALUE_ADD, doc, after, doc->created_seq) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return write_values(conn, STMT_VALUE_ADD, doc, after, doc->created_seq);
 }
 
 static int flush_row(struct conn *conn, const struct touched *doc)
 {
     const struct ng_put *put = doc->put;
     struct ng_str old_author = str_of(doc->old_author, doc->old_author_len);
-    enum statement which =
-        str_same(old_author, put->agent) ? STMT_DOC_UPDATE_OWN : STMT_DOC_UPDATE;
+    enum statement which = STMT_DOC_UPDATE;
+    if (str_equal(old_author, put->agent)) {
+        which = STMT_DOC_UPDATE_OWN;
+    }
     if (!doc->exists) {
         which = STMT_DOC_INSERT;
     } else if (doc->was_deleted != doc->deleted || doc->old_created_seq != doc->created_seq) {
@@ -77,13 +82,16 @@ static int flush_row(struct conn *conn, const struct touched *doc)
     (void)bind_blob(stmt, 17, bytes_str(&doc->prepared->fields));
     (void)bind_blob(stmt, 18, put->json);
     (void)bind_blob(stmt, 19, put->text);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int flush_counts(struct conn *conn, const struct touched *doc)
 {
-    int live = (doc->deleted ? 0 : 1) - (doc->exists && !doc->was_deleted ? 1 : 0);
-    int dead = (doc->deleted ? 1 : 0) - (doc->exists && doc->was_deleted ? 1 : 0);
+    int live = (doc->deleted ? 0 : 1) - (doc->exists && !doc->was_deleted);
+    int dead = doc->deleted - (doc->exists && doc->was_deleted);
     if (live == 0 && dead == 0) {
         return NG_OK;
     }
@@ -94,7 +102,10 @@ static int flush_counts(struct conn *conn, const struct touched *doc)
     (void)sqlite3_bind_int64(stmt, 1, doc->shelf);
     (void)sqlite3_bind_int(stmt, 2, live);
     (void)sqlite3_bind_int(stmt, 3, dead);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int flush_dirty(struct txn *txn, const struct touched *doc)
@@ -110,7 +121,10 @@ static int flush_dirty(struct txn *txn, const struct touched *doc)
     (void)sqlite3_bind_int64(stmt, 1, doc->prepared->collection->id);
     (void)sqlite3_bind_int64(stmt, 2, doc->doc);
     fts_mark(txn->db, doc->prepared->collection);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int txn_meta(struct conn *conn, const char *name, uint64_t number)
@@ -121,7 +135,10 @@ int txn_meta(struct conn *conn, const char *name, uint64_t number)
     }
     (void)bind_text(stmt, 1, ng_str_of(name));
     (void)bind_u64(stmt, 2, number);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 int txn_flush(struct txn *txn)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* values.c - a document's declared fields as one blob beside it: what the index of values is
- * compared with, and what conditions without an index look at. */
+/* values.c - the declared fields of a document as one blob: compared with the index of values,
+ * and searched by conditions without an index. */
 #include "db.h"
 
 #include <math.h>
@@ -42,7 +42,10 @@ static int add_entry(struct bytes *out, const struct value *value)
     head[8] = (unsigned char)value->kind;
     put_le(head + 9, body.len);
     int rc = bytes_add(out, head, sizeof(head));
-    return rc == NG_OK ? bytes_add(out, body.data, body.len) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return bytes_add(out, body.data, body.len);
 }
 
 static const struct db_field *field_of(const struct db_collection *collection,
@@ -51,15 +54,15 @@ static const struct db_field *field_of(const struct db_collection *collection,
     for (size_t i = 0; i < collection->field_count; i++) {
         const struct db_field *field = &collection->fields[i];
         if (field->use == given->use &&
-            str_same(str_of(field->name, field->name_len), given->name)) {
+            str_equal(str_of(field->name, field->name_len), given->name)) {
             return field;
         }
     }
     return NULL;
 }
 
-/* A field that can be sorted by has an entry in the index also where it is missing, so that a
- * sorted list is complete. */
+/* A sortable field has an index entry even if it is missing, so that a sorted list is
+ * complete. */
 static int add_missing(const struct db_collection *collection,
                        const struct ng_field_value *fields, size_t count, struct bytes *out)
 {
@@ -96,7 +99,7 @@ int values_encode(const struct db_collection *collection, const struct ng_field_
         value.kind = VALUE_BYTES;
         if (field->use == NG_FIELD_NUMBER) {
             value.kind = VALUE_NUMBER;
-            /* -0 and 0 are one value, also as bytes */
+            /* -0 and 0 are the same value and get the same bytes */
             value.number = fields[i].number + 0.0;
         } else if (field->use == NG_FIELD_TEXT) {
             value.kind = VALUE_TEXT;
@@ -152,7 +155,7 @@ void value_bind(sqlite3_stmt *stmt, int index, const struct value *value)
         (void)sqlite3_bind_double(stmt, index, value->number);
         break;
     case VALUE_NULL:
-        /* The smallest of all values, which no JSON number is: a primary key has no NULL. */
+        /* Sorts below every JSON number. A primary key cannot hold NULL. */
         (void)sqlite3_bind_double(stmt, index, -HUGE_VAL);
         break;
     default:
@@ -188,24 +191,36 @@ static void sql_field(sqlite3_context *context, int count, sqlite3_value **args)
     }
 }
 
-/* ng_has(fields, field, value): is it one of the field's values? */
+/* ng_has(fields, field, value): does the field have this value? */
 static void sql_has(sqlite3_context *context, int count, sqlite3_value **args)
 {
     (void)count;
     struct ng_str blob = argument(args[0]);
     int64_t field = sqlite3_value_int64(args[1]);
     bool number = sqlite3_value_type(args[2]) == SQLITE_FLOAT;
-    double wanted_number = number ? sqlite3_value_double(args[2]) : 0.0;
-    struct ng_str wanted = number ? str_of("", 0) : argument(args[2]);
+    double wanted_number = 0.0;
+    if (number) {
+        wanted_number = sqlite3_value_double(args[2]);
+    }
+    struct ng_str wanted;
+    if (number) {
+        wanted = str_of("", 0);
+    } else {
+        wanted = argument(args[2]);
+    }
     struct value value;
     size_t at = 0;
     while (values_next(blob, &at, &value)) {
         if (value.field != field) {
             continue;
         }
-        bool same = number ? value.kind == VALUE_NUMBER && value.number >= wanted_number &&
-                                 value.number <= wanted_number
-                           : value.kind == VALUE_BYTES && str_same(value.bytes, wanted);
+        bool same;
+        if (number) {
+            same = value.kind == VALUE_NUMBER && value.number >= wanted_number &&
+                   value.number <= wanted_number;
+        } else {
+            same = value.kind == VALUE_BYTES && str_equal(value.bytes, wanted);
+        }
         if (same) {
             sqlite3_result_int(context, 1);
             return;

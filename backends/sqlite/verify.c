@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - is everything as it was written? The file, every revision's hash, the index of
- * values, the search index, events. */
-#include "core/base/lock.h"
+/* verify.c - checks the file, the hash of every revision, the index of values, the search
+ * index, and events. */
 #include "db.h"
 
 #include <stdarg.h>
@@ -30,13 +29,16 @@ static void report(struct check *check, const char *format, ...)
     check->finding(check->user, text);
 }
 
-/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the connection's error. */
+/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the error of the connection. */
 static int for_each(struct check *check, const char *text,
                     int (*each)(struct check *check, sqlite3_stmt *stmt))
 {
     sqlite3_stmt *stmt = NULL;
     int step = sqlite3_prepare_v2(check->conn->sql, text, -1, &stmt, NULL);
-    int rc = step == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (step == SQLITE_OK) {
+        rc = NG_OK;
+    }
     while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         rc = each(check, stmt);
     }
@@ -50,7 +52,7 @@ static int for_each(struct check *check, const char *text,
 static int file_line(struct check *check, sqlite3_stmt *stmt)
 {
     struct ng_str line = column_str(stmt, 0);
-    if (!str_same(line, ng_str_of("ok"))) {
+    if (!str_equal(line, ng_str_of("ok"))) {
         report(check, "%.300s: %.*s", check->conn->db->path,
                line.len < 500 ? (int)line.len : 500, line.data);
     }
@@ -66,7 +68,7 @@ static void name_of(sqlite3_stmt *stmt, char *ret, size_t max)
                    (int)space.len, space.data, id.len < 120 ? (int)id.len : 120, id.data);
 }
 
-/* Has every revision of the document a row in the log? */
+/* Does every revision of the document have a row in the log? */
 static bool is_logged(const struct check *check, sqlite3_stmt *docs)
 {
     const uint32_t unlogged = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY;
@@ -104,7 +106,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         if (sqlite3_column_int(stmt, 1) == LOG_NONE) {
             continue;
         }
-        if (revision == newest && !str_same(column_str(stmt, 3), column_str(docs, 15))) {
+        if (revision == newest && !str_equal(column_str(stmt, 3), column_str(docs, 15))) {
             report(check, "%s: its present state is not that of its last revision", name);
         }
         rc = state_load(check->conn, doc, revision, &check->state);
@@ -114,10 +116,11 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
             rc = NG_OK;
             continue;
         }
-        content_hash(bytes_str(&check->state.json), bytes_str(&check->state.text),
+        content_hash(CONTENT_HASH_MIXED, bytes_str(&check->state.json),
+                     bytes_str(&check->state.text),
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
-            !str_same(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
+            !str_equal(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
             report(check, "%s: revision %llu is not what was written", name,
                    (unsigned long long)revision);
         }
@@ -133,7 +136,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
     return rc;
 }
 
-/* Every value of the document's blob is in the index. Docs columns 16: fields, 17: shelf. */
+/* Checks that the index has every value of the blob. Docs columns 16: fields, 17: shelf. */
 static int check_values(struct check *check, sqlite3_stmt *docs, const char *name)
 {
     sqlite3_stmt *stmt = NULL;
@@ -175,13 +178,16 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     if (check->call->host->cancelled(check->call)) {
         return NG_ETIMEOUT;
     }
-    content_hash(column_str(docs, 13), column_str(docs, 14), sqlite3_column_int(docs, 5) != 0,
-                 hash);
-    if (!str_same(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
+    content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
+                 sqlite3_column_int(docs, 5) != 0, hash);
+    if (!str_equal(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
         report(check, "%s: its present state is not what was written", name);
     }
     int rc = check_revisions(check, docs, name);
-    return rc == NG_OK ? check_values(check, docs, name) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return check_values(check, docs, name);
 }
 
 static int stray_event(struct check *check, sqlite3_stmt *stmt)
@@ -228,8 +234,7 @@ static int unindexed(struct check *check, sqlite3_stmt *stmt)
     return NG_OK;
 }
 
-/* Documents that the search table should have and has not, the other way round, or with another
- * text. */
+/* Finds documents that are missing in the search table, superfluous in it, or different. */
 static int check_search(struct check *check, const struct db_collection *collection)
 {
     char text[1024];
@@ -260,47 +265,54 @@ static int check_search(struct check *check, const struct db_collection *collect
 static int check_tables(struct check *check)
 {
     int rc = for_each(check, "PRAGMA integrity_check", file_line);
-    rc = rc == NG_OK
-             ? for_each(check,
-                        "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
-                        "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
-                        "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
-                        "s.shelf=d.shelf ORDER BY d.doc",
-                        check_doc)
-             : rc;
-    rc = rc == NG_OK ? for_each(check,
-                                "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
-                                "d.doc IS NULL LIMIT 100",
-                                stray_event)
-                     : rc;
-    rc = rc == NG_OK
-             ? for_each(check,
-                        "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
-                        "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
-                        "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
-                        "ng_field(d.fields,v.field) IS NULL ELSE "
-                        "ng_has(d.fields,v.field,v.value) END LIMIT 100",
-                        stray_value)
-             : rc;
-    rc = rc == NG_OK ? for_each(check,
-                                "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
-                                "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
-                                stray_doc)
-                     : rc;
-    rc = rc == NG_OK
-             ? for_each(
-                   check,
-                   "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
-                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
-                   "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
-                   wrong_count)
-             : rc;
-    return rc == NG_OK
-               ? for_each(check,
-                          "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
-                          "WHERE name='seq'),0) LIMIT 100",
-                          late_seq)
-               : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
+                  "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
+                  "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
+                  "s.shelf=d.shelf ORDER BY d.doc",
+                  check_doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
+                  "d.doc IS NULL LIMIT 100",
+                  stray_event);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
+                  "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
+                  "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
+                  "ng_field(d.fields,v.field) IS NULL ELSE "
+                  "ng_has(d.fields,v.field,v.value) END LIMIT 100",
+                  stray_value);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
+                  "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
+                  stray_doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = for_each(check,
+                  "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
+                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
+                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
+                  wrong_count);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return for_each(check,
+                    "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
+                    "WHERE name='seq'),0) LIMIT 100",
+                    late_seq);
 }
 
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user)
@@ -323,7 +335,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
     if (rc == NG_ETIMEOUT) {
         rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
     } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
-        /* That it cannot be read to its end is the finding. */
+        /* An unreadable file is itself the finding. */
         report(&check, "%.300s is damaged: %s; restore from a backup", db->path,
                sqlite3_errmsg(check.conn->sql));
         rc = NG_OK;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* writer.c - one transaction of many batches: their conditions, revisions and answers, and what
- * follows when it fails. */
+/* writer.c - one transaction of many batches: their conditions, revisions and answers, the
+ * handling of failures, and checkpoints of the log. */
 #include "txn.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* How often a transaction is tried that lacks memory, and the pause before each. */
+/* Retries of a transaction that ran out of memory, and the pause before each. */
 #define MEMORY_TRIES 20
 #define MEMORY_PAUSE_NS 10000000L
-/* So many batches in a row that find no room, and the rest of the queue is refused, too. */
+/* After this many batches in a row that find no disk space, the rest of the queue is refused,
+ * too. */
 #define FULL_TRIES 8
 
 static int check_answer(struct conn *conn, struct ng_batch *batch)
@@ -27,7 +28,10 @@ static int check_answer(struct conn *conn, struct ng_batch *batch)
                        "another call with this idempotency key was answered already");
         return NG_EKEYREUSED;
     }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int store_answer(struct conn *conn, const struct ng_answer *answer)
@@ -41,11 +45,14 @@ static int store_answer(struct conn *conn, const struct ng_answer *answer)
     (void)bind_blob(stmt, 3, answer->reply);
     (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
     (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
-    return conn_run(conn, stmt) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
+    if (conn_run(conn, stmt) == SQLITE_OK) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
-/* Every condition is looked at before the first row is written, so a batch whose condition
- * fails has changed nothing. */
+/* Checks all conditions before the first row is written: a batch that is refused has changed
+ * nothing. */
 static int check_conditions(struct txn *txn, struct ng_batch *batch)
 {
     for (size_t i = 0; i < batch->put_count; i++) {
@@ -70,7 +77,10 @@ static int apply_batch(struct txn *txn, struct job *job)
 {
     struct ng_batch *batch = job->batch;
     batch->error[0] = '\0';
-    int rc = batch->answer != NULL ? check_answer(txn->db->writer, batch) : NG_OK;
+    int rc = NG_OK;
+    if (batch->answer != NULL) {
+        rc = check_answer(txn->db->writer, batch);
+    }
     if (rc == NG_OK) {
         rc = check_conditions(txn, batch);
     }
@@ -85,7 +95,7 @@ static int apply_batch(struct txn *txn, struct job *job)
     return rc;
 }
 
-/* A fault of the batch or of the whole store? The latter ends the transaction. */
+/* An error of the batch or of the whole store? The latter ends the transaction. */
 static bool is_refusal(int rc)
 {
     return rc == NG_ECONFLICT || rc == NG_EKEYREUSED;
@@ -101,15 +111,13 @@ static bool writes_nothing(const struct job *jobs)
     return jobs != NULL;
 }
 
-/* How long a checkpoint after a failed commit waits for readers. */
+/* Milliseconds for which a checkpoint after a failed commit waits for readers. */
 #define SETTLE_BUSY_MS 200
 
-/*
- * After a failed sync the system may have thrown away pages of the log that it had not written
- * yet, and says so only once. What lies in the log goes into the database and the log begins
- * anew, so that no later commit stands behind pages that a power cut would miss. Busy readers
- * put it off: then the next commit tries again.
- */
+/* After a failed sync the system may have dropped pages of the log that it had not written, and
+ * reports that only once. So the log is copied into the database and restarts: no later commit
+ * may stand behind pages that a power cut would lose. Busy readers delay this to the next
+ * commit. */
 static int settle_log(struct db *db, bool *ret_settled)
 {
     *ret_settled = true;
@@ -121,10 +129,13 @@ static int settle_log(struct db *db, bool *ret_settled)
                                        NULL);
     (void)sqlite3_busy_timeout(db->writer->sql, BUSY_MS);
     *ret_settled = rc != SQLITE_BUSY;
-    return rc == SQLITE_BUSY ? SQLITE_OK : rc;
+    if (rc != SQLITE_BUSY) {
+        return rc;
+    }
+    return SQLITE_OK;
 }
 
-/* Nothing is wrong with the file or the batch: there was no memory, ours or SQLite's. */
+/* The file and the batch are good: memory ran out, ours or that of sqlite. */
 static bool lacks_memory(struct db *db)
 {
     int code = sqlite3_errcode(db->writer->sql);
@@ -132,7 +143,7 @@ static bool lacks_memory(struct db *db)
            code == SQLITE_NOMEM;
 }
 
-/* Of the transaction: what tells how much room it needs. */
+/* Size of the transaction: determines the room that it needs. */
 static size_t bytes_of(const struct job *jobs, const struct job *until)
 {
     size_t bytes = 0;
@@ -142,7 +153,7 @@ static size_t bytes_of(const struct job *jobs, const struct job *until)
     return bytes;
 }
 
-/* It has failed: the transaction is given up, and how much room it lacked is remembered. */
+/* Rolls the transaction back and remembers the room that it lacked. */
 static void roll_back(struct db *db, const struct job *jobs, int rc)
 {
     if (rc == NG_EFULL && jobs != NULL) {
@@ -154,7 +165,7 @@ static void roll_back(struct db *db, const struct job *jobs, int rc)
     atomic_fetch_add(&db->stat_failures, 1);
 }
 
-/* ret_again: it failed for want of memory, and nothing of it happened. */
+/* ret_again: it ran out of memory and has changed nothing. */
 static int try_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error, bool *ret_again)
 {
@@ -164,10 +175,17 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
     bool begun = txn != NULL && settle_log(db, &settled) == SQLITE_OK &&
                  work_sync(db) == SQLITE_OK &&
                  conn_exec(db->writer, STMT_BEGIN_WRITE) == SQLITE_OK;
-    int rc = begun ? NG_OK : NG_EINTERNAL;
+    int rc = NG_EINTERNAL;
+    if (begun) {
+        rc = NG_OK;
+    }
     for (struct job *job = jobs; job != until && rc == NG_OK; job = job->next) {
         job->rc = apply_batch(txn, job);
-        rc = job->rc == NG_OK || is_refusal(job->rc) ? NG_OK : job->rc;
+        if (job->rc == NG_OK || is_refusal(job->rc)) {
+            rc = NG_OK;
+        } else {
+            rc = job->rc;
+        }
     }
     if (rc == NG_OK && (atomic_load(&db->trouble) != TROUBLE_NONE || jobs == NULL)) {
         rc = txn_meta(db->writer, "settled", db->txn_seq);
@@ -197,8 +215,9 @@ static int try_transaction(struct db *db, struct job *jobs, const struct job *un
     return rc;
 }
 
-/* One transaction with these jobs; `until` (or NULL) ends the list. NG_OK: committed. What is
- * committed may record what was done already: a moment without memory must not lose it. */
+/* Commits these jobs in one transaction; `until` (or NULL) ends the list. NG_OK: committed. The
+ * transaction may record work that is done already, so a moment without memory must not lose
+ * it. */
 static int run_transaction(struct db *db, struct job *jobs, const struct job *until,
                            char *error)
 {
@@ -221,15 +240,19 @@ static void fail_all(struct job *jobs, const struct job *until, int rc, const ch
     }
 }
 
-/* When what failed may be the fault of one batch (too big, no memory, or no room for all of
- * them at once), each gets a transaction of its own. */
+/* If the failure may be caused by a single batch (too large, out of memory, or no room for all
+ * of them at once), each batch gets a transaction of its own. */
 static void commit_singly(struct db *db, struct job *jobs)
 {
     char error[DB_ERROR_MAX];
-    int refused = 0; /* in a row, for want of room */
+    int refused = 0; /* in a row, without disk space */
     for (struct job *job = jobs; job != NULL; job = job->next) {
         int rc = run_transaction(db, job, job->next, error);
-        refused = rc == NG_EFULL ? refused + 1 : 0;
+        if (rc == NG_EFULL) {
+            refused = refused + 1;
+        } else {
+            refused = 0;
+        }
         if (rc != NG_OK) {
             fail_all(job, refused == FULL_TRIES ? NULL : job->next, rc, error);
         }
@@ -249,7 +272,7 @@ void writer_commit(struct db *db, struct job *jobs)
     if (writes_nothing(jobs)) {
         return;
     }
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
     int rc = run_transaction(db, jobs, NULL, error);
     if (rc != NG_OK && jobs != NULL) {
@@ -260,5 +283,43 @@ void writer_commit(struct db *db, struct job *jobs)
         }
     }
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
+}
+
+/* ---- the write-ahead log ---- */
+
+/* Runs after each commit of the writer, as the automatic checkpoint of sqlite would. That one
+ * copies what readers permit, but the log restarts only at a moment without readers: if reads
+ * overlap all the time it would grow without limit. From WAL_RESTART_PAGES on the writer waits
+ * for the readers of the log; new readers use the database alone. */
+static int wal_committed(void *user, sqlite3 *sql, const char *name, int pages)
+{
+    struct conn *conn = user;
+    if (pages < conn->wal_pages) { /* the log has restarted */
+        conn->wal_copy_at = WAL_COPY_PAGES;
+        conn->wal_restart_at = WAL_RESTART_PAGES;
+    }
+    conn->wal_pages = pages;
+    bool due = pages >= conn->wal_restart_at || pages >= conn->wal_copy_at;
+    if (due && !disk_takes_copy(conn)) {
+        return SQLITE_OK;
+    }
+    if (pages >= conn->wal_restart_at) {
+        (void)sqlite3_busy_timeout(sql, WAL_RESTART_MS);
+        (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+        (void)sqlite3_busy_timeout(sql, BUSY_MS);
+        conn->wal_restart_at = pages + pages / 2; /* do not wait often for a long reader */
+        conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
+    } else if (pages >= conn->wal_copy_at) {
+        (void)sqlite3_wal_checkpoint_v2(sql, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        conn->wal_copy_at = pages + WAL_AGAIN_PAGES;
+    }
+    return SQLITE_OK; /* the commit is done in any case */
+}
+
+void wal_follow(struct conn *writer)
+{
+    writer->wal_copy_at = WAL_COPY_PAGES;
+    writer->wal_restart_at = WAL_RESTART_PAGES;
+    (void)sqlite3_wal_hook(writer->sql, wal_committed, writer);
 }

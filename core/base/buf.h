@@ -44,6 +44,11 @@ static inline struct ng_str buf_str(const struct buf *buf)
     struct ng_str str = {buf->data, buf->len};
     return str;
 }
+/* The text, or the fallback where the buffer failed. */
+static inline struct ng_str buf_str_or(const struct buf *buf, struct ng_str fallback)
+{
+    return buf->rc == NG_OK ? buf_str(buf) : fallback;
+}
 /* The memory passes to the caller (free()); the buffer is empty again. */
 char *buf_take(struct buf *buf, size_t *ret_len);
 

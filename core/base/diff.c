@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * diff.c - the lines in which two texts differ, by the linear-space algorithm of Myers ("An
- * O(ND) Difference Algorithm and Its Variations", 1986): find the middle of a shortest way,
- * then the same in both halves.
+ * diff.c - comparison of two texts by lines, with the linear-space algorithm of Myers ("An
+ * O(ND) Difference Algorithm and Its Variations", 1986): find the middle of a shortest edit
+ * path, then recurse into both halves.
  *
- * The time of that grows with lines times differences, so it has a budget: when that is used
- * up, what is left to compare counts as replaced. The result is still a true diff, only longer.
+ * Its time is the number of lines times the number of differences, so it has a budget. Beyond
+ * the budget the remaining lines count as replaced: the result is still a correct diff, only
+ * longer.
  */
 #include "diff.h"
 
@@ -15,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that one comparison may take: about a second of a slow machine. */
+/* Budget of one comparison: about a second on a slow machine. */
 #define DIFF_STEPS_MAX ((int64_t)100 * 1000 * 1000)
-/* Lines that are compared at all, of both texts, where their ends differ. */
+/* Limit of lines to compare, in both texts, without their common beginning and end. */
 #define DIFF_LINES_MAX ((size_t)1 << 20)
 /* Equal lines around a change in a unified diff. */
 #define DIFF_CONTEXT 3
 
-/* One line of both texts, in a table of those that are equal. */
+/* A distinct line, in a hash table. */
 struct diff_line {
     const char *data;
     size_t len;
@@ -31,9 +32,9 @@ struct diff_line {
 
 struct diff_work {
     struct diff *diff;
-    const uint32_t *a, *b; /* the lines as numbers: equal lines, equal numbers */
+    const uint32_t *a, *b; /* line numbers: equal lines have equal numbers */
     int64_t *forward, *backward;
-    int64_t middle; /* index of diagonal 0 in the two */
+    int64_t middle; /* index of diagonal 0 in both arrays */
     int64_t steps;
 };
 
@@ -94,7 +95,7 @@ static uint64_t hash_line(struct ng_str line)
     return hash ^ (hash >> 29);
 }
 
-/* Numbers of the lines `from` to `to`: equal ones have one number. */
+/* Numbers the lines `from` to `to`: equal lines get equal numbers. */
 static void number_lines(struct ng_str text, const size_t *starts, size_t from, size_t to,
                          struct diff_line *table, size_t mask, uint32_t *last, uint32_t *ret)
 {
@@ -122,12 +123,12 @@ static void mark(unsigned char *flags, size_t from, size_t to)
     memset(flags + from, 1, to - from);
 }
 
-/* A stretch of both texts, by line numbers from where they were cut. */
+/* A range of both texts, in lines from the common beginning. */
 struct stretch {
     int64_t a, a_end, b, b_end;
 };
 
-/* One round of ways from the beginning. True: they meet those from the end at (*x, *y). */
+/* One round of forward paths. True: one meets a backward path at (*x, *y). */
 static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_t d,
                          int64_t *ret_x, int64_t *ret_y)
 {
@@ -162,7 +163,7 @@ static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_
     return false;
 }
 
-/* The same from the end, where x and y count backwards. */
+/* One round of backward paths; x and y count from the end. */
 static bool walk_backward(struct diff_work *work, const struct stretch *s, int64_t d,
                           int64_t *ret_x, int64_t *ret_y)
 {
@@ -197,7 +198,7 @@ static bool walk_backward(struct diff_work *work, const struct stretch *s, int64
     return false;
 }
 
-/* A point on a shortest way through the stretch. False: the budget is used up. */
+/* A point on a shortest path through the range. False: the budget is used up. */
 static bool find_middle(struct diff_work *work, const struct stretch *s, int64_t *ret_x,
                         int64_t *ret_y)
 {
@@ -225,8 +226,8 @@ static void trim_stretch(const struct diff_work *work, struct stretch *s)
     }
 }
 
-/* Marks what differs; `base` is how many lines were cut off at the beginning. The halves are
- * half as different each, so this goes as deep as the logarithm of that. */
+/* Marks the lines that differ; `base` is the length of the common beginning. Each half has half
+ * the differences, so the depth is logarithmic. */
 static void compare(struct diff_work *work, struct stretch s, size_t base)
 {
     int64_t x = 0;
@@ -234,7 +235,7 @@ static void compare(struct diff_work *work, struct stretch s, size_t base)
     trim_stretch(work, &s);
     bool both = s.a < s.a_end && s.b < s.b_end;
     bool halved = both && find_middle(work, &s, &x, &y);
-    /* A middle at a corner would be the same stretch again. */
+    /* A middle at a corner would give the same range again. */
     if (halved && (x + y == 0 || (s.a + x == s.a_end && s.b + y == s.b_end))) {
         halved = false;
     }
@@ -260,7 +261,7 @@ static size_t table_size(size_t lines)
     return size;
 }
 
-/* Compares `old` lines from `base` on with as many of `new`. */
+/* Compares `old` lines from `base` on with `new` lines. */
 static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
 {
     size_t size = table_size(old + new);
@@ -361,7 +362,7 @@ struct unified {
     int stop;
 };
 
-/* A run of lines with less than two contexts of equal ones between its changes. */
+/* Changes with at most two contexts of equal lines between them. */
 struct hunk {
     size_t old, old_end, new, new_end;
 };
@@ -384,7 +385,7 @@ static void put_line(struct unified *out, const char *mark, struct ng_str text,
     }
 }
 
-/* "12,3": a range of no lines names the line before it. */
+/* "12,3"; an empty range names the line before it. */
 static void put_range(struct unified *out, const char *before, size_t from, size_t to)
 {
     char text[80];
@@ -423,7 +424,7 @@ static void put_hunk(struct unified *out, const struct hunk *hunk)
     }
 }
 
-/* The next hunk behind (*i, *j); both go to its end. */
+/* The next hunk behind (*i, *j), which move to its end. */
 static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk *ret)
 {
     while (*i < diff->old_count && diff->gone[*i] == 0 && diff->come[*j] == 0) {

@@ -64,7 +64,6 @@
     X(WATCHDOG, PLAIN)                                                                         \
     X(RECORDER, PLAIN)                                                                         \
     X(SPARE_CALLS, PLAIN)                                                                      \
-    X(MONGO_IMPORT, PLAIN)                                                                     \
     X(MONGO_QUEUE, PLAIN)                                                                      \
     X(MONGO_RELAY, PLAIN)                                                                      \
     X(MONGO_COLLECTIONS, PLAIN)                                                                \

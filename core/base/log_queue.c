@@ -72,6 +72,7 @@ static size_t count_lines(const char *data, size_t len)
 
 static void *run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-log");
     char *piece = user;
     lock_take(&queue.lock);
     for (;;) {

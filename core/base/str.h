@@ -58,6 +58,12 @@ static inline size_t str_word_first(uint64_t marks)
 }
 
 /* Without the blanks and tabs around it. */
+/* The text, or the fallback where it is empty or absent. */
+static inline struct ng_str str_or(struct ng_str text, struct ng_str fallback)
+{
+    return text.len > 0 ? text : fallback;
+}
+
 struct ng_str str_trim(struct ng_str text);
 /* <0, 0, >0 by bytes. */
 int str_compare(struct ng_str a, struct ng_str b);

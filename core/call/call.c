@@ -50,7 +50,10 @@ static bool spare_keep(struct spare_calls *spare, struct call *call)
 static struct call *call_allocate(struct gateway *gateway)
 {
     struct arena arena;
-    struct call *call = gateway != NULL ? spare_take(&gateway->spare_calls) : NULL;
+    struct call *call = NULL;
+    if (gateway != NULL) {
+        call = spare_take(&gateway->spare_calls);
+    }
     if (call != NULL) {
         arena = call->arena;
     } else {
@@ -99,7 +102,11 @@ struct call *call_new(struct gateway *gateway)
         return NULL;
     }
     call->gateway = gateway;
-    call->pub.host = gateway != NULL ? &gateway->host : NULL;
+    if (gateway != NULL) {
+        call->pub.host = &gateway->host;
+    } else {
+        call->pub.host = NULL;
+    }
     call->pub.caller = &call->caller;
     call->pub.tool = str_make("", 0);
     call->may_block = true;
@@ -152,7 +159,10 @@ int call_count_bytes(struct call *call, size_t bytes)
     }
     size_t all = call->bytes + bytes;
     size_t steps = (all + CALL_UNCOUNTED_BYTES - 1) / CALL_UNCOUNTED_BYTES;
-    size_t more = steps > 1 ? steps * CALL_UNCOUNTED_BYTES - call->bytes_counted : 0;
+    size_t more = 0;
+    if (steps > 1) {
+        more = steps * CALL_UNCOUNTED_BYTES - call->bytes_counted;
+    }
     if (more > 0 && gateway != NULL && gateway->buffered != NULL) {
         size_t limit = atomic_load(&gateway->limits.buffered);
         if (all > limit) {
@@ -332,20 +342,32 @@ void call_take_origin(struct call *call, const struct call *from)
 
 const struct plugin *call_plugin(const struct call *call)
 {
-    return call->plugin != NULL ? call->plugin : call->tool != NULL ? call->tool->plugin : NULL;
+    if (call->plugin != NULL) {
+        return call->plugin;
+    }
+    if (call->tool != NULL) {
+        return call->tool->plugin;
+    }
+    return NULL;
 }
 
 struct async_mutex *call_mutex(const struct call *call)
 {
     struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
     bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
-    return serial ? &plugin->mutex : NULL;
+    if (!serial) {
+        return NULL;
+    }
+    return &plugin->mutex;
 }
 
 struct pool_group *call_workers(const struct call *call)
 {
     struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
-    return plugin != NULL ? &plugin->workers : NULL;
+    if (plugin == NULL) {
+        return NULL;
+    }
+    return &plugin->workers;
 }
 
 const char *plugin_module_name(const struct plugin *plugin)
@@ -354,27 +376,40 @@ const char *plugin_module_name(const struct plugin *plugin)
         return NULL;
     }
     /* `asked` ends in NUL. */
-    return plugin->asked.data != NULL ? plugin->asked.data : plugin->desc.name;
+    if (plugin->asked.data != NULL) {
+        return plugin->asked.data;
+    }
+    return plugin->desc.name;
 }
 
 void call_enter_module(const struct call *call, struct module_run *run)
 {
-    const char *what =
-        call->step != NULL || call->tool == NULL ? "a step" : call->tool->desc.name;
+    const char *what;
+    if (call->step != NULL || call->tool == NULL) {
+        what = "a step";
+    } else {
+        what = call->tool->desc.name;
+    }
     module_run_begin(run, plugin_module_name(call_plugin(call)), what, call->caller.agent);
 }
 
 static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
 {
     size_t index = (size_t)(NG_EPLUGIN - rc);
-    return index < plugin->desc.code_count ? &plugin->desc.codes[index] : NULL;
+    if (index >= plugin->desc.code_count) {
+        return NULL;
+    }
+    return &plugin->desc.codes[index];
 }
 
 const char *error_name(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
         const struct ng_code *code = plugin_code(tool->plugin, rc);
-        return code != NULL ? code->name : "INTERNAL";
+        if (code != NULL) {
+            return code->name;
+        }
+        return "INTERNAL";
     }
     if (tool != NULL && rc == NG_EINVAL && tool->plugin->desc.invalid_input != NULL) {
         return tool->plugin->desc.invalid_input;
@@ -394,7 +429,10 @@ int error_status(const struct tool *tool, int rc)
 {
     if (tool != NULL && rc <= NG_EPLUGIN) {
         const struct ng_code *code = plugin_code(tool->plugin, rc);
-        return code != NULL ? code->status : 500;
+        if (code != NULL) {
+            return code->status;
+        }
+        return 500;
     }
     switch (rc) {
 #define ERROR_STATUS_CASE(symbol, value, name, status, text)                                   \
@@ -409,16 +447,26 @@ int error_status(const struct tool *tool, int rc)
 
 const char *call_error_name(const struct call *call, int rc)
 {
-    const struct ng_code *code =
-        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
-    return code != NULL ? code->name : error_name(call->tool, rc);
+    const struct ng_code *code = NULL;
+    if (rc <= NG_EPLUGIN && call->plugin != NULL) {
+        code = plugin_code(call->plugin, rc);
+    }
+    if (code != NULL) {
+        return code->name;
+    }
+    return error_name(call->tool, rc);
 }
 
 int call_error_status(const struct call *call, int rc)
 {
-    const struct ng_code *code =
-        rc <= NG_EPLUGIN && call->plugin != NULL ? plugin_code(call->plugin, rc) : NULL;
-    return code != NULL ? code->status : error_status(call->tool, rc);
+    const struct ng_code *code = NULL;
+    if (rc <= NG_EPLUGIN && call->plugin != NULL) {
+        code = plugin_code(call->plugin, rc);
+    }
+    if (code != NULL) {
+        return code->status;
+    }
+    return error_status(call->tool, rc);
 }
 
 int call_vfail(struct call *call, int code, const char *format, va_list args)

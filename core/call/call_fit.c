@@ -75,7 +75,12 @@ static bool fit_object(struct call *call, size_t room)
         fit_cut_value(call, &writer, value, most);
         fits = buf.rc == NG_OK && buf.len <= room;
     }
-    struct ng_str text = fits ? arena_copy(&call->arena, buf_str(&buf)) : str_make(NULL, 0);
+    struct ng_str text;
+    if (fits) {
+        text = arena_copy(&call->arena, buf_str(&buf));
+    } else {
+        text = str_make(NULL, 0);
+    }
     buf_done(&buf);
     if (text.data == NULL || !fit_conforms(call, text)) {
         return false;
@@ -133,7 +138,10 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
     if (note.data == NULL) {
         note = ng_str_of("[It is done. Its answer is over limits.result and left out.]");
     }
-    size_t room = limit > note.len + 1 ? limit - note.len - 1 : 0;
+    size_t room = 0;
+    if (limit > note.len + 1) {
+        room = limit - note.len - 1;
+    }
     if (staged->is_json && (staged->text.len <= limit || fit_object(call, limit))) {
         size_t left_out = fit_parts(staged, limit - staged->text.len);
         if (left_out > 0) {
@@ -141,13 +149,22 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
         }
         return;
     }
-    struct ng_str kept = staged->is_json ? ng_str_of("") : utf8_cut(staged->text, room);
+    struct ng_str kept;
+    if (staged->is_json) {
+        kept = ng_str_of("");
+    } else {
+        kept = utf8_cut(staged->text, room);
+    }
     struct ng_str text = arena_printf(&call->arena, "%.*s%s%.*s", (int)kept.len, kept.data,
                                       kept.len > 0 ? "\n" : "", (int)note.len, note.data);
     (void)fit_parts(staged, room - kept.len);
     staged->is_json = false;
     staged->has_text = true;
-    staged->text = text.data == NULL ? note : text;
+    if (text.data == NULL) {
+        staged->text = note;
+    } else {
+        staged->text = text;
+    }
 }
 
 void call_fit_result(struct call *call)

@@ -13,7 +13,10 @@
 static const char *result_plugin(const struct call *call)
 {
     const struct plugin *plugin = call_plugin(call);
-    return plugin != NULL ? plugin->desc.name : "(none)";
+    if (plugin == NULL) {
+        return "(none)";
+    }
+    return plugin->desc.name;
 }
 
 bool call_has_reply(const struct call *call)
@@ -100,7 +103,12 @@ static void result_check_output(struct call *call)
     /* What it did is done, and its answer is complete: that it cannot be checked for want of
      * memory is no reason to withhold it. */
     if (rc != NG_OK && rc != NG_EINTERNAL && !call->arena.failed) {
-        struct ng_str path = found.count > 0 ? found.items[0].path : ng_str_of("");
+        struct ng_str path;
+        if (found.count > 0) {
+            path = found.items[0].path;
+        } else {
+            path = ng_str_of("");
+        }
         call_fail(call, NG_EINTERNAL,
                   "the answer of `%s` (plugin %s) is not of the form it declares (at \"%.*s\")",
                   call->tool->desc.name, result_plugin(call), (int)path.len, path.data);
@@ -165,6 +173,14 @@ void call_complete_result(struct call *call)
             staged->retry_after_s = RESULT_RETRY_SECONDS;
         }
     }
-    staged->code = staged->rc == NG_OK ? "ok" : call_error_name(call, staged->rc);
-    staged->status = staged->rc == NG_OK ? 200 : call_error_status(call, staged->rc);
+    if (staged->rc == NG_OK) {
+        staged->code = "ok";
+    } else {
+        staged->code = call_error_name(call, staged->rc);
+    }
+    if (staged->rc == NG_OK) {
+        staged->status = 200;
+    } else {
+        staged->status = call_error_status(call, staged->rc);
+    }
 }

@@ -89,7 +89,11 @@ size_t deferrals_look(struct deferrals *deferrals, int64_t *ret_since_ns)
 {
     lock_take(&deferrals->lock);
     size_t count = deferrals->count;
-    *ret_since_ns = deferrals->first != NULL ? deferrals->first->deferral.since_ns : 0;
+    if (deferrals->first != NULL) {
+        *ret_since_ns = deferrals->first->deferral.since_ns;
+    } else {
+        *ret_since_ns = 0;
+    }
     lock_release(&deferrals->lock);
     return count;
 }

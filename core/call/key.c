@@ -67,7 +67,10 @@ bool key_has_space(const struct key *key, struct ng_str space)
 static double key_burst(const struct key *key)
 {
     double burst = key->rate * KEY_BURST_S;
-    return burst < 1.0 ? 1.0 : burst;
+    if (burst < 1.0) {
+        return 1.0;
+    }
+    return burst;
 }
 
 void key_fill(struct key *key, int64_t now_ns)
@@ -86,7 +89,9 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     /* Two threads may come with times in the other order. */
     if (now_ns > key->filled_ns) {
         key->tokens += (double)(now_ns - key->filled_ns) / 1e9 * key->rate;
-        key->tokens = key->tokens > burst ? burst : key->tokens;
+        if (key->tokens > burst) {
+            key->tokens = burst;
+        }
         key->filled_ns = now_ns;
     }
     bool taken = key->tokens >= 1.0;
@@ -94,7 +99,13 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
         key->tokens -= 1.0;
     } else {
         double wait = ceil((1.0 - key->tokens) / key->rate);
-        *ret_retry_s = wait < 1.0 ? 1 : wait > KEY_RETRY_MAX_S ? KEY_RETRY_MAX_S : (int)wait;
+        if (wait < 1.0) {
+            *ret_retry_s = 1;
+        } else if (wait > KEY_RETRY_MAX_S) {
+            *ret_retry_s = KEY_RETRY_MAX_S;
+        } else {
+            *ret_retry_s = (int)wait;
+        }
     }
     lock_release(&key->lock);
     return taken;

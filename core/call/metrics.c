@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/arena.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
@@ -242,7 +243,7 @@ static void metrics_count_agent(struct metrics *metrics, struct ng_str agent, bo
 static void metrics_observe(struct metrics_histogram *histogram, int64_t ns)
 {
     size_t bucket = 0;
-    ns = ns < 0 ? 0 : ns;
+    ns = i64_max(ns, 0);
     while (bucket < METRICS_BOUNDS && ns > metrics_bounds[bucket].ns) {
         bucket++;
     }
@@ -269,7 +270,10 @@ void metrics_count(struct metrics *metrics, enum metrics_counter counter)
 
 void metrics_http(struct metrics *metrics, int status)
 {
-    size_t class = status < 0 ? 0 : (size_t)status / 100;
+    size_t class = 0;
+    if (status >= 0) {
+        class = (size_t)status / 100;
+    }
     metrics_add(&metrics->statuses[class < NG_COUNT(metrics_statuses) ? class : 0], 1);
 }
 
@@ -356,7 +360,10 @@ static void metrics_print_agent(struct buf *out, const char *series, struct ng_s
 static void metrics_print_agents(struct metrics *metrics, const struct metrics_reader *reader,
                                  struct buf *out, bool errors)
 {
-    const char *series = errors ? "notegate_agent_errors_total" : "notegate_agent_calls_total";
+    const char *series = "notegate_agent_calls_total";
+    if (errors) {
+        series = "notegate_agent_errors_total";
+    }
     uint64_t other = atomic_load(errors ? &metrics->other_errors : &metrics->other_agents);
     metrics_head(out, series, "counter",
                  errors ? "Failed calls by agent; agents over a bound count as other."

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "metrics.h"
 
 #define STAT_TEXT_MAX 1024
@@ -24,12 +25,18 @@ static void gauge(struct buf *out, const char *name, const char *help, double va
 static size_t read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
+    ssize_t len = -1;
+    if (fd >= 0) {
+        len = read(fd, text, size - 1);
+    }
     if (fd >= 0) {
         (void)close(fd);
     }
-    text[len > 0 ? len : 0] = '\0';
-    return len > 0 ? (size_t)len : 0;
+    text[i64_max(len, 0)] = '\0';
+    if (len <= 0) {
+        return 0;
+    }
+    return (size_t)len;
 }
 
 static void print_memory(struct buf *out)

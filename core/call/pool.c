@@ -6,17 +6,20 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/arena.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/fault/crash.h"
 #include "metrics.h"
 
 #define POOL_LANE_NAME_MAX 64
 #define POOL_BUCKETS 64
+#define THREAD_NAME_SIZE 16 /* of the kernel */
 #define POOL_STACK_BYTES ((size_t)1024 * 1024)
 
 /* How many tasks of a group a lane runs. */
@@ -73,7 +76,10 @@ static bool group_has_room(const struct pool *pool, struct lane *lane,
     if (group == NULL || group->running >= pool->group_share) {
         return group == NULL;
     }
-    const struct lane_group *own = lane == NULL ? NULL : lane_group(pool, lane, group);
+    const struct lane_group *own = NULL;
+    if (lane != NULL) {
+        own = lane_group(pool, lane, group);
+    }
     return own == NULL || own->running + 1 < pool->group_share;
 }
 
@@ -84,15 +90,30 @@ static void group_count(struct pool *pool, struct lane *lane, struct pool_group 
     if (group == NULL) {
         return;
     }
-    group->running += runs ? 1 : UINT_MAX;
-    struct lane_group *own = lane == NULL ? NULL : lane_group(pool, lane, group);
+    if (runs) {
+        group->running += 1;
+    } else {
+        group->running += UINT_MAX;
+    }
+    struct lane_group *own = NULL;
+    if (lane != NULL) {
+        own = lane_group(pool, lane, group);
+    }
     if (lane != NULL && own == NULL) {
         own = lane_group(pool, lane, NULL);
         own->group = group;
     }
     if (own != NULL) {
-        own->running += runs ? 1 : UINT_MAX;
-        own->group = own->running == 0 ? NULL : group;
+        if (runs) {
+            own->running += 1;
+        } else {
+            own->running += UINT_MAX;
+        }
+        if (own->running == 0) {
+            own->group = NULL;
+        } else {
+            own->group = group;
+        }
     }
 }
 
@@ -233,7 +254,7 @@ static void pool_end_task(struct pool *pool, struct lane *lane, struct pool_grou
     if (was_full) {
         pool_group_has_room(pool);
         *ret_signal = pool->idle > pool->signalled;
-        pool->signalled += *ret_signal ? 1 : 0;
+        pool->signalled += *ret_signal;
     }
 }
 
@@ -283,17 +304,25 @@ int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct p
     if (pool == NULL) {
         return NG_EINTERNAL;
     }
-    pool->workers_max = workers == 0 ? 1 : workers;
+    if (workers == 0) {
+        pool->workers_max = 1;
+    } else {
+        pool->workers_max = workers;
+    }
     pool->threads = alloc_zeroed(pool->workers_max, sizeof(*pool->threads));
     if (pool->threads == NULL) {
         free(pool);
         return NG_EINTERNAL;
     }
     pool->queue_max = queue;
-    pool->share = pool->workers_max / 2 == 0 ? 1 : pool->workers_max / 2;
+    if (pool->workers_max / 2 == 0) {
+        pool->share = 1;
+    } else {
+        pool->share = pool->workers_max / 2;
+    }
     /* With few workers fairness to agents comes first: two of them are not to wait for each
      * other because they use the same plugin. */
-    pool->group_share = pool->share < 2 ? 2 : pool->share;
+    pool->group_share = uint_max(pool->share, 2);
     pool->metrics = metrics;
     pool->ring_last = &pool->ring_first;
     pool->resumed_last = &pool->resumed;
@@ -329,9 +358,15 @@ static int pool_wake(struct pool *pool, bool *ret_signal)
     int rc = pthread_create(&pool->threads[pool->workers], &attributes, pool_worker, pool);
     pthread_attr_destroy(&attributes);
     if (rc == 0) {
+        char name[THREAD_NAME_SIZE];
+        (void)snprintf(name, sizeof(name), "ng-work-%u", pool->workers);
+        (void)pthread_setname_np(pool->threads[pool->workers], name);
         pool->workers++;
     }
-    return pool->workers == 0 ? NG_EBUSY : NG_OK;
+    if (pool->workers == 0) {
+        return NG_EBUSY;
+    }
+    return NG_OK;
 }
 
 /* Without the lock. */

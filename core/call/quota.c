@@ -7,6 +7,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #define QUOTA_BUCKETS 256
@@ -115,7 +116,7 @@ void quota_release_many(struct quota *quota, struct ng_str agent, size_t count)
     struct holder **at = quota_find(quota, agent);
     struct holder *holder = *at;
     if (holder != NULL) {
-        count = count < holder->count ? count : holder->count;
+        count = size_min(count, holder->count);
         quota->taken -= count;
         holder->count -= count;
         if (holder->count == 0) {
@@ -138,10 +139,16 @@ size_t quota_most(struct quota *quota, char *agent, size_t size, size_t *ret_len
     lock_take(&quota->lock);
     for (size_t i = 0; i < QUOTA_BUCKETS; i++) {
         for (const struct holder *at = quota->buckets[i]; at != NULL; at = at->next) {
-            most = at->len <= size && (most == NULL || at->count > most->count) ? at : most;
+            if (at->len <= size && (most == NULL || at->count > most->count)) {
+                most = at;
+            }
         }
     }
-    *ret_len = most == NULL ? 0 : most->len;
+    if (most == NULL) {
+        *ret_len = 0;
+    } else {
+        *ret_len = most->len;
+    }
     if (most != NULL) {
         count = most->count;
         memcpy(agent, most->agent, most->len);

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/store/store.h"
@@ -120,7 +121,10 @@ static int id_load(struct cluster *cluster, struct call *call)
 
 struct ng_str cluster_id(const struct cluster *cluster)
 {
-    return cluster == NULL ? str_make("", 0) : str_make(cluster->id, CLUSTER_ID_LEN);
+    if (cluster == NULL) {
+        return str_make("", 0);
+    }
+    return str_make(cluster->id, CLUSTER_ID_LEN);
 }
 
 /* ---- who lives ---- */
@@ -148,7 +152,7 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     lock_take(&cluster->lock);
     const struct peer *peer = peer_find(cluster, id);
     int64_t seen = peer != NULL ? peer->seen_ns : cluster->since_ns;
-    seen = seen < cluster->since_ns ? cluster->since_ns : seen;
+    seen = i64_max(seen, cluster->since_ns);
     bool polls = cluster->since_ns != 0;
     lock_release(&cluster->lock);
     return !polls || now - seen < lease;
@@ -280,12 +284,17 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
     size_t count = 0;
     for (size_t i = 0; i < cluster->peer_count; i++) {
         ids[count] = arena_copy(&call->arena, ng_str_of(cluster->peers[i].id));
-        rc = ids[count++].data != NULL ? rc : NG_EINTERNAL;
+        if (ids[count++].data == NULL) {
+            rc = NG_EINTERNAL;
+        }
     }
     lock_release(&cluster->lock);
     *ret = ids;
     *ret_count = count;
-    return rc == NG_OK ? NG_OK : call_fail(call, rc, "out of memory");
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    return call_fail(call, rc, "out of memory");
 }
 
 static int heartbeat_fn(struct ng_call *pub, const struct ng_doc *present,
@@ -296,7 +305,10 @@ static int heartbeat_fn(struct ng_call *pub, const struct ng_doc *present,
     struct ng_str json =
         arena_printf(&call_of(pub)->arena, "{\"process\":%ld,\"version\":\"%s\",\"time\":%lld}",
                      (long)getpid(), NOTEGATE_VERSION, (long long)clock_unix_ms());
-    return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
+    if (json.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return store_draft_json(next, json);
 }
 
 static int cluster_heartbeat(struct cluster *cluster, struct call *call)
@@ -398,6 +410,7 @@ static void cluster_step(struct cluster *cluster)
 
 static void *cluster_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-cluster");
     struct cluster *cluster = user;
     lock_take(&cluster->lock);
     while (!cluster->stopping) {

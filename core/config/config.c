@@ -8,6 +8,7 @@
 
 #include "config_key.h"
 #include "core/base/edit_distance.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "gateway_options.h"
 
@@ -52,7 +53,10 @@ struct config_key *config_key_find(const struct config *config, const char *name
 {
     bool found;
     size_t place = config_place(config, name, &found);
-    return found ? config->keys[place] : NULL;
+    if (!found) {
+        return NULL;
+    }
+    return config->keys[place];
 }
 
 /* ---- values ---- */
@@ -98,8 +102,11 @@ static int config_append(struct config *config, const struct config_value *befor
         return config_no_memory(error);
     }
     for (size_t i = 0; i < count; i++) {
-        items[i] =
-            i < before->item_count ? before->items[i] : value->items[i - before->item_count];
+        if (i < before->item_count) {
+            items[i] = before->items[i];
+        } else {
+            items[i] = value->items[i - before->item_count];
+        }
     }
     value->items = items;
     value->item_count = count;
@@ -134,7 +141,10 @@ static int config_take(struct config *config, struct config_key *key, struct con
         (void)buf_add_c(error, why.len > 0 ? buf_cstr(&why) : "no memory is left");
     }
     buf_done(&why);
-    return rc == NG_OK || rc == NG_EINTERNAL ? rc : NG_EINVAL;
+    if (rc == NG_OK || rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_EINVAL;
 }
 
 static bool config_matches(const struct config_key *key, const struct config_raw *raw)
@@ -168,7 +178,10 @@ static int config_resolve(struct config *config, struct config_key *key, struct 
 {
     static const enum config_source order[] = {CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG};
     for (size_t i = 0; i < NG_COUNT(order); i++) {
-        int rc = order[i] == CONFIG_ENVIRONMENT ? config_take_env(config, key, error) : NG_OK;
+        int rc = NG_OK;
+        if (order[i] == CONFIG_ENVIRONMENT) {
+            rc = config_take_env(config, key, error);
+        }
         for (struct config_raw *raw = config->sources.first; raw != NULL && rc == NG_OK;
              raw = raw->next) {
             if (raw->source == order[i] && config_matches(key, raw)) {
@@ -241,7 +254,11 @@ static struct config_key *config_new_key(struct config *config, const char *pref
     key->env = (char *)(uintptr_t)env.data;
     key->prefix = owner;
     for (char *c = key->env; *c != '\0'; c++) {
-        *c = *c == '.' ? '_' : *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+        if (*c == '.') {
+            *c = '_';
+        } else if (*c >= 'a' && *c <= 'z') {
+            *c = (char)(*c - 'a' + 'A');
+        }
     }
     return key;
 }
@@ -274,10 +291,11 @@ static int config_declare_one(struct config *config, const char *prefix,
                               const struct ng_option *option, struct buf *error)
 {
     char name[CONFIG_NAME_MAX];
-    int len = !config_name_valid(prefix, option->name)
-                  ? -1
-                  : snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "",
-                             option->name);
+    int len = -1;
+    if (config_name_valid(prefix, option->name)) {
+        len = snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "",
+                       option->name);
+    }
     if (len < 0 || (size_t)len >= sizeof(name)) {
         (void)buf_printf(error, "module %s declares a key of a name that cannot be: `%s`",
                          prefix, option->name == NULL ? "" : option->name);
@@ -299,7 +317,10 @@ static int config_declare_one(struct config *config, const char *prefix,
     if (rc == NG_OK && key->option.fallback != NULL) {
         rc = config_key_default(config, key, key->option.fallback, error);
     }
-    return rc == NG_OK ? config_resolve(config, key, error) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return config_resolve(config, key, error);
 }
 
 /* A module's keys begin with its name: that of a key or of a section of the gateway's own, as
@@ -332,7 +353,7 @@ int config_declare(struct config *config, const char *prefix, const struct ng_op
     }
     for (size_t i = 0; i < count; i++) {
         struct ng_option option = {0};
-        size_t size = option_size < sizeof(option) ? option_size : sizeof(option);
+        size_t size = size_min(option_size, sizeof(option));
         memcpy(&option, (const char *)options + i * option_size, size);
         int rc = config_declare_one(config, prefix, &option, error);
         if (rc != NG_OK) {
@@ -354,7 +375,7 @@ static size_t config_distance(const struct config_key *key, const struct config_
         return 1; /* the group was forgotten: `body` for `limits.body` */
     }
     size_t most = raw->name.len / 3;
-    return edit_distance(known, raw->name, most < 2 ? 2 : most);
+    return edit_distance(known, raw->name, size_max(most, 2));
 }
 
 /* `key: {name: ...}` of a module's key that has one value; NULL: it is none of that, or there
@@ -431,7 +452,10 @@ static bool config_is_ours(const struct config *config, const struct config_raw 
         return false; /* its `_` may stand for a `.` or not */
     }
     const char *dot = strchr(raw->name.data, '.');
-    size_t len = dot == NULL ? 0 : (size_t)(dot - raw->name.data) + 1;
+    size_t len = 0;
+    if (dot != NULL) {
+        len = (size_t)(dot - raw->name.data) + 1;
+    }
     for (const struct config_key *key = config->first; key != NULL && len > 0;
          key = key->next) {
         if (strncmp(key->name, raw->name.data, len) == 0) {
@@ -462,20 +486,27 @@ static int config_read(struct config *config, const struct config_input *input,
     if (rc == NG_OK && !input->no_file) {
         rc = config_source_file(&config->sources, input->file, error);
     }
-    if (rc == NG_OK) {
-        rc = config_source_environment(&config->sources, error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = config_source_flags(&config->sources, input->sets, input->set_count, error);
+    rc = config_source_environment(&config->sources, error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = config_declare(config, "", gateway_options, gateway_option_count,
-                            sizeof(gateway_options[0]), error);
+    rc = config_source_flags(&config->sources, input->sets, input->set_count, error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = config_check_ours(config, error);
+    rc = config_declare(config, "", gateway_options, gateway_option_count,
+                        sizeof(gateway_options[0]), error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? config_default_machine(config, error) : rc;
+    rc = config_check_ours(config, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return config_default_machine(config, error);
 }
 
 int config_load(const struct config_input *input, struct config **ret, struct buf *error)
@@ -489,7 +520,10 @@ int config_load(const struct config_input *input, struct config **ret, struct bu
     int rc = config_read(config, input, error);
     if (rc != NG_OK) {
         config_free(config);
-        return rc == NG_EINTERNAL ? rc : NG_EINVAL;
+        if (rc == NG_EINTERNAL) {
+            return rc;
+        }
+        return NG_EINVAL;
     }
     *ret = config;
     return NG_OK;
@@ -523,13 +557,18 @@ bool config_mentions(const struct config *config, const char *prefix)
         return false;
     }
     for (char *c = env; *c != '\0'; c++) {
-        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+        if (*c >= 'a' && *c <= 'z') {
+            *c = (char)(*c - 'a' + 'A');
+        }
     }
     for (const struct config_raw *raw = config->sources.first; raw != NULL; raw = raw->next) {
-        bool ours = raw->source == CONFIG_ENVIRONMENT
-                        ? strncmp(raw->name.data, env, (size_t)env_len) == 0
-                        : strncmp(raw->name.data, prefix, len) == 0 &&
-                              (raw->name.data[len] == '.' || raw->name.data[len] == '\0');
+        bool ours;
+        if (raw->source == CONFIG_ENVIRONMENT) {
+            ours = strncmp(raw->name.data, env, (size_t)env_len) == 0;
+        } else {
+            ours = strncmp(raw->name.data, prefix, len) == 0 &&
+                   (raw->name.data[len] == '.' || raw->name.data[len] == '\0');
+        }
         if (!raw->used && ours) {
             return true;
         }

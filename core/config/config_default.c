@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config_key.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 /* Where a user's data goes, below the home folder; and the machine's. */
@@ -21,7 +22,10 @@ static bool config_is_user(struct config *config)
     struct ng_str name = config_text(config, "user");
     struct passwd entry;
     struct passwd *found = NULL;
-    char *text = name.len == 0 ? NULL : arena_alloc(&config->arena, CONFIG_PASSWD_MAX);
+    char *text = NULL;
+    if (name.len != 0) {
+        text = arena_alloc(&config->arena, CONFIG_PASSWD_MAX);
+    }
     return text != NULL &&
            getpwnam_r(name.data, &entry, text, CONFIG_PASSWD_MAX, &found) == 0 &&
            found != NULL && found->pw_uid == geteuid();
@@ -63,7 +67,11 @@ static const char *config_default_workers(struct config *config)
     if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
         count = CPU_COUNT(&cores);
     }
-    count = count < 1 ? 1 : count > CONFIG_CORES_MAX ? CONFIG_CORES_MAX : count;
+    if (count < 1) {
+        count = 1;
+    } else {
+        count = i64_min(count, CONFIG_CORES_MAX);
+    }
     return arena_printf(&config->arena, "%ld", count * CONFIG_WORKERS_PER_CORE).data;
 }
 
@@ -104,13 +112,21 @@ static int config_default_roots(struct config *config, struct buf *error)
 
 int config_default_machine(struct config *config, struct buf *error)
 {
-    const char *format = isatty(STDERR_FILENO) == 1 ? "text" : "json";
+    const char *format = "json";
+    if (isatty(STDERR_FILENO) == 1) {
+        format = "text";
+    }
     int rc = config_default_of(config, "data_dir", config_default_data_dir(config), error);
-    if (rc == NG_OK) {
-        rc = config_default_of(config, "limits.workers", config_default_workers(config), error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = config_default_of(config, "log.format", format, error);
+    rc = config_default_of(config, "limits.workers", config_default_workers(config), error);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? config_default_roots(config, error) : rc;
+    rc = config_default_of(config, "log.format", format, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return config_default_roots(config, error);
 }

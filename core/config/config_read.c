@@ -22,19 +22,28 @@ static const struct config_key *config_must(const struct config *config, const c
 struct ng_str config_text(const struct config *config, const char *key)
 {
     const struct config_key *found = config_must(config, key);
-    return found != NULL && found->has_value ? found->value.text : str_make(NULL, 0);
+    if (found != NULL && found->has_value) {
+        return found->value.text;
+    }
+    return str_make(NULL, 0);
 }
 
 int64_t config_int(const struct config *config, const char *key)
 {
     const struct config_key *found = config_must(config, key);
-    return found != NULL ? found->value.integer : 0;
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.integer;
 }
 
 double config_number(const struct config *config, const char *key)
 {
     const struct config_key *found = config_must(config, key);
-    return found != NULL ? found->value.number : 0;
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.number;
 }
 
 bool config_bool(const struct config *config, const char *key)
@@ -46,8 +55,15 @@ size_t config_list(const struct config *config, const char *key,
                    const struct ng_str **ret_items)
 {
     const struct config_key *found = config_must(config, key);
-    *ret_items = found != NULL ? found->value.items : NULL;
-    return found != NULL ? found->value.item_count : 0;
+    if (found != NULL) {
+        *ret_items = found->value.items;
+    } else {
+        *ret_items = NULL;
+    }
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.item_count;
 }
 
 bool config_is_set(const struct config *config, const char *key)
@@ -71,7 +87,10 @@ void config_where(const struct config *config, const char *key, struct buf *out)
 
 const char *config_passed_over(const struct config *config)
 {
-    return config->sources.file == NULL ? config->sources.passed : NULL;
+    if (config->sources.file != NULL) {
+        return NULL;
+    }
+    return config->sources.passed;
 }
 
 /* ---- views ---- */
@@ -104,7 +123,9 @@ static const struct config_key *config_view_find(const struct ng_conf *conf, con
     }
     if (key == NULL || strcmp(key->prefix, conf->prefix) != 0) {
         key = config_key_find(conf->config, name);
-        key = key != NULL && key->prefix[0] == '\0' ? key : NULL;
+        if (!(key != NULL && key->prefix[0] == '\0')) {
+            key = NULL;
+        }
     }
     return key;
 }
@@ -112,19 +133,28 @@ static const struct config_key *config_view_find(const struct ng_conf *conf, con
 struct ng_str config_view_text(const struct ng_conf *conf, const char *key)
 {
     const struct config_key *found = config_view_find(conf, key);
-    return found != NULL && found->has_value ? found->value.text : str_make(NULL, 0);
+    if (found != NULL && found->has_value) {
+        return found->value.text;
+    }
+    return str_make(NULL, 0);
 }
 
 int64_t config_view_int(const struct ng_conf *conf, const char *key)
 {
     const struct config_key *found = config_view_find(conf, key);
-    return found != NULL ? found->value.integer : 0;
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.integer;
 }
 
 double config_view_number(const struct ng_conf *conf, const char *key)
 {
     const struct config_key *found = config_view_find(conf, key);
-    return found != NULL ? found->value.number : 0;
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.number;
 }
 
 bool config_view_bool(const struct ng_conf *conf, const char *key)
@@ -136,8 +166,15 @@ size_t config_view_list(const struct ng_conf *conf, const char *key,
                         const struct ng_str **ret_items)
 {
     const struct config_key *found = config_view_find(conf, key);
-    *ret_items = found != NULL ? found->value.items : NULL;
-    return found != NULL ? found->value.item_count : 0;
+    if (found != NULL) {
+        *ret_items = found->value.items;
+    } else {
+        *ret_items = NULL;
+    }
+    if (found == NULL) {
+        return 0;
+    }
+    return found->value.item_count;
 }
 
 /* ---- help ---- */
@@ -172,7 +209,10 @@ static void config_help_key(const struct config *config, const struct config_key
     if (key->origin != NULL) {
         (void)buf_add_c(out, "   (");
         config_source_where(&config->sources, key->origin, out);
-        out->len -= out->rc == NG_OK ? 2 : 0; /* its ": " */
+        /* its ": " */
+        if (out->rc == NG_OK) {
+            out->len -= 2;
+        }
         (void)buf_add_c(out, ")");
     }
     (void)buf_printf(out, "\n    %s\n    Type: %s", option->help != NULL ? option->help : "",
@@ -188,7 +228,10 @@ static void config_help_key(const struct config *config, const struct config_key
         (void)buf_add_c(out, " to ");
         (void)config_value_print(out, option->type, option->max);
     }
-    const char *fallback = option->fallback != NULL ? option->fallback : "none";
+    const char *fallback = "none";
+    if (option->fallback != NULL) {
+        fallback = option->fallback;
+    }
     (void)buf_printf(out, ". Default: %s. Environment: %s",
                      option->secret && option->fallback != NULL ? "***" : fallback, key->env);
     if (option->env != NULL) {

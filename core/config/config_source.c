@@ -127,7 +127,10 @@ static int config_slurp(int fd, size_t max, struct buf *ret)
             continue;
         }
         if (got <= 0) {
-            return got < 0 ? NG_EINVAL : NG_OK;
+            if (got < 0) {
+                return NG_EINVAL;
+            }
+            return NG_OK;
         }
         ret->len += (size_t)got;
         if (ret->len > max) {
@@ -162,8 +165,11 @@ static int config_read_file(struct config_sources *sources, int fd, const char *
     } else {
         struct ng_str copy = arena_copy(sources->arena, ng_str_of(path));
         sources->file = copy.data;
-        rc = copy.data == NULL ? config_no_memory(error)
-                               : config_yaml_read(sources, buf_str(&text), error);
+        if (copy.data == NULL) {
+            rc = config_no_memory(error);
+        } else {
+            rc = config_yaml_read(sources, buf_str(&text), error);
+        }
     }
     buf_done(&text);
     return rc;
@@ -178,11 +184,16 @@ static int config_read_usual(struct config_sources *sources, const char *path,
     if (fd < 0 && (errno == EACCES || errno == EPERM)) {
         struct ng_str copy = arena_copy(sources->arena, ng_str_of(path));
         sources->passed = copy.data;
-        return copy.data == NULL ? config_no_memory(error) : NG_ENOTFOUND;
+        if (copy.data != NULL) {
+            return NG_ENOTFOUND;
+        }
+        return config_no_memory(error);
     }
     if (fd < 0) {
-        return errno == ENOENT || errno == ENOTDIR ? NG_ENOTFOUND
-                                                   : config_unread(path, errno, error);
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return NG_ENOTFOUND;
+        }
+        return config_unread(path, errno, error);
     }
     int rc = config_read_file(sources, fd, path, error);
     (void)close(fd);
@@ -218,16 +229,24 @@ static int config_read_users(struct config_sources *sources, struct buf *error)
     } else {
         return NG_ENOTFOUND;
     }
-    return path.data == NULL ? config_no_memory(error)
-                             : config_read_usual(sources, path.data, error);
+    if (path.data == NULL) {
+        return config_no_memory(error);
+    }
+    return config_read_usual(sources, path.data, error);
 }
 
 int config_source_file(struct config_sources *sources, const char *path, struct buf *error)
 {
     if (path == NULL) {
         int rc = config_read_users(sources, error);
-        rc = rc == NG_ENOTFOUND ? config_read_usual(sources, CONFIG_MACHINE_FILE, error) : rc;
-        return rc == NG_ENOTFOUND ? NG_OK : rc;
+        if (rc != NG_ENOTFOUND) {
+            return rc;
+        }
+        rc = config_read_usual(sources, CONFIG_MACHINE_FILE, error);
+        if (rc != NG_ENOTFOUND) {
+            return rc;
+        }
+        return NG_OK;
     }
     int fd = config_open(path);
     if (fd < 0) {
@@ -310,7 +329,10 @@ static int config_expand_one(struct config_sources *sources, struct ng_str what,
     struct buf text;
     buf_init(&text, CONFIG_SECRET_MAX + 2 * CONFIG_READ_STEP);
     int fd = config_open(path.data);
-    int rc = fd < 0 ? NG_EINVAL : config_slurp(fd, CONFIG_SECRET_MAX, &text);
+    int rc = NG_EINVAL;
+    if (fd >= 0) {
+        rc = config_slurp(fd, CONFIG_SECRET_MAX, &text);
+    }
     int code = errno;
     if (fd >= 0) {
         (void)close(fd);
@@ -366,7 +388,11 @@ int config_source_expand(struct config_sources *sources, struct ng_str text, str
     }
     if (rc == NG_OK) {
         *ret = arena_copy(sources->arena, str_make(buf_cstr(&out), out.len));
-        rc = ret->data == NULL ? config_no_memory(error) : NG_OK;
+        if (ret->data == NULL) {
+            rc = config_no_memory(error);
+        } else {
+            rc = NG_OK;
+        }
     }
     buf_done(&out);
     return rc;

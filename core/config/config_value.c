@@ -46,7 +46,10 @@ static const struct config_unit config_duration_units[] = {
 
 static char config_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z') {
+        return (char)(c - 'A' + 'a');
+    }
+    return c;
 }
 
 static bool config_same_word(struct ng_str a, const char *word)
@@ -138,7 +141,11 @@ static int config_parse_int(struct ng_str text, int64_t *ret)
     if (config_digits(text, &value, &rest) != NG_OK || rest.len > 0) {
         return NG_EINVAL;
     }
-    *ret = negative ? -value : value;
+    if (negative) {
+        *ret = -value;
+    } else {
+        *ret = value;
+    }
     return NG_OK;
 }
 
@@ -311,7 +318,10 @@ static int config_check_range(const char *key, const struct ng_option *option,
                               const struct config_raw *raw, int64_t value, struct buf *error)
 {
     bool open = option->min == 0 && option->max == 0;
-    int64_t max = open ? CONFIG_INTEGER_MAX : option->max;
+    int64_t max = CONFIG_INTEGER_MAX;
+    if (!open) {
+        max = option->max;
+    }
     if (value >= option->min && value <= max) {
         return NG_OK;
     }

@@ -205,7 +205,10 @@ static int config_yaml_broken(const struct config_sources *sources, const yaml_p
                               struct buf *error)
 {
     size_t line = parser->problem_mark.line + 1;
-    const char *problem = parser->problem != NULL ? parser->problem : "out of memory";
+    const char *problem = "out of memory";
+    if (parser->problem != NULL) {
+        problem = parser->problem;
+    }
     if (parser->error == YAML_READER_ERROR) {
         /* The reader knows the byte only. */
         (void)buf_printf(error, "%s: not YAML: %s at byte %zu", sources->file, problem,

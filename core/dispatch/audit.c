@@ -19,10 +19,17 @@ static bool is_refusal(int rc)
 static struct ng_str operation(const struct call *call)
 {
     const char *name = call->tool->desc.read_argument;
-    const struct ng_value *value =
-        name == NULL || call->pub.args == NULL ? NULL : json_get(call->pub.args, name);
+    const struct ng_value *value;
+    if (name == NULL || call->pub.args == NULL) {
+        value = NULL;
+    } else {
+        value = json_get(call->pub.args, name);
+    }
     bool known = value != NULL && value->type == NG_TYPE_STRING;
-    return known ? value->text : str_make(NULL, 0);
+    if (known) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 static void add_changes(struct log_record *record, const struct call *call)
@@ -49,7 +56,10 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
         (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
-    const char *outcome = rc == NG_OK ? "ok" : call_error_name(call, rc);
+    const char *outcome = "ok";
+    if (rc != NG_OK) {
+        outcome = call_error_name(call, rc);
+    }
     log_record_begin(&record, LOG_AUDIT);
     log_record_text(&record, "tool", call->pub.tool);
     log_record_text(&record, "operation", operation(call));

@@ -3,23 +3,18 @@
  * answer. */
 #include "dispatch.h"
 
-#include <stdio.h>
-
-#include "audit.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
 #include "core/fault/module_run.h"
 #include "core/module/watchdog.h"
-#include "core/store/disk.h"
 #include "core/store/idempotency.h"
 #include "core/store/store.h"
 #include "dispatch_allow.h"
+#include "dispatch_end.h"
 #include "dispatch_input.h"
-#include "record.h"
 #include "timers.h"
 
 static void dispatch_on_worker(struct task *task);
@@ -48,8 +43,10 @@ static int dispatch_find(struct call *call)
     }
     struct ng_str shown = utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
-    const struct tool *meant =
-        near.data == NULL ? NULL : registry_find(call->gateway->registry, near);
+    const struct tool *meant = NULL;
+    if (near.data != NULL) {
+        meant = registry_find(call->gateway->registry, near);
+    }
     if (meant != NULL && !dispatch_allows(call, meant)) {
         near = str_make(NULL, 0); /* it is not to know of it */
     }
@@ -68,7 +65,12 @@ static int dispatch_parse(struct call *call)
     if (call->pub.args != NULL) {
         return NG_OK;
     }
-    struct ng_str text = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct ng_str text;
+    if (call->args_text.len == 0) {
+        text = ng_str_of("{}");
+    } else {
+        text = call->args_text;
+    }
     struct json_error error;
     int rc =
         json_parse(&call->arena, text, call->gateway->limits.depth, &call->pub.args, &error);
@@ -97,7 +99,10 @@ static int dispatch_print_args(struct call *call)
     }
     buf_done(&text);
     call->args_text = copy;
-    return copy.data != NULL ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory");
+    if (copy.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "out of memory");
 }
 
 static int dispatch_prepare(struct call *call)
@@ -125,166 +130,29 @@ static int dispatch_prepare(struct call *call)
     return rc;
 }
 
-/* ---- the end of a call ---- */
-
-/* rc: what the caller was told. */
-static void dispatch_account(struct call *call, int rc)
-{
-    struct gateway *gateway = call->gateway;
-    int64_t took = clock_monotonic_ns() - call->started_ns;
-    const char *code = rc == NG_OK ? "ok" : call_error_name(call, rc);
-    if (call->tool != NULL) {
-        metrics_call(gateway->metrics, call->tool->metrics_slot, code, call->caller.agent,
-                     took);
-    }
-    if (rc == NG_ERATE) {
-        metrics_count(gateway->metrics, METRICS_RATE_LIMITED);
-    } else if (rc == NG_EFULL) {
-        disk_refused(gateway->disk, call->staged.message);
-    }
-    const struct plugin *plugin = call_plugin(call);
-    if (rc == NG_EINTERNAL && plugin != NULL) {
-        log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) failed: %.*s",
-                  (int)call->pub.tool.len, call->pub.tool.data, plugin->desc.name,
-                  (int)call->staged.message.len,
-                  call->staged.message.data != NULL ? call->staged.message.data : "");
-    }
-    audit_call(call, rc, took);
-    record_call(gateway->recorder, call, code, took);
-    if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
-        log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
-                  call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
-                  code, (long long)(took / 1000));
-    }
-}
-
-static void dispatch_idempotency_stored(void *user, int rc)
-{
-    struct call *call = user;
-    (void)rc; /* store_write has put the failure into the call */
-    call_complete(call);
-}
-
-/* A tool that changed no document still answers a repeated key with its first answer. True:
- * wait for the commit. */
-static bool dispatch_store_answer(struct call *call)
-{
-    if (call->idempotency == NULL || call->idempotency_stored || call->staged.rc != NG_OK ||
-        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
-        atomic_load(&call->failed_rc) < 0) {
-        return false;
-    }
-    struct ng_answer answer;
-    call->idempotency_stored = true;
-    if (idempotency_answer(call, &answer) != NG_OK) {
-        return false;
-    }
-    call_pend(call);
-    int rc = store_write_answered(call->gateway->store, call, NULL, 0, &answer,
-                                  dispatch_idempotency_stored, call);
-    if (rc != NG_OK) {
-        call->staged.rc = rc;
-        atomic_fetch_sub(&call->pending, 1);
-        return false;
-    }
-    return true;
-}
-
-/* Everything of the call has ended. `sync`: dispatch() itself returns the answer; NG_PENDING
- * then says that the deadline has given one already. */
-static int dispatch_finish(struct call *call, bool sync)
-{
-    call_complete_result(call);
-    if (call->idempotency != NULL) {
-        idempotency_end(call);
-    }
-    if (call->is_async && call->deadline_ns != 0) {
-        timers_remove(call->gateway->timers, call);
-    }
-    struct gateway *gateway = call->gateway;
-    bool counted = call->counted;
-    int none = 0;
-    bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
-    dispatch_account(call, first ? call->staged.rc : NG_ETIMEOUT);
-    if (first) {
-        call->final = call->staged;
-    }
-    for (const struct call_end *end = call->ends; end != NULL; end = end->next) {
-        end->ended(end->user, call->staged.rc, call->staged.message);
-    }
-    if (!sync) {
-        if (first && call->done != NULL) {
-            call->done(call, call->done_user);
-        }
-        call_unref(call); /* the run's */
-    }
-    /* Last: who drains the gateway then takes transports and modules away. */
-    if (counted) {
-        atomic_fetch_sub(&gateway->active, 1);
-    }
-    return first ? NG_OK : NG_PENDING;
-}
-
-/* Nothing of the call is pending any more. */
-static void dispatch_over(struct call *call)
-{
-    /* A failure that its step met, and went on after, is not the call's. */
-    if (call->runs_again && !atomic_load(&call->deferral_failed)) {
-        call->runs_again = false;
-        (void)dispatch_continue(&call->pub, call->step, call->step_user);
-        return;
-    }
-    if (dispatch_store_answer(call)) {
-        return;
-    }
-    (void)dispatch_finish(call, false);
-}
-
-void dispatch_own(struct call *call)
-{
-    call->over = dispatch_over;
-}
-
-void dispatch_expire(struct call *call)
-{
-    struct gateway *gateway = call->gateway;
-    atomic_fetch_add(&gateway->active, 1); /* until its transport has the answer */
-    int none = 0;
-    if (!atomic_compare_exchange_strong(&call->answered, &none, 1)) {
-        atomic_fetch_sub(&gateway->active, 1);
-        return;
-    }
-    /* Not before: a tool that ends because of it would be taken for one that is done. */
-    atomic_store(&call->cancelled, true);
-    (void)snprintf(
-        call->late_text, sizeof(call->late_text),
-        "the call took longer than limits.call_timeout allows (%lld ms)%s",
-        (long long)call->gateway->limits.call_timeout_ms,
-        call->read_only ? "" : "; a change under way may still be made, read before repeating");
-    struct result *result = &call->final;
-    memset(result, 0, sizeof(*result));
-    result->rc = NG_ETIMEOUT;
-    result->code = error_name(NULL, NG_ETIMEOUT);
-    result->status = error_status(NULL, NG_ETIMEOUT);
-    result->message = ng_str_of(call->late_text);
-    if (call->done != NULL) {
-        call->done(call, call->done_user);
-    }
-    atomic_fetch_sub(&gateway->active, 1);
-}
-
 /* ---- running ---- */
 
 static int dispatch_run(struct call *call)
 {
     struct module_run run;
     const struct tool *tool = call->tool;
-    struct ng_str args = call->args_text.len == 0 ? ng_str_of("{}") : call->args_text;
+    struct ng_str args;
+    if (call->args_text.len == 0) {
+        args = ng_str_of("{}");
+    } else {
+        args = call->args_text;
+    }
     call_enter_module(call, &run);
-    int rc = call->step != NULL ? NG_OK : dispatch_check_configured(call);
+    int rc = NG_OK;
+    if (call->step == NULL) {
+        rc = dispatch_check_configured(call);
+    }
     if (rc == NG_OK) {
-        rc = call->step != NULL ? call->step(&call->pub, call->step_user)
-                                : tool->desc.run(tool->plugin->self, &call->pub, args);
+        if (call->step != NULL) {
+            rc = call->step(&call->pub, call->step_user);
+        } else {
+            rc = tool->desc.run(tool->plugin->self, &call->pub, args);
+        }
     }
     module_run_end(&run);
     return rc;
@@ -337,9 +205,10 @@ static bool dispatch_idempotency(struct call *call)
 /* Calls that have begun go on when their key goes; no further one begins. */
 static int dispatch_key_ended(struct call *call)
 {
-    return key_live(call->key) ? NG_OK
-                               : call_fail(call, NG_EUNAUTHENTICATED,
-                                           "the caller's key was revoked or has expired");
+    if (key_live(call->key)) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EUNAUTHENTICATED, "the caller's key was revoked or has expired");
 }
 
 static void dispatch_on_worker(struct task *task)
@@ -384,7 +253,10 @@ static void dispatch_locked(void *user)
 
 static struct ng_str dispatch_lane(const struct call *call)
 {
-    return call->lane.data != NULL ? call->lane : call->caller.agent;
+    if (call->lane.data != NULL) {
+        return call->lane;
+    }
+    return call->caller.agent;
 }
 
 /* What comes before the tool, in the caller's own lane: that of the tool may be full. */
@@ -408,9 +280,12 @@ static void dispatch_unparsed(struct task *task)
 {
     struct call *call = call_of_task(task);
     call->may_block = true;
-    int rc = atomic_load(&call->cancelled)
-                 ? call_fail(call, NG_ECANCELLED, "the caller left before the call began")
-                 : dispatch_prepare(call);
+    int rc;
+    if (atomic_load(&call->cancelled)) {
+        rc = call_fail(call, NG_ECANCELLED, "the caller left before the call began");
+    } else {
+        rc = dispatch_prepare(call);
+    }
     if (rc != NG_OK) {
         call->staged.rc = rc;
         call_complete(call);
@@ -428,7 +303,11 @@ static int dispatch_submit(struct call *call)
     if (call->begin != NULL) {
         call->task.run = dispatch_begin;
     } else {
-        call->task.run = call->unparsed ? dispatch_unparsed : dispatch_on_worker;
+        if (call->unparsed) {
+            call->task.run = dispatch_unparsed;
+        } else {
+            call->task.run = dispatch_on_worker;
+        }
     }
     call->task.group = call_workers(call);
     call->mutex_waiter.enter = dispatch_locked;
@@ -437,7 +316,12 @@ static int dispatch_submit(struct call *call)
     if (call->deadline_ns != 0) {
         timers_add(gateway->timers, call);
     }
-    struct ng_str lane = call->begin != NULL ? call->caller.agent : dispatch_lane(call);
+    struct ng_str lane;
+    if (call->begin != NULL) {
+        lane = call->caller.agent;
+    } else {
+        lane = dispatch_lane(call);
+    }
     int rc = pool_submit(gateway->pool, lane, &call->task);
     if (rc == NG_OK) {
         return NG_PENDING;
@@ -528,11 +412,20 @@ static int dispatch_end_now(struct call *call)
 
 int dispatch(struct call *call)
 {
-    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
+    int rc;
+    if (call->staged.rc != NG_OK) {
+        rc = call->staged.rc;
+    } else {
+        rc = dispatch_admit(call);
+    }
     call->unparsed =
         call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        rc = call->unparsed ? dispatch_find(call) : dispatch_prepare(call);
+        if (call->unparsed) {
+            rc = dispatch_find(call);
+        } else {
+            rc = dispatch_prepare(call);
+        }
     } else if (rc == NG_ERATE) {
         (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
@@ -562,7 +455,12 @@ int dispatch(struct call *call)
 
 int dispatch_step(struct call *call, ng_step_fn *step, void *user)
 {
-    int rc = call->staged.rc != NG_OK ? call->staged.rc : dispatch_admit(call);
+    int rc;
+    if (call->staged.rc != NG_OK) {
+        rc = call->staged.rc;
+    } else {
+        rc = dispatch_admit(call);
+    }
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -3,6 +3,7 @@
  * its spaces; how often its key lets it. */
 #include "dispatch_allow.h"
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
@@ -100,7 +101,10 @@ bool dispatch_configured(struct call *call, const struct plugin *plugin)
     /* Asked in the space that a call would have; a sentence of it is for calls only. */
     struct ng_caller before = call->caller;
     struct result work = call->staged;
-    const struct tool *tool = plugin->tool_count > 0 ? plugin->tools[0] : NULL;
+    const struct tool *tool = NULL;
+    if (plugin->tool_count > 0) {
+        tool = plugin->tools[0];
+    }
     bool configured = dispatch_pick_space(call, tool) == NG_OK &&
                       plugin->desc.configured(plugin->self, &call->pub);
     call->caller = before;
@@ -143,8 +147,7 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     const struct key *key = call->key;
     struct buf list;
     buf_init(&list, DISPATCH_LIST_BYTES);
-    size_t shown =
-        key->tool_count < DISPATCH_LIST_TOOLS ? key->tool_count : DISPATCH_LIST_TOOLS;
+    size_t shown = size_min(key->tool_count, DISPATCH_LIST_TOOLS);
     for (size_t i = 0; i < shown; i++) {
         buf_printf(&list, "%s`%.*s`", i == 0 ? "" : ", ", (int)key->tools[i].len,
                    key->tools[i].data);
@@ -237,9 +240,18 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
     struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
-        enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+        enum ng_tool_space meant;
+        if (tool != NULL) {
+            meant = tool->desc.space;
+        } else {
+            meant = call->step_space;
+        }
         bool shared = meant == NG_SPACE_SHARED;
-        caller->space = shared ? ng_str_of("shared") : own;
+        if (shared) {
+            caller->space = ng_str_of("shared");
+        } else {
+            caller->space = own;
+        }
     }
     if (caller->spaces == NULL) {
         struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
@@ -250,7 +262,11 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
         spaces[1] = ng_str_of("shared");
         spaces[2] = caller->space;
         caller->spaces = spaces;
-        caller->space_count = named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
+        if (named) {
+            caller->space_count = DISPATCH_SPACES;
+        } else {
+            caller->space_count = DISPATCH_SPACES - 1;
+        }
         return NG_OK;
     }
     if (caller->all_spaces || dispatch_has_space(caller)) {
@@ -272,7 +288,10 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
         return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
                          (int)space.len, space.data);
     }
-    return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+    if (rc == NG_OK) {
+        return rc;
+    }
+    return call_fail(call, rc, "out of memory");
 }
 
 int dispatch_rate(struct call *call)

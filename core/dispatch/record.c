@@ -118,7 +118,10 @@ void record_call(struct recorder *recorder, const struct call *call, const char 
     struct buf event;
     buf_init(&event, RECORD_TEXT_MAX);
     print_event(&event, call, outcome, took_ns);
-    struct record *record = event.rc == NG_OK ? record_new(call, buf_str(&event)) : NULL;
+    struct record *record = NULL;
+    if (event.rc == NG_OK) {
+        record = record_new(call, buf_str(&event));
+    }
     buf_done(&event);
     lock_take(&recorder->lock);
     bool room = record != NULL && recorder->count < RECORD_QUEUE_MAX && recorder->stop_ns == 0;
@@ -137,7 +140,10 @@ void record_call(struct recorder *recorder, const struct call *call, const char 
 
 uint64_t record_lost(const struct recorder *recorder)
 {
-    return recorder == NULL ? 0 : atomic_load(&recorder->lost);
+    if (recorder == NULL) {
+        return 0;
+    }
+    return atomic_load(&recorder->lost);
 }
 
 /* ---- the thread ---- */
@@ -151,7 +157,10 @@ static int count_fn(struct ng_call *pub, const struct ng_doc *present, struct ng
     struct ng_str json =
         arena_printf(&call_of(pub)->arena, "{\"calls\":%lld}", (long long)calls + 1);
     store_draft_event(next, record->event);
-    return json.data == NULL ? NG_EINTERNAL : store_draft_json(next, json);
+    if (json.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    return store_draft_json(next, json);
 }
 
 /* On the committing thread. */
@@ -238,6 +247,7 @@ static void write_some(struct recorder *recorder)
 
 static void *recorder_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-record");
     struct recorder *recorder = user;
     lock_take(&recorder->lock);
     for (;;) {

@@ -27,7 +27,10 @@ static const struct ng_value *resolve(const struct ng_value *root, struct ng_str
     const struct ng_value *at = root;
     size_t from = 2;
     if (ref.len < 2 || memcmp(ref.data, "#/", 2) != 0) {
-        return ref.len == 1 && ref.data[0] == '#' ? root : NULL;
+        if (ref.len == 1 && ref.data[0] == '#') {
+            return root;
+        }
+        return NULL;
     }
     while (at != NULL && from < ref.len) {
         size_t to = from;
@@ -35,7 +38,10 @@ static const struct ng_value *resolve(const struct ng_value *root, struct ng_str
             to++;
         }
         struct ng_str name = {ref.data + from, to - from};
-        const struct ng_value *member = at->type == NG_TYPE_OBJECT ? at->first : NULL;
+        const struct ng_value *member = NULL;
+        if (at->type == NG_TYPE_OBJECT) {
+            member = at->first;
+        }
         while (member != NULL && !str_equal(member->key, name)) {
             member = member->next;
         }
@@ -104,7 +110,10 @@ static void schemas_of_member(const struct schemas *schemas, struct ng_str name,
     for (size_t i = 0; i < schemas->count; i++) {
         const struct ng_value *properties = json_get(schemas->items[i], "properties");
         bool is_object = properties != NULL && properties->type == NG_TYPE_OBJECT;
-        const struct ng_value *member = is_object ? properties->first : NULL;
+        const struct ng_value *member = NULL;
+        if (is_object) {
+            member = properties->first;
+        }
         while (member != NULL && !str_equal(member->key, name)) {
             member = member->next;
         }

@@ -45,6 +45,7 @@ static void timers_wait(struct timers *timers)
 
 static void *timers_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-timers");
     struct timers *timers = user;
     lock_take(&timers->lock);
     while (!timers->stopping) {
@@ -142,7 +143,11 @@ void timers_add(struct timers *timers, struct call *call)
         before = before->timer_prev;
     }
     call->timer_prev = before;
-    call->timer_next = before == NULL ? timers->first : before->timer_next;
+    if (before == NULL) {
+        call->timer_next = timers->first;
+    } else {
+        call->timer_next = before->timer_next;
+    }
     *(before == NULL ? &timers->first : &before->timer_next) = call;
     *(call->timer_next == NULL ? &timers->last : &call->timer_next->timer_prev) = call;
     call->on_timer = true;

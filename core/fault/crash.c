@@ -23,6 +23,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "module_run.h"
 
 #define CRASH_STACK_BYTES ((size_t)64 * 1024)
@@ -106,7 +107,10 @@ static void crash_remember(const char *module, const struct module_run *run)
     int fd = atomic_load(&crash_fd);
     struct timespec now;
     if (fd >= 0 && clock_gettime(CLOCK_REALTIME, &now) == 0) {
-        const char *what = run == NULL ? "thread" : run->what;
+        const char *what = "thread";
+        if (run != NULL) {
+            what = run->what;
+        }
         plain_copy(where, sizeof(where), what, sizeof(where));
         int len =
             snprintf(line, sizeof(line), "%lld %s %s\n", (long long)now.tv_sec, where, module);
@@ -127,22 +131,30 @@ static void crash_log(const char *cause, const char *module, const struct module
         plain_copy(tool, sizeof(tool), run->what, sizeof(tool));
         plain_copy(agent, sizeof(agent), run->agent.data, run->agent.len);
     }
-    const char *shown = module[0] != '\0' ? module : "unknown";
+    const char *shown = "unknown";
+    if (module[0] != '\0') {
+        shown = module;
+    }
     int used = snprintf(line, sizeof(line), "%s%04d-%02d-%02dT%02d:%02d:%02dZ",
                         log_is_json() ? "{\"time\":\"" : "", day.tm_year + 1900, day.tm_mon + 1,
                         day.tm_mday, day.tm_hour, day.tm_min, day.tm_sec);
-    size_t at = used > 0 ? (size_t)used : 0;
-    int len =
-        log_is_json()
-            ? snprintf(line + at, sizeof(line) - at,
+    size_t at = 0;
+    if (used > 0) {
+        at = (size_t)used;
+    }
+    int len;
+    if (log_is_json()) {
+        len = snprintf(line + at, sizeof(line) - at,
                        "\",\"level\":\"error\",\"where\":\"crash\",\"message\":\"the gateway "
                        "ends: %s in the module %s\",\"module\":\"%s\",\"tool\":\"%s\","
                        "\"agent\":\"%s\"}\n",
-                       cause, shown, module, tool, agent)
-            : snprintf(line + at, sizeof(line) - at,
+                       cause, shown, module, tool, agent);
+    } else {
+        len = snprintf(line + at, sizeof(line) - at,
                        " error crash: the gateway ends: %s in the module %s (module=%s tool=%s "
                        "agent=%s)\n",
                        cause, shown, module, tool, agent);
+    }
     if (len > 0) {
         size_t whole = at + (size_t)len;
         write_whole(STDERR_FILENO, line, whole < sizeof(line) ? whole : sizeof(line) - 1);
@@ -166,7 +178,10 @@ static void crash_frame_module(char *out, size_t size)
             continue;
         }
         const char *slash = strrchr(at.dli_fname, '/');
-        const char *name = slash == NULL ? at.dli_fname : slash + 1;
+        const char *name = at.dli_fname;
+        if (slash != NULL) {
+            name = slash + 1;
+        }
         if (strncmp(name, "lib", 3) != 0 && strncmp(name, "ld-", 3) != 0 &&
             strncmp(name, "linux-vdso", 10) != 0) {
             plain_copy(out, size, at.dli_fname, size);
@@ -281,14 +296,18 @@ static int crash_open(const char *data_dir, int flags)
 {
     char path[4096];
     int len = snprintf(path, sizeof(path), "%s/%s", data_dir, CRASH_FILE_NAME);
-    return len > 0 && (size_t)len < sizeof(path)
-               ? open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)
-               : -1;
+    if (len > 0 && (size_t)len < sizeof(path)) {
+        return open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    }
+    return -1;
 }
 
 void crash_remember_in(const char *data_dir)
 {
-    int fd = data_dir == NULL ? -1 : crash_open(data_dir, O_WRONLY | O_CREAT | O_APPEND);
+    int fd = -1;
+    if (data_dir != NULL) {
+        fd = crash_open(data_dir, O_WRONLY | O_CREAT | O_APPEND);
+    }
     int before = atomic_exchange(&crash_fd, fd);
     if (before >= 0) {
         (void)close(before);
@@ -302,14 +321,20 @@ static size_t crash_read(const char *data_dir, char *text, size_t size)
     ssize_t len = -1;
     int fd = crash_open(data_dir, O_RDONLY);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-        off_t from = status.st_size > (off_t)size - 1 ? status.st_size - ((off_t)size - 1) : 0;
+        off_t from = 0;
+        if (status.st_size > (off_t)size - 1) {
+            from = status.st_size - ((off_t)size - 1);
+        }
         len = pread(fd, text, size - 1, from);
     }
     if (fd >= 0) {
         (void)close(fd);
     }
-    text[len > 0 ? len : 0] = '\0';
-    return len > 0 ? (size_t)len : 0;
+    text[i64_max(len, 0)] = '\0';
+    if (len <= 0) {
+        return 0;
+    }
+    return (size_t)len;
 }
 
 /* Is this what the handler wrote of `module`? */
@@ -370,7 +395,10 @@ static bool is_young(const struct crash_line *line, int64_t now_s)
 static const char *next_line(const char *text)
 {
     const char *end = strchr(text, '\n');
-    return end == NULL ? text + strlen(text) : end + 1;
+    if (end == NULL) {
+        return text + strlen(text);
+    }
+    return end + 1;
 }
 
 unsigned crash_count(const char *data_dir, const char *module, int64_t now_s, bool *ret_loading)
@@ -407,7 +435,10 @@ void crash_forget_old(const char *data_dir, int64_t now_s)
         young = crash_parse(at, &line) && is_young(&line, now_s);
     }
     free(text);
-    int fd = len > 0 && !young ? crash_open(data_dir, O_WRONLY) : -1;
+    int fd = -1;
+    if (len > 0 && !young) {
+        fd = crash_open(data_dir, O_WRONLY);
+    }
     if (fd >= 0) {
         if (ftruncate(fd, 0) != 0) {
             log_write(NG_LOG_WARNING, "crash", "the file %s/%s could not be emptied", data_dir,

@@ -23,7 +23,10 @@ void module_run_end(struct module_run *run)
 const struct module_run *module_run_now(void)
 {
     const struct module_run *run = module_run_innermost;
-    return run != NULL && run->module != NULL ? run : NULL;
+    if (run != NULL && run->module != NULL) {
+        return run;
+    }
+    return NULL;
 }
 
 bool module_run_in_change(void)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 
@@ -102,7 +103,7 @@ static void show_reader(struct feed_reader *reader, struct feed_event *const *ev
             return;
         }
         reader->cursor = index + i + 1;
-        reader->position = event->seq > reader->position ? event->seq : reader->position;
+        reader->position = u64_max(event->seq, reader->position);
     }
 }
 
@@ -182,7 +183,7 @@ static bool feed_sleep_shared(struct feed *feed)
             return false;
         }
         if (feed->retry) {
-            feed_sleep_for(feed, left < FEED_RETRY_MS ? left : FEED_RETRY_MS);
+            feed_sleep_for(feed, i64_min(left, FEED_RETRY_MS));
             return false;
         }
         feed_sleep_for(feed, left);
@@ -195,14 +196,17 @@ void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool m
 {
     bool soon = good && (asked || events > 0);
     feed->more = more;
-    feed->poll_ms = soon                                    ? FEED_POLL_FIRST_MS
-                    : feed->poll_ms * 2 > FEED_POLL_LAST_MS ? FEED_POLL_LAST_MS
-                                                            : feed->poll_ms * 2;
+    if (soon) {
+        feed->poll_ms = FEED_POLL_FIRST_MS;
+    } else {
+        feed->poll_ms = i64_min(feed->poll_ms * 2, FEED_POLL_LAST_MS);
+    }
     feed->polled_ns = clock_monotonic_ns();
 }
 
 static void *feed_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-feed");
     struct feed *feed = user;
     struct feed_event *events[FEED_TELL_MAX];
     lock_take(&feed->lock);
@@ -220,7 +224,9 @@ static void *feed_run(void *user)
         bool lost = feed->told < feed->first;
         bool retry = feed->retry;
         feed->retry = false;
-        feed->told = lost ? feed->first : feed->told;
+        if (lost) {
+            feed->told = feed->first;
+        }
         uint64_t first = feed->first;
         uint64_t index = feed->told;
         size_t count = 0;
@@ -281,7 +287,7 @@ static int next_live(struct feed_reader *reader)
         if (rc == NG_OK) {
             const struct ng_event *event = &reader->current->event;
             bool wanted = event->seq > reader->position && feed_wants(reader, event);
-            reader->position = event->seq > reader->position ? event->seq : reader->position;
+            reader->position = u64_max(event->seq, reader->position);
             if (wanted) {
                 return NG_OK;
             }
@@ -311,7 +317,7 @@ static int next_stored(struct feed_reader *reader)
     if (reader->failed != NG_OK) {
         return reader->failed;
     }
-    reader->position = reader->read_to > reader->position ? reader->read_to : reader->position;
+    reader->position = u64_max(reader->read_to, reader->position);
     feed_read_forget(reader);
     if (go_live(reader)) {
         return NG_EWOULDBLOCK;
@@ -325,7 +331,10 @@ static int next_stored(struct feed_reader *reader)
         lock_release(&reader->feed->lock);
         return NG_PENDING;
     }
-    return rc == NG_OK ? NG_PENDING : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return NG_PENDING;
 }
 
 int feed_next(struct feed_reader *reader, const struct ng_event **ret)
@@ -335,7 +344,11 @@ int feed_next(struct feed_reader *reader, const struct ng_event **ret)
     reader->current = NULL;
     int rc;
     do {
-        rc = reader->live ? next_live(reader) : next_stored(reader);
+        if (reader->live) {
+            rc = next_live(reader);
+        } else {
+            rc = next_stored(reader);
+        }
     } while (rc == NG_EWOULDBLOCK); /* from the ring to the store, or back */
     reader->waiting = rc == NG_PENDING;
     if (rc == NG_OK) {
@@ -362,8 +375,8 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     int rc = NG_OK;
     uint64_t stored = store_last_seq(feed->store);
     lock_take(&feed->lock);
-    uint64_t last = stored > feed->last_seq ? stored : feed->last_seq;
-    last = feed->seen_seq > last ? feed->seen_seq : last;
+    uint64_t last = u64_max(stored, feed->last_seq);
+    last = u64_max(feed->seen_seq, last);
     if (since == UINT64_MAX) {
         reader->live = true;
         reader->cursor = feed->pushed;
@@ -439,8 +452,8 @@ static int feed_start(struct feed *feed)
     /* What is committed from here on comes to the ring; what was before is in the store. */
     uint64_t last = store_last_seq(feed->store);
     lock_take(&feed->lock);
-    feed->dropped_seq = last > feed->dropped_seq ? last : feed->dropped_seq;
-    feed->last_seq = last > feed->last_seq ? last : feed->last_seq;
+    feed->dropped_seq = u64_max(last, feed->dropped_seq);
+    feed->last_seq = u64_max(last, feed->last_seq);
     lock_release(&feed->lock);
     /* Before anybody reads: who reads from now on misses nothing that comes. If the database is
      * away, the thread finds out later. */
@@ -481,7 +494,11 @@ int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
     feed->shared = (store_backend(feed->store, &db)->flags & NG_DOCUMENTS_SHARED) != 0;
     feed->poll_ms = FEED_POLL_FIRST_MS;
     feed->known = !feed->shared;
-    feed->backlog = backlog > 0 ? backlog : 1;
+    if (backlog > 0) {
+        feed->backlog = backlog;
+    } else {
+        feed->backlog = 1;
+    }
     feed->ring = alloc_zeroed(feed->backlog, sizeof(struct feed_event *));
     lock_cond_init(&feed->wake);
     lock_init(&feed->lock, LOCK_FEED);

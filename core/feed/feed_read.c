@@ -173,14 +173,18 @@ static void read_run(struct task *task)
     lock_release(&feed->lock);
     lock_take(&reader->lock);
     reader->call = call;
-    rc = reader->closed ? NG_ECANCELLED : rc;
+    if (reader->closed) {
+        rc = NG_ECANCELLED;
+    }
     uint64_t since = reader->read_to;
     lock_release(&reader->lock);
     if (rc == NG_OK) {
         call->may_block = true;
         call->deadline_ns = clock_monotonic_ns() + (int64_t)FEED_READ_MS * 1000000;
         rc = store_changes(feed->store, call, since, FEED_READ_EVENTS, round_take, &round);
-        rc = round.rc != NG_OK ? round.rc : rc;
+        if (round.rc != NG_OK) {
+            rc = round.rc;
+        }
     }
     bool all = rc == NG_OK && round.events < FEED_READ_EVENTS && round.bytes < FEED_READ_BYTES;
     round_end(reader, rc, all, mark);
@@ -198,7 +202,11 @@ int feed_read_submit(struct feed_reader *reader)
         reader->reading = false;
         (void)atomic_fetch_sub(&reader->refs, 1);
     }
-    return rc == NG_ERATE ? NG_EBUSY : rc; /* or its agent's half of the queue */
+    /* or its agent's half of the queue */
+    if (rc != NG_ERATE) {
+        return rc;
+    }
+    return NG_EBUSY;
 }
 
 void feed_read_cancel(struct feed_reader *reader)

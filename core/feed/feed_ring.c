@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "feed_types.h"
 
@@ -115,8 +116,7 @@ struct feed_event *feed_ring_at(const struct feed *feed, uint64_t index)
 void feed_ring_drop(struct feed *feed)
 {
     struct feed_event *oldest = feed_ring_at(feed, feed->first);
-    feed->dropped_seq =
-        oldest->event.seq > feed->dropped_seq ? oldest->event.seq : feed->dropped_seq;
+    feed->dropped_seq = u64_max(oldest->event.seq, feed->dropped_seq);
     feed->bytes -= oldest->bytes;
     feed->first++;
     feed_event_unref(oldest);

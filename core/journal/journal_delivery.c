@@ -501,6 +501,7 @@ static void delivery_sleep(struct journal_front *front)
 
 static void *delivery_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-journal");
     struct journal_front *front = user;
     int64_t wait_ms = DELIVERY_WAIT_FIRST_MS;
     lock_take(&front->lock);

@@ -11,6 +11,7 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
@@ -91,7 +92,7 @@ static void *yajl_realloc_arena(void *context, void *memory, size_t bytes)
     if (memory != NULL) {
         size_t old = 0;
         memcpy(&old, (char *)memory - YAJL_HEADER, sizeof(old));
-        memcpy(bigger, memory, old < bytes ? old : bytes);
+        memcpy(bigger, memory, size_min(old, bytes));
     }
     return bigger;
 }
@@ -339,7 +340,16 @@ static size_t find_bad_utf8(struct ng_str text)
     size_t at = 0;
     while (at < text.len) {
         unsigned char c = (unsigned char)text.data[at];
-        size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+        size_t len;
+        if (c < 0x80) {
+            len = 1;
+        } else if (c >= 0xf0) {
+            len = 4;
+        } else if (c >= 0xe0) {
+            len = 3;
+        } else {
+            len = 2;
+        }
         if (len > text.len - at || !utf8_valid(str_make(text.data + at, len))) {
             break;
         }
@@ -407,7 +417,9 @@ static void explain(struct parser *parser)
     while (start < end && strchr(" \t\r\n,:", parser->text[start]) != NULL) {
         start++;
     }
-    start = start == end && end > 0 ? end - 1 : start;
+    if (start == end && end > 0) {
+        start = end - 1;
+    }
     while (end < parser->len && ((unsigned char)parser->text[end] & 0xc0) == 0x80) {
         end++; /* whole characters only */
     }
@@ -580,6 +592,6 @@ void json_count_piece(struct json_counter *counter, struct ng_str piece)
         }
         char c = piece.data[at++];
         counter->in_string = c == '"';
-        counter->separators += c == ',' || c == '[' || c == '{' ? 1 : 0;
+        counter->separators += c == ',' || c == '[' || c == '{';
     }
 }

@@ -61,6 +61,11 @@ int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
 
 const struct ng_value *json_get(const struct ng_value *object, const char *name);
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
+/* The first item or member; NULL where there is none, and of NULL. */
+static inline const struct ng_value *json_first(const struct ng_value *value)
+{
+    return value != NULL ? value->first : NULL;
+}
 /* NG_EINVAL: not a number, has a fraction (1.0 and 1e2 are integers), or does not fit. */
 int json_integer(const struct ng_value *number, int64_t *ret);
 double json_double(const struct ng_value *number);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 /* No double needs more digits than this to be rounded right, given that a last digit stands for
@@ -32,7 +33,10 @@ static int64_t exponent_of(const char *at, const char *end)
             exponent = JSON_EXPONENT_MAX;
         }
     }
-    return negative ? -exponent : exponent;
+    if (!negative) {
+        return exponent;
+    }
+    return -exponent;
 }
 
 struct json_decimal json_decimal_of(struct ng_str number)
@@ -68,7 +72,11 @@ struct json_decimal json_decimal_of(struct ng_str number)
     decimal.digits = first;
     decimal.end = last + 1;
     decimal.count = (size_t)(decimal.end - first) - (first < dot && dot < last);
-    decimal.point = first < dot ? dot - first : -(first - dot - 1);
+    if (first < dot) {
+        decimal.point = dot - first;
+    } else {
+        decimal.point = -(first - dot - 1);
+    }
     if (mantissa_end < end) {
         decimal.point += exponent_of(mantissa_end + 1, end);
     }
@@ -100,16 +108,22 @@ static int compare_magnitudes(const struct json_decimal *a, const struct json_de
         return (a->count != 0) - (b->count != 0);
     }
     if (a->point != b->point) {
-        return a->point < b->point ? -1 : 1;
+        if (a->point < b->point) {
+            return -1;
+        }
+        return 1;
     }
     const char *left = a->digits;
     const char *right = b->digits;
-    size_t count = a->count > b->count ? a->count : b->count;
+    size_t count = size_max(a->count, b->count);
     for (size_t i = 0; i < count; i++) {
         char x = next_digit(&left, a->end);
         char y = next_digit(&right, b->end);
         if (x != y) {
-            return x < y ? -1 : 1;
+            if (x < y) {
+                return -1;
+            }
+            return 1;
         }
     }
     return 0;
@@ -118,10 +132,16 @@ static int compare_magnitudes(const struct json_decimal *a, const struct json_de
 int json_decimal_compare(const struct json_decimal *a, const struct json_decimal *b)
 {
     if (a->negative != b->negative) {
-        return a->negative ? -1 : 1;
+        if (a->negative) {
+            return -1;
+        }
+        return 1;
     }
     int order = compare_magnitudes(a, b);
-    return a->negative ? -order : order;
+    if (!a->negative) {
+        return order;
+    }
+    return -order;
 }
 
 int json_compare_numbers(struct ng_str a, struct ng_str b)
@@ -149,7 +169,7 @@ int json_integer(const struct ng_value *number, int64_t *ret)
     if (!json_decimal_is_integer(&decimal) || decimal.point > 19) {
         return NG_EINVAL;
     }
-    uint64_t limit = (uint64_t)INT64_MAX + (decimal.negative ? 1 : 0);
+    uint64_t limit = (uint64_t)INT64_MAX + decimal.negative;
     uint64_t magnitude = 0; /* at most 19 digits: fits */
     const char *at = decimal.digits;
     for (int64_t i = 0; decimal.count > 0 && i < decimal.point; i++) {
@@ -161,7 +181,11 @@ int json_integer(const struct ng_value *number, int64_t *ret)
     if (!decimal.negative) {
         *ret = (int64_t)magnitude;
     } else {
-        *ret = magnitude == limit ? INT64_MIN : -(int64_t)magnitude;
+        if (magnitude == limit) {
+            *ret = INT64_MIN;
+        } else {
+            *ret = -(int64_t)magnitude;
+        }
     }
     return NG_OK;
 }
@@ -179,7 +203,7 @@ static double double_of(const struct json_decimal *decimal)
     text[len++] = '0';
     text[len++] = '.';
     const char *at = decimal->digits;
-    size_t digits = decimal->count < DOUBLE_DIGITS ? decimal->count : DOUBLE_DIGITS;
+    size_t digits = size_min(decimal->count, DOUBLE_DIGITS);
     for (size_t i = 0; i < digits; i++) {
         text[len++] = next_digit(&at, decimal->end);
     }
@@ -187,7 +211,11 @@ static double double_of(const struct json_decimal *decimal)
         text[len++] = '1'; /* what is cut off is not zero */
     }
     int64_t exponent = decimal->point;
-    exponent = exponent > 100000 ? 100000 : exponent < -100000 ? -100000 : exponent;
+    if (exponent > 100000) {
+        exponent = 100000;
+    } else {
+        exponent = i64_max(exponent, -100000);
+    }
     (void)snprintf(text + len, sizeof(text) - len, "e%d", (int)exponent);
     return strtod(text, NULL);
 }

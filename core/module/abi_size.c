@@ -2,6 +2,7 @@
 /* abi_size.c - structs that are read by their size, as modules of other headers give them. */
 #include "abi_size.h"
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "registry.h"
 
@@ -70,7 +71,7 @@ static void abi_copy(const struct abi_form *form, void *to, const void *from)
 {
     size_t size = abi_size_of(from);
     memset(to, 0, form->size);
-    memcpy(to, from, size < form->size ? size : form->size);
+    memcpy(to, from, size_min(size, form->size));
     memcpy(to, &form->size, sizeof(form->size));
 }
 
@@ -122,7 +123,9 @@ static const void *abi_today(struct abi_given *given, const struct abi_form *for
 {
     size_t size = abi_size_of(object);
     if (!abi_size_valid(size, form->least)) {
-        given->wrong = given->wrong != NULL ? given->wrong : form;
+        if (given->wrong == NULL) {
+            given->wrong = form;
+        }
         return NULL;
     }
     if (size >= form->size) {
@@ -137,7 +140,10 @@ int abi_give_row(void *user, const struct ng_doc *row)
     struct abi_given *given = user;
     struct ng_doc copy;
     row = abi_today(given, &abi_doc, row, &copy);
-    return row == NULL ? 1 : given->to.row(given->user, row);
+    if (row == NULL) {
+        return 1;
+    }
+    return given->to.row(given->user, row);
 }
 
 int abi_give_event(void *user, const struct ng_event *event)
@@ -145,7 +151,10 @@ int abi_give_event(void *user, const struct ng_event *event)
     struct abi_given *given = user;
     struct ng_event copy;
     event = abi_today(given, &abi_event, event, &copy);
-    return event == NULL ? 1 : given->to.event(given->user, event);
+    if (event == NULL) {
+        return 1;
+    }
+    return given->to.event(given->user, event);
 }
 
 int abi_give_entry(void *user, const struct ng_entry *entry)
@@ -153,7 +162,10 @@ int abi_give_entry(void *user, const struct ng_entry *entry)
     struct abi_given *given = user;
     struct ng_entry copy;
     entry = abi_today(given, &abi_entry, entry, &copy);
-    return entry == NULL ? 1 : given->to.entry(given->user, entry);
+    if (entry == NULL) {
+        return 1;
+    }
+    return given->to.entry(given->user, entry);
 }
 
 int abi_give_record(void *user, const struct ng_record *record)
@@ -177,7 +189,10 @@ int abi_give_record(void *user, const struct ng_record *record)
     if (copy.answer != NULL) {
         copy.answer = abi_today(given, &abi_answer, copy.answer, &answer);
     }
-    return given->wrong != NULL ? 1 : given->to.record(given->user, &copy);
+    if (given->wrong != NULL) {
+        return 1;
+    }
+    return given->to.record(given->user, &copy);
 }
 
 int abi_given_end(struct call *call, const struct abi_given *given, int rc)

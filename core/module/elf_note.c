@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 /* Program headers and bytes of notes that are looked at: real modules have a dozen and some
@@ -138,7 +139,7 @@ int elf_note_parse(struct ng_str file, struct elf_note *ret, struct buf *error)
         if (segment.p_type != PT_NOTE) {
             continue;
         }
-        size_t len = segment.p_filesz < ELF_NOTES_MAX ? segment.p_filesz : ELF_NOTES_MAX;
+        size_t len = size_min(segment.p_filesz, ELF_NOTES_MAX);
         struct ng_str notes = str_make(file.data + segment.p_offset, len);
         if (elf_find_note(notes, segment.p_align == 8 ? 8 : 4, ret)) {
             return NG_OK;
@@ -159,7 +160,13 @@ int elf_note_open(const char *path, int *ret_fd, struct buf *error)
         int code = errno;
         const char *text = strerrordesc_np(code);
         (void)buf_printf(error, "cannot be opened: %s", text != NULL ? text : "unknown error");
-        return elf_short_of(code) ? NG_EINTERNAL : code == ENOENT ? NG_ENOTFOUND : NG_EINVAL;
+        if (elf_short_of(code)) {
+            return NG_EINTERNAL;
+        }
+        if (code == ENOENT) {
+            return NG_ENOTFOUND;
+        }
+        return NG_EINVAL;
     }
     *ret_fd = fd;
     return NG_OK;

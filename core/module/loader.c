@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/trust.h"
 #include "elf_note.h"
@@ -33,7 +34,10 @@
 
 static const char *loader_folder_of(enum ng_module_kind kind)
 {
-    return kind == NG_KIND_PLUGIN ? "plugins" : "backends";
+    if (kind == NG_KIND_PLUGIN) {
+        return "plugins";
+    }
+    return "backends";
 }
 
 static const char *loader_kind_name(uint32_t kind)
@@ -211,7 +215,7 @@ static int loader_copy_array(char *desc, const struct loader_array *array, uint3
         (void)buf_add_c(error, "cannot be loaded: out of memory");
         return NG_EINTERNAL;
     }
-    size_t shared = item_size < array->item_size ? item_size : array->item_size;
+    size_t shared = size_min(item_size, array->item_size);
     for (size_t i = 0; i < count; i++) {
         memcpy(copy + i * array->item_size, items + i * item_size, shared);
     }
@@ -224,7 +228,7 @@ static int loader_copy(struct module *module, const struct ng_module *record, st
 {
     const struct loader_array *arrays = NULL;
     size_t ours = loader_size_of(module->kind);
-    size_t shared = record->struct_size < ours ? record->struct_size : ours;
+    size_t shared = size_min(record->struct_size, ours);
     size_t count = loader_arrays_of(module->kind, &arrays);
     char *desc = (char *)&module->desc;
     if (record->desc == NULL || record->struct_size == 0) {
@@ -240,7 +244,10 @@ static int loader_copy(struct module *module, const struct ng_module *record, st
         }
     }
     int rc = loader_check(module, error);
-    return rc == NG_OK ? module_lint(module, error) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return module_lint(module, error);
 }
 
 /* ---- loading ---- */
@@ -287,7 +294,9 @@ static int loader_check_file(const char *path, enum ng_module_kind kind, struct 
     int rc = elf_note_open(path, &fd, &why);
     if (rc == NG_OK) {
         rc = trust_check(fd, path, TRUST_PROGRAM, error);
-        rc = rc != NG_OK ? rc : elf_note_read_file(fd, &note, &why);
+        if (rc == NG_OK) {
+            rc = elf_note_read_file(fd, &note, &why);
+        }
         (void)close(fd);
     }
     if (why.len > 0) {
@@ -296,7 +305,10 @@ static int loader_check_file(const char *path, enum ng_module_kind kind, struct 
         (void)buf_add_c(error, "; no module is loaded that others can change");
     }
     buf_done(&why);
-    return rc != NG_OK ? rc : loader_check_numbers(path, &note, kind, error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return loader_check_numbers(path, &note, kind, error);
 }
 
 int loader_open(const char *const *folders, const char *name, enum ng_module_kind kind,
@@ -389,7 +401,10 @@ static int loader_is_kind(const char *folder, const char *file, enum ng_module_k
     int rc = elf_note_read(path, &note, &ignored);
     buf_done(&ignored);
     *ret = rc == NG_OK && note.kind == (uint32_t)kind;
-    return rc == NG_EINTERNAL ? rc : NG_OK;
+    if (rc == NG_EINTERNAL) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 static bool loader_is_module(const char *file, size_t len)
@@ -406,7 +421,10 @@ static int loader_list_folder(const char *folder, enum ng_module_kind kind,
     int rc = NG_OK;
     if (dir == NULL) {
         /* A folder that is not there holds no modules. */
-        return elf_short_of(errno) ? NG_EINTERNAL : NG_OK;
+        if (elf_short_of(errno)) {
+            return NG_EINTERNAL;
+        }
+        return NG_OK;
     }
     /* readdir is safe: the stream belongs to this thread. */
     while (rc == NG_OK && (entry = readdir(dir)) != NULL) {
@@ -478,7 +496,10 @@ int loader_default_folders(enum ng_module_kind kind, char *out, size_t out_size)
     int len;
     if (tests != NULL && tests[0] != '\0') {
         len = snprintf(out, out_size, "%s/%s", tests, folder);
-        return len > 0 && (size_t)len < out_size ? NG_OK : NG_ETOOLARGE;
+        if (len > 0 && (size_t)len < out_size) {
+            return NG_OK;
+        }
+        return NG_ETOOLARGE;
     }
     bool known = loader_prefix(prefix, sizeof(prefix));
     for (size_t i = 0; known && i < NG_COUNT(beside); i++) {
@@ -488,5 +509,8 @@ int loader_default_folders(enum ng_module_kind kind, char *out, size_t out_size)
         }
     }
     len = snprintf(out, out_size, "%s/%s", NOTEGATE_INSTALLED_MODULES, folder);
-    return len > 0 && (size_t)len < out_size ? NG_OK : NG_ETOOLARGE;
+    if (len > 0 && (size_t)len < out_size) {
+        return NG_OK;
+    }
+    return NG_ETOOLARGE;
 }

@@ -160,7 +160,10 @@ static int loader_check_plugin(const struct ng_plugin *plugin, struct buf *error
     for (size_t i = 0; i < NG_COUNT(arrays) && rc == NG_OK; i++) {
         rc = loader_check_items(&arrays[i], error);
     }
-    return rc == NG_OK ? loader_check_name(plugin->name, error) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return loader_check_name(plugin->name, error);
 }
 
 static int loader_check_backend(const void *desc, const struct loader_member *members,

@@ -72,10 +72,15 @@ static int lint_tool(const struct ng_tool *tool, struct buf *error)
         return lint_refuse(&lint, "summary", "with an empty");
     }
     int rc = lint_value(&lint, "effect", (unsigned long)tool->effect, LINT_EFFECTS);
-    rc = rc != NG_OK ? rc
-                     : lint_value(&lint, "space", (unsigned long)tool->space, NG_SPACE_SHARED);
-    rc = rc != NG_OK ? rc : lint_bits(&lint, "flags", tool->flags, LINT_TOOL_FLAGS);
-    rc = rc != NG_OK ? rc : module_schema(tool->name, "params", tool->params, error);
+    if (rc == NG_OK) {
+        rc = lint_value(&lint, "space", (unsigned long)tool->space, NG_SPACE_SHARED);
+    }
+    if (rc == NG_OK) {
+        rc = lint_bits(&lint, "flags", tool->flags, LINT_TOOL_FLAGS);
+    }
+    if (rc == NG_OK) {
+        rc = module_schema(tool->name, "params", tool->params, error);
+    }
     if (rc == NG_OK && tool->result != NULL) {
         rc = module_schema(tool->name, "result", tool->result, error);
     }
@@ -131,10 +136,11 @@ static int lint_collection(const struct ng_collection *collection, struct buf *e
         }
         if ((unsigned long)field->use - 1 >= NG_FIELD_TEXT) {
             const struct lint of_field = {error, "a field", field->name};
-            return lint_value(&of_field, "use", (unsigned long)field->use, NG_FIELD_TEXT) !=
-                           NG_OK
-                       ? NG_EINVAL
-                       : lint_refuse(&of_field, "use", "without a");
+            if (lint_value(&of_field, "use", (unsigned long)field->use, NG_FIELD_TEXT) !=
+                NG_OK) {
+                return NG_EINVAL;
+            }
+            return lint_refuse(&of_field, "use", "without a");
         }
     }
     return NG_OK;
@@ -181,9 +187,9 @@ static int lint_prompt(const struct ng_prompt *prompt, struct buf *error)
 {
     const struct lint lint = {error, "a prompt", prompt->name};
     int rc = lint_bits(&lint, "modes", prompt->modes, LINT_MODES);
-    rc = rc != NG_OK
-             ? rc
-             : lint_value(&lint, "space", (unsigned long)prompt->space, NG_SPACE_SHARED);
+    if (rc == NG_OK) {
+        rc = lint_value(&lint, "space", (unsigned long)prompt->space, NG_SPACE_SHARED);
+    }
     if (rc == NG_OK && prompt->params != NULL) {
         rc = module_schema(prompt->name, "params", prompt->params, error);
     }
@@ -229,8 +235,10 @@ int module_lint(const struct module *module, struct buf *error)
     case NG_KIND_DOCUMENTS: {
         const struct lint lint = {error, "a backend", documents->name};
         int rc = lint_bits(&lint, "flags", documents->flags, LINT_DOCUMENTS_FLAGS);
-        return rc != NG_OK ? rc
-                           : lint_options(documents->options, documents->option_count, error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return lint_options(documents->options, documents->option_count, error);
     }
     case NG_KIND_JOURNAL:
         return lint_options(module->desc.journal.options, module->desc.journal.option_count,

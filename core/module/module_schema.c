@@ -53,9 +53,13 @@ static enum holds holds_of(struct ng_str word)
                               "then else contentSchema";
     static const char named[] =
         "properties patternProperties dependentSchemas $defs definitions";
-    return str_in_words(word, named) ? HOLDS_NAMED
-           : str_in_words(word, one) ? HOLDS_SCHEMA
-                                     : HOLDS_NO_SCHEMA;
+    if (str_in_words(word, named)) {
+        return HOLDS_NAMED;
+    }
+    if (str_in_words(word, one)) {
+        return HOLDS_SCHEMA;
+    }
+    return HOLDS_NO_SCHEMA;
 }
 
 /* The keyword that this word is nearly; NULL: it is one, or none of ours. */
@@ -76,7 +80,10 @@ static const char *nearly(struct ng_str word)
         }
     }
     bool extension = word.len > 1 && word.data[0] == 'x' && word.data[1] == '-';
-    return extension || word.len < NEAR_LEAST_BYTES ? NULL : nearest;
+    if (extension || word.len < NEAR_LEAST_BYTES) {
+        return NULL;
+    }
+    return nearest;
 }
 
 struct walk {
@@ -129,9 +136,13 @@ static int walk_schema(const struct walk *walk, const struct ng_value *schema, u
             return NG_EINVAL;
         }
         enum holds holds = holds_of(item->key);
-        rc = holds == HOLDS_SCHEMA  ? walk_schemas(walk, item, depth + 1)
-             : holds == HOLDS_NAMED ? walk_named(walk, item, depth + 1)
-                                    : NG_OK;
+        if (holds == HOLDS_SCHEMA) {
+            rc = walk_schemas(walk, item, depth + 1);
+        } else if (holds == HOLDS_NAMED) {
+            rc = walk_named(walk, item, depth + 1);
+        } else {
+            rc = NG_OK;
+        }
     }
     return rc;
 }

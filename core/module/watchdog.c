@@ -109,6 +109,7 @@ static void look_at_lives(struct watchdog *watchdog, int64_t now_ns)
 
 static void *watchdog_run(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-watchdog");
     struct watchdog *watchdog = user;
     lock_take(&watchdog->lock);
     while (!watchdog->stopping) {

@@ -102,14 +102,24 @@ static bool assert_count(struct schema_checker *checker, const struct schema_rul
 {
     bool is_most = rule->keyword == SCHEMA_MAX_LENGTH || rule->keyword == SCHEMA_MAX_ITEMS ||
                    rule->keyword == SCHEMA_MAX_PROPERTIES;
-    uint64_t limit = is_most ? rule->most : rule->least;
+    uint64_t limit;
+    if (is_most) {
+        limit = rule->most;
+    } else {
+        limit = rule->least;
+    }
     struct ng_str got = described;
     if (is_most ? count <= limit : count >= limit) {
         return true;
     }
-    const char *what = place->value->type == NG_TYPE_STRING  ? "a string"
-                       : place->value->type == NG_TYPE_ARRAY ? "an array"
-                                                             : "an object";
+    const char *what;
+    if (place->value->type == NG_TYPE_STRING) {
+        what = "a string";
+    } else if (place->value->type == NG_TYPE_ARRAY) {
+        what = "an array";
+    } else {
+        what = "an object";
+    }
     if (place->value->type == NG_TYPE_STRING && place->step != SCHEMA_STEP_NAME &&
         schema_records(checker)) {
         got = arena_printf(checker->arena, "a string of %" PRIu64 " character%s", count,
@@ -127,10 +137,18 @@ static int count_work(pcre2_callout_block *block, void *context)
 {
     struct schema_checker *checker = context;
     size_t at = block->current_position;
-    size_t walked = at > checker->work_at ? at - checker->work_at : checker->work_at - at;
+    size_t walked;
+    if (at > checker->work_at) {
+        walked = at - checker->work_at;
+    } else {
+        walked = checker->work_at - at;
+    }
     checker->work_left -= (int64_t)walked + 1;
     checker->work_at = at;
-    return checker->work_left < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+    if (checker->work_left < 0) {
+        return PCRE2_ERROR_MATCHLIMIT;
+    }
+    return 0;
 }
 
 static bool prepare_match(struct schema_checker *checker)
@@ -198,7 +216,10 @@ static int by_hash(const void *a, const void *b)
     const struct item *left = a;
     const struct item *right = b;
     if (left->hash != right->hash) {
-        return left->hash < right->hash ? -1 : 1;
+        if (left->hash < right->hash) {
+            return -1;
+        }
+        return 1;
     }
     return (left->index > right->index) - (left->index < right->index);
 }
@@ -255,9 +276,12 @@ static bool assert_unique(struct schema_checker *checker, const struct schema_ru
     if (rule->value->type != NG_TYPE_TRUE) {
         return true;
     }
-    bool equal = place->value->count <= ITEMS_PAIRWISE
-                     ? find_equal_pairwise(place->value, &first, &second)
-                     : find_equal(checker, place->value, &first, &second);
+    bool equal;
+    if (place->value->count <= ITEMS_PAIRWISE) {
+        equal = find_equal_pairwise(place->value, &first, &second);
+    } else {
+        equal = find_equal(checker, place->value, &first, &second);
+    }
     if (!equal) {
         return checker->rc == NG_OK;
     }
@@ -273,7 +297,10 @@ static bool assert_required(struct schema_checker *checker, const struct schema_
                             struct ng_str because)
 {
     bool fits = true;
-    const char *keyword = because.data == NULL ? "required" : "dependentRequired";
+    const char *keyword = "dependentRequired";
+    if (because.data == NULL) {
+        keyword = "required";
+    }
     for (const struct ng_value *name = names->first; name != NULL; name = name->next) {
         if (json_get_str(place->value, name->text) != NULL) {
             continue;

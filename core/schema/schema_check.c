@@ -139,7 +139,12 @@ static bool check_if(struct schema_checker *checker, const struct schema_rule *r
                      const struct schema_place *place, struct schema_marks *marks)
 {
     bool holds = try_node(checker, rule->node, place, marks);
-    const struct schema_node *branch = holds ? rule->then_node : rule->else_node;
+    const struct schema_node *branch;
+    if (holds) {
+        branch = rule->then_node;
+    } else {
+        branch = rule->else_node;
+    }
     return branch == NULL || schema_check_node(checker, branch, place, marks);
 }
 
@@ -210,7 +215,12 @@ static bool check_contains(struct schema_checker *checker, const struct schema_r
         return true;
     }
     bool few = found < rule->least;
-    uint64_t limit = few ? rule->least : rule->most;
+    uint64_t limit;
+    if (few) {
+        limit = rule->least;
+    } else {
+        limit = rule->most;
+    }
     struct ng_str got = described;
     if (schema_records(checker)) {
         got = arena_printf(checker->arena, "%llu", (unsigned long long)found);
@@ -330,7 +340,12 @@ static bool check_rest(struct schema_checker *checker, const struct schema_node 
     for (const struct ng_value *member = place->value->first;
          member != NULL && !ends(checker, fits); member = member->next, index++) {
         struct schema_place at = place_of_member(place, member);
-        bool mine = unevaluated ? !marked(marks, index) : is_additional(checker, node, &at);
+        bool mine;
+        if (unevaluated) {
+            mine = !marked(marks, index);
+        } else {
+            mine = is_additional(checker, node, &at);
+        }
         if (mine && rule->node->value->type == NG_TYPE_FALSE) {
             fits = schema_fail_unknown(checker, node, &at, schema_word(rule->keyword));
             mark(marks, index);
@@ -501,5 +516,8 @@ int schema_check(const struct schema *schema, const struct ng_value *value, stru
     if (checker.rc == NG_EINTERNAL) {
         return NG_EINTERNAL;
     }
-    return fits ? NG_OK : NG_EINVAL;
+    if (fits) {
+        return NG_OK;
+    }
+    return NG_EINVAL;
 }

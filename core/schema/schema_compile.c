@@ -73,7 +73,10 @@ static int compile_types(struct site *site)
         {"object", SCHEMA_OBJECT},
     };
     const struct ng_value *value = site->place.value;
-    const struct ng_value *item = value->type == NG_TYPE_ARRAY ? value->first : value;
+    const struct ng_value *item = value;
+    if (value->type == NG_TYPE_ARRAY) {
+        item = value->first;
+    }
     if (value->type == NG_TYPE_ARRAY && value->count == 0) {
         return refuse(site, "must name at least one type");
     }
@@ -100,7 +103,11 @@ static int compile_count(struct site *site, const struct ng_value *value, uint64
         return refuse(site, "must be a whole number that is not negative");
     }
     /* What does not fit is more than any length. */
-    *ret = json_integer(value, &number) == NG_OK ? (uint64_t)number : UINT64_MAX;
+    if (json_integer(value, &number) == NG_OK) {
+        *ret = (uint64_t)number;
+    } else {
+        *ret = UINT64_MAX;
+    }
     return NG_OK;
 }
 
@@ -175,10 +182,14 @@ static int compile_sibling(const struct site *site, const char *word, struct sch
 static int compile_if(struct site *site)
 {
     int rc = compile_single(site);
-    if (rc == NG_OK) {
-        rc = compile_sibling(site, "then", &site->rule->then_node);
+    if (rc != NG_OK) {
+        return rc;
     }
-    return rc == NG_OK ? compile_sibling(site, "else", &site->rule->else_node) : rc;
+    rc = compile_sibling(site, "then", &site->rule->then_node);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return compile_sibling(site, "else", &site->rule->else_node);
 }
 
 static int compile_contains(struct site *site)
@@ -187,11 +198,17 @@ static int compile_contains(struct site *site)
     const struct ng_value *most = json_get(site->node->value, "maxContains");
     site->rule->least = 1;
     site->rule->most = UINT64_MAX;
-    int rc = least == NULL ? NG_OK : compile_count(site, least, &site->rule->least);
+    int rc = NG_OK;
+    if (least != NULL) {
+        rc = compile_count(site, least, &site->rule->least);
+    }
     if (rc == NG_OK && most != NULL) {
         rc = compile_count(site, most, &site->rule->most);
     }
-    return rc == NG_OK ? compile_single(site) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return compile_single(site);
 }
 
 static int by_name(const void *a, const void *b)
@@ -213,7 +230,10 @@ static int compile_entry(struct site *site, const struct ng_value *value, size_t
     entry->name = value->key;
     if (keyword == SCHEMA_DEPENDENT_REQUIRED) {
         entry->names = value;
-        return is_name_list(value) ? NG_OK : refuse(site, "must hold lists of names");
+        if (is_name_list(value)) {
+            return NG_OK;
+        }
+        return refuse(site, "must hold lists of names");
     }
     if (keyword == SCHEMA_PATTERN_PROPERTIES) {
         int rc = compile_regex(site, value->key, &entry->regex);
@@ -248,8 +268,10 @@ static int compile_entries(struct site *site)
 
 static int compile_object(struct site *site)
 {
-    return site->place.value->type == NG_TYPE_OBJECT ? compile_entries(site)
-                                                     : refuse(site, "must be an object");
+    if (site->place.value->type == NG_TYPE_OBJECT) {
+        return compile_entries(site);
+    }
+    return refuse(site, "must be an object");
 }
 
 static int compile_list(struct site *site)
@@ -292,7 +314,10 @@ static int compile_rule(struct site *site)
     case SCHEMA_TYPE:
         return compile_types(site);
     case SCHEMA_ENUM:
-        return value->type == NG_TYPE_ARRAY ? NG_OK : refuse(site, "must be a list");
+        if (value->type == NG_TYPE_ARRAY) {
+            return NG_OK;
+        }
+        return refuse(site, "must be a list");
     case SCHEMA_CONST:
         return NG_OK;
     case SCHEMA_MULTIPLE_OF:
@@ -312,13 +337,17 @@ static int compile_rule(struct site *site)
     case SCHEMA_PATTERN:
         return compile_pattern(site);
     case SCHEMA_UNIQUE_ITEMS:
-        return value->type == NG_TYPE_TRUE || value->type == NG_TYPE_FALSE
-                   ? NG_OK
-                   : refuse(site, "must be true or false");
+        if (value->type == NG_TYPE_TRUE || value->type == NG_TYPE_FALSE) {
+            return NG_OK;
+        }
+        return refuse(site, "must be true or false");
     case SCHEMA_CONTAINS:
         return compile_contains(site);
     case SCHEMA_REQUIRED:
-        return is_name_list(value) ? NG_OK : refuse(site, "must be a list of names");
+        if (is_name_list(value)) {
+            return NG_OK;
+        }
+        return refuse(site, "must be a list of names");
     case SCHEMA_REF:
         return compile_ref(site);
     case SCHEMA_ALL_OF:
@@ -395,7 +424,10 @@ static int compile_draft(struct site *site)
     if (text.len > 0 && text.data[text.len - 1] == '#') {
         text.len--;
     }
-    return str_is(text, SCHEMA_DRAFT) ? NG_OK : refuse(site, "must be " SCHEMA_DRAFT);
+    if (str_is(text, SCHEMA_DRAFT)) {
+        return NG_OK;
+    }
+    return refuse(site, "must be " SCHEMA_DRAFT);
 }
 
 /* Keywords that make no rule. All others are annotations. */
@@ -441,7 +473,10 @@ static int compile_keyword(struct site *site, struct schema_rule ***tail,
     bool unevaluated =
         keyword == SCHEMA_UNEVALUATED_ITEMS || keyword == SCHEMA_UNEVALUATED_PROPERTIES;
     site->node->unevaluated = site->node->unevaluated || unevaluated;
-    struct schema_rule ***list = unevaluated ? late : tail;
+    struct schema_rule ***list = tail;
+    if (unevaluated) {
+        list = late;
+    }
     **list = site->rule;
     *list = &site->rule->next;
     return compile_rule(site);
@@ -501,44 +536,34 @@ int schema_compile_node(struct schema_compiler *compiler, const struct schema_pl
     return compile_keywords(compiler, node, place);
 }
 
-static void *regex_malloc(PCRE2_SIZE bytes, void *context)
-{
-    (void)context;
-    return alloc_bytes(bytes);
-}
-
-static void regex_free(void *memory, void *context)
-{
-    (void)context;
-    free(memory);
-}
-
 static int compile_text(struct schema_compiler *compiler, struct ng_str text)
 {
     struct schema *schema = compiler->schema;
     struct json_error fault;
     const struct ng_value *value = NULL;
     struct schema_resource *resource = NULL;
-    schema->memory = pcre2_general_context_create(regex_malloc, regex_free, NULL);
-    schema->limits = schema->memory == NULL ? NULL : pcre2_match_context_create(schema->memory);
-    if (schema->limits == NULL) {
+    if (schema_regex_init(schema) != NG_OK) {
         return schema_no_memory(compiler);
     }
-    (void)pcre2_set_match_limit(schema->limits, SCHEMA_MATCH_LIMIT);
-    (void)pcre2_set_heap_limit(schema->limits, SCHEMA_MATCH_KIB);
     int rc = json_parse(compiler->arena, text, JSON_DEPTH_DEFAULT, &value, &fault);
     if (rc != NG_OK) {
         (void)snprintf(compiler->error, compiler->error_size,
                        "the schema is not JSON: %s (line %zu, column %zu)", fault.message,
                        fault.line, fault.column);
-        return rc == NG_EINTERNAL ? schema_no_memory(compiler) : NG_EINVAL;
+        if (rc != NG_EINTERNAL) {
+            return NG_EINVAL;
+        }
+        return schema_no_memory(compiler);
     }
     rc = schema_add_resource(compiler, ng_str_of(""), ng_str_of(""), value, &resource);
     if (rc == NG_OK) {
         struct schema_place place = {.value = value, .step = SCHEMA_STEP_ROOT};
         rc = schema_compile_node(compiler, &place, resource, &schema->root);
     }
-    return rc == NG_OK ? schema_resolve(compiler) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return schema_resolve(compiler);
 }
 
 int schema_compile(struct ng_str text, struct schema **ret, char *error, size_t error_size)
@@ -570,11 +595,7 @@ void schema_free(struct schema *schema)
     if (schema == NULL) {
         return;
     }
-    for (struct schema_regex *regex = schema->regexes; regex != NULL; regex = regex->next) {
-        pcre2_code_free(regex->code);
-    }
-    pcre2_match_context_free(schema->limits);
-    pcre2_general_context_free(schema->memory);
+    schema_regex_done(schema);
     arena_done(&schema->arena);
     free(schema);
 }

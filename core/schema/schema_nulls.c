@@ -37,8 +37,14 @@ static bool is_required(const struct schema_node *node, struct ng_str name)
 static const struct schema_node *property_of(const struct schema_node *node, struct ng_str name)
 {
     const struct schema_rule *rule = node->by_keyword[SCHEMA_PROPERTIES];
-    const struct schema_entry *entry = rule == NULL ? NULL : schema_find(rule, name);
-    return entry == NULL ? NULL : entry->node;
+    const struct schema_entry *entry = NULL;
+    if (rule != NULL) {
+        entry = schema_find(rule, name);
+    }
+    if (entry == NULL) {
+        return NULL;
+    }
+    return entry->node;
 }
 
 static void drop_members(struct nulls *nulls, const struct schema_node *node,

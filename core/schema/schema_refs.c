@@ -64,7 +64,10 @@ static void add_path(struct buf *buf, struct ng_str path)
     size_t from = buf->len;
     while (path.len > 0) {
         struct ng_str rest;
-        size_t slash = path.data[0] == '/' ? 1 : 0;
+        size_t slash = 0;
+        if (path.data[0] == '/') {
+            slash = 1;
+        }
         struct ng_str segment = cut_at(skip(path, slash), "/", &rest);
         bool up = str_is(segment, "..");
         if (!up && !str_is(segment, ".")) {
@@ -157,10 +160,16 @@ int schema_add_resource(struct schema_compiler *compiler, struct ng_str base, st
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
 }
 
 /* %XX undone, in the arena. */
@@ -189,7 +198,11 @@ static struct ng_str pointer_token(struct arena *arena, struct ng_str token)
         char c = token.data[i];
         if (c == '~' && i + 1 < token.len) {
             i++;
-            c = token.data[i] == '1' ? '/' : '~';
+            if (token.data[i] == '1') {
+                c = '/';
+            } else {
+                c = '~';
+            }
         }
         out[len++] = c;
     }
@@ -250,8 +263,13 @@ static int resolve_pointer(struct schema_compiler *compiler,
             return schema_no_memory(compiler);
         }
         value = pointer_step(value, token);
-        struct schema_node *met = value == NULL ? NULL : find_node(compiler->schema, value);
-        resource = met == NULL ? resource : met->resource;
+        struct schema_node *met = NULL;
+        if (value != NULL) {
+            met = find_node(compiler->schema, value);
+        }
+        if (met != NULL) {
+            resource = met->resource;
+        }
     }
     if (value == NULL) {
         return refuse_ref(compiler, pending, "leads nowhere");

@@ -2,7 +2,9 @@
 /* schema_regex.c - the regular expressions of JSON Schema are ECMA-262's: each is translated to
  * PCRE2's dialect, and what ECMA-262 does not know is refused. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/base/arena.h"
 #include "core/base/str.h"
 #include "schema_tree.h"
 
@@ -42,10 +44,16 @@ static bool next_is(const struct translation *t, const char *text)
 
 static int hex_value(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
 }
 
 /* `count` hex digits, or as many as there are up to '}' where count is 0. -1: malformed. */
@@ -61,7 +69,10 @@ static long read_hex(struct translation *t, int count)
         t->at++;
         digits++;
     }
-    return digits == 0 || (count != 0 && digits != count) ? -1 : value;
+    if (digits == 0 || (count != 0 && digits != count)) {
+        return -1;
+    }
+    return value;
 }
 
 static void add_code_point(struct translation *t, long value)
@@ -92,7 +103,11 @@ static void translate_unicode(struct translation *t)
         t->at += 2;
         long low = read_hex(t, 4);
         bool paired = low >= 0xdc00 && low <= 0xdfff;
-        value = paired ? 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00) : -1;
+        if (paired) {
+            value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
+        } else {
+            value = -1;
+        }
     }
     add_code_point(t, value);
 }
@@ -260,7 +275,10 @@ static void translate_escape(struct translation *t)
     }
     char c = *t->at++;
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const char *known = t->in_class ? "dDwWsSbtnvfrcxupP" : "dDwWsSbBtnvfrcxupPk";
+    const char *known = "dDwWsSbBtnvfrcxupPk";
+    if (t->in_class) {
+        known = "dDwWsSbtnvfrcxupP";
+    }
     if (letter && strchr(known, c) == NULL) {
         fail(t, "an escape that ECMA-262 does not know");
         return;
@@ -431,4 +449,42 @@ int schema_regex_compile(struct schema *schema, struct ng_str pattern, pcre2_cod
     }
     *ret = code;
     return keep(schema, code);
+}
+
+/* ---- memory and limits of one schema ---- */
+
+static void *regex_malloc(PCRE2_SIZE bytes, void *context)
+{
+    (void)context;
+    return alloc_bytes(bytes);
+}
+
+static void regex_free(void *memory, void *context)
+{
+    (void)context;
+    free(memory);
+}
+
+int schema_regex_init(struct schema *schema)
+{
+    schema->memory = pcre2_general_context_create(regex_malloc, regex_free, NULL);
+    if (schema->memory == NULL) {
+        return NG_EINTERNAL;
+    }
+    schema->limits = pcre2_match_context_create(schema->memory);
+    if (schema->limits == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)pcre2_set_match_limit(schema->limits, SCHEMA_MATCH_LIMIT);
+    (void)pcre2_set_heap_limit(schema->limits, SCHEMA_MATCH_KIB);
+    return NG_OK;
+}
+
+void schema_regex_done(struct schema *schema)
+{
+    for (struct schema_regex *regex = schema->regexes; regex != NULL; regex = regex->next) {
+        pcre2_code_free(regex->code);
+    }
+    pcre2_match_context_free(schema->limits);
+    pcre2_general_context_free(schema->memory);
 }

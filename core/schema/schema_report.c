@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/base/edit_distance.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "schema_tree.h"
@@ -33,7 +34,10 @@ unsigned schema_types_of(const struct ng_value *value)
     case NG_TYPE_TRUE:
         return SCHEMA_BOOLEAN;
     case NG_TYPE_NUMBER:
-        return json_is_integer(value) ? SCHEMA_INTEGER : SCHEMA_NUMBER;
+        if (json_is_integer(value)) {
+            return SCHEMA_INTEGER;
+        }
+        return SCHEMA_NUMBER;
     case NG_TYPE_STRING:
         return SCHEMA_STRING;
     case NG_TYPE_ARRAY:
@@ -64,7 +68,11 @@ unsigned schema_types_admitted(const struct schema_node *node)
             return types;
         }
         rule = node->by_keyword[SCHEMA_REF];
-        node = rule == NULL ? NULL : rule->node;
+        if (rule == NULL) {
+            node = NULL;
+        } else {
+            node = rule->node;
+        }
     }
     return 0;
 }
@@ -132,7 +140,10 @@ static void print_shown(struct buf *buf, const struct ng_value *value)
 
 static const char *plural(size_t count)
 {
-    return count == 1 ? "" : "s";
+    if (count == 1) {
+        return "";
+    }
+    return "s";
 }
 
 static void print_got(struct buf *buf, const struct schema_place *place)
@@ -301,8 +312,11 @@ bool schema_fail_unknown(struct schema_checker *checker, const struct schema_nod
     struct ng_str none = {NULL, 0};
     struct ng_str near = none;
     /* Of a very short name everything is near. */
-    size_t spare = place->name.len < 2 ? 0 : place->name.len - 2;
-    size_t most = spare < SCHEMA_NEAR ? spare : SCHEMA_NEAR;
+    size_t spare = 0;
+    if (place->name.len >= 2) {
+        spare = place->name.len - 2;
+    }
+    size_t most = size_min(spare, SCHEMA_NEAR);
     if (!schema_records(checker)) {
         return false;
     }
@@ -310,7 +324,11 @@ bool schema_fail_unknown(struct schema_checker *checker, const struct schema_nod
         size_t distance = edit_distance(place->name, properties->entries[i].name, most);
         if (distance <= most) {
             near = properties->entries[i].name;
-            most = distance == 0 ? 0 : distance - 1;
+            if (distance == 0) {
+                most = 0;
+            } else {
+                most = distance - 1;
+            }
         }
     }
     if (near.data == NULL) {
@@ -330,16 +348,23 @@ bool schema_fail_missing(struct schema_checker *checker, const struct schema_nod
 {
     struct schema_place missing = {.parent = place, .step = SCHEMA_STEP_MEMBER, .name = name};
     const struct schema_rule *properties = node->by_keyword[SCHEMA_PROPERTIES];
-    const struct schema_entry *entry =
-        properties == NULL ? NULL : schema_find(properties, name);
+    const struct schema_entry *entry = NULL;
+    if (properties != NULL) {
+        entry = schema_find(properties, name);
+    }
     struct ng_str expected = ng_str_of("a value");
     struct ng_str reason = ng_str_of("");
     if (!schema_records(checker)) {
         return false;
     }
-    unsigned types = entry == NULL ? 0 : schema_types_admitted(entry->node);
-    const struct schema_rule *choices =
-        entry == NULL ? NULL : entry->node->by_keyword[SCHEMA_ENUM];
+    unsigned types = 0;
+    if (entry != NULL) {
+        types = schema_types_admitted(entry->node);
+    }
+    const struct schema_rule *choices = NULL;
+    if (entry != NULL) {
+        choices = entry->node->by_keyword[SCHEMA_ENUM];
+    }
     if (choices != NULL && choices->value->count <= CHOICES_SHOWN) {
         const struct ng_value *values[CHOICES_SHOWN];
         size_t count = 0;
@@ -371,7 +396,11 @@ static bool fail_consts(struct schema_checker *checker, const struct schema_rule
     for (size_t i = 0; i < rule->count && *ret_done; i++) {
         const struct schema_rule *branch = rule->entries[i].node->by_keyword[SCHEMA_CONST];
         *ret_done = branch != NULL;
-        values[i] = branch == NULL ? NULL : branch->value;
+        if (branch == NULL) {
+            values[i] = NULL;
+        } else {
+            values[i] = branch->value;
+        }
     }
     if (!*ret_done) {
         return false;
@@ -400,7 +429,9 @@ bool schema_fail_branches(struct schema_checker *checker, const struct schema_ru
         unsigned types = schema_types_admitted(rule->entries[i].node);
         bool admits = types == 0 || (types & mine) != 0;
         all |= types;
-        only = admits ? rule->entries[i].node : only;
+        if (admits) {
+            only = rule->entries[i].node;
+        }
         admitting += admits;
     }
     if (admitting == 0) {

@@ -184,6 +184,9 @@ int schema_add_resource(struct schema_compiler *compiler, struct ng_str base, st
                         const struct ng_value *root, struct schema_resource **ret);
 /* Finds the target of every $ref, compiling what lies below unknown keywords. */
 int schema_resolve(struct schema_compiler *compiler);
+/* The memory context and match limits of the regular expressions. NG_EINTERNAL: no memory. */
+int schema_regex_init(struct schema *schema);
+void schema_regex_done(struct schema *schema);
 /* An ECMA-262 pattern. The code is owned by the schema. NG_EINVAL: *ret_reason says why. */
 int schema_regex_compile(struct schema *schema, struct ng_str pattern, pcre2_code **ret,
                          char *reason, size_t reason_size);

@@ -63,7 +63,10 @@ bool disk_ask(const char *folder, struct disk_room *ret)
         return false;
     }
     /* As df does it: what is kept for root is room for nobody else. */
-    uint64_t kept = geteuid() == 0 ? 0 : room.f_bfree - room.f_bavail;
+    uint64_t kept = 0;
+    if (geteuid() != 0) {
+        kept = room.f_bfree - room.f_bavail;
+    }
     ret->free = (room.f_bfree - kept) * room.f_frsize;
     ret->total = (room.f_blocks - kept) * room.f_frsize;
     return ret->total > 0;
@@ -187,7 +190,11 @@ static void refuse(struct disk *disk, struct ng_str message)
     bool due = is_due(disk);
     uint64_t count = disk->refused_count;
     memcpy(text, disk->message, len + 1);
-    disk->refused_count = due ? 0 : count;
+    if (due) {
+        disk->refused_count = 0;
+    } else {
+        disk->refused_count = count;
+    }
     lock_release(&disk->lock);
     if (due) {
         tell_refused(count, text);
@@ -418,7 +425,7 @@ bool disk_reason(struct disk *disk, unsigned index, struct buf *out)
 {
     lock_take(&disk->lock);
     bool refusing = disk->refusing;
-    size_t after_gone = index - (refusing ? 1 : 0);
+    size_t after_gone = index - refusing;
     const struct place *low = NULL;
     bool found = true;
     if (refusing && index == 0) {

@@ -58,7 +58,10 @@ static struct ng_str idempotency_digest(struct call *call, struct buf *text)
     struct ng_str none = {NULL, 0};
     bool good = text->rc == NG_OK &&
                 EVP_Digest(text->data, text->len, hash, &len, EVP_sha256(), NULL) == 1;
-    char *hex = good ? arena_alloc(&call->arena, (size_t)IDEMPOTENCY_HASH_BYTES * 2 + 1) : NULL;
+    char *hex = NULL;
+    if (good) {
+        hex = arena_alloc(&call->arena, (size_t)IDEMPOTENCY_HASH_BYTES * 2 + 1);
+    }
     if (hex == NULL) {
         return none;
     }
@@ -142,7 +145,12 @@ static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
 {
     const struct result *staged = &call->staged;
     bool open = call->reply_open && call->reply_writer.complete;
-    struct ng_str text = open ? buf_str(&call->reply_buf) : staged->text;
+    struct ng_str text;
+    if (open) {
+        text = buf_str(&call->reply_buf);
+    } else {
+        text = staged->text;
+    }
     json_object(writer);
     json_name(writer, "is_json");
     json_bool(writer, open || staged->is_json);
@@ -200,7 +208,13 @@ int idempotency_answer(struct call *call, struct ng_answer *ret)
 
 static int idempotency_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return -1;
 }
 
 /* {NULL, 0}: it is no such text, or memory is out. */
@@ -220,14 +234,20 @@ static struct ng_str idempotency_read_hex(struct call *call, const struct ng_val
         }
         bytes[i / 2] = (char)(high << 4 | low);
     }
-    return bytes == NULL ? none : str_make(bytes, hex.len / 2);
+    if (bytes == NULL) {
+        return none;
+    }
+    return str_make(bytes, hex.len / 2);
 }
 
 static struct ng_str idempotency_text(const struct ng_value *object, const char *name)
 {
     const struct ng_value *value = json_get(object, name);
     bool has = value != NULL && value->type == NG_TYPE_STRING;
-    return has ? value->text : str_make(NULL, 0);
+    if (has) {
+        return value->text;
+    }
+    return str_make(NULL, 0);
 }
 
 static bool idempotency_true(const struct ng_value *object, const char *name)
@@ -286,8 +306,11 @@ static bool idempotency_read_value(struct call *call, const struct ng_value *val
     struct result *staged = &call->staged;
     const struct ng_value *bytes = json_get(value, "bytes");
     staged->is_json = idempotency_true(value, "is_json");
-    staged->text =
-        bytes != NULL ? idempotency_read_hex(call, bytes) : idempotency_text(value, "text");
+    if (bytes != NULL) {
+        staged->text = idempotency_read_hex(call, bytes);
+    } else {
+        staged->text = idempotency_text(value, "text");
+    }
     staged->has_text = staged->text.data != NULL;
     return (bytes == NULL || staged->has_text) &&
            idempotency_read_revision(staged, json_get(value, "revision")) &&
@@ -426,7 +449,10 @@ enum idempotency_state idempotency_begin(struct call *call)
         call->idempotency = claim;
     }
     lock_release(&table->lock);
-    return state == IDEMPOTENCY_RUN ? idempotency_stored(call, claim) : state;
+    if (state != IDEMPOTENCY_RUN) {
+        return state;
+    }
+    return idempotency_stored(call, claim);
 }
 
 void idempotency_end(struct call *call)

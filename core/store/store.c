@@ -9,7 +9,6 @@
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/call/key.h"
 #include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "store_txn.h"
@@ -53,8 +52,10 @@ int store_open(struct call *call, const struct ng_documents *backend,
     store_clock_open(store, call);
     *ret = store;
     rc = store_retry_start(store);
-    return rc == NG_OK ? NG_OK
-                       : call_fail(call, rc, "no thread could be started for the store");
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    return call_fail(call, rc, "no thread could be started for the store");
 }
 
 void store_close(struct store *store)
@@ -97,119 +98,6 @@ const struct ng_documents *store_backend(struct store *store, void **ret_db)
     return store->backend;
 }
 
-/* ---- collections ---- */
-
-const struct ng_collection *store_collection(struct store *store, struct ng_str name)
-{
-    const struct ng_collection *found = NULL;
-    rwlock_read(&store->collections_lock);
-    for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
-        if (str_is(name, store->collections[i].name)) {
-            found = &store->collections[i].desc;
-        }
-    }
-    rwlock_release(&store->collections_lock);
-    return found;
-}
-
-const struct ng_collection *store_collection_at(struct store *store, size_t index)
-{
-    rwlock_read(&store->collections_lock);
-    bool there = index < store->collection_count;
-    rwlock_release(&store->collections_lock);
-    return there ? &store->collections[index].desc : NULL;
-}
-
-static bool collection_name_valid(struct ng_str name)
-{
-    bool good = name.len > 0 && name.len <= NG_COLLECTION_MAX;
-    for (size_t i = 0; i < name.len && good; i++) {
-        char c = name.data[i];
-        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
-int store_declare(struct store *store, struct call *call,
-                  const struct ng_collection *collection)
-{
-    struct ng_str name = ng_str_of(collection->name);
-    if (!collection_name_valid(name)) {
-        return call_fail(call, NG_EINVAL,
-                         "the collection name \"%s\" is not of the form [a-z0-9_]{1,%d}",
-                         collection->name, NG_COLLECTION_MAX);
-    }
-    if (store_collection(store, name) != NULL) {
-        return call_fail(call, NG_EINVAL, "the collection %s is declared twice",
-                         collection->name);
-    }
-    int rc = store->backend->declare(store->db, &call->pub, collection);
-    bool away = store->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT);
-    if (rc != NG_OK && !away) {
-        return rc;
-    }
-    rc = NG_OK;
-    if (away) {
-        call_reset_result(call);
-        atomic_store(&store->undeclared, true);
-    }
-    rwlock_write(&store->collections_lock);
-    if (store->collection_count == STORE_COLLECTIONS_MAX) {
-        rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
-    } else {
-        size_t at = store->collection_count++;
-        memcpy(store->collections[at].name, name.data, name.len);
-        store->collections[at].desc = *collection;
-        store->collections[at].desc.name = store->collections[at].name;
-        store->collections[at].undeclared = away;
-    }
-    rwlock_release(&store->collections_lock);
-    return rc;
-}
-
-int store_declare_rest(struct store *store, struct call *call)
-{
-    int rc = NG_OK;
-    if (!atomic_load(&store->undeclared)) {
-        return NG_OK;
-    }
-    atomic_store(&store->undeclared, false); /* one that comes now sets it again */
-    for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
-        rwlock_read(&store->collections_lock);
-        bool undeclared = i < store->collection_count && store->collections[i].undeclared;
-        rwlock_release(&store->collections_lock);
-        if (undeclared) {
-            rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
-        }
-        if (undeclared && rc == NG_OK) {
-            rwlock_write(&store->collections_lock);
-            store->collections[i].undeclared = false;
-            rwlock_release(&store->collections_lock);
-        }
-    }
-    if (rc != NG_OK) {
-        atomic_store(&store->undeclared, true);
-    }
-    return rc;
-}
-
-int store_check_key(struct store *store, struct call *call, const struct ng_key *key)
-{
-    if (store_collection(store, key->collection) == NULL) {
-        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
-                         (int)key->collection.len, key->collection.data);
-    }
-    if (key->space.len == 0 || key->space.len > NG_SPACE_MAX) {
-        return call_fail(call, NG_EINVAL, "a space has 1 to %d bytes, this one has %zu",
-                         NG_SPACE_MAX, key->space.len);
-    }
-    if (key->id.len > NG_ID_MAX) {
-        return call_fail(call, NG_ETOOLARGE, "the name has %zu bytes, it may have %d",
-                         key->id.len, NG_ID_MAX);
-    }
-    return NG_OK;
-}
-
 /* ---- reading ---- */
 
 struct row_copy {
@@ -238,9 +126,17 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     if (rc == NG_ENOTFOUND && revision == 0) {
         call->staged = before; /* that it is not there is no failure */
         copy.version = version_of_nothing(key);
-        rc = copy.version != NULL ? NG_OK : NG_EINTERNAL;
+        if (copy.version != NULL) {
+            rc = NG_OK;
+        } else {
+            rc = NG_EINTERNAL;
+        }
     } else if (rc == NG_OK && copy.version == NULL) {
-        rc = copy.rc != NG_OK ? copy.rc : NG_EINTERNAL;
+        if (copy.rc != NG_OK) {
+            rc = copy.rc;
+        } else {
+            rc = NG_EINTERNAL;
+        }
     }
     if (rc == NG_OK) {
         *ret = copy.version;
@@ -351,7 +247,10 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     if (rc != NG_OK) {
         return rc;
     }
-    struct version *version = store->shared ? NULL : table_committed(&store->table, key);
+    struct version *version = NULL;
+    if (!store->shared) {
+        version = table_committed(&store->table, key);
+    }
     if (version != NULL && revision != 0 && version->doc.revision != revision) {
         version_unref(version);
         version = NULL;
@@ -361,8 +260,11 @@ int store_get(struct store *store, struct call *call, const struct ng_key *key,
     if (version == NULL) {
         rc = store_needs_worker(store, call);
         if (rc == NG_OK) {
-            rc = revision == 0 ? store_read_newest(store, call, key, &version)
-                               : store_fetch(store, call, key, revision, &version);
+            if (revision == 0) {
+                rc = store_read_newest(store, call, key, &version);
+            } else {
+                rc = store_fetch(store, call, key, revision, &version);
+            }
         }
         if (rc != NG_OK) {
             return rc;
@@ -427,8 +329,11 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
                          store->backend->name);
     }
     if (ret_engine != NULL) {
-        *ret_engine =
-            store->backend->engine != NULL ? store->backend->engine(store->db, search) : "fts5";
+        if (store->backend->engine != NULL) {
+            *ret_engine = store->backend->engine(store->db, search);
+        } else {
+            *ret_engine = "fts5";
+        }
     }
     struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
     rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
@@ -470,10 +375,11 @@ int store_history_count(struct store *store, struct call *call, const struct ng_
         return rc;
     }
     uint64_t count = 0;
-    rc = store->backend->history_count != NULL
-             ? store->backend->history_count(store->db, &call->pub, key, &all, &count)
-             : store->backend->history(store->db, &call->pub, key, &all, store_count_row,
-                                       &count);
+    if (store->backend->history_count != NULL) {
+        rc = store->backend->history_count(store->db, &call->pub, key, &all, &count);
+    } else {
+        rc = store->backend->history(store->db, &call->pub, key, &all, store_count_row, &count);
+    }
     if (rc == NG_OK) {
         *ret_count = count;
     }
@@ -498,7 +404,10 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
     int rc = store_needs_worker(store, call);
     memset(ret, 0, sizeof(*ret));
     ret->size = sizeof(*ret); /* how far the backend may fill it */
-    return rc != NG_OK ? rc : store->backend->answer(store->db, &call->pub, scope, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store->backend->answer(store->db, &call->pub, scope, ret);
 }
 
 /* ---- watching and upkeep ---- */
@@ -552,15 +461,18 @@ uint64_t store_last_seq(struct store *store)
 
 int store_health(struct store *store, struct call *call)
 {
-    return store->backend->health == NULL ? NG_OK
-                                          : store->backend->health(store->db, &call->pub);
+    if (store->backend->health == NULL) {
+        return NG_OK;
+    }
+    return store->backend->health(store->db, &call->pub);
 }
 
 int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms)
 {
-    return store->backend->settle == NULL
-               ? NG_OK
-               : store->backend->settle(store->db, &call->pub, flags, wait_ms);
+    if (store->backend->settle == NULL) {
+        return NG_OK;
+    }
+    return store->backend->settle(store->db, &call->pub, flags, wait_ms);
 }
 
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),

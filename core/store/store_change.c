@@ -15,11 +15,14 @@ static int txn_load(struct store_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
         const struct ng_change *change = txn->docs[i].change;
-        int rc = change->is_new && txn->rounds == 0
-                     ? store_assume_new(txn->store, txn->call, txn->docs[i].cached)
-                     : NG_OK;
-        rc = rc != NG_OK ? rc
-                         : store_load(txn->store, txn->call, txn->docs[i].cached, &change->key);
+        int rc = NG_OK;
+        if (change->is_new && txn->rounds == 0) {
+            rc = store_assume_new(txn->store, txn->call, txn->docs[i].cached);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+        rc = store_load(txn->store, txn->call, txn->docs[i].cached, &change->key);
         if (rc != NG_OK) {
             return rc;
         }
@@ -83,8 +86,15 @@ static int txn_answer(struct store_txn *txn, struct ng_answer *made,
     struct call *call = txn->call;
     bool stores = txn->own_answer && call->idempotency != NULL && call->after_rc == NG_OK &&
                   (!call->idempotency_stored || txn->stores);
-    int rc = stores ? idempotency_answer(call, made) : NG_OK;
-    *ret = stores ? made : txn->given;
+    int rc = NG_OK;
+    if (stores) {
+        rc = idempotency_answer(call, made);
+    }
+    if (stores) {
+        *ret = made;
+    } else {
+        *ret = txn->given;
+    }
     return rc;
 }
 
@@ -172,10 +182,11 @@ int txn_attempt(struct store_txn *txn, bool *ret_settled)
         call->idempotency_stored = false; /* a later try of the tool keeps it */
         txn->stores = false;
     }
-    return rc != NG_OK || over
-               ? rc
-               : call_fail(call, NG_EUNAVAILABLE,
-                           "the changes before this one keep failing; try again");
+    if (rc != NG_OK || over) {
+        return rc;
+    }
+    return call_fail(call, NG_EUNAVAILABLE,
+                     "the changes before this one keep failing; try again");
 }
 
 /* The first attempt, on the caller's thread. NG_PENDING: it goes on by itself. */
@@ -210,7 +221,10 @@ static int store_start(struct store *store, struct call *call, const struct ng_c
         }
     }
     *ret = txn_new(store, call, changes, count);
-    return *ret == NULL ? txn_no_memory(call) : NG_OK;
+    if (*ret != NULL) {
+        return NG_OK;
+    }
+    return txn_no_memory(call);
 }
 
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
@@ -249,7 +263,10 @@ static int store_write_as(struct store_txn *txn, const struct ng_answer *answer,
     if (rc == NG_OK) {
         done(user, NG_OK);
     }
-    return rc == NG_PENDING ? NG_OK : rc;
+    if (rc != NG_PENDING) {
+        return rc;
+    }
+    return NG_OK;
 }
 
 int store_write_answered(struct store *store, struct call *call,
@@ -258,7 +275,10 @@ int store_write_answered(struct store *store, struct call *call,
 {
     struct store_txn *txn = NULL;
     int rc = store_start(store, call, changes, count, &txn);
-    return rc != NG_OK ? rc : store_write_as(txn, answer, false, done, user);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_as(txn, answer, false, done, user);
 }
 
 int store_write(struct store *store, struct call *call, const struct ng_change *changes,

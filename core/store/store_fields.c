@@ -44,9 +44,13 @@ static const struct ng_value *field_find(const struct ng_value *body, const char
     const char *at = name;
     while (value != NULL && *at != '\0') {
         size_t len = strcspn(at, ".");
-        value = value->type == NG_TYPE_OBJECT ? json_get_str(value, str_make(at, len)) : NULL;
+        if (value->type == NG_TYPE_OBJECT) {
+            value = json_get_str(value, str_make(at, len));
+        } else {
+            value = NULL;
+        }
         at += len;
-        at += *at == '.' ? 1 : 0;
+        at += *at == '.';
     }
     return value;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
@@ -112,7 +113,7 @@ static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 {
     int64_t most = took_ns * STORE_CHAIN_COMMITS;
-    most = most < STORE_CHAIN_MIN_NS ? STORE_CHAIN_MIN_NS : most;
+    most = i64_max(most, STORE_CHAIN_MIN_NS);
     if (cached->poisoned != 0) {
         cached->stale = true;
     }
@@ -285,7 +286,9 @@ static int retry_check(struct store_txn *txn)
     struct store_retry *retry = &txn->store->retry;
     int64_t now = clock_monotonic_ns();
     bool own = txn->done == NULL; /* else what follows it must not be left half done */
-    txn->began_ns = txn->began_ns == 0 ? now : txn->began_ns;
+    if (txn->began_ns == 0) {
+        txn->began_ns = now;
+    }
     lock_take(&retry->lock);
     bool stopping = retry->stopping;
     lock_release(&retry->lock);
@@ -421,6 +424,7 @@ static struct store_txn *retry_next(struct store_retry *retry)
 
 static void *retry_thread(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-retry");
     struct store_retry *retry = user;
     struct store_txn *txn = NULL;
     lock_take(&retry->lock);

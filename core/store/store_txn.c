@@ -88,7 +88,11 @@ int txn_run(struct store_txn *txn)
         const struct version *now = first->next != NULL ? first->next : first->base;
         if (txn->done == NULL && txn->call->staged.revision_kind == REVISION_NONE) {
             txn->call->staged.revision_kind = REVISION_NUMBER;
-            txn->call->staged.revision_number = now->doc.deleted ? 0 : now->doc.revision;
+            if (now->doc.deleted) {
+                txn->call->staged.revision_number = 0;
+            } else {
+                txn->call->staged.revision_number = now->doc.revision;
+            }
             txn->gave_revision = true;
         }
     }
@@ -134,7 +138,11 @@ static void cached_doc_drained(struct store *store, struct cached_doc *cached, i
     }
     cached->poisoned = 0;
     version_unref(cached->newest);
-    cached->newest = cached->committed == NULL ? NULL : version_ref(cached->committed);
+    if (cached->committed == NULL) {
+        cached->newest = NULL;
+    } else {
+        cached->newest = version_ref(cached->committed);
+    }
     if (store->shared) {
         store_retry_wake(store, cached);
     }

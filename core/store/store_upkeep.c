@@ -3,6 +3,7 @@
  * what time that is measured by, as the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/call/gateway.h"
 #include "store.h"
 #include "store_types.h"
@@ -34,14 +35,22 @@ void store_clock_open(struct store *store, struct call *call)
     int rc = NG_OK;
     for (uint64_t back = CLOCK_EVENTS; since > 0 && newest == INT64_MIN && rc == NG_OK;
          back *= CLOCK_EVENTS_MORE) {
-        since = last > back ? last - back : 0;
+        if (last > back) {
+            since = last - back;
+        } else {
+            since = 0;
+        }
         rc = store->backend->changes(store->db, &call->pub, since, CLOCK_EVENTS, take_time,
                                      &newest);
     }
     if (rc != NG_OK) {
         call_reset_result(call); /* a database that is away is no reason not to open */
     }
-    store->clock.base_ms = newest == INT64_MIN ? clock_unix_ms() : newest;
+    if (newest == INT64_MIN) {
+        store->clock.base_ms = clock_unix_ms();
+    } else {
+        store->clock.base_ms = newest;
+    }
     store->clock.base_up_ms = clock_uptime_ms();
 }
 
@@ -69,7 +78,7 @@ int64_t store_now(struct store *store)
         most = now;
     }
     lock_release(&clock->lock);
-    return now < most ? now : most;
+    return i64_min(now, most);
 }
 
 /* ---- upkeep ---- */

@@ -2,6 +2,7 @@
 /* store_version.c - blobs, versions and drafts: documents as the store holds them in memory. */
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "store_types.h"
 
@@ -70,7 +71,10 @@ void version_unref(void *object)
 int version_reserve(struct version *version)
 {
     version->committed = alloc_zeroed(1, sizeof(*version->committed));
-    return version->committed == NULL ? NG_EINTERNAL : NG_OK;
+    if (version->committed == NULL) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq)
@@ -157,7 +161,10 @@ int version_name(struct version *version, struct ng_str author, struct ng_str ac
     version->doc.action = arena_copy(&version->arena, action);
     bool good = (author.data == NULL || version->doc.author.data != NULL) &&
                 (action.data == NULL || version->doc.action.data != NULL);
-    return good ? NG_OK : NG_EINTERNAL;
+    if (good) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static struct blob *version_key_blob(const struct ng_key *key)
@@ -220,7 +227,7 @@ struct version *version_of_nothing(const struct ng_key *key)
 
 struct ng_splice splice_between(struct ng_str from, struct ng_str to)
 {
-    size_t least = from.len < to.len ? from.len : to.len;
+    size_t least = size_min(from.len, to.len);
     size_t head = 0;
     while (head + sizeof(uint64_t) <= least &&
            memcmp(from.data + head, to.data + head, sizeof(uint64_t)) == 0) {
@@ -352,13 +359,24 @@ struct ng_draft *store_draft_new(struct call *call, struct ng_str json, struct n
     draft->call = call;
     draft->base_json = json;
     draft->base_text = text;
-    return call_pin(call, draft_release, draft) == NG_OK ? draft : NULL;
+    if (call_pin(call, draft_release, draft) == NG_OK) {
+        return draft;
+    }
+    return NULL;
 }
 
 void store_draft_view(const struct ng_draft *draft, struct draft_view *ret)
 {
     ret->touched = draft_touched(draft);
     ret->deleted = draft->deleted;
-    ret->json = draft->json != NULL ? blob_str(draft->json) : draft->base_json;
-    ret->text = draft->text != NULL ? blob_str(draft->text) : draft->base_text;
+    if (draft->json != NULL) {
+        ret->json = blob_str(draft->json);
+    } else {
+        ret->json = draft->base_json;
+    }
+    if (draft->text != NULL) {
+        ret->text = blob_str(draft->text);
+    } else {
+        ret->text = draft->base_text;
+    }
 }

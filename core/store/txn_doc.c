@@ -32,9 +32,11 @@ static int put_fields(struct store_txn *txn, const struct ng_collection *collect
 {
     put->fields = NULL;
     put->field_count = 0;
-    return next->doc.deleted ? NG_OK
-                             : store_fields(&txn->arena, collection, next->doc.body,
-                                            &put->fields, &put->field_count);
+    if (next->doc.deleted) {
+        return NG_OK;
+    }
+    return store_fields(&txn->arena, collection, next->doc.body, &put->fields,
+                        &put->field_count);
 }
 
 static const char *change_action(const struct txn_doc *doc)
@@ -46,7 +48,10 @@ static const char *change_action(const struct txn_doc *doc)
         return "deleted";
     }
     bool is_new = doc->base->doc.revision == 0 || doc->base->doc.deleted;
-    return is_new ? "created" : "updated";
+    if (is_new) {
+        return "created";
+    }
+    return "updated";
 }
 
 static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *doc, int *rc)
@@ -78,9 +83,17 @@ static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *do
     next->doc.revision = base->revision + 1;
     next->doc.deleted = draft->deleted;
     next->doc.updated_ms = clock_unix_ms();
-    next->doc.created_ms = creates ? next->doc.updated_ms : base->created_ms;
-    next->doc.created_seq =
-        creates ? 0 : base->created_seq; /* 0 as well: of one that is queued */
+    if (creates) {
+        next->doc.created_ms = next->doc.updated_ms;
+    } else {
+        next->doc.created_ms = base->created_ms;
+    }
+    /* 0 as well: of one that is queued */
+    if (creates) {
+        next->doc.created_seq = 0;
+    } else {
+        next->doc.created_seq = base->created_seq;
+    }
     *rc = version_name(next, txn->call->caller.agent, ng_str_of(change_action(doc)));
     if (*rc == NG_OK) {
         *rc = version_reserve(next);
@@ -126,7 +139,11 @@ int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
     }
     put->time_ms = next->doc.updated_ms;
     put->created_ms = next->doc.created_ms;
-    put->created_seq = creates ? 0 : NG_SEQ_KEEP;
+    if (creates) {
+        put->created_seq = 0;
+    } else {
+        put->created_seq = NG_SEQ_KEEP;
+    }
     put->agent = next->doc.author;
     put->tool = txn->call->pub.tool;
     put->action = next->doc.action;
@@ -150,7 +167,10 @@ void txn_doc_reset(struct txn_doc *doc)
  * call's affair, that nothing can be written is everybody's. */
 int store_poisoned_code(int poisoned)
 {
-    return poisoned == NG_EFULL ? NG_EFULL : NG_EUNAVAILABLE;
+    if (poisoned == NG_EFULL) {
+        return NG_EFULL;
+    }
+    return NG_EUNAVAILABLE;
 }
 
 static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
@@ -159,7 +179,11 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
     lock_take(&table->lock);
     int poisoned = doc->cached->poisoned;
     struct version *base = doc->cached->newest;
-    doc->base = base == NULL ? NULL : version_ref(base);
+    if (base == NULL) {
+        doc->base = NULL;
+    } else {
+        doc->base = version_ref(base);
+    }
     lock_release(&table->lock);
     if (poisoned != 0 && txn->store->shared) {
         txn->wait_for = doc->cached;
@@ -170,7 +194,10 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
             txn->call, store_poisoned_code(poisoned),
             "a change of this document that is being written has failed; try again");
     }
-    return doc->base != NULL ? NG_OK : NG_EINTERNAL;
+    if (doc->base != NULL) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
 }
 
 static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, uint64_t present)
@@ -210,8 +237,10 @@ int txn_doc_run(struct store_txn *txn, struct txn_doc *doc)
     rc = doc->change->fn(&txn->call->pub, present, &doc->draft, doc->change->user);
     module_run_end(&run);
     if (rc != NG_OK) {
-        return rc < 0 ? rc
-                      : call_fail(txn->call, NG_EINTERNAL, "a change function returned %d", rc);
+        if (rc < 0) {
+            return rc;
+        }
+        return call_fail(txn->call, NG_EINTERNAL, "a change function returned %d", rc);
     }
     /* A call that has failed already only puts right what it had begun. */
     if (doc->draft.rc != NG_OK ||

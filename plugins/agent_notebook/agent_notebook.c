@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_notebook - pages, code snippets and research notes that many agents share, with
- * versions, and the memory beside them. What it declares; each tool has its own file. */
+ * versions, and the memory beside them. This file holds the tables of the plugin; each tool has
+ * its own file. */
 #include <stdlib.h>
 
 #include "checkpoint/checkpoint.h"
@@ -329,7 +330,7 @@ static const struct ng_code agent_notebook_codes[] = {
     {"VERSION_NOT_FOUND", 404, "the entry has no such version, or it is no longer kept"},
 };
 
-/* Weights: a hit in the title says more than one in the summary, and that more than one in the
+/* Weights of search hits: the title counts more than the summary, and the summary more than the
  * text. */
 #define ENTRY_FIELDS                                                                           \
     {"title", NG_FIELD_TEXT, 8.0}, {"summary", NG_FIELD_TEXT, 3.0},                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells - Jupyter notebooks: cells are read, changed and run in real .ipynb files and real
- * kernels. What the plugin declares; each tool has its own file. */
+/* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
+ * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "tools/cells.h"
 
 #include <stdio.h>
@@ -29,11 +29,17 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     int rc = cells_attachments_open(call, &self->attachments);
-    rc = rc != NG_OK ? rc : cells_runs_open(call, &self->runs);
+    if (rc == NG_OK) {
+        rc = cells_runs_open(call, &self->runs);
+    }
     if (rc == NG_OK) {
         options.data_folder = folder;
         self->kernels = kernels_new(&options);
-        rc = self->kernels == NULL ? cells_no_memory(call) : NG_OK;
+        if (self->kernels == NULL) {
+            rc = cells_no_memory(call);
+        } else {
+            rc = NG_OK;
+        }
     }
     if (rc != NG_OK) {
         cells_attachments_close(self->attachments);

@@ -37,7 +37,7 @@ static void expect(const char *json, bool same)
     bson_t bson;
     bool whole = false;
     round_trip(ng_str_of(json), &again, &bson, &whole);
-    bool equal = whole && str_same(bytes_str(&again), ng_str_of(json));
+    bool equal = whole && str_equal(bytes_str(&again), ng_str_of(json));
     if (equal != same) {
         fail_msg("%s came back as %.*s", json, (int)again.len, again.data);
     }
@@ -87,7 +87,7 @@ static void test_what_can_be_held_is(void **state)
     round_trip(ng_str_of("{\"space\":\"x\",\"title\":\"T\",\"q\":{\"a.b\":[\"},\"]},\"n\":7}"),
                &again, &bson, &whole);
     assert_false(whole);
-    assert_true(str_same(bytes_str(&again), ng_str_of("{\"title\":\"T\",\"n\":7}")));
+    assert_true(str_equal(bytes_str(&again), ng_str_of("{\"title\":\"T\",\"n\":7}")));
     bson_destroy(&bson);
     round_trip(ng_str_of("{\"metadata\":{\"updated_at\":\"2025-01-02T03:04:05.678Z\"},"
                          "\"title\":\"2025-01-02T03:04:05.678Z\"}"),
@@ -164,7 +164,7 @@ static void expect_name(bool entry, const char *space, struct ng_str id, const c
     struct bytes made = {0};
     struct db_collection collection = {.name = NULL, .is_entry = entry};
     assert_int_equal(name_document(&collection, ng_str_of(space), id, &made), NG_OK);
-    assert_true(str_same(bytes_str(&made), ng_str_of(name)));
+    assert_true(str_equal(bytes_str(&made), ng_str_of(name)));
     bytes_done(&made);
 }
 
@@ -184,7 +184,7 @@ static void test_names(void **state)
     assert_int_equal(name_document(&collection, ng_str_of("a"), ng_str_of("\xFF"), &made),
                      NG_EINVAL);
     assert_int_equal(name_version("pages", ng_str_of("x"), 42, &made), NG_OK);
-    assert_true(str_same(bytes_str(&made), ng_str_of("pages/x#00000000000000000042")));
+    assert_true(str_equal(bytes_str(&made), ng_str_of("pages/x#00000000000000000042")));
     bytes_done(&made);
 }
 
@@ -200,7 +200,7 @@ static void test_words(void **state)
     for (size_t i = 0; i < NG_COUNT(words); i++) {
         assert_true(word_run(text, false, &at, &word, &script));
         assert_int_equal(word_fold(word, script, &folded), NG_OK);
-        assert_true(str_same(bytes_str(&folded), ng_str_of(words[i])));
+        assert_true(str_equal(bytes_str(&folded), ng_str_of(words[i])));
     }
     assert_false(word_run(text, false, &at, &word, &script));
     bytes_done(&folded);
@@ -216,7 +216,7 @@ static void test_splices(void **state)
         splice_between(ng_str_of(steps[i - 1]), ng_str_of(steps[i]), &splice);
         assert_int_equal(bytes_splice(&bytes, splice.at, splice.removed, splice.inserted),
                          NG_OK);
-        assert_true(str_same(bytes_str(&bytes), ng_str_of(steps[i])));
+        assert_true(str_equal(bytes_str(&bytes), ng_str_of(steps[i])));
     }
     assert_int_equal(bytes_splice(&bytes, 3, 0, ng_str_of("")), NG_EUNAVAILABLE);
     assert_int_equal(bytes_splice(&bytes, 1, 2, ng_str_of("")), NG_EUNAVAILABLE);

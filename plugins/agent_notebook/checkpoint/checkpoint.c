@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c - what is in a checkpoint: making one of the present, keeping, reading. */
+/* checkpoint.c - the content of a checkpoint: made of the present, kept, read. */
 #include "checkpoint.h"
 
 #include "core/base/minmax.h"
@@ -12,7 +12,7 @@
 /* Entries read at a time. */
 #define CHECKPOINT_PAGE 1000
 
-struct checkpoint_making {
+struct checkpoint_rows {
     struct ng_call *call;
     struct ng_writer *writer;
     const char *collection;
@@ -22,23 +22,23 @@ struct checkpoint_making {
 
 static int checkpoint_row(void *user, const struct ng_doc *row)
 {
-    struct checkpoint_making *making = user;
-    const struct ng_host *host = making->call->host;
-    host->json_object(making->writer);
-    memory_put(making->call, making->writer, "collection", ng_str_of(making->collection));
-    memory_put(making->call, making->writer, "id", row->key.id);
-    entry_put_int(making->call, making->writer, "version", row->revision);
-    host->json_end(making->writer);
-    making->last_seq = row->created_seq;
-    making->entries++;
-    making->rows++;
+    struct checkpoint_rows *state = user;
+    const struct ng_host *host = state->call->host;
+    host->json_object(state->writer);
+    memory_put(state->call, state->writer, "collection", ng_str_of(state->collection));
+    memory_put(state->call, state->writer, "id", row->key.id);
+    entry_put_int(state->call, state->writer, "version", row->revision);
+    host->json_end(state->writer);
+    state->last_seq = row->created_seq;
+    state->entries++;
+    state->rows++;
     return 0;
 }
 
 /* Id, collection and version of every entry of the space, a page at a time. */
-static int checkpoint_entries(struct checkpoint_making *making, struct ng_str space)
+static int checkpoint_entries(struct checkpoint_rows *state, struct ng_str space)
 {
-    struct ng_call *call = making->call;
+    struct ng_call *call = state->call;
     const struct ng_host *host = call->host;
     struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
     struct ng_query query = {
@@ -51,18 +51,18 @@ static int checkpoint_entries(struct checkpoint_making *making, struct ng_str sp
     };
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < ENTRY_COLLECTIONS; i++) {
-        making->collection = entry_collections[i];
+        state->collection = entry_collections[i];
         query.collection = ng_str_of(entry_collections[i]);
-        making->last_seq = 0;
+        state->last_seq = 0;
         do {
-            making->rows = 0;
-            after.number = (double)making->last_seq;
-            rc = host->query(call, &query, checkpoint_row, making, NULL);
-            host->progress(call, (double)making->entries, 0, ng_str_of("entries named"));
+            state->rows = 0;
+            after.number = (double)state->last_seq;
+            rc = host->query(call, &query, checkpoint_row, state, NULL);
+            host->progress(call, (double)state->entries, 0, ng_str_of("entries named"));
             if (rc == NG_OK && host->cancelled(call)) {
                 rc = ng_fail(call, NG_ECANCELLED, "cancelled; nothing was changed");
             }
-        } while (rc == NG_OK && making->rows == CHECKPOINT_PAGE);
+        } while (rc == NG_OK && state->rows == CHECKPOINT_PAGE);
     }
     return rc;
 }
@@ -72,7 +72,7 @@ static int checkpoint_too_large(struct ng_call *call)
     return ng_fail(call, NG_ETOOLARGE, "the space is too large for one checkpoint");
 }
 
-/* "journal" comes last, as it was dumped. */
+/* "journal" comes last, in the text of the dump. */
 static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_str dump,
                            struct ng_str *ret_json)
 {
@@ -83,7 +83,7 @@ static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_s
         return checkpoint_too_large(call);
     }
     char *at = json;
-    memcpy(at, head.data, head.len - 1); /* without the brace that ends it */
+    memcpy(at, head.data, head.len - 1); /* without its closing brace */
     at += head.len - 1;
     memcpy(at, name, sizeof(name) - 1);
     at += sizeof(name) - 1;
@@ -95,14 +95,14 @@ static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_s
     return NG_OK;
 }
 
-/* The members of a checkpoint but its journal, of which `dump` is the text; without one the
- * journal is kept beside. */
+/* The members of a checkpoint except its journal, whose text is `dump`. Without a dump the
+ * journal is kept aside. */
 static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_str id,
                            struct ng_str label, struct ng_str dump, struct ng_str *ret_head)
 {
     const struct ng_host *host = call->host;
-    struct checkpoint_making making = {.call = call, .writer = host->json_writer(call)};
-    struct ng_writer *writer = making.writer;
+    struct checkpoint_rows state = {.call = call, .writer = host->json_writer(call)};
+    struct ng_writer *writer = state.writer;
     if (writer == NULL) {
         return entry_no_memory(call);
     }
@@ -126,9 +126,9 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     }
     host->json_name(writer, "entries");
     host->json_array(writer);
-    int rc = checkpoint_entries(&making, space);
+    int rc = checkpoint_entries(&state, space);
     host->json_end(writer);
-    entry_put_int(call, writer, "notebooks", making.entries);
+    entry_put_int(call, writer, "notebooks", state.entries);
     host->json_end(writer);
     if (rc == NG_OK) {
         *ret_head = host->json_result(writer);
@@ -252,7 +252,7 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
 
 /* ---- ids ---- */
 
-/* Characters that an id must share with the wanted one from its beginning to be near it. */
+/* An id is near the wanted one if they share this many leading characters. */
 #define CHECKPOINT_NEAR 4
 
 struct checkpoint_near {
@@ -366,7 +366,7 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
         rc = host->json_parse(call, list, &entries);
     }
     if (rc == NG_EINTERNAL) {
-        return rc; /* no memory: another try may have it */
+        return rc; /* out of memory: a retry may succeed */
     }
     if (rc != NG_OK || host->json_type(entries) != NG_TYPE_ARRAY) {
         return ng_fail(call, NG_EINVAL,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * checkpoint.h - checkpoints: the journal of a space and, of its notebook entries, id,
- * collection and version. What is in one, what differs between two, and the job that puts one
- * back.
+ * collection and version. How they are made and compared, and the job that restores one.
  *
- * A restore goes through a record in documents, one for each space, written before anything is
- * changed and gone when all of it is done. Whoever finds one that nobody works on finishes it.
+ * A restore goes through a record in documents, one for each space. It is written before
+ * anything changes and removed at the end. A gateway that finds a record without a live owner
+ * finishes the restore.
  */
 #ifndef NOTEGATE_AGENT_NOTEBOOK_CHECKPOINT_H
 #define NOTEGATE_AGENT_NOTEBOOK_CHECKPOINT_H
@@ -15,58 +15,59 @@
 #include "memory/memory.h"
 
 #define CHECKPOINT_FORMAT "notegate-checkpoint-1"
-/* The journal of a checkpoint that names a kept one: see restore_aside in struct ng_journal. */
+/* Format of the journal member of a checkpoint whose journal is kept aside: see restore_aside
+ * in struct ng_journal. */
 #define CHECKPOINT_KEPT_FORMAT "notegate-journal-kept-1"
 #define CHECKPOINT_LABEL_MAX 200
 
 /* ---- checkpoint.c: making and reading them ---- */
 
-/* The present of a space as the text of a checkpoint. A row of 1,000 entries at a time; stops
- * where the call is cancelled. */
+/* Writes the present state of a space as the text of a checkpoint, 1,000 entries at a time.
+ * Stops when the call is cancelled. */
 int checkpoint_make(struct ng_call *call, struct ng_str space, struct ng_str id,
                     struct ng_str label, struct ng_str *ret_json);
-/* The same, kept under a new id. */
+/* The same, stored under a new id. */
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
                     struct ng_str *ret_id, struct ng_str *ret_json);
-/* One that says only that the journal, however large, is kept under its id, which the restore
- * is to do. NG_ETOOLARGE: the journal in use cannot. */
+/* A checkpoint that only says that the journal, however large, is kept aside under its id; the
+ * restore does that. NG_ETOOLARGE: the journal in use cannot. */
 int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_str label,
                           struct ng_str *ret_id);
-/* The same as checkpoint_take for a call that may have done it before, where it came with an
- * idempotency key. */
+/* checkpoint_take for a call with an idempotency key: a retry finds the checkpoint of the first
+ * attempt. */
 int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
                          struct ng_str *ret_id, struct ng_str *ret_json);
-/* Fails with NG_ENOTFOUND, a message that names it and a hint at the nearest. */
+/* Fails with NG_ENOTFOUND, naming the id, with the nearest one as a hint. */
 int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_str id);
-/* One that is kept. NG_ENOTFOUND as checkpoint_not_found. */
+/* Reads a stored checkpoint. NG_ENOTFOUND as checkpoint_not_found. */
 int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
                    struct ng_str *ret_json);
 
-/* An entry that a checkpoint names. */
+/* An entry named by a checkpoint. */
 struct checkpoint_entry {
     unsigned collection;
     struct ng_str id;
     uint64_t version;
 };
 
-/* A checkpoint that was read; its entries sorted. */
+/* A checkpoint after reading, its entries sorted. */
 struct checkpoint_view {
-    struct ng_str text;             /* of the journal in it, lent from the checkpoint's */
-    const struct ng_value *journal; /* its tree: only after checkpoint_read_journal */
-    bool aside;                     /* the journal is kept beside, and not in it */
+    struct ng_str text; /* of the journal; borrowed from the text of the checkpoint */
+    const struct ng_value *journal; /* parsed; only after checkpoint_read_journal */
+    bool aside;                     /* the journal is kept aside, not in the checkpoint */
     struct checkpoint_entry *entries;
     size_t count;
 };
 
 int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_view *ret);
-/* The journal's tree too, which may be too large for a call. */
+/* Parses the journal too. It may be too large for a call. */
 int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view);
 /* <0, 0, >0 by collection and id. */
 int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other);
 
 /* ---- checkpoint_text.c: what lies where in the text ---- */
 
-/* The text of a member of an object; {NULL, 0}: there is none. */
+/* The text of a member of an object; {NULL, 0}: absent. */
 struct ng_str checkpoint_text_member(struct ng_str json, const char *name);
 /* How many elements an array has. */
 uint64_t checkpoint_text_count(struct ng_str array);
@@ -74,27 +75,28 @@ uint64_t checkpoint_text_count(struct ng_str array);
 /* ---- checkpoint_plan.c: what a restore has to do ---- */
 
 enum checkpoint_fate {
-    CHECKPOINT_MOVED = 1,   /* at another version than the checkpoint says */
-    CHECKPOINT_DELETED = 2, /* deleted since */
-    CHECKPOINT_MADE = 3     /* made since: kept in every case */
+    CHECKPOINT_MOVED = 1,   /* at another version than in the checkpoint */
+    CHECKPOINT_DELETED = 2, /* deleted since the checkpoint */
+    CHECKPOINT_MADE = 3     /* created since the checkpoint: never removed */
 };
 
 enum checkpoint_outcome {
     CHECKPOINT_LEFT = 0, /* reported only */
     CHECKPOINT_RESTORED = 1,
-    CHECKPOINT_BUSY = 2, /* changed again since the restore began: left */
-    CHECKPOINT_GONE = 3  /* the version is not kept any more */
+    CHECKPOINT_BUSY = 2, /* changed again since the restore began: not restored */
+    CHECKPOINT_GONE = 3  /* the version is no longer kept */
 };
 
 struct checkpoint_step {
-    struct checkpoint_entry entry; /* version: the checkpoint's; of MADE the present one */
-    uint64_t present;              /* 0: deleted */
+    struct checkpoint_entry
+        entry;        /* version: that of the checkpoint; for MADE the present one */
+    uint64_t present; /* 0: deleted */
     enum checkpoint_fate fate;
     enum checkpoint_outcome outcome;
-    uint64_t made; /* the version that the restore made */
+    uint64_t made; /* the version made by the restore */
 };
 
-/* In memory of its own, since a restore goes through many calls. */
+/* On the heap, as a restore goes through many calls. */
 struct checkpoint_plan {
     struct checkpoint_step *steps;
     size_t count;
@@ -104,75 +106,76 @@ struct checkpoint_plan {
 int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *then,
                          const struct checkpoint_view *now, struct checkpoint_plan *ret);
 void checkpoint_plan_free(struct checkpoint_plan *plan);
-/* How the plan is told: as a difference, or with what became of each entry. */
+/* How the plan is reported: as a difference, or with the outcome for each entry. */
 enum checkpoint_tell { CHECKPOINT_TOLD = 0, CHECKPOINT_KEPT = 1, CHECKPOINT_BACK = 2 };
-/* "notebooks": {...} of an answer. */
+/* Writes "notebooks": {...} into an answer. */
 void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
                            const struct checkpoint_plan *plan, enum checkpoint_tell tell);
 
 /* ---- checkpoint_intent.c: the record of a restore ---- */
 
 #define CHECKPOINT_RESTORES "agent_restores"
-/* Records of all spaces lie in one, so that one query finds them: the id is the space. */
+/* The records of all spaces are in one space, so that one query finds them; the id is the
+ * restored space. */
 #define CHECKPOINT_RESTORES_SPACE "shared"
-/* Those that calls with an idempotency key have finished: the id is what names the call. */
+/* Records of finished restores of calls with an idempotency key; the id is the token of the
+ * call. */
 #define CHECKPOINT_RESTORES_DONE "done"
-/* For so long a key means the call that it came with first. */
+/* How long such a record is kept. */
 #define CHECKPOINT_ONCE_MS ((int64_t)24 * 3600 * 1000)
-/* A restore that has not moved for so long is another gateway's to finish. */
+/* The lease of a restore. When it has expired, another gateway may take the restore over. */
 #define CHECKPOINT_LEASE_MS 15000
 
 enum checkpoint_phase {
     CHECKPOINT_BEGUN = 1,    /* nothing is changed yet */
-    CHECKPOINT_JOURNAL = 2,  /* the present is kept; the journal goes back */
-    CHECKPOINT_ENTRIES = 3,  /* the journal is back; entries go back */
-    CHECKPOINT_FINISHED = 4, /* the record goes */
+    CHECKPOINT_JOURNAL = 2,  /* the present state is saved; the journal is being restored */
+    CHECKPOINT_ENTRIES = 3,  /* the journal is restored; entries are being restored */
+    CHECKPOINT_FINISHED = 4, /* the record is being removed */
 };
 
 struct checkpoint_intent {
     struct ng_str space;
     struct ng_str checkpoint, previous; /* ids; previous from JOURNAL on */
-    struct ng_str owner;                /* the data directory on its machine that works on it */
-    struct ng_str token;                /* of one run of it */
-    struct ng_str once;                 /* names the call, if it came with a key */
+    struct ng_str owner; /* the host and data directory of the gateway that works on it */
+    struct ng_str token; /* of one run of the restore */
+    struct ng_str once;  /* the idempotency token of the call, if it has one */
     enum checkpoint_phase phase;
     bool notebooks;
-    int64_t lease_ms; /* until when */
+    int64_t lease_ms; /* its end */
 };
 
-/* The change that brings the record to what `intent` says; fails with NG_EBUSY where another
- * run has it. `intent` is lent until the change is done. first: there must be none that is
- * alive. */
+/* The change that writes `intent` into the record. Fails with NG_EBUSY if another run owns the
+ * record. `intent` is borrowed until the change is done. */
 struct ng_change checkpoint_intent_change(struct ng_call *call,
                                           const struct checkpoint_intent *intent);
 int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent *intent);
-/* Takes one over that its run has left. */
+/* Takes over a record whose run is dead. */
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
                            struct ng_str token, struct ng_str owner);
-/* Beside the end of the record: the restore is done. */
+/* Written together with the removal of the record: the restore is done. */
 struct ng_change checkpoint_done_change(struct ng_call *call,
                                         const struct checkpoint_intent *intent);
-/* Was the call that `ret->once` names done before? Then its members are filled in. */
+/* Has an earlier attempt of the call with `ret->once` finished? Then fills in its members. */
 int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done);
-/* Fails with NG_EBUSY where a restore of the space needs this checkpoint. */
+/* Fails with NG_EBUSY if a running restore of the space needs this checkpoint. */
 int checkpoint_intent_needs(struct ng_call *call, struct ng_str space, struct ng_str id);
-/* The records there are, in call memory. */
+/* All records, in call memory. */
 int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
                            size_t *ret_count);
 
 /* ---- checkpoint_restore.c: the job ---- */
 
-/* Goes on with what `intent` says in calls of its own, whose memory does not add up. With
- * `answer` the call is answered at its end: NG_PENDING. */
+/* Continues the restore in calls of its own, so that their memory does not add up. With
+ * `answer` the call is answered at the end: NG_PENDING. */
 int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                          const struct checkpoint_intent *intent, bool answer);
 
 /* ---- checkpoint_recover.c: runs of this process, and those that were cut off ---- */
 
-/* Looks for restores that nobody works on, and finishes them, in a call of its own. */
+/* Finds restores without a live owner and finishes them, in a call of its own. */
 int checkpoint_recover_soon(struct agent_notebook *self, struct ng_call *call);
 struct ng_str checkpoint_owner(const struct checkpoint_state *state);
-/* This process works on the run with this token / does no more. */
+/* Registers the token of a run of this process / removes it. */
 int checkpoint_live_add(struct checkpoint_state *state, struct ng_call *call,
                         struct ng_str token);
 void checkpoint_live_remove(struct checkpoint_state *state, struct ng_str token);

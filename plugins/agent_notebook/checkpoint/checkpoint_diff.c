@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_diff.c - checkpoint_diff: what changed between a checkpoint and the present, or
- * another one. */
+/* checkpoint_diff.c - checkpoint_diff: the difference between a checkpoint and the present, or
+ * between two checkpoints. */
 #include "checkpoint.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memories that an answer names of each kind; all are counted. */
+/* Memories of each kind that an answer lists; all are counted. */
 #define CHECKPOINT_MEMORIES_MAX 100
-/* Characters of a memory that is named. */
+/* Characters that are shown of a memory. */
 #define CHECKPOINT_MEMORY_CHARS 200
-/* A call that still gives so much has not come to the end of what it may use. */
+/* With this much memory left, a call is not near its limit. */
 #define CHECKPOINT_ROOM ((size_t)16 * 1024 * 1024)
-/* Days that are told. */
+/* Days that an answer lists. */
 #define CHECKPOINT_DAYS_MAX 400
 
-/* Entries of one part of a journal, sorted by event. */
+/* The entries of one part of a journal, sorted by event. */
 struct checkpoint_events {
     struct checkpoint_event {
         struct ng_str id;
@@ -73,7 +73,7 @@ static bool checkpoint_events_have(const struct checkpoint_events *events,
 
 /* ---- memories ---- */
 
-/* "name": those of `from` that `to` has not; the answer is how many. */
+/* Writes "name": the entries of `from` that are missing in `to`; returns their number. */
 static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writer *writer,
                                             const char *name,
                                             const struct checkpoint_events *from,
@@ -141,7 +141,7 @@ static int checkpoint_day_sort(const void *one, const void *other)
     return (a->date.len > b->date.len) - (a->date.len < b->date.len);
 }
 
-/* One line for every event of `from` that `to` has not. */
+/* One line for each event of `from` that is missing in `to`. */
 static size_t checkpoint_days_missing(struct ng_call *call, struct checkpoint_day *lines,
                                       size_t count, bool added,
                                       const struct checkpoint_events lists[2])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_intent.c - the record that carries a restore over a crash: one document for each
- * space, with who works on it and how far it is. */
+/* checkpoint_intent.c - the write intent of a restore, which survives a crash: one document for
+ * each space, with its owner, its lease and its phase. */
 #include "checkpoint.h"
 #include "core/base/str.h"
 
@@ -68,7 +68,7 @@ static int checkpoint_intent_busy(struct ng_call *call, const struct checkpoint_
                    intent->checkpoint.data);
 }
 
-/* Writes the record where it is this run's, or gone and this run begins. */
+/* Writes the record if it belongs to this run, or if there is none and this run begins. */
 static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *present,
                                    struct ng_draft *next, void *user)
 {
@@ -193,23 +193,23 @@ int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bo
 
 /* ---- those there are ---- */
 
-struct checkpoint_taking {
+struct intent_takeover {
     struct checkpoint_intent *intent;
     struct ng_str token_before;
 };
 
-static int checkpoint_intent_change_hands(struct ng_call *call, const struct ng_doc *present,
-                                          struct ng_draft *next, void *user)
+static int checkpoint_intent_takeover(struct ng_call *call, const struct ng_doc *present,
+                                      struct ng_draft *next, void *user)
 {
-    const struct checkpoint_taking *taking = user;
+    const struct intent_takeover *takeover = user;
     struct checkpoint_intent there;
     if (present->revision == 0 || present->deleted ||
         checkpoint_intent_read(call, present->body, &there) != NG_OK ||
-        !str_equal(there.token, taking->token_before)) {
-        return checkpoint_intent_busy(call, taking->intent);
+        !str_equal(there.token, takeover->token_before)) {
+        return checkpoint_intent_busy(call, takeover->intent);
     }
-    there.owner = taking->intent->owner;
-    there.token = taking->intent->token;
+    there.owner = takeover->intent->owner;
+    there.token = takeover->intent->token;
     there.lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
     struct ng_str json = checkpoint_intent_json(call, &there);
     if (json.data == NULL) {
@@ -221,62 +221,62 @@ static int checkpoint_intent_change_hands(struct ng_call *call, const struct ng_
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
                            struct ng_str token, struct ng_str owner)
 {
-    struct checkpoint_taking taking = {.intent = intent, .token_before = intent->token};
+    struct intent_takeover takeover = {.intent = intent, .token_before = intent->token};
     struct ng_change change = {
         .size = sizeof(change),
         .key = checkpoint_intent_key(intent->space),
-        .fn = checkpoint_intent_change_hands,
-        .user = &taking,
+        .fn = checkpoint_intent_takeover,
+        .user = &takeover,
     };
     intent->token = token;
     intent->owner = owner;
     return call->host->change_wait(call, &change, 1);
 }
 
-struct checkpoint_listing {
+struct intent_list {
     struct ng_call *call;
-    struct checkpoint_intent *list;
+    struct checkpoint_intent *items;
     size_t count;
     int rc;
 };
 
 static int checkpoint_intent_row(void *user, const struct ng_doc *row)
 {
-    struct checkpoint_listing *listing = user;
-    struct ng_call *call = listing->call;
+    struct intent_list *list = user;
+    struct ng_call *call = list->call;
     const struct ng_value *body = NULL;
     struct ng_str json = call->host->format(call, "%.*s", (int)row->json.len, row->json.data);
     if (json.data == NULL) {
-        listing->rc = entry_no_memory(call);
+        list->rc = entry_no_memory(call);
     } else {
-        listing->rc = call->host->json_parse(call, json, &body);
+        list->rc = call->host->json_parse(call, json, &body);
     }
-    if (listing->rc == NG_OK &&
-        checkpoint_intent_read(call, body, &listing->list[listing->count]) == NG_OK) {
-        listing->count++;
+    if (list->rc == NG_OK &&
+        checkpoint_intent_read(call, body, &list->items[list->count]) == NG_OK) {
+        list->count++;
     }
-    return listing->rc != NG_OK;
+    return list->rc != NG_OK;
 }
 
 int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
                            size_t *ret_count)
 {
-    struct checkpoint_listing listing = {.call = call};
+    struct intent_list list = {.call = call};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(CHECKPOINT_RESTORES),
         .space = ng_str_of(CHECKPOINT_RESTORES_SPACE),
         .limit = CHECKPOINT_INTENTS_MAX,
     };
-    listing.list = ng_alloc(call, CHECKPOINT_INTENTS_MAX * sizeof(*listing.list));
-    if (listing.list == NULL) {
+    list.items = ng_alloc(call, CHECKPOINT_INTENTS_MAX * sizeof(*list.items));
+    if (list.items == NULL) {
         return entry_no_memory(call);
     }
-    int rc = call->host->query(call, &query, checkpoint_intent_row, &listing, NULL);
-    *ret = listing.list;
-    *ret_count = listing.count;
+    int rc = call->host->query(call, &query, checkpoint_intent_row, &list, NULL);
+    *ret = list.items;
+    *ret_count = list.count;
     if (rc != NG_OK) {
         return rc;
     }
-    return listing.rc;
+    return list.rc;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_plan.c - which entries a checkpoint and the present differ in, and how that is
- * told. */
+/* checkpoint_plan.c - the entries that differ between a checkpoint and the present, and the
+ * report of them. */
 #include "checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries that an answer names; all are counted. */
+/* Entries that an answer lists; all are counted. */
 #define CHECKPOINT_NAMED_MAX 1000
 
-/* The step that the first entries of both lists ask for; *ret_fate 0: none. */
+/* The step for the first entries of both lists; *ret_fate 0: none. */
 static void checkpoint_next(const struct checkpoint_view *then,
                             const struct checkpoint_view *now, size_t at[2],
                             struct checkpoint_step *ret)

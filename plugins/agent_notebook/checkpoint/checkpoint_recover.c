@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_recover.c - restores that were cut off: found at the start, or when /readyz is
- * asked, and finished before the gateway is ready. */
+/* checkpoint_recover.c - recovery of interrupted restores: found at the start, or when /readyz
+ * is asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
 #include "core/base/lock.h"
 #include "core/base/random.h"
@@ -14,11 +14,11 @@
 #define CHECKPOINT_HOST_MAX 256
 
 struct checkpoint_state {
-    char *owner; /* MACHINE:DATA_DIR, which one process at a time has */
+    char *owner; /* MACHINE:DATA_DIR; one process at a time has it */
     struct lock lock;
     /* Under the lock: */
-    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of runs; "": free */
-    bool checked;                              /* since the start all was finished once */
+    char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of live runs; "": free */
+    bool checked; /* all restores were finished once since the start */
 };
 
 struct ng_str checkpoint_owner(const struct checkpoint_state *state)
@@ -75,8 +75,8 @@ static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str tok
 
 /* ---- finishing what was cut off ---- */
 
-/* Nobody works on it: the same machine and directory, but no run of this process; or its lease
- * has run out. */
+/* Has the run of the record died? Either this host and directory own it, but no run of this
+ * process does, or its lease has expired. */
 static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *call,
                                const struct checkpoint_intent *intent)
 {
@@ -109,7 +109,7 @@ static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
     return rc;
 }
 
-/* *ret_open: restores that are to be finished before this gateway is ready. */
+/* *ret_open: restores that have to be finished before this gateway is ready. */
 static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
                               size_t *ret_open)
 {
@@ -126,7 +126,8 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     lock_release(&state->lock);
     for (size_t i = 0; i < count; i++) {
         bool left = checkpoint_is_left(state, call, &intents[i]);
-        /* It concerns only who has just come: one that was ready stays so. */
+        /* Only a gateway that has just started waits for this: one that was ready stays
+         * ready. */
         if (!checked) {
             *ret_open += 1;
         }
@@ -192,7 +193,7 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     state->owner = copy;
     lock_init(&state->lock, LOCK_ENTRY_CHECKPOINTS);
     self->checkpoint = state;
-    /* A database that is away at the start is no reason not to: /readyz tries again. */
+    /* A database that is away at the start does not prevent it: /readyz tries again. */
     if (checkpoint_recover_soon(self, call) != NG_OK) {
         call->host->log(call, NG_LOG_WARNING, "restores that were cut off are not looked for");
     }

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_restore.c - putting a checkpoint back: the tool, and the job that goes through it
- * in steps, each in a call of its own, so that the memory of a large space does not add up. */
+/* checkpoint_restore.c - checkpoint_restore: the tool, and the job that restores step by step,
+ * each step in a call of its own, so that the memory of a large space does not add up. */
 #include "checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-
-/* Entries in one step: with the record of the restore they are one commit. Some less than a
- * change may touch, as each is a lock that is held, and tools that watch locks count them. */
+/* Entries in one step; with the record they are one commit. Fewer than a change may have: each
+ * is a lock that is held, and lock checkers limit the number of held locks. */
 #define CHECKPOINT_STEP_ENTRIES (NG_CHANGES_MAX - 16)
 /* Bytes of text in one step. */
 #define CHECKPOINT_STEP_BYTES ((uint64_t)16 * 1024 * 1024)
-/* How often a restore that has begun goes on when there was no memory for a step. */
+/* Retries of a step that ran out of memory. */
 #define CHECKPOINT_TRIES 16
 
 struct checkpoint_job {
     struct agent_notebook *self;
-    struct ng_call *caller; /* whom to answer; touched by one step at a time */
+    struct ng_call *caller; /* the call to answer; used by one step at a time */
     struct ng_deferred *deferred;
     struct checkpoint_intent intent;
     struct checkpoint_plan plan;
-    size_t next;    /* step of the plan */
-    unsigned tries; /* again, for want of memory */
+    size_t next;    /* next step of the plan */
+    unsigned tries; /* retries after running out of memory */
     bool live;
-    bool aside;     /* the present is kept as it lies, by the step that puts the journal back */
-    bool unchanged; /* that step failed for good */
-    char names[];   /* of the intent */
+    bool aside;     /* the step that restores the journal also keeps the present one aside */
+    bool unchanged; /* the step that keeps the journal aside has failed for good */
+    char names[];   /* texts of the intent */
 };
 
 /* ---- life ---- */
@@ -60,14 +59,15 @@ static int checkpoint_job_answer(const struct checkpoint_job *job)
     return NG_OK;
 }
 
-/* What another try may mend. Anything else would keep the gateway from ever being ready. */
+/* Errors that a retry may mend. Any other error would keep the gateway from ever being
+ * ready. */
 static bool checkpoint_may_mend(int rc)
 {
     return rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT || rc == NG_EBUSY ||
            rc == NG_ECANCELLED || rc == NG_EFULL;
 }
 
-/* The sentence of a restore that did not come to its end. */
+/* The message of a restore that has failed. */
 static int checkpoint_job_fail(const struct checkpoint_job *job, int rc)
 {
     const struct checkpoint_intent *intent = &job->intent;
@@ -88,8 +88,8 @@ static int checkpoint_job_fail(const struct checkpoint_job *job, int rc)
         (int)intent->previous.len, intent->previous.data);
 }
 
-/* The end, good or bad. A restore that failed for a while is finished by whoever finds its
- * record. */
+/* The end of the restore, successful or not. If it failed for a while, the gateway that finds
+ * the record next finishes it. */
 static int checkpoint_job_end(struct checkpoint_job *job, int rc)
 {
     struct ng_call *caller = job->caller;
@@ -110,7 +110,7 @@ static int checkpoint_job_end(struct checkpoint_job *job, int rc)
 
 static int checkpoint_job_step(struct ng_call *call, void *user);
 
-/* The next step in a call of its own. */
+/* Runs the next step in a call of its own. */
 static int checkpoint_job_go_on(struct checkpoint_job *job, struct ng_call *call)
 {
     int rc = call->host->background(call, checkpoint_job_step, job);
@@ -163,7 +163,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
         checkpoint_job_free(job);
         return rc;
     }
-    rc = checkpoint_job_go_on(job, call); /* where it fails, it has ended the job */
+    rc = checkpoint_job_go_on(job, call); /* on failure it has ended the job */
     if (answer) {
         return NG_PENDING;
     }
@@ -172,7 +172,7 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
 
 /* ---- the journal ---- */
 
-/* Both checkpoints, and from them the plan. */
+/* Reads both checkpoints and makes the plan. */
 static int checkpoint_job_load(struct checkpoint_job *job, struct ng_call *call,
                                struct checkpoint_view *then, struct checkpoint_view *now)
 {
@@ -209,7 +209,7 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
     return call->host->change_wait(call, &change, 1);
 }
 
-/* The checkpoint of the present says that it is kept, which did not come to be. */
+/* The checkpoint of the present says that the journal is kept aside, but it is not. */
 static void checkpoint_job_forget(const struct checkpoint_job *job, struct ng_call *call)
 {
     void *handle = NULL;
@@ -220,8 +220,8 @@ static void checkpoint_job_forget(const struct checkpoint_job *job, struct ng_ca
     }
 }
 
-/* The record goes. With it, where a key names the call, it is written that it was done: a
- * repeat must not restore once more, over what was remembered since. */
+/* Removes the record. If the call has an idempotency key, the same commit records that it is
+ * done: a retry must not restore again, over later memories. */
 static int checkpoint_job_finish(struct checkpoint_job *job, struct ng_call *call, int rc)
 {
     bool did = rc == NG_OK && job->intent.phase != CHECKPOINT_BEGUN;
@@ -248,7 +248,7 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
     struct checkpoint_view then;
     struct checkpoint_view now;
     int rc = checkpoint_job_load(job, call, &then, &now);
-    /* The record must still be this run's: another gateway may have thought it dead. */
+    /* The record must still belong to this run: another gateway may have taken it over. */
     if (rc == NG_OK) {
         rc = checkpoint_job_phase(job, call, CHECKPOINT_JOURNAL);
     }
@@ -267,8 +267,8 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
 
 /* ---- the entries ---- */
 
-/* One entry of a step: changed only where it is as it was when the restore began, so that a
- * step may be tried again, and nobody's later change is covered. */
+/* One entry of a step. It changes only if it is as it was when the restore began, so that a
+ * step can be retried and no later change is overwritten. */
 struct checkpoint_back {
     struct checkpoint_step *step;
     struct ng_change change;
@@ -290,7 +290,7 @@ static int checkpoint_back_change(struct ng_call *call, const struct ng_doc *pre
     return back->change.fn(call, present, next, back->change.user);
 }
 
-/* Prepares one entry; *ret_bytes: of its text. A version that is not kept is no failure. */
+/* Prepares one entry; *ret_bytes: of its text. A version that is no longer kept is no error. */
 static int checkpoint_back_prepare(struct checkpoint_job *job, struct ng_call *call,
                                    struct checkpoint_back *back, uint64_t *ret_bytes)
 {
@@ -313,7 +313,7 @@ static int checkpoint_back_prepare(struct checkpoint_job *job, struct ng_call *c
     return rc;
 }
 
-/* As many entries as one commit takes, and the record with them. */
+/* As many entries as fit into one commit, and the record with them. */
 static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *call)
 {
     struct checkpoint_back *backs = ng_alloc(call, CHECKPOINT_STEP_ENTRIES * sizeof(*backs));
@@ -385,7 +385,7 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
         rc = checkpoint_job_journal(job, call);
         break;
     case CHECKPOINT_ENTRIES:
-        if (job->plan.steps == NULL) { /* one that was cut off */
+        if (job->plan.steps == NULL) { /* an interrupted one */
             rc = checkpoint_job_load(job, call, &then, &now);
         }
         if (rc == NG_OK) {
@@ -396,12 +396,12 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
         }
         checkpoint_job_tell(job);
         break;
-    default: /* nothing was changed yet: it never began */
+    default: /* nothing was changed yet: drop it */
         job->next = job->plan.count;
         break;
     }
     if (rc == NG_EINTERNAL && job->tries++ < CHECKPOINT_TRIES) {
-        return checkpoint_job_go_on(job, call); /* in a call that has memory, perhaps */
+        return checkpoint_job_go_on(job, call); /* retry in a call with memory left */
     }
     bool done = !job->intent.notebooks || job->next >= job->plan.count;
     if (rc == NG_OK && !done) {
@@ -418,9 +418,9 @@ static int checkpoint_job_step(struct ng_call *call, void *user)
 
 /* ---- the tool ---- */
 
-/* The present is kept before anything changes; until then a cancellation ends it. What is too
- * large for a checkpoint is kept as it lies, by the step that puts the journal back; so is what
- * one takes the place of that was kept so. */
+/* Saves the present before anything changes; until then the call can be cancelled. If the
+ * journal is too large for a checkpoint, the step that restores the journal keeps the present
+ * one aside instead. It also does so if the restored one was kept aside. */
 static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_intent *intent,
                                    bool aside)
 {
@@ -445,7 +445,7 @@ static int checkpoint_restore_keep(struct ng_call *call, struct checkpoint_inten
     return rc;
 }
 
-/* The record goes; the failure that led here stays the answer. */
+/* Removes the record; the error that led here stays the answer. */
 static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_intent *intent)
 {
     intent->phase = CHECKPOINT_FINISHED;
@@ -456,7 +456,7 @@ static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_inte
     }
 }
 
-/* The answer of a restore that was done before. */
+/* The answer of a restore that an earlier attempt of the call has finished. */
 static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *call,
                                    const struct checkpoint_intent *done)
 {
@@ -471,8 +471,8 @@ static int checkpoint_restore_told(struct agent_notebook *self, struct ng_call *
     return rc;
 }
 
-/* With the record, so that nobody else restores this space: *ret_done: an earlier try of the
- * same call has, and its answer is this one's. */
+/* Writes the record, so that no other gateway restores this space. *ret_done: an earlier
+ * attempt of the same call has finished, and its answer is given again. */
 static int checkpoint_restore_begun(struct agent_notebook *self, struct ng_call *call,
                                     struct checkpoint_intent *intent, bool aside,
                                     bool *ret_done)
@@ -521,7 +521,7 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     rc = checkpoint_intent_begin(call, &intent);
-    if (rc == NG_EBUSY) { /* by one that died, perhaps */
+    if (rc == NG_EBUSY) { /* by a run that has died */
         (void)checkpoint_recover_soon(notebook, call);
     }
     if (rc == NG_OK) {

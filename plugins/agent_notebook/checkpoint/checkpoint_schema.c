@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_schema.c - what the checkpoint tools take and answer. */
+/* checkpoint_schema.c - JSON Schemas of the arguments and answers of the checkpoint tools. */
 #include "checkpoint_tools.h"
 
 #define CHECKPOINT_HEAD                                                                        \

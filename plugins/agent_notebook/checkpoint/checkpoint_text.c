@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checkpoint_text.c - looks into the text of a checkpoint without a tree of it: a tree takes
- * several times the room, and a journal may be large.
+ * checkpoint_text.c - finds members in the text of a checkpoint without parsing it into a tree,
+ * which would take several times the memory.
  *
- * What is read was written by a gateway, or by another program: anything may be in it, and what
- * is no JSON is found out by who parses the piece.
+ * The text may come from another program and hold anything: invalid JSON is found when a piece
+ * is parsed.
  */
 #include "checkpoint.h"
 
@@ -23,7 +23,7 @@ static size_t text_skip_blanks(struct ng_str json, size_t at)
     return at;
 }
 
-/* Behind the string that begins at `at`. */
+/* The position behind the string that begins at `at`. */
 static size_t text_skip_string(struct ng_str json, size_t at)
 {
     for (at++; at < json.len && json.data[at] != '"'; at++) {
@@ -35,7 +35,7 @@ static size_t text_skip_string(struct ng_str json, size_t at)
     return at + 1;
 }
 
-/* Behind the value that begins at `at`. */
+/* The position behind the value that begins at `at`. */
 static size_t text_skip_value(struct ng_str json, size_t at)
 {
     size_t depth = 0;
@@ -109,7 +109,7 @@ uint64_t checkpoint_text_count(struct ng_str array)
     for (at = text_skip_blanks(array, at + 1); at < array.len && array.data[at] != ']';) {
         size_t behind = text_skip_value(array, at);
         if (behind == at) {
-            return count; /* no value is there */
+            return count; /* there is no value */
         }
         count++;
         at = text_skip_blanks(array, behind);

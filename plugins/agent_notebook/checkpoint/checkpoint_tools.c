@@ -8,7 +8,7 @@
 
 #define CHECKPOINT_ROWS 100
 
-/* The members of a checkpoint that are told of it: those that are no containers. */
+/* The members of a checkpoint that its description has: those that are no containers. */
 static void checkpoint_head_write(struct ng_call *call, struct ng_writer *writer,
                                   const struct ng_value *body)
 {

@@ -24,14 +24,14 @@ int checkpoint_resource_list(void *self, struct ng_call *call, struct ng_str spa
 int checkpoint_resource_read(void *self, struct ng_call *call, struct ng_str space,
                              struct ng_str id, uint64_t revision);
 
-/* What restores need while the plugin runs; finishes those that were cut off. */
+/* Opens the state of restores, and begins the recovery of interrupted ones. */
 struct agent_notebook;
 struct checkpoint_state;
-/* Into self->checkpoint. `self` lives until checkpoint_stop. */
+/* Sets self->checkpoint. `self` lives until checkpoint_stop. */
 int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
                      struct agent_notebook *self);
 void checkpoint_stop(struct checkpoint_state *state); /* NULL is a no-op */
-/* Not NG_OK as long as a restore that was cut off is not finished; sees to it that it is. */
+/* Not NG_OK until interrupted restores are finished; also tries to finish them. */
 int checkpoint_health(void *self, struct ng_call *call);
 
 #endif

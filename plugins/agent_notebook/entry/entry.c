@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* entry.c - keys, times and failures of entries, and small helpers to read and write their
- * JSON. */
+/* entry.c - keys and failures of entries, and helpers that read and write their JSON. */
 #include "entry.h"
 
 #include <string.h>
@@ -10,9 +9,9 @@
 #include "core/base/utf8.h"
 #include "entry_text.h"
 
-/* Headings named where a section was not found. */
+/* Headings that a failed search for a section lists. */
 #define ENTRY_HEADINGS_SHOWN 50
-/* Bytes of a text that is quoted in a failure. */
+/* Bytes of a text that a failure quotes. */
 #define ENTRY_QUOTED_MAX 80
 
 const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
@@ -56,7 +55,7 @@ int entry_no_memory(struct ng_call *call)
     return ng_fail(call, NG_EINTERNAL, "out of memory");
 }
 
-/* A failure whose sentence is pieces: ids may hold NUL, which a format would cut. */
+/* A failure message in pieces: an id may hold a NUL, at which a format would stop. */
 static void entry_fail_pieces(struct ng_call *call, int code, const struct ng_str *pieces,
                               size_t count)
 {
@@ -173,7 +172,7 @@ int entry_invalid(struct ng_call *call, const char *path, struct ng_str expected
                   struct ng_str got)
 {
     const struct ng_host *host = call->host;
-    /* As the gateway's own sentences name what is wrong. */
+    /* Names the member as the schema errors of the gateway do. */
     const struct ng_str pieces[] = {
         ng_str_of("`"), ng_str_of(path + 1), ng_str_of("`: expected "),
         expected,       ng_str_of(", got "), got};

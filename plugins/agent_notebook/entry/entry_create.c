@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_create.c - notebook_create: a new entry under an id of its own. */
+/* entry_create.c - notebook_create: a new entry under a random id. */
 #include "core/base/random.h"
 #include "entry.h"
 #include "entry_text.h"
 #include "entry_tools.h"
 
 #define ENTRY_ID_LEN 12
-/* 12 characters of 5 bits: that so many in a row are taken does not happen by chance. */
+/* An id has 60 random bits: this many taken ones in a row are no coincidence. */
 #define ENTRY_ID_TRIES 8
 
 struct entry_create {
@@ -52,7 +52,7 @@ static int create_change(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {
     struct entry_create *create = user;
-    /* A deleted one, too: its history is its own. */
+    /* The id of a deleted entry is taken, too: its history belongs to it. */
     create->taken = present->revision > 0;
     if (create->taken) {
         return ng_fail(call, NG_ECONFLICT, "the id %.*s is taken; try again",

@@ -50,7 +50,7 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
     }
     delete->self = self;
     int rc = entry_key(call, &delete->key);
-    /* Read before the hold, so that nothing is loaded within it. */
+    /* Load the document first: nothing should be loaded under the lock. */
     if (rc != NG_OK) {
         return rc;
     }

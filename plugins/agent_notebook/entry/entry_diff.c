@@ -8,12 +8,12 @@
 #include "entry.h"
 #include "entry_tools.h"
 
-/* Bytes of the diff in one answer, where the caller names none. */
+/* Default number of bytes of the diff in one answer. */
 #define DIFF_BYTES_DEFAULT ((int64_t)256 * 1024)
 
-/* The text of the diff: how large it becomes, then where it goes. */
+/* The text of the diff: measured first, then written. */
 struct diff_text {
-    char *data; /* NULL: only measure */
+    char *data; /* NULL: measure only */
     size_t len;
 };
 
@@ -37,7 +37,7 @@ static int diff_get(struct ng_call *call, const struct ng_key *key, uint64_t ver
     return rc;
 }
 
-/* Which versions: `to` is the newest there was unless it is given. */
+/* The versions to compare: `to` is the newest one by default. */
 static int diff_versions(struct ng_call *call, const struct ng_key *key, uint64_t *ret_from,
                          uint64_t *ret_to)
 {
@@ -72,7 +72,7 @@ static bool diff_member_differs(struct ng_call *call, const struct ng_value *a,
     return !str_equal(host->json_result(left), host->json_result(right));
 }
 
-/* The names of what differs beside the text. */
+/* Lists the names of the members that differ, apart from the text. */
 static void diff_put_changed(struct ng_call *call, struct ng_writer *writer,
                              const struct ng_value *a, const struct ng_value *b,
                              unsigned collection)
@@ -128,7 +128,7 @@ static int diff_text(struct ng_call *call, const struct diff *diff, const struct
     return NG_OK;
 }
 
-/* Before which character the byte `at` lies, so that none is cut in two. */
+/* The boundary of characters at or before the byte `at`. */
 static size_t diff_character(struct ng_str text, size_t at)
 {
     while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
@@ -137,8 +137,8 @@ static size_t diff_character(struct ng_str text, size_t at)
     return at;
 }
 
-/* From *ret_from on what one answer takes of the diff: whole lines, if one fits; at least a
- * character, so that who reads on gets to the end. */
+/* The part of the diff that one answer holds, from *ret_from on: whole lines if one fits, but
+ * at least a character, so that repeated calls reach the end. */
 static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t *ret_from)
 {
     uint64_t offset = (uint64_t)ng_arg_int(call, "offset", 0);
@@ -155,7 +155,7 @@ static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t
     if (line > from) {
         to = line;
     }
-    if (to <= from && from < whole.len) { /* less than a character was asked for */
+    if (to <= from && from < whole.len) { /* `max_bytes` is less than a character */
         to = from + 1;
         while (to < whole.len && diff_character(whole, to) != to) {
             to++;

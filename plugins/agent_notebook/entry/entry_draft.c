@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_draft.c - the next state of an entry: what stays, what the caller sets, what is made
- * from it (summary, word count, sections, history), and its event. */
+/* entry_draft.c - the next state of an entry: members that stay, members that the caller sets,
+ * derived members (summary, word count, sections, history), and its event. */
 #include <string.h>
 
 #include "core/base/utf8.h"
@@ -79,7 +79,7 @@ void entry_draft_args(struct ng_call *call, struct entry_draft *draft)
         draft->tags = tags;
     }
     if (ng_has_arg(call, "summary")) {
-        /* An empty one asks for one that is made. */
+        /* An empty argument asks for the derived value. */
         draft->summary = ng_arg_text(call, "summary");
         draft->summary_given = draft->summary.len > 0;
         draft->text_changed = draft->text_changed || !draft->summary_given;
@@ -124,7 +124,7 @@ static int check_tags(const struct agent_notebook *self, struct ng_call *call)
     return NG_OK;
 }
 
-/* A member that another collection has is a mistake worth telling. */
+/* A member of another collection is an error that the caller should see. */
 static int check_own(struct ng_call *call, unsigned collection)
 {
     for (unsigned other = 0; other < ENTRY_COLLECTIONS; other++) {
@@ -278,8 +278,8 @@ static void write_metadata(struct ng_call *call, const struct entry_draft *draft
     host->json_end(writer);
 }
 
-/* History comes early: what one version changes lies together then, at its end and behind it,
- * and the splice that is kept of the version is short. */
+/* `history` comes early: members that change together are then adjacent, at its end and behind
+ * it, and the stored splice of the version is short. */
 static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *draft)
 {
     const struct ng_host *host = call->host;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_edit.c - the next text of an entry. All edits of a call apply, or none: they work on a
- * copy. */
+/* entry_edit.c - the next text of an entry. All edits of a call apply or none does: they work
+ * on a copy. */
 #include "entry_edit.h"
 
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "core/base/str.h"
 #include "entry_text.h"
 
-/* Lines named where an edit failed. */
+/* Lines that a failed edit lists. */
 #define EDIT_LINES_MAX 20
-/* What a made summary can come from, in bytes: one character more than it has. */
+/* Bytes that a derived summary can depend on: one character more than it has. */
 #define EDIT_HEAD_MAX (4 * (ENTRY_SUMMARY_CHARS + 1))
 
 int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
@@ -57,7 +57,7 @@ static struct ng_str edit_str(const struct edit_text *text)
     return str;
 }
 
-/* `removed` bytes at `at` give way to `inserted`. */
+/* Replaces `removed` bytes at `at` by `inserted`. */
 static bool edit_splice(struct edit_text *text, size_t at, size_t removed,
                         struct ng_str inserted)
 {
@@ -133,7 +133,7 @@ static struct ng_str edit_first_line(struct ng_str text)
     return entry_trim(line);
 }
 
-/* Names the lines that have the beginning of what was looked for. */
+/* Lists the lines that contain the first line of the text that was not found. */
 static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
                          struct ng_str text, size_t index, struct ng_str old)
 {
@@ -206,7 +206,7 @@ static int edit_one(struct ng_call *call, const struct entry_draft *draft,
     return entry_no_memory(call);
 }
 
-/* Gives a text that was made in memory of its own. */
+/* Gives a text on the heap to the store. */
 static int edit_give(struct ng_call *call, const struct edit_text *text,
                      struct entry_draft *draft, struct ng_draft *next)
 {
@@ -250,7 +250,7 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     return rc;
 }
 
-/* As much as is needed of a text that is two pieces. */
+/* Joins two pieces of a text up to the length that is needed. */
 static int edit_joined(struct ng_call *call, struct ng_str a, struct ng_str b, size_t needed,
                        struct ng_str *ret)
 {
@@ -271,7 +271,7 @@ static int edit_joined(struct ng_call *call, struct ng_str a, struct ng_str b, s
     return NG_OK;
 }
 
-/* Looking only at what is new keeps an append as cheap as it is short. */
+/* Only the new text is scanned, so that the cost of an append depends on its own length. */
 static int edit_append(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
                        struct ng_draft *next)
 {
@@ -309,7 +309,7 @@ static size_t blank_head(struct ng_str text)
     return text.len;
 }
 
-/* Where the blank lines at the end of the text begin: behind its last line with something. */
+/* The position of the blank lines at the end of the text, behind its last line with text. */
 static size_t blank_tail(struct ng_str text)
 {
     size_t end = text.len;
@@ -326,20 +326,18 @@ static size_t blank_tail(struct ng_str text)
     return (size_t)(line - text.data) + 1;
 }
 
-/* What stays around the new text of a section, and what is put between. */
+/* The parts of the text around a section that is replaced, and the line ends between them. */
 struct edit_cut {
     struct ng_str before, after;
     struct ng_str line_end;
-    bool open;   /* the heading is the end of the text, without a line end */
-    bool closed; /* the text ends with a line end, and shall go on to */
-    bool gap;    /* a blank line is missing before the heading that follows */
+    bool open;   /* the heading ends the text, without a line end */
+    bool closed; /* the old text ends with a line end, so the new one must, too */
+    bool gap;    /* a blank line has to be added before the heading that follows */
 };
 
-/*
- * Blank lines below the heading and above the next one stay, and there is one at least before a
- * heading that follows: else an underlined one would take the last line of the new text into
- * itself.
- */
+/* Keeps blank lines below the heading and above the next one, and ensures at least one
+ * before the next heading: an underlined heading would otherwise absorb the last line of the
+ * new text. */
 static void edit_cut(struct ng_str text, const struct entry_section *section,
                      struct edit_cut *cut)
 {
@@ -381,7 +379,7 @@ static bool edit_join(struct edit_text *text, const struct edit_cut *cut, struct
     return ok;
 }
 
-/* Which of them is meant is not to be guessed. */
+/* An ambiguous name is refused, not guessed. */
 static int edit_section_again(struct ng_call *call, const struct entry_draft *draft,
                               struct ng_str text, const struct entry_section *section)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_heading.c - the headings of a Markdown text: ATX (# one) and setext (underlined), none
- * of those in fenced blocks or in front matter. */
+/* entry_heading.c - headings of Markdown: ATX (# one) and setext (underlined), outside of
+ * fenced blocks and front matter. */
 #include <string.h>
 
 #include "entry_text.h"
 
-/* More columns of indentation make code, not headings or fences. */
+/* A line with more columns of indentation is code, not a heading or fence. */
 #define HEADING_INDENT_MAX 3
 #define HEADING_LEVEL_MAX 6
 #define FENCE_MIN 3
 
-/* The line that begins at `at`, without its end; *ret_next: where the next one begins. */
+/* The line that begins at `at`, without its line end; *ret_next: the start of the next line. */
 static struct ng_str line_at(struct ng_str text, size_t at, size_t *ret_next)
 {
     const char *end = memchr(text.data + at, '\n', text.len - at);
@@ -73,7 +73,7 @@ static struct ng_str behind(struct ng_str line, size_t count)
     return rest;
 }
 
-/* "# Text #": without the marks at its end. */
+/* Strips the marks at the end of "# Text #". */
 static struct ng_str atx_text(struct ng_str line)
 {
     struct ng_str text = entry_trim(line);
@@ -104,7 +104,7 @@ static bool is_atx(struct ng_str line, struct entry_heading *ret)
     return true;
 }
 
-/* The level that an underline gives; 0: it is none. */
+/* The level of a heading with this underline; 0: it is no underline. */
 static unsigned underline(struct ng_str line)
 {
     struct ng_str bare;
@@ -126,7 +126,7 @@ static unsigned underline(struct ng_str line)
     return 2;
 }
 
-/* Goes into or out of a fenced block; true: the line belongs to one. */
+/* Enters or leaves a fenced block; true: the line belongs to one. */
 static bool in_fence(struct entry_scan *scan, struct ng_str line)
 {
     struct ng_str bare;
@@ -156,7 +156,7 @@ static bool in_fence(struct entry_scan *scan, struct ng_str line)
     return true;
 }
 
-/* Quotes and lists: what follows them is theirs, so that --- below is a rule. */
+/* Begins a quote or a list: a --- below it is a rule, not an underline. */
 static bool is_container(struct ng_str line)
 {
     struct ng_str bare;
@@ -180,7 +180,7 @@ static bool is_container(struct ng_str line)
            (digits + 1 == bare.len || is_blank_char(bare.data[digits + 1]));
 }
 
-/* Front matter: from a first line --- to the next such line. */
+/* Skips front matter: from a first line --- to the next such line. */
 static void skip_front_matter(struct entry_scan *scan)
 {
     size_t next = 0;
@@ -201,7 +201,7 @@ static void skip_front_matter(struct entry_scan *scan)
     }
 }
 
-/* What the line means for a paragraph that an underline may make a heading. */
+/* Updates the paragraph that an underline may make a heading. */
 static void note_paragraph(struct entry_scan *scan, struct ng_str line, size_t at)
 {
     struct ng_str bare;
@@ -253,11 +253,11 @@ bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret)
 struct reader {
     struct ng_str text;
     size_t at;
-    size_t plain_until; /* the white space up to here has no line end */
+    size_t plain_until; /* there is no line end in the white space up to here */
 };
 
 /* The next character; white space around a line end is one space. Each run of white space is
- * searched once: the time is linear. */
+ * scanned once, so the time is linear. */
 static char next_char(struct reader *reader)
 {
     const struct ng_str text = reader->text;
@@ -346,7 +346,7 @@ bool entry_find_section(struct ng_str text, struct ng_str name, struct entry_sec
     if (find_named(text, plain, ret)) {
         return true;
     }
-    /* Models copy the marks, too. */
+    /* Strip the marks: models copy them. */
     size_t marks = run_of(plain, '#');
     return marks > 0 && marks < plain.len &&
            find_named(text, entry_trim(behind(plain, marks)), ret);

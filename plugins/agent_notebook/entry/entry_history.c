@@ -5,7 +5,7 @@
 
 #define HISTORY_LIMIT_DEFAULT 20
 
-/* What a version did. */
+/* The description of a version. */
 struct history_said {
     uint64_t version;
     struct ng_str did;
@@ -14,13 +14,14 @@ struct history_said {
 struct history_list {
     struct ng_call *call;
     struct ng_writer *writer;
-    struct history_said *said; /* the last hundred, as the document's own history has them */
-    size_t said_count;         /* those that may still come */
-    uint64_t skip, limit;      /* of the rows that come */
+    struct history_said
+        *said;            /* the history member of the document: the last hundred versions */
+    size_t said_count;    /* rows that are still to come */
+    uint64_t skip, limit; /* version of the next row */
 };
 
-/* What the document's own history says of a version. Rows come from the newest down, so what is
- * newer than this one is done with. */
+/* The description of a version in the history of the document. Rows come newest first, so later
+ * items need no second look. */
 static struct ng_str history_did(struct history_list *list, uint64_t version)
 {
     struct ng_str none = {NULL, 0};
@@ -58,7 +59,7 @@ static int history_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* The history that a document names, oldest first. */
+/* The history of a document, oldest first. */
 static int history_said(struct history_list *list, const struct ng_value *light)
 {
     const struct ng_host *host = list->call->host;
@@ -81,7 +82,7 @@ static int history_said(struct history_list *list, const struct ng_value *light)
     return NG_OK;
 }
 
-/* From the newest state that was not deleted. */
+/* Taken from the newest version that is not a deletion. */
 static int history_light(struct history_list *list, const struct ng_key *key,
                          const struct ng_doc *newest)
 {
@@ -107,9 +108,9 @@ static int history_light(struct history_list *list, const struct ng_key *key,
     return history_said(list, call->host->json_get(body, "history"));
 }
 
-/* The versions from the newest, those before `offset` left out. Where none is missing among
- * these, which is so until old ones are thinned out, the first that is wanted has a number that
- * is known: they need not be walked over. */
+/* The versions newest first, without the first `offset`. As long as none of them has been
+ * thinned out, the number of the first wanted one can be computed, and nothing has to be
+ * skipped. */
 static int history_page(struct history_list *list, const struct ng_key *key, uint64_t newest,
                         uint64_t offset)
 {

@@ -3,9 +3,10 @@
  * entry_list.c - notebook_search and notebook_list: summaries from one collection or all three,
  * as one list, by rank or newest first.
  *
- * First each collection tells which entries come at most into question (id, time, rank), then
- * those on the page are shown. Short pages keep what the first look saw of an entry; far pages
- * of all collections would keep too much, and read those on the page once more.
+ * The first pass collects the candidates of each collection (id, time, rank), the second one
+ * writes those on the page. For short pages the first pass keeps the JSON of the candidates;
+ * for far pages of all collections that would take too much memory, so the second pass reads
+ * the entries again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,27 +16,27 @@
 #include "entry_tools.h"
 
 #define LIST_LIMIT_DEFAULT 10
-/* Where all collections are merged, as many entries of each are looked at. */
+/* Limit of candidates of each collection, if all collections are merged. */
 #define LIST_MERGED_MAX 10000
-/* Up to so many entries of each collection are kept as the first look saw them. */
+/* For up to this many candidates of each collection the first pass keeps the JSON. */
 #define LIST_KEPT_MAX 100
 /* Filters of one query. */
 #define LIST_TERMS_MAX 4
 #define LIST_AGENT_PREFIX "agent:"
-/* Characters of an excerpt, and its bytes. */
+/* Limits of an excerpt, in characters and bytes. */
 #define LIST_EXCERPT_CHARS 180
 #define LIST_EXCERPT_BYTES 200
 
-/* One entry that may come onto the page. Call memory. */
+/* A candidate for the page. Call memory. */
 struct list_hit {
     struct ng_str id;
     unsigned collection;
     int64_t updated_ms;
     uint64_t seq;
     double score;
-    struct ng_str json;          /* as the first look saw it, if it is kept */
+    struct ng_str json;          /* from the first pass, if kept */
     struct ng_str excerpt;       /* of a search */
-    const struct ng_value *body; /* once it is read */
+    const struct ng_value *body; /* after it was read */
 };
 
 struct list {
@@ -141,7 +142,7 @@ static bool list_copy(struct list *list, struct ng_str from, struct ng_str *ret)
     return true;
 }
 
-/* At most LIST_EXCERPT_BYTES of it, cut on a character. */
+/* At most LIST_EXCERPT_BYTES, cut between characters. */
 static struct ng_str list_excerpt(struct ng_str snippet)
 {
     if (snippet.len > LIST_EXCERPT_BYTES) {
@@ -157,7 +158,7 @@ static int list_row(void *user, const struct ng_doc *row)
 {
     struct list *list = user;
     if (list->count == list->cap) {
-        return 1; /* cannot be: the queries have limits */
+        return 1; /* impossible: the queries have limits */
     }
     struct list_hit *hit = &list->hits[list->count];
     *hit = (struct list_hit){
@@ -176,7 +177,7 @@ static int list_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* The best of one collection: as many as may come onto the page or before it. */
+/* The candidates of one collection: as many as may be on or before the page. */
 static int list_query(struct list *list, unsigned collection, uint64_t offset, uint64_t limit)
 {
     const struct ng_host *host = list->call->host;
@@ -205,7 +206,7 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
     int rc = list->by_rank ? host->search(list->call, &search, list_row, list, &total, &engine)
                            : host->query(list->call, &query, list_row, list, &total);
     list->total += total;
-    /* Of several that differ, the one that is not a text search says what to expect. */
+    /* Of different engines, report the one that is not a text search. */
     if (list->engine == NULL || strcmp(engine, "filter") == 0 || strcmp(engine, "scan") == 0) {
         list->engine = engine;
     }
@@ -257,7 +258,7 @@ static int list_room(struct list *list, uint64_t hits)
     return entry_no_memory(list->call);
 }
 
-/* Fills hits with the page. */
+/* Fills `hits` with those of the page. */
 static int list_find(struct list *list)
 {
     struct ng_str name = ng_arg_text(list->call, "collection");
@@ -307,7 +308,7 @@ static int list_body_row(void *user, const struct ng_doc *row)
         if (hit->collection != list->collection || !str_equal(hit->id, row->key.id)) {
             continue;
         }
-        /* The row is lent for this call of ours only. */
+        /* The row is borrowed for this callback. */
         if (list_copy(list, row->json, &json)) {
             list->rc = list->call->host->json_parse(list->call, json, &hit->body);
         } else {
@@ -321,7 +322,7 @@ static int list_body_row(void *user, const struct ng_doc *row)
     return 1;
 }
 
-/* Of those on the page: what was kept, as a tree. */
+/* Parses the JSON that the first pass kept. */
 static int list_parse(struct list *list)
 {
     int rc = NG_OK;
@@ -334,7 +335,7 @@ static int list_parse(struct list *list)
     return rc;
 }
 
-/* Reads what was not kept. */
+/* Reads the entries that were not kept. */
 static int list_bodies(struct list *list, unsigned collection)
 {
     struct ng_str ids[NG_IN_MAX];
@@ -375,7 +376,7 @@ static void list_copy_member(struct ng_call *call, struct ng_writer *writer,
     }
 }
 
-/* Summaries only: never content, code or sections. */
+/* Writes a summary: never content, code or sections. */
 static void list_put_hit(struct list *list, struct ng_writer *writer,
                          const struct list_hit *hit)
 {
@@ -419,7 +420,7 @@ static int list_reply(struct list *list)
     host->json_name(writer, "results");
     host->json_array(writer);
     for (size_t i = 0; i < list->count; i++) {
-        if (list->hits[i].body != NULL) { /* else it was deleted meanwhile */
+        if (list->hits[i].body != NULL) { /* otherwise it was deleted meanwhile */
             list_put_hit(list, writer, &list->hits[i]);
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_read.c - notebook_read: an entry as it is or was, whole, one section, or some lines. */
+/* entry_read.c - notebook_read: an entry in its present or an earlier version, whole, one
+ * section, or some lines. */
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "entry.h"
@@ -7,11 +8,11 @@
 #include "entry_tools.h"
 #include "read_receipts.h"
 
-/* Code up to this is read back as both `code` and `content`, larger one as `content` alone:
- * twice of it would be more than an answer can have. */
+/* Up to this size, code is returned as both `code` and `content`, above it only as `content`:
+ * both would exceed the limit of an answer. */
 #define READ_TWICE_MAX ((size_t)1024 * 1024)
 
-/* Which part of the text is asked for. */
+/* The part of the text that is asked for. */
 struct read_part {
     bool partly;
     struct ng_str section; /* absent: the whole text */
@@ -19,7 +20,7 @@ struct read_part {
     uint64_t first, lines, total; /* lines of the text or section */
 };
 
-/* The entry, or one of its versions: those of a deleted one can be looked at, too. */
+/* Gets the entry, or one of its versions. Versions of a deleted entry can be read, too. */
 static int read_get(struct ng_call *call, const struct ng_key *key, const struct ng_doc **ret)
 {
     uint64_t version = (uint64_t)ng_arg_int(call, "version", 0);
@@ -100,14 +101,14 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
     host->json_end(writer);
 }
 
-/* What the seed's document has; parts of one come without what is long. */
+/* Members that the answer shows; an answer with a part of the text leaves out long ones. */
 static bool read_shows(struct ng_str member, bool partly)
 {
     bool own = str_is(member, "summary_given") || str_is(member, "sections_given");
     return !own && !str_is(member, "history") && !(partly && str_is(member, "sections"));
 }
 
-/* The last of it; see ENTRY_HISTORY_SLACK. */
+/* The newest items; see ENTRY_HISTORY_SLACK. */
 static void read_put_history(struct ng_call *call, struct ng_writer *writer,
                              const struct ng_value *history)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_resource.c - entries as resources: notegate://SPACE/pages/ID and so on, one kind a
- * collection, each with its earlier versions. */
+/* entry_resource.c - entries as resources (notegate://SPACE/pages/ID ...): one kind for each
+ * collection, with earlier versions. */
 #include <string.h>
 
 #include "entry.h"
@@ -8,14 +8,14 @@
 
 /* Entries read at a time while a page of a listing is made. */
 #define RESOURCE_PAGE 100
-/* Ids given for one completion: clients are shown a hundred. */
+/* Ids of one completion: clients show a hundred. */
 #define RESOURCE_COMPLETE_MAX 100
 
 struct resource_page {
     struct ng_call *call;
     struct ng_listing *listing;
     uint64_t last_seq;
-    uint32_t rows; /* of the present query */
+    uint32_t rows; /* of this query */
     bool full;
     int rc;
 };
@@ -58,7 +58,7 @@ static int resource_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* In the order of creation: what is made meanwhile comes last. */
+/* In the order of creation, so that new entries come last. */
 static int resource_list(struct ng_call *call, unsigned collection, struct ng_str space,
                          struct ng_listing *listing)
 {
@@ -79,7 +79,7 @@ static int resource_list(struct ng_call *call, unsigned collection, struct ng_st
         const struct ng_doc *doc = NULL;
         int rc = call->host->get(call, &key, 0, &doc);
         if (rc != NG_OK || doc->revision == 0) {
-            return rc; /* never a page's last: no page */
+            return rc; /* `after` never ended a page: no entries */
         }
         page.last_seq = doc->created_seq;
     }
@@ -139,7 +139,7 @@ static int resource_read(struct ng_call *call, unsigned collection, struct ng_st
     return ng_reply(call, doc->text.len > 0 ? doc->text : none);
 }
 
-/* A kind is told apart by its functions: they are given no other word of it. */
+/* The callbacks get no argument for the kind, so each kind has its own functions. */
 #define RESOURCE_KIND(name, collection)                                                        \
     int entry_##name##_list(void *self, struct ng_call *call, struct ng_str space,             \
                             struct ng_listing *listing)                                        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry.
- */
+/* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted
+ * entry. */
 #include "entry.h"
 #include "entry_tools.h"
 #include "read_receipts.h"
@@ -9,9 +9,9 @@ struct entry_restore {
     const struct agent_notebook *self;
     struct ng_key key;
     uint64_t version;
-    const struct ng_doc *source;    /* that version */
-    const struct ng_value *body;    /* of it */
-    const struct ng_value *history; /* where the entry is deleted: the last one it had */
+    const struct ng_doc *source;    /* the document at `version` */
+    const struct ng_value *body;    /* its body */
+    const struct ng_value *history; /* if the entry is deleted: its last history */
     bool with_reply;
 };
 
@@ -63,7 +63,7 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
     return restore_reply(call, &draft);
 }
 
-/* The version, and, where the entry is deleted, the history it had. */
+/* Loads the version and, if the entry is deleted, its last history. */
 static int restore_load(struct ng_call *call, struct entry_restore *restore)
 {
     const struct ng_host *host = call->host;
@@ -122,7 +122,7 @@ int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *cal
         .key = *key,
         .fn = restore_change,
         .user = restore,
-        .action = "updated", /* also where it comes back after a deletion */
+        .action = "updated", /* also after a deletion */
     };
     return NG_OK;
 }

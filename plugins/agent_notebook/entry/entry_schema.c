@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_schema.c - the schemas of the notebook_* tools: what they take and what they answer.
- * Names and texts of the first six tools are those that agents know already. */
+/* entry_schema.c - JSON Schemas of the arguments and answers of the notebook_* tools. Names and
+ * texts of the first six tools must stay: agents know them. */
 #include "entry_tools.h"
 #include "notebook.h"
 
@@ -26,7 +26,7 @@
     "\"description\":\"" text "\"}"
 #define VERSION "\"minimum\":1,\"maximum\":9007199254740992"
 
-/* The members that each collection has of its own. */
+/* Members that one collection adds. */
 #define OWN                                                                                    \
     "\"sections\":{\"type\":\"array\",\"maxItems\":1000,\"items\":{\"type\":\"object\","       \
     "\"required\":[\"heading\"],\"additionalProperties\":false,\"properties\":{"               \

@@ -6,8 +6,8 @@
 
 #include "core/base/utf8.h"
 
-/* The white space that parts words is what Python's str.split() parts at, which counted the
- * words of entries before there was this gateway. */
+/* Words are separated by the white space of Python's str.split(), so that word counts equal
+ * those of entries from before this gateway. */
 static bool space_code(uint32_t code)
 {
     return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 ||

@@ -25,8 +25,7 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args);
 int entry_diff_run(void *self, struct ng_call *call, struct ng_str args);
 int entry_restore_run(void *self, struct ng_call *call, struct ng_str args);
 
-/* The entries of a collection as resources (entry_resource.c): one kind for each collection, of
- * which these are the functions. */
+/* The resource functions of each collection (entry_resource.c). */
 #define ENTRY_RESOURCE_DECLARE(name)                                                           \
     int entry_##name##_list(void *self, struct ng_call *call, struct ng_str space,             \
                             struct ng_listing *listing);                                       \

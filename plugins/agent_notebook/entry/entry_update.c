@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_update.c - notebook_update: a function from the present entry to the next, so that
- * updates of many agents at once make one line of versions and lose nothing. */
+/* entry_update.c - notebook_update: a function from the present entry to the next one, so that
+ * concurrent updates of many agents form one line of versions and none is lost. */
 #include "entry.h"
 #include "entry_edit.h"
 #include "entry_tools.h"
 #include "read_receipts.h"
 
-/* Things that one update can change, as its history names them. */
+/* Changes of one update that its history entry lists. */
 #define UPDATE_PARTS_MAX 8
 
 struct entry_update {
@@ -91,7 +91,7 @@ static int update_reply(struct ng_call *call, const struct entry_draft *draft)
     return NG_OK;
 }
 
-/* Every update makes a version, also one that sets nothing: the tool promises so. */
+/* Each update makes a version, even if it sets nothing: the tool promises so. */
 static int update_change(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {

@@ -5,20 +5,20 @@
 
 #include <notegate/plugin.h>
 
-/* The collections of entries, in the order in which they are named everywhere. */
+/* The collections of entries, in the order of all lists. */
 enum entry_collection { ENTRY_PAGES = 0, ENTRY_CODE = 1, ENTRY_RESEARCH = 2 };
 #define ENTRY_COLLECTIONS 3
 extern const char *const entry_collections[ENTRY_COLLECTIONS];
 
-/* Own error codes, in the order of agent_notebook_codes. */
+/* Error codes of the plugin, in the order of agent_notebook_codes. */
 #define AGENT_NOTEBOOK_ENTRY_NOT_FOUND (NG_EPLUGIN - 0)
 #define AGENT_NOTEBOOK_EDIT_NO_MATCH (NG_EPLUGIN - 1)
 #define AGENT_NOTEBOOK_EDIT_AMBIGUOUS (NG_EPLUGIN - 2)
 #define AGENT_NOTEBOOK_SECTION_NOT_FOUND (NG_EPLUGIN - 3)
 #define AGENT_NOTEBOOK_VERSION_NOT_FOUND (NG_EPLUGIN - 4)
 
-/* Most bytes that an entry may have with all of its members: what a MongoDB document holds,
- * less room for what a backend adds. */
+/* Limit of an entry with all its members: the limit of a MongoDB document, minus the overhead
+ * of a backend. */
 #define ENTRY_BYTES_MAX ((uint64_t)15 * 1024 * 1024)
 
 struct read_receipts;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - what the memory tools share: ids, agents, entries of the journal as JSON.
- */
+/* memory.c - ids, agents, and entries of the journal as JSON. */
 #include "memory.h"
 
 #include "core/base/hex.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_log.c - memory_log: a memory is an event of its agent's document, which the outbox
- * brings to the journal: so it is accepted while the journal is away. */
+/* memory_log.c - memory_log: a memory is an event of the document of its agent. The outbox
+ * delivers it to the journal, so a memory is accepted while the journal is away. */
 #include "entry/entry.h"
 #include "memory.h"
 #include "memory_tools.h"
@@ -9,13 +9,13 @@
 
 #define MEMORY_SCORE 0.5
 
-struct memory_logging {
+struct new_memory {
     struct ng_str id, event;
     int64_t now_ms;
 };
 
-/* The event as journal entries are made of it. */
-static int memory_log_event(struct ng_call *call, struct memory_logging *logging)
+/* The event from which the entry of the journal is made. */
+static int memory_log_event(struct ng_call *call, struct new_memory *memory)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *score = ng_arg(call, "score");
@@ -30,7 +30,7 @@ static int memory_log_event(struct ng_call *call, struct memory_logging *logging
     }
     host->json_object(writer);
     memory_put(call, writer, "kind", ng_str_of("memory"));
-    memory_put(call, writer, "event_id", logging->id);
+    memory_put(call, writer, "event_id", memory->id);
     memory_put(call, writer, "content", ng_arg_text(call, "content"));
     memory_put(call, writer, "source", source);
     host->json_name(writer, "score");
@@ -40,8 +40,8 @@ static int memory_log_event(struct ng_call *call, struct memory_logging *logging
         host->json_copy(writer, tags);
     }
     host->json_end(writer);
-    logging->event = host->json_result(writer);
-    if (logging->event.data != NULL) {
+    memory->event = host->json_result(writer);
+    if (memory->event.data != NULL) {
         return NG_OK;
     }
     return entry_no_memory(call);
@@ -51,21 +51,21 @@ static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
                              struct ng_draft *next, void *user)
 {
     const struct ng_host *host = call->host;
-    const struct memory_logging *logging = user;
+    const struct new_memory *memory = user;
     uint64_t logged = present->deleted ? 0 : memory_int(call, present->body, "memories");
     struct ng_writer *reply = host->reply_json(call);
     struct ng_str json =
         host->format(call, "{\"memories\":%llu,\"last\":\"%.*s\"}",
-                     (unsigned long long)logged + 1, (int)logging->id.len, logging->id.data);
+                     (unsigned long long)logged + 1, (int)memory->id.len, memory->id.data);
     if (reply == NULL || json.data == NULL) {
         return entry_no_memory(call);
     }
     host->json_object(reply);
-    memory_put(call, reply, "memory_id", logging->id);
+    memory_put(call, reply, "memory_id", memory->id);
     memory_put(call, reply, "status", ng_str_of("logged"));
-    memory_put(call, reply, "timestamp", entry_time(call, logging->now_ms));
+    memory_put(call, reply, "timestamp", entry_time(call, memory->now_ms));
     host->json_end(reply);
-    host->draft_event(next, logging->event);
+    host->draft_event(next, memory->event);
     return host->draft_json(next, json);
 }
 
@@ -93,28 +93,28 @@ static int memory_log_check(struct ng_call *call)
 
 int memory_log_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct memory_logging *logging = ng_alloc(call, sizeof(*logging));
+    struct new_memory *memory = ng_alloc(call, sizeof(*memory));
     int rc = memory_log_check(call);
     (void)self;
     (void)args;
     if (rc != NG_OK) {
         return rc;
     }
-    if (logging == NULL) {
+    if (memory == NULL) {
         return entry_no_memory(call);
     }
-    logging->now_ms = call->host->now_ms();
-    logging->id = memory_id(call);
-    if (logging->id.data == NULL) {
+    memory->now_ms = call->host->now_ms();
+    memory->id = memory_id(call);
+    if (memory->id.data == NULL) {
         rc = NG_EINTERNAL;
     } else {
-        rc = memory_log_event(call, logging);
+        rc = memory_log_event(call, memory);
     }
     struct ng_change change = {
         .size = sizeof(change),
         .key = {ng_str_of(MEMORY_COLLECTION), call->caller->space, call->caller->agent},
         .fn = memory_log_change,
-        .user = logging,
+        .user = memory,
         .action = "logged",
     };
     if (rc != NG_OK) {

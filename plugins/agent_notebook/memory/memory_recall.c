@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_recall.c - memory_recall and memory_timeline: what the journal knows, by words or by
+/* memory_recall.c - memory_recall and memory_timeline: entries of the journal by words or by
  * day. */
 #include "core/base/rfc3339.h"
 #include "entry/entry.h"
@@ -23,7 +23,7 @@ static int memory_row(void *user, const struct ng_entry *entry)
     return 0;
 }
 
-/* The answer up to its rows. */
+/* Begins the answer, up to its rows. */
 static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
 {
     rows->call = call;
@@ -110,7 +110,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
     if (timeline.date.data != NULL && !rfc3339_is_day(timeline.date)) {
         return entry_invalid(call, "/date", ng_str_of("a day as YYYY-MM-DD"), timeline.date);
     }
-    /* The one that "today" is: it may end meanwhile. */
+    /* The day must not change while the call runs. */
     if (timeline.date.data == NULL) {
         timeline.date = call->host->day(call, call->host->now_ms());
     }

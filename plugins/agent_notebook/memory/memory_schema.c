@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_schema.c - what the memory tools take and answer. */
+/* memory_schema.c - JSON Schemas of the arguments and answers of the memory tools. */
 #include "memory_tools.h"
 
 #define MEMORY_TAGS                                                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_summary.c - memory_summary, and the prompt memory_context: the long-term summary with
- * the latest of the day, for an agent's context. */
+ * the latest entries of the day. */
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -146,7 +146,7 @@ static int memory_context_row(void *user, const struct ng_entry *entry)
     return 0;
 }
 
-/* Prompts have no tool's space: what the caller names, else the one that agents share. */
+/* A prompt has no space of a tool: use the space that the caller names, else the shared one. */
 static int memory_context_space(struct ng_call *call, struct ng_str *ret)
 {
     const struct ng_caller *caller = call->caller;

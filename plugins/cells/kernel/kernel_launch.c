@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_launch.c - begins a kernel: ports, connection file, sockets, process. */
+/* kernel_launch.c - launches a kernel: ports, connection file, sockets, process. */
+#include "core/base/minmax.h"
 #include "kernel_state.h"
 
 #include <arpa/inet.h>
@@ -31,7 +32,7 @@ static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
     return false;
 }
 
-/* libzmq ends the process where descriptors run out: there must be enough for all sockets. */
+/* libzmq aborts the process when descriptors run out: reserve enough for all sockets. */
 static bool has_descriptors(void)
 {
     struct rlimit limit;
@@ -50,7 +51,7 @@ static bool has_descriptors(void)
     return used + KERNEL_DESCRIPTORS <= limit.rlim_cur;
 }
 
-/* Ports that are free now, all taken at once so that they differ. */
+/* Picks free ports; all are bound at once so that they differ. */
 static bool pick_ports(int ports[PORTS])
 {
     int sockets[PORTS];
@@ -107,17 +108,17 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
         return false;
     }
     (void)snprintf(address, sizeof(address), "tcp://127.0.0.1:%d", port);
-    /* No limit on what waits: beyond one, messages are lost, the last word among them. */
+    /* No high-water mark: beyond it messages are lost, possibly the last reply. */
     bool good = zmq->setsockopt(socket, ZMQ_RCVHWM, &none, sizeof(none)) == 0 &&
                 zmq->setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger)) == 0;
     if (channel == CHANNEL_STDIN) {
-        /* Writable once it is connected: see kernel_has_stdin(). */
+        /* Writable only while connected: see kernel_has_stdin(). */
         good = good && zmq->setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof(one)) == 0;
     }
     if (type == ZMQ_SUB) {
         good = good && zmq->setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0;
     } else {
-        /* One identity, so that the kernel knows whom to ask for input. */
+        /* One identity for all channels, so that the kernel can address input requests. */
         good = good && zmq->setsockopt(socket, ZMQ_IDENTITY, kernel->session,
                                        strlen(kernel->session)) == 0;
     }
@@ -136,11 +137,13 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
 {
     char path[PATH_MAX];
     int error = 0;
-    if (kernels->context == NULL) {
-        const char *missing = kernels->zmq.library != NULL ? NULL : zeromq_load(&kernels->zmq);
+    if (kernels->zmq.library == NULL) {
+        const char *missing = zeromq_load(&kernels->zmq);
         if (missing != NULL) {
             return fail(why, "Kernels cannot be started, libzmq is missing: %s", missing);
         }
+    }
+    if (kernels->context == NULL) {
         kernels->context = kernels->zmq.ctx_new();
         if (kernels->context == NULL) {
             return fail(why, "Kernels cannot be started: libzmq does not start.");
@@ -163,43 +166,59 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
     return true;
 }
 
-/* A program, or what names it, that others can change runs their code as our user. */
+/* A program or kernel.json that other users can change would run their code as our user. */
 static bool is_trusted(const struct kernel *kernel, const char *path, char why[KERNEL_WHY_MAX])
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
-    if (path[0] != '/') { /* else it would be looked for beside the notebook */
-        return fail(why, "The kernel `%s` is not started: its program `%.300s` %s.",
-                    kernel->spec.name, path,
-                    slash != NULL
-                        ? "is a relative path; name it as an absolute one in kernel.json"
-                        : "is in no folder of PATH");
+    if (slash == NULL) {
+        return fail(why,
+                    "The kernel `%s` is not started: its program `%.300s` is in no folder of "
+                    "PATH.",
+                    kernel->spec.name, path);
     }
-    int len =
-        snprintf(folder, sizeof(folder), "%.*s", slash > path ? (int)(slash - path) : 1, path);
-    const char *wrong = supervisor_is_untrusted(path)                                  ? path
-                        : len < PATH_MAX && len > 0 && supervisor_is_untrusted(folder) ? folder
-                                                                                       : NULL;
+    if (path[0] != '/') { /* it would be resolved against the notebook's folder */
+        return fail(why,
+                    "The kernel `%s` is not started: its program `%.300s` is a relative path; "
+                    "name it as an absolute one in kernel.json.",
+                    kernel->spec.name, path);
+    }
+    int len = snprintf(folder, sizeof(folder), "%.*s", int_max((int)(slash - path), 1), path);
+    const char *wrong = path;
+    if (!supervisor_is_untrusted(path)) {
+        wrong = folder;
+        if (len >= PATH_MAX || len <= 0 || !supervisor_is_untrusted(folder)) {
+            return true;
+        }
+    }
     struct stat info;
-    if (wrong == NULL || stat(wrong, &info) != 0) {
+    if (stat(wrong, &info) != 0) {
         return true;
     }
-    bool ours = info.st_uid == 0 || info.st_uid == geteuid();
+    if (info.st_uid == 0 || info.st_uid == geteuid()) {
+        return fail(why,
+                    "The kernel `%s` is not started: other users can change %.300s; do `chmod "
+                    "go-w %.300s`.",
+                    kernel->spec.name, wrong, wrong);
+    }
     return fail(why,
-                "The kernel `%s` is not started: other users can change %.300s; do `%s%.300s%s"
-                "chmod go-w %.300s`.",
-                kernel->spec.name, wrong, ours ? "" : "chown root ", ours ? "" : wrong,
-                ours ? "" : " && ", wrong);
+                "The kernel `%s` is not started: other users can change %.300s; do `chown root "
+                "%.300s && chmod go-w %.300s`.",
+                kernel->spec.name, wrong, wrong, wrong);
 }
 
-/* A name without a folder becomes the path that PATH gives it, so that the file that was looked
- * at is the one that is run. A name that is not found stays: starting it says why. */
+/* Resolves a bare program name along PATH, so that the checked file is the executed one. If it
+ * is not found the name stays, and starting it reports the reason. */
 static bool find_program(char **program, char *const *variables)
 {
     const char *path = getenv("PATH");
-    path = path != NULL ? path : "/usr/local/bin:/usr/bin:/bin"; /* an empty environment */
+    if (path == NULL) { /* in an empty environment */
+        path = "/usr/local/bin:/usr/bin:/bin";
+    }
     for (; *variables != NULL; variables++) {
-        path = strncmp(*variables, "PATH=", 5) == 0 ? *variables + 5 : path;
+        if (strncmp(*variables, "PATH=", 5) == 0) {
+            path = *variables + 5;
+        }
     }
     if (strchr(*program, '/') != NULL) {
         return true;
@@ -218,7 +237,7 @@ static bool find_program(char **program, char *const *variables)
             }
             return found != NULL;
         }
-        path += folder + (path[folder] == ':' ? 1 : 0);
+        path += folder + (path[folder] == ':');
     }
     return true;
 }
@@ -236,25 +255,19 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
     char **variables = kernelspec_environment(&kernel->spec);
-    if (command != NULL && variables != NULL && !find_program(&command[0], variables)) {
-        kernelspec_free_list(command);
-        command = NULL;
+    bool good = false;
+    (void)fail(why,
+               "The kernel `%s` could not be started: its command is too long, the process "
+               "that holds kernels does not listen, or memory is out.",
+               kernel->spec.name);
+    if (command != NULL && variables != NULL && find_program(&command[0], variables)) {
+        good = is_spec_trusted(kernel, command, why) &&
+               supervisor_start(&kernel->kernels->supervisor, kernel->id, kernel->folder,
+                                command, variables);
     }
-    if (command != NULL && !is_spec_trusted(kernel, command, why)) {
-        kernelspec_free_list(command);
-        kernelspec_free_list(variables);
-        return false;
-    }
-    bool good = command != NULL && variables != NULL &&
-                supervisor_start(&kernel->kernels->supervisor, kernel->id, kernel->folder,
-                                 command, variables);
     kernelspec_free_list(command);
     kernelspec_free_list(variables);
-    return good ? true
-                : fail(why,
-                       "The kernel `%s` could not be started: its command is too long, the "
-                       "process that holds kernels does not listen, or memory is out.",
-                       kernel->spec.name);
+    return good;
 }
 
 bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])

@@ -1,24 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_lifecycle.c - one kernel from its beginning to its end: ready, restarting, ending,
- * dead. */
+/* kernel_lifecycle.c - the states of one kernel from launch to exit. */
+#include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "kernel_state.h"
 #include "notebook/render.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-/* A kernel that begins is asked this often whether it is there. */
+/* Interval of kernel_info requests to a starting kernel. */
 #define INFO_REQUEST_MS 250
-/* Some kernels have no channel for questions: it is not waited for longer than this. */
+/* Some kernels have no stdin channel: stop waiting for it after this time. */
 #define STDIN_WAIT_MS 3000
-/* What a process sent before it ended is on its way a little longer than the news of its end:
- * until nothing more has come for a while, but not for ever. */
+/* The last messages of an exited process may arrive after the news of its exit: read on until
+ * none has come for DRAIN_QUIET_MS, at most DRAIN_MAX_MS. */
 #define DRAIN_QUIET_MS 100
 #define DRAIN_MAX_MS 5000
 #define EXIT_REASON_MAX (KERNEL_WHY_MAX - 200)
+
+void kernel_set_state(struct kernel *kernel, enum kernel_state state)
+{
+#define TO(name) (1U << KERNEL_##name)
+    static const unsigned allowed[] = {
+        [KERNEL_NEW] = TO(STARTING) | TO(GONE),
+        [KERNEL_STARTING] = TO(READY) | TO(NEW) | TO(RESTARTING) | TO(ENDING) | TO(GONE),
+        [KERNEL_READY] = TO(RESTARTING) | TO(DYING) | TO(ENDING) | TO(GONE),
+        [KERNEL_RESTARTING] = TO(NEW) | TO(ENDING) | TO(GONE),
+        [KERNEL_ENDING] = TO(ENDING) | TO(GONE),
+        [KERNEL_DYING] = TO(GONE),
+        [KERNEL_GONE] = 0,
+    };
+#undef TO
+    assert((allowed[kernel->state] & 1U << state) != 0);
+    (void)allowed; /* without asserts */
+    kernel->state = state;
+}
 
 void kernel_free(struct kernel *kernel)
 {
@@ -34,7 +54,7 @@ void kernel_free(struct kernel *kernel)
 
 void kernel_fail_start(struct kernel *kernel, const char *why)
 {
-    kernel->state = KERNEL_GONE;
+    kernel_set_state(kernel, KERNEL_GONE);
     kernel_fail_runs(kernel, RUN_NO_KERNEL, why);
 }
 
@@ -44,30 +64,32 @@ void kernel_shut_down(struct kernel *kernel, enum kernel_state state)
         return;
     }
     if (kernel->state == KERNEL_NEW) {
-        kernel->state = KERNEL_GONE; /* there is no process yet */
+        kernel_set_state(kernel, KERNEL_GONE); /* there is no process yet */
         return;
     }
     if (kernel->execution.active) {
         kernel_interrupt(kernel);
     }
-    kernel->state = state;
+    kernel_set_state(kernel, state);
     kernel->ending_ms = kernel_now_ms();
     kernel->end_signal = 0;
-    (void)kernel_send(
-        kernel, CHANNEL_CONTROL, "shutdown_request",
-        ng_str_of(state == KERNEL_RESTARTING ? "{\"restart\":true}" : "{\"restart\":false}"),
-        NULL);
+    const char *content = "{\"restart\":false}";
+    if (state == KERNEL_RESTARTING) {
+        content = "{\"restart\":true}";
+    }
+    (void)kernel_send(kernel, CHANNEL_CONTROL, "shutdown_request", ng_str_of(content), NULL);
 }
 
-/* ---- the end of its process ---- */
+/* ---- exit of the process ---- */
 
 static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MAX])
 {
-    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    const char *name = signal == 0 ? NULL : sigabbrev_np(signal);
-    int used = signal != 0 ? snprintf(why, KERNEL_WHY_MAX, "signal %d (SIG%s)", signal,
-                                      name == NULL ? "?" : name)
-                           : snprintf(why, KERNEL_WHY_MAX, "exit code %d", WEXITSTATUS(status));
+    int used = snprintf(why, KERNEL_WHY_MAX, "exit code %d", WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+        used = snprintf(why, KERNEL_WHY_MAX, "signal %d (SIG%s)", WTERMSIG(status),
+                        name == NULL ? "?" : name);
+    }
     struct nb_text clean = {0};
     render_clean(&clean, tail);
     struct ng_str said = nb_text_str(&clean);
@@ -76,8 +98,8 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
         said.len--;
     }
     size_t room = (size_t)EXIT_REASON_MAX - (size_t)used - 64;
-    size_t skip = said.len > room ? said.len - room : 0;
-    while (skip < said.len && ((unsigned char)said.data[skip] & 0xc0) == 0x80) {
+    size_t skip = said.len - size_min(said.len, room);
+    while (skip < said.len && !utf8_is_start(said.data[skip])) {
         skip++;
     }
     if (said.len > skip && !clean.failed) {
@@ -87,8 +109,8 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
     nb_text_done(&clean);
 }
 
-/* A process is begun without the lock: files and programs may take long. Meanwhile runs are
- * queued, and nobody else changes the state of a kernel that is new. */
+/* Launches without the lock, as files and programs may be slow. Runs may be queued meanwhile;
+ * other threads do not change the state of a new kernel. */
 static void launch(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
@@ -98,7 +120,7 @@ static void launch(struct kernel *kernel)
     bool good = kernel_launch(kernel, why);
     kernels_lock(kernel->kernels);
     if (good) {
-        kernel->state = KERNEL_STARTING;
+        kernel_set_state(kernel, KERNEL_STARTING);
     } else {
         kernel_fail_start(kernel, why);
     }
@@ -111,7 +133,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
     switch (kernel->state) {
     case KERNEL_STARTING:
         if (kernel->starts < KERNEL_STARTS_MAX) {
-            kernel->state = KERNEL_NEW;
+            kernel_set_state(kernel, KERNEL_NEW);
             return;
         }
         (void)snprintf(why, sizeof(why), "The kernel `%s` ended before it was ready: %.800s",
@@ -120,35 +142,34 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
         break;
     case KERNEL_RESTARTING:
         kernel->starts = 0;
-        kernel->fresh = true;
-        kernel->restarted = true;
+        kernel->origin = ORIGIN_AFTER_RESTART;
         kernel->execution.active = false;
-        kernel->state = KERNEL_NEW;
+        kernel_set_state(kernel, KERNEL_NEW);
         break;
     case KERNEL_READY:
         kernels_remember_lost(kernel->kernels, kernel->notebook);
-        kernel->state = KERNEL_DYING;
+        kernel_set_state(kernel, KERNEL_DYING);
         kernel->ending_ms = kernel_now_ms();
-        kernel->output_ms = kernel->ending_ms;
+        kernel->received_ms = kernel->ending_ms;
         break;
     case KERNEL_ENDING:
     case KERNEL_NEW:
     case KERNEL_DYING:
     case KERNEL_GONE:
-        kernel->state = KERNEL_GONE;
+        kernel_set_state(kernel, KERNEL_GONE);
         kernel_fail_runs(kernel, RUN_STOPPED, "The kernel was ended.");
         break;
     }
 }
 
-/* All that the dead process sent has been taken. */
+/* All messages of the exited process have been read. */
 static void finish_dying(struct kernel *kernel)
 {
     char why[KERNEL_WHY_MAX];
     struct execution *execution = &kernel->execution;
-    kernel->state = KERNEL_GONE;
-    if (execution->active && execution->replied && !execution->failed && !execution->aborted) {
-        /* It said that the cell is done, and ended by itself: quit(). */
+    kernel_set_state(kernel, KERNEL_GONE);
+    if (execution->active && execution->reply == REPLY_OK) {
+        /* It replied and then exited by itself: quit(). */
         if (execution->run != NULL) {
             execution->run->kernel_ended = true;
         }
@@ -158,7 +179,7 @@ static void finish_dying(struct kernel *kernel)
     kernel_fail_runs(kernel, RUN_KERNEL_DIED, why);
 }
 
-/* ---- what is due ---- */
+/* ---- due events ---- */
 
 static void advance_starting(struct kernel *kernel, int64_t now)
 {
@@ -168,11 +189,11 @@ static void advance_starting(struct kernel *kernel, int64_t now)
         kernel->ready_ms = now;
     }
     if (answers && (kernel_has_stdin(kernel) || now - kernel->ready_ms >= STDIN_WAIT_MS)) {
-        kernel->state = KERNEL_READY;
+        kernel_set_state(kernel, KERNEL_READY);
         kernel->starts = 0;
         kernel->used_ms = now;
         for (struct run *run = kernel->first; run != NULL; run = run->next) {
-            run->queued_ms = now; /* what the start took is not its time */
+            run->queued_ms = now; /* the start does not count against its timeout */
         }
     } else if (now - kernel->started_ms >= options->start_timeout_ms) {
         char why[KERNEL_WHY_MAX];
@@ -187,20 +208,23 @@ static void advance_starting(struct kernel *kernel, int64_t now)
     }
 }
 
-/* Half of its time to end as asked, half after SIGTERM, then it is killed. */
+/* Shutdown request for the first half of KERNEL_SHUTDOWN_MS, then SIGTERM, then SIGKILL. */
 static void advance_ending(struct kernel *kernel, int64_t now)
 {
     int64_t since = now - kernel->ending_ms;
-    int due = since >= KERNEL_SHUTDOWN_MS       ? SIGKILL
-              : since >= KERNEL_SHUTDOWN_MS / 2 ? SIGTERM
-                                                : 0;
+    int due = 0;
+    if (since >= KERNEL_SHUTDOWN_MS) {
+        due = SIGKILL;
+    } else if (since >= KERNEL_SHUTDOWN_MS / 2) {
+        due = SIGTERM;
+    }
     if (due != kernel->end_signal) {
         kernel->end_signal = due;
         (void)supervisor_signal(&kernel->kernels->supervisor, kernel->id, due);
     }
 }
 
-/* What runs is over; what waits runs on the new process. */
+/* Ends the running run; queued runs continue on the new process. */
 static void restart(struct kernel *kernel)
 {
     struct run *run = kernel->execution.run;
@@ -211,7 +235,7 @@ static void restart(struct kernel *kernel)
     } else if (kernel_is_between_cells(kernel) && kernel->first->at > 0) {
         kernel_end_run(kernel, RUN_ABORTED, "The kernel was restarted");
     } else if (kernel_is_between_cells(kernel)) {
-        kernel->first->state = RUN_QUEUED; /* it has not used this kernel yet */
+        kernel->first->state = RUN_QUEUED; /* it has not used the old process */
     }
     kernel->execution.active = false;
 }
@@ -224,7 +248,7 @@ static void apply_restart(struct kernel *kernel)
     if (kernel->state == KERNEL_READY || kernel->state == KERNEL_STARTING) {
         restart(kernel);
     }
-    kernel->restart_requested = false; /* else it begins anew as it is */
+    kernel->restart_requested = false; /* in all other states a new process follows anyway */
 }
 
 static void end_if_idle(struct kernel *kernel, int64_t now)
@@ -261,11 +285,11 @@ void kernel_advance(struct kernel *kernel)
         break;
     case KERNEL_DYING:
         if (kernel_has_stdin(kernel)) {
-            /* The thread of libzmq has not come to see that the process is gone: nor has it
-             * read, then, what that one sent last. */
-            kernel->output_ms = now;
+            /* libzmq's thread has not noticed the exit yet, so it has not read the last
+             * messages either. */
+            kernel->received_ms = now;
         }
-        if (now - kernel->output_ms >= DRAIN_QUIET_MS ||
+        if (now - kernel->received_ms >= DRAIN_QUIET_MS ||
             now - kernel->ending_ms >= DRAIN_MAX_MS) {
             finish_dying(kernel);
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_loop.c - the thread that all kernels are spoken with by, and the table of them. */
+/* kernel_loop.c - the kernel thread and the table of kernels. */
+#include "core/base/array.h"
 #include "core/base/lock.h"
 #include "kernel_state.h"
 
@@ -15,33 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often a kernel at work is looked at, one that waits, and all while none is there. */
+/* Polling interval while a kernel is busy, and otherwise. */
 #define LOOP_BUSY_MS 10
 #define LOOP_IDLE_MS 500
-/* Others that want the lock get it between two turns. */
+/* Pause in which other threads can take the lock. */
 #define LOOP_YIELD_NS 200000
-/* What all kernels have to end by themselves when the gateway does. */
+/* Time for all kernels to exit when the gateway stops. */
 #define LOOP_STOP_MS 3000
 #define LOST_MAX 1024
 /* Below the data directory. */
 #define LOOP_FOLDER "kernels"
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t kernel_now_ms(void)
-{
-    return clock_ms(CLOCK_MONOTONIC);
-}
-
-int64_t kernel_time_ms(void)
-{
-    return clock_ms(CLOCK_REALTIME);
-}
 
 void kernels_lock(struct kernels *kernels)
 {
@@ -81,7 +65,7 @@ struct kernel *kernels_find(struct kernels *kernels, const char *notebook)
     return NULL;
 }
 
-/* ---- runs that are over ---- */
+/* ---- ended runs ---- */
 
 void kernels_ended(struct kernels *kernels, struct run *run)
 {
@@ -102,26 +86,22 @@ void kernels_notify_ended(struct kernels *kernels)
     while (run != NULL) {
         struct run *next = run->next;
         run->next = NULL;
-        run->done(run, run->user); /* it may be freed there */
+        run->done(run, run->user); /* may free it */
         run = next;
     }
 }
 
-/* ---- what was lost, for the next answer ---- */
+/* ---- kernels that exited by themselves ---- */
 
 void kernels_remember_lost(struct kernels *kernels, const char *notebook)
 {
-    (void)kernels_forget_lost(kernels, notebook); /* once is enough */
-    char *copy = strdup(notebook);
-    char **lost = kernels->lost_count == LOST_MAX
-                      ? NULL
-                      : realloc(kernels->lost, (kernels->lost_count + 1) * sizeof(*lost));
-    if (copy == NULL || lost == NULL) {
-        free(copy);
+    (void)kernels_forget_lost(kernels, notebook); /* avoids duplicates */
+    if (array_reserve((void **)&kernels->lost, &kernels->lost_cap, kernels->lost_count + 1,
+                      sizeof(*kernels->lost), LOST_MAX) != NG_OK) {
         return;
     }
-    kernels->lost = lost;
-    lost[kernels->lost_count++] = copy;
+    kernels->lost[kernels->lost_count] = strdup(notebook);
+    kernels->lost_count += kernels->lost[kernels->lost_count] != NULL;
 }
 
 bool kernels_forget_lost(struct kernels *kernels, const char *notebook)
@@ -171,7 +151,7 @@ static void handle_event(struct kernels *kernels, const struct supervisor_event 
     }
 }
 
-/* The process that holds them is gone, and they with it. */
+/* The supervisor exited, and all kernels with it. */
 static void supervisor_lost(struct kernels *kernels)
 {
     kernels_unlock(kernels);
@@ -179,9 +159,9 @@ static void supervisor_lost(struct kernels *kernels)
     supervisor_sweep(&kernels->supervisor);
     kernels_lock(kernels);
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        /* One that is new is still to be begun, with another holder. */
+        /* A new kernel will be launched by the next supervisor. */
         if (kernel->state != KERNEL_GONE && kernel->state != KERNEL_NEW) {
-            kernel->state = KERNEL_GONE;
+            kernel_set_state(kernel, KERNEL_GONE);
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,
                              "the process that holds the kernels ended, and they with it");
@@ -202,7 +182,7 @@ static void handle_events(struct kernels *kernels)
     }
 }
 
-/* Out of the table with the lock, their files and sockets without it. */
+/* Removes kernels from the table with the lock held, and frees them without it. */
 static void free_gone(struct kernels *kernels)
 {
     struct kernel **at = &kernels->first;
@@ -229,9 +209,9 @@ static void free_gone(struct kernels *kernels)
     kernels_lock(kernels);
 }
 
-/* The process that holds kernels goes with the last of them: while programs of the gateway's
- * run, a caller that it cannot look at counts as one of them. What cannot be killed may keep it
- * for long, so it is not waited for. true: one is on its way. */
+/* The supervisor exits with the last kernel: while one is running, the gateway treats callers
+ * that it cannot inspect as its child processes. It may wait long for a process that cannot be
+ * killed, so do not wait for it here. True: one is still exiting. */
 static bool detach_idle_supervisor(struct kernels *kernels)
 {
     if (kernels->first == NULL) {
@@ -240,7 +220,7 @@ static bool detach_idle_supervisor(struct kernels *kernels)
     return supervisor_is_detaching(&kernels->supervisor);
 }
 
-/* Everything that has come, and everything that is due. Returns how long to wait. */
+/* Handles received messages and due events. Returns the time to wait in ms. */
 static long step(struct kernels *kernels)
 {
     bool more = false;
@@ -256,7 +236,13 @@ static long step(struct kernels *kernels)
     if (more) {
         return 0;
     }
-    return busy ? LOOP_BUSY_MS : kernels->first != NULL || detaching ? LOOP_IDLE_MS : -1;
+    if (busy) {
+        return LOOP_BUSY_MS;
+    }
+    if (kernels->first != NULL || detaching) {
+        return LOOP_IDLE_MS;
+    }
+    return -1;
 }
 
 static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t max)
@@ -278,7 +264,7 @@ static size_t fill_items(struct kernels *kernels, zmq_pollitem_t *items, size_t 
 
 #define ITEMS_MAX (SUPERVISOR_KERNELS_MAX * CHANNELS + 2)
 
-/* Kernels are started elsewhere: the name of the folder must hold there as well. */
+/* Kernels run in another working directory: make the path absolute. */
 static void make_folder(struct kernels *kernels)
 {
     (void)mkdir(kernels->folder, S_IRWXU);
@@ -291,6 +277,7 @@ static void make_folder(struct kernels *kernels)
 
 static void *loop(void *user)
 {
+    (void)pthread_setname_np(pthread_self(), "ng-kernels");
     struct kernels *kernels = user;
     zmq_pollitem_t *items = calloc(ITEMS_MAX, sizeof(*items));
     make_folder(kernels);
@@ -312,7 +299,7 @@ static void *loop(void *user)
                 (void)!read(kernels->wake, &ignored, sizeof(ignored));
             }
         } else {
-            (void)!read(kernels->wake, &ignored, sizeof(ignored)); /* the first kernel wakes */
+            (void)!read(kernels->wake, &ignored, sizeof(ignored)); /* until the first kernel */
         }
         kernels_lock(kernels);
     }
@@ -321,10 +308,10 @@ static void *loop(void *user)
     return NULL;
 }
 
-/* ---- opening and closing ---- */
+/* ---- construction ---- */
 
-/* Connection files, and processes, of a gateway that was killed: whoever has the data directory
- * now is the only one. */
+/* Removes connection files, and processes, of a gateway that crashed: the data directory has
+ * only one gateway at a time. */
 static void clear_folder(struct kernels *kernels)
 {
     char path[4096];
@@ -342,7 +329,7 @@ static void clear_folder(struct kernels *kernels)
     if (list != NULL) {
         (void)closedir(list);
     }
-    if (left) { /* only then: looking at all processes takes its time */
+    if (left) { /* inspecting all processes is slow */
         supervisor_sweep_stale(&kernels->supervisor);
     }
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_messages.c - messages to and from one kernel. */
+#include "core/base/str.h"
 #include "kernel_state.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages of one channel that are taken before others have their turn. */
+/* Messages of one channel that are handled before other channels. */
 #define RECEIVE_BATCH 500
 
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
@@ -24,7 +25,10 @@ bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char 
     };
     bool good = true;
     for (size_t i = 0; i < NG_COUNT(frames) && good; i++) {
-        int flags = ZMQ_DONTWAIT | (i + 1 < NG_COUNT(frames) ? ZMQ_SNDMORE : 0);
+        int flags = ZMQ_DONTWAIT | ZMQ_SNDMORE;
+        if (i + 1 == NG_COUNT(frames)) {
+            flags = ZMQ_DONTWAIT;
+        }
         good = zmq->send(socket, frames[i].data, frames[i].len, flags) >= 0;
     }
     if (ret_id != NULL) {
@@ -38,12 +42,6 @@ bool kernel_has_stdin(struct kernel *kernel)
 {
     zmq_pollitem_t item = {.socket = kernel->sockets[CHANNEL_STDIN], .events = ZMQ_POLLOUT};
     return kernel->kernels->zmq.poll(&item, 1, 0) == 1;
-}
-
-static bool is_type(const struct wire_message *message, const char *type)
-{
-    return message->type.len == strlen(type) &&
-           memcmp(message->type.data, type, message->type.len) == 0;
 }
 
 static bool is_word(struct ng_str json, const char *name, const char *word)
@@ -63,8 +61,8 @@ static void take_count(struct kernel *kernel, struct ng_str content)
     }
 }
 
-/* Text that a kernel shows in a pager: the caller sees it, the file does not keep it. And that
- * the code told the kernel to end. */
+/* Keeps pager text for the answer (files do not store it), and notes that the code called
+ * quit(). */
 static void take_payloads(struct kernel *kernel, struct ng_str content)
 {
     struct execution *execution = &kernel->execution;
@@ -92,13 +90,15 @@ static void take_reply(struct kernel *kernel, const struct wire_message *message
 {
     struct execution *execution = &kernel->execution;
     struct ng_str content = message->content;
-    execution->replied = true;
     execution->replied_ms = kernel_now_ms();
     take_count(kernel, content);
     take_payloads(kernel, content);
-    execution->aborted = is_word(content, "status", "aborted");
-    execution->failed = !execution->aborted && !is_word(content, "status", "ok");
-    if (execution->failed) {
+    if (is_word(content, "status", "aborted")) {
+        execution->reply = REPLY_ABORTED;
+    } else if (is_word(content, "status", "ok")) {
+        execution->reply = REPLY_OK;
+    } else {
+        execution->reply = REPLY_ERROR;
         execution->error.len = 0;
         nb_add_str(&execution->error, content);
     }
@@ -107,11 +107,10 @@ static void take_reply(struct kernel *kernel, const struct wire_message *message
 static void take_shell(struct kernel *kernel, const struct wire_message *message)
 {
     const struct execution *execution = &kernel->execution;
-    if (is_type(message, "kernel_info_reply")) {
+    if (str_is(message->type, "kernel_info_reply")) {
         kernel->info_replied = true;
-    } else if (is_type(message, "execute_reply") && execution->active &&
-               message->parent_id.len == strlen(execution->id) &&
-               memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0) {
+    } else if (str_is(message->type, "execute_reply") && execution->active &&
+               str_is(message->parent_id, execution->id)) {
         take_reply(kernel, message);
     }
 }
@@ -120,14 +119,13 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
 {
     struct execution *execution = &kernel->execution;
     kernel->iopub_seen = true;
-    bool ours = execution->active && message->parent_id.len == strlen(execution->id) &&
-                memcmp(message->parent_id.data, execution->id, message->parent_id.len) == 0;
-    if (is_type(message, "status")) {
-        if (ours && !execution->idle && is_word(message->content, "execution_state", "idle")) {
-            execution->idle = true;
+    bool ours = execution->active && str_is(message->parent_id, execution->id);
+    if (str_is(message->type, "status")) {
+        if (ours && execution->idle_ms == 0 &&
+            is_word(message->content, "execution_state", "idle")) {
             execution->idle_ms = kernel_now_ms();
         }
-    } else if (is_type(message, "execute_input")) {
+    } else if (str_is(message->type, "execute_input")) {
         if (ours) {
             execution->begun = true;
             take_count(kernel, message->content);
@@ -137,17 +135,17 @@ static void take_iopub(struct kernel *kernel, const struct wire_message *message
     }
 }
 
-/* It was told that nobody answers questions, and asks all the same. */
+/* Kernels that ignore allow_stdin:false get an empty answer. */
 static void take_stdin(struct kernel *kernel, const struct wire_message *message)
 {
-    if (is_type(message, "input_request")) {
+    if (str_is(message->type, "input_request")) {
         (void)kernel_send(kernel, CHANNEL_STDIN, "input_reply", ng_str_of("{\"value\":\"\"}"),
                           NULL);
     }
 }
 
-static void take_string(struct kernel *kernel, enum kernel_channel channel,
-                        const struct wire_message *message)
+static void dispatch(struct kernel *kernel, enum kernel_channel channel,
+                     const struct wire_message *message)
 {
     switch (channel) {
     case CHANNEL_SHELL:
@@ -160,22 +158,25 @@ static void take_string(struct kernel *kernel, enum kernel_channel channel,
         take_stdin(kernel, message);
         break;
     default:
-        break; /* answers on control say nothing that is waited for */
+        break; /* replies on control are not used */
     }
 }
 
-/* One message of all its frames. false: there is none. */
+/* Receives one message with all its frames. False: there is none. */
 static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
 {
     struct zeromq *zmq = &kernel->kernels->zmq;
     zmq_msg_t parts[WIRE_FRAMES_MAX];
-    zmq_msg_t rest; /* frames beyond those: the message is dropped */
+    zmq_msg_t rest; /* receives further frames; the message is dropped */
     struct ng_str frames[WIRE_FRAMES_MAX];
     size_t count = 0;
     bool more = true;
     bool fits = true;
     while (more) {
-        zmq_msg_t *part = count < WIRE_FRAMES_MAX ? &parts[count] : &rest;
+        zmq_msg_t *part = &rest;
+        if (count < WIRE_FRAMES_MAX) {
+            part = &parts[count];
+        }
         (void)zmq->msg_init(part);
         if (zmq->msg_recv(part, kernel->sockets[channel], ZMQ_DONTWAIT) < 0) {
             (void)zmq->msg_close(part);
@@ -192,9 +193,11 @@ static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
         count++;
     }
     struct wire_message message;
-    kernel->output_ms = count > 0 ? kernel_now_ms() : kernel->output_ms;
+    if (count > 0) {
+        kernel->received_ms = kernel_now_ms();
+    }
     if (count > 0 && fits && wire_parse(frames, count, &kernel->key, &message)) {
-        take_string(kernel, channel, &message);
+        dispatch(kernel, channel, &message);
     }
     for (size_t i = 0; i < count; i++) {
         (void)zmq->msg_close(&parts[i]);
@@ -204,7 +207,7 @@ static bool receive_one(struct kernel *kernel, enum kernel_channel channel)
 
 bool kernel_receive(struct kernel *kernel)
 {
-    /* Replies last: what came before them on iopub is taken first where it is there. */
+    /* Shell last: output that was published before a reply is handled before it. */
     static const enum kernel_channel order[] = {CHANNEL_IOPUB, CHANNEL_STDIN, CHANNEL_CONTROL,
                                                 CHANNEL_SHELL};
     bool more = false;
@@ -218,7 +221,7 @@ bool kernel_receive(struct kernel *kernel)
     return more;
 }
 
-/* Kernels that a signal ends, or that ignore what their kernel.json says. */
+/* These exit on a signal, or ignore the interrupt_mode of their kernel.json. */
 static bool wants_message(const struct kernelspec *spec)
 {
     return spec->message_interrupt || strncmp(spec->name, "deno", 4) == 0 ||

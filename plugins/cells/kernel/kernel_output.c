@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_output.c - to which cell goes what a kernel puts out: the one that runs, the one
- * before, those that show a display which changes, and the last one while none runs. */
+/* kernel_output.c - assigns output to a cell: the running one, the preceding one, cells whose
+ * displays are updated, or, between runs, the last one. */
+#include "core/base/str.h"
 #include "kernel_state.h"
 
 #include <stdlib.h>
@@ -8,10 +9,10 @@
 
 static bool is_id(struct ng_str id, const char *known)
 {
-    return known[0] != '\0' && id.len == strlen(known) && memcmp(id.data, known, id.len) == 0;
+    return known[0] != '\0' && str_is(id, known);
 }
 
-/* ---- displays that change afterwards ---- */
+/* ---- display updates ---- */
 
 void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
 {
@@ -42,7 +43,7 @@ void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
     }
 }
 
-/* The cell may not grow beyond its cap by this. false: the display stays as it is. */
+/* Charges the update to the quota of its cell. False: over the quota, the display stays. */
 static bool has_room(struct kernel *kernel, struct display_place *place, size_t bytes)
 {
     if (bytes > place->bytes && bytes - place->bytes > place->rest) {
@@ -95,8 +96,8 @@ static bool is_of_run(const struct run *run, const char *handle)
     return false;
 }
 
-/* The same display in cells that were run before: in this run, and in earlier ones. run: NULL:
- * none is at work. */
+/* Updates the same display in earlier cells of this run and of earlier runs. run: NULL if none
+ * is running. */
 static void update_elsewhere(struct kernel *kernel, struct run *run,
                              const struct wire_message *message)
 {
@@ -106,20 +107,24 @@ static void update_elsewhere(struct kernel *kernel, struct run *run,
     }
     struct wire_message as_update = *message;
     as_update.type = ng_str_of("update_display_data");
-    for (size_t i = 0; run != NULL && i < run->at; i++) {
-        (void)outputs_take(&run->cells[i].outputs, &as_update);
+    struct run_patches *patches = &kernel->late.patches;
+    if (run != NULL) {
+        patches = &run->patches;
+        for (size_t i = 0; i < run->at; i++) {
+            (void)outputs_take(&run->cells[i].outputs, &as_update);
+        }
     }
     for (size_t i = 0; i < kernel->place_count; i++) {
         struct display_place *place = &kernel->places[i];
         if (strcmp(place->id, update.display_id) == 0 && !is_of_run(run, place->handle) &&
             has_room(kernel, place, update.data.len + update.metadata.len)) {
-            add_patch(run != NULL ? &run->patches : &kernel->late.patches, place, &update);
+            add_patch(patches, place, &update);
         }
     }
     output_update_done(&update);
 }
 
-/* ---- cells that are over ---- */
+/* ---- late output ---- */
 
 void kernel_drop_late(struct kernel *kernel)
 {
@@ -156,7 +161,7 @@ void kernel_give_late(struct kernel *kernel, struct run *run)
     struct run_cell *cell = &kernel->late.cell;
     bool anything =
         cell->outputs.count > 0 || cell->outputs.dropped > 0 || cell->outputs.cleared;
-    /* A cell that was run again has nothing of its run before. */
+    /* The new run of the same cell replaces its outputs. */
     if (kernel->late.id[0] == '\0' || !anything || is_of_run(run, cell->handle)) {
         return;
     }
@@ -168,7 +173,7 @@ void kernel_give_late(struct kernel *kernel, struct run *run)
     }
 }
 
-/* Is it of the cell before, which is still of the run at work? */
+/* Is it from the preceding cell of the running run? */
 static bool is_previous(const struct kernel *kernel, const struct wire_message *message)
 {
     const struct previous_cell *previous = &kernel->previous;
@@ -176,7 +181,7 @@ static bool is_previous(const struct kernel *kernel, const struct wire_message *
            is_id(message->parent_id, previous->id);
 }
 
-/* Of a cell whose run is over, or of nobody: what the last one was is known. */
+/* Output between runs belongs to the last cell of the last run. */
 static void take_late(struct kernel *kernel, const struct wire_message *message)
 {
     if (is_id(message->parent_id, kernel->late.id)) {
@@ -194,7 +199,10 @@ void kernel_take_output(struct kernel *kernel, const struct wire_message *messag
         return;
     }
     bool late = is_previous(kernel, message);
-    struct run_cell *cell = &run->cells[late ? kernel->previous.at : run->at];
+    struct run_cell *cell = &run->cells[run->at];
+    if (late) {
+        cell = &run->cells[kernel->previous.at];
+    }
     update_elsewhere(kernel, run, message);
     if (outputs_take(&cell->outputs, message) && !late) {
         execution->error_on_iopub = execution->error_on_iopub || cell->outputs.has_error;

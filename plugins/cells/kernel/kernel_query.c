@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_query.c - what is told of the kernels. */
+/* kernel_query.c - information about kernels and their runs. */
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -43,33 +43,22 @@ void run_free(struct run *run)
 }
 
 const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
-                                    const char *handle)
+                                    const char *handle, bool only_waiting)
 {
     const struct kernel *kernel = kernels_find(kernels, notebook);
-    const struct run *run = kernel == NULL ? NULL : kernel->first;
-    const struct run_cell *found = NULL;
-    for (; run != NULL && found == NULL; run = run->next) {
-        for (size_t i = 0; i < run->cell_count && found == NULL; i++) {
-            const struct run_cell *cell = &run->cells[i];
-            bool there = cell->state == CELL_PENDING || cell->state == CELL_RUNNING;
-            found = there && strcmp(cell->handle, handle) == 0 ? cell : NULL;
-        }
+    if (kernel == NULL) {
+        return NULL;
     }
-    return found;
-}
-
-bool kernels_unsaved(struct kernels *kernels, const char *notebook, const char *handle)
-{
-    const struct kernel *kernel = kernels_find(kernels, notebook);
-    const struct run *run = kernel == NULL ? NULL : kernel->first;
-    for (; run != NULL; run = run->next) {
+    for (const struct run *run = kernel->first; run != NULL; run = run->next) {
         for (size_t i = 0; i < run->cell_count; i++) {
-            if (strcmp(run->cells[i].handle, handle) == 0) {
-                return true;
+            const struct run_cell *cell = &run->cells[i];
+            bool waits = cell->state == CELL_PENDING || cell->state == CELL_RUNNING;
+            if ((waits || !only_waiting) && strcmp(cell->handle, handle) == 0) {
+                return cell;
             }
         }
     }
-    return false;
+    return NULL;
 }
 
 static const char *state_name(const struct kernel *kernel)
@@ -81,7 +70,10 @@ static const char *state_name(const struct kernel *kernel)
     case KERNEL_RESTARTING:
         return "restarting";
     case KERNEL_READY:
-        return kernel->execution.active || kernel_is_between_cells(kernel) ? "busy" : "idle";
+        if (kernel->execution.active || kernel_is_between_cells(kernel)) {
+            return "busy";
+        }
+        return "idle";
     case KERNEL_ENDING:
     case KERNEL_DYING:
     case KERNEL_GONE:
@@ -101,9 +93,9 @@ static void fill_info(const struct kernel *kernel, struct kernel_info *ret)
     ret->state = state_name(kernel);
     ret->pid = kernel->pid;
     ret->queued = kernel->queued;
-    ret->idle_ms = kernel->used_ms == 0 || kernel->execution.active
-                       ? 0
-                       : kernel_now_ms() - kernel->used_ms;
+    if (kernel->used_ms != 0 && !kernel->execution.active) {
+        ret->idle_ms = kernel_now_ms() - kernel->used_ms;
+    }
 }
 
 bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret)

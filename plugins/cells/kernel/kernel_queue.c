@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_queue.c - runs that come: which kernel has them, and whether one more may begin. */
+/* kernel_queue.c - accepts runs: chooses their kernel and enforces the limits. */
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -46,18 +46,20 @@ static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
     kernel->kernels = kernels;
     kernel->notebook = strdup(run->notebook);
     kernel->folder = strdup(run->folder);
-    kernel->fresh = true;
+    kernel->origin = ORIGIN_STARTED;
     if (kernel->notebook == NULL || kernel->folder == NULL || !copy_spec(&kernel->spec, spec)) {
         kernel_free(kernel);
         return NULL;
     }
-    kernel->lost = kernels_forget_lost(kernels, run->notebook);
+    if (kernels_forget_lost(kernels, run->notebook)) {
+        kernel->origin = ORIGIN_AFTER_LOSS;
+    }
     kernel->next = kernels->first;
     kernels->first = kernel;
     return kernel;
 }
 
-/* At the cap the one that is idle longest goes; false: all are at work. */
+/* At the limit ends the kernel that was idle longest. False: all are busy. */
 static bool make_room(struct kernels *kernels)
 {
     struct kernel *oldest = NULL;
@@ -78,8 +80,8 @@ static bool make_room(struct kernels *kernels)
         return false;
     }
     kernels_remember_lost(kernels, oldest->notebook);
-    oldest->state = KERNEL_ENDING;
-    oldest->end_requested = true; /* only the kernels' thread uses its sockets */
+    kernel_set_state(oldest, KERNEL_ENDING);
+    oldest->end_requested = true; /* sockets are used by the kernel thread only */
     return true;
 }
 
@@ -95,7 +97,7 @@ static void refuse(struct kernels *kernels, struct run *run, enum run_fault faul
     kernels_ended(kernels, run);
 }
 
-/* Behind those that wait; what a tool waits for comes before them. */
+/* Appends to the queue; urgent runs go to its front. */
 static void queue(struct kernel *kernel, struct run *run, bool urgent)
 {
     struct run **at = &kernel->first;
@@ -103,7 +105,10 @@ static void queue(struct kernel *kernel, struct run *run, bool urgent)
         at = &(*at)->next;
     }
     run->next = *at;
-    run->state = kernel->state == KERNEL_READY ? RUN_QUEUED : RUN_STARTING;
+    run->state = RUN_STARTING;
+    if (kernel->state == KERNEL_READY) {
+        run->state = RUN_QUEUED;
+    }
     run->queued_ms = kernel_now_ms();
     run->reported_ms = run->queued_ms;
     kernel->queued++;
@@ -127,15 +132,20 @@ void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
 {
     kernels_lock(kernels);
     struct run *run = find_run(kernels, number);
-    struct run_cell *asked = run != NULL && run->at == cell ? &run->cells[cell] : NULL;
-    if (asked != NULL && asked->asked && asked->state == CELL_PENDING) {
-        asked->answered = true;
-        asked->gone = gone;
-        if (source != NULL && !source->failed) {
-            struct nb_text before = asked->source;
-            asked->source = *source;
+    struct run_cell *waiting = NULL;
+    if (run != NULL && run->at == cell) {
+        waiting = &run->cells[cell];
+    }
+    if (waiting != NULL && waiting->source_state == SOURCE_REQUESTED &&
+        waiting->state == CELL_PENDING) {
+        waiting->source_state = SOURCE_CURRENT;
+        if (gone) {
+            waiting->source_state = SOURCE_GONE;
+        } else if (source != NULL && !source->failed) {
+            struct nb_text before = waiting->source;
+            waiting->source = *source;
             *source = before;
-            asked->changed = true;
+            waiting->source_state = SOURCE_CHANGED;
         }
     }
     kernels_unlock(kernels);
@@ -161,7 +171,9 @@ void kernels_run(struct kernels *kernels, struct run *run, const struct kernelsp
         refuse(kernels, run, RUN_BUSY,
                "All kernels are at work, and no more may be started (cells.max_kernels).");
     } else {
-        kernel = kernel != NULL ? kernel : kernel_new(kernels, run, spec);
+        if (kernel == NULL) {
+            kernel = kernel_new(kernels, run, spec);
+        }
         if (kernel == NULL) {
             refuse(kernels, run, RUN_NO_KERNEL, "Out of memory while starting a kernel.");
         } else {
@@ -177,8 +189,10 @@ void kernels_control(struct kernels *kernels, struct run *run, enum kernels_comm
 {
     kernels_lock(kernels);
     struct kernel *kernel = kernels_find(kernels, run->notebook);
-    run->timeout_ms =
-        command == KERNELS_INTERRUPT ? KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS : INT32_MAX;
+    run->timeout_ms = INT32_MAX;
+    if (command == KERNELS_INTERRUPT) {
+        run->timeout_ms = KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS;
+    }
     if (kernels->stopping) {
         refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
     } else if (kernel == NULL) {

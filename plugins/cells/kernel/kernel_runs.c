@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_runs.c - the runs of one kernel: a cell after the other, a run after the other. */
+/* kernel_runs.c - executes the runs of one kernel cell by cell. */
+#include "core/base/minmax.h"
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@ static struct run_cell *current_cell(struct run *run)
     return &run->cells[run->at];
 }
 
-/* ---- the end of cells and runs ---- */
+/* ---- end of cells and runs ---- */
 
 void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why)
 {
@@ -21,7 +22,7 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->used_ms = kernel_now_ms();
     kernel->previous.run = NULL;
     if (run->state == RUN_RUNNING && run->cell_count > 0) {
-        kernel->interrupt_requested = false; /* it was meant for this one */
+        kernel->interrupt_requested = false; /* the request was for this run */
         kernel_give_late(kernel, run);
         if (kernel->previous.id[0] != '\0') {
             kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
@@ -51,8 +52,11 @@ void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *w
     struct execution *execution = &kernel->execution;
     if (execution->run != NULL) {
         struct run_cell *cell = current_cell(execution->run);
-        cell->state = fault == RUN_KERNEL_DIED ? CELL_DIED : CELL_INTERRUPTED;
-        cell->ended_ms = kernel_time_ms();
+        cell->state = CELL_INTERRUPTED;
+        if (fault == RUN_KERNEL_DIED) {
+            cell->state = CELL_DIED;
+        }
+        cell->ended_ms = clock_unix_ms();
     }
     execution->active = false;
     execution->run = NULL;
@@ -75,7 +79,9 @@ static bool stops_run(const struct run_cell *cell, enum cell_state state)
 
 static void report_progress(struct run *run, double done, const char *text)
 {
-    run->reported = done > run->reported ? done : run->reported;
+    if (done > run->reported) {
+        run->reported = done;
+    }
     run->reported_ms = kernel_now_ms();
     if (run->progress != NULL) {
         run->progress(run->user, run->reported, run->cell_count, text);
@@ -94,33 +100,36 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     }
     struct run_cell *cell = current_cell(run);
     cell->state = state;
-    cell->ended_ms = kernel_time_ms();
+    cell->ended_ms = clock_unix_ms();
     kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
-    if (execution->id[0] != '\0') { /* it was not empty */
+    if (execution->id[0] != '\0') { /* empty cells are not sent */
         memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
         kernel->previous.at = run->at;
     }
     run->at++;
     report_progress(run, (double)run->at, NULL);
     if (stop || run->at == run->cell_count) {
-        bool by_time = state == CELL_TIMED_OUT ||
-                       (state == CELL_STUCK && run->stop_state == CELL_TIMED_OUT);
-        bool by_wish = state == CELL_INTERRUPTED || (state == CELL_STUCK && !by_time);
-        kernel_end_run(kernel,
-                       by_time                 ? RUN_TIMED_OUT
-                       : by_wish               ? RUN_CANCELLED
-                       : state == CELL_NOT_RUN ? RUN_ABORTED
-                                               : RUN_FINE,
-                       state == CELL_NOT_RUN ? "The kernel aborted a cell without running it."
-                                             : NULL);
+        if (state == CELL_STUCK) {
+            state = run->stop_state;
+        }
+        if (state == CELL_TIMED_OUT) {
+            kernel_end_run(kernel, RUN_TIMED_OUT, NULL);
+        } else if (state == CELL_INTERRUPTED) {
+            kernel_end_run(kernel, RUN_CANCELLED, NULL);
+        } else if (state == CELL_NOT_RUN) {
+            kernel_end_run(kernel, RUN_ABORTED,
+                           "The kernel aborted a cell without running it.");
+        } else {
+            kernel_end_run(kernel, RUN_FINE, NULL);
+        }
     } else {
         kernel->previous.run = run;
     }
 }
 
-/* ---- beginning ---- */
+/* ---- start of cells and runs ---- */
 
 static bool is_blank(struct ng_str source)
 {
@@ -145,17 +154,19 @@ static bool send_code(struct kernel *kernel, struct ng_str source)
     return sent;
 }
 
-/* Is the source there with which the cell is to be run? */
+/* Has the source to execute been determined? */
 static bool has_source(struct run *run, int64_t now)
 {
     struct run_cell *cell = current_cell(run);
-    if (!cell->asked) {
-        cell->asked = true;
-        cell->asked_ms = now;
-        cell->answered =
-            run->request_source == NULL || !run->request_source(run->user, run->at);
+    if (cell->source_state == SOURCE_INITIAL) {
+        cell->source_requested_ms = now;
+        cell->source_state = SOURCE_REQUESTED;
+        if (run->request_source == NULL || !run->request_source(run->user, run->at)) {
+            cell->source_state = SOURCE_CURRENT;
+        }
     }
-    return cell->answered || now - cell->asked_ms >= KERNEL_SOURCE_MS;
+    return cell->source_state != SOURCE_REQUESTED ||
+           now - cell->source_requested_ms >= KERNEL_SOURCE_MS;
 }
 
 static void skip_cell(struct kernel *kernel, struct run *run)
@@ -178,10 +189,10 @@ static void begin_cell(struct kernel *kernel, struct run *run)
     outputs_begin(&cell->outputs, run->max_saved_output);
     cell->count = -1;
     cell->state = CELL_RUNNING;
-    cell->started_ms = kernel_time_ms();
+    cell->started_ms = clock_unix_ms();
     execution->run = run;
     if (is_blank(nb_text_str(&cell->source))) {
-        kernel_cell_over(kernel, CELL_OK); /* there is nothing to run */
+        kernel_cell_over(kernel, CELL_OK); /* empty: nothing to execute */
         return;
     }
     execution->active = true;
@@ -199,69 +210,69 @@ static void begin_run(struct kernel *kernel, struct run *run)
     run->deadline_ms = kernel_now_ms() + run->timeout_ms;
     memcpy(run->kernel_name, kernel->spec.name, sizeof(run->kernel_name));
     if (run->cell_count == 0) {
-        return; /* only waits for the kernel */
+        return; /* a run without cells only waits for the kernel */
     }
     kernel->previous.id[0] = '\0';
     kernel_give_patches(kernel, run);
-    run->new_kernel = kernel->fresh;
-    run->state_lost = kernel->fresh && kernel->lost;
-    run->restarted = kernel->fresh && kernel->restarted;
-    kernel->fresh = false;
-    kernel->lost = false;
-    kernel->restarted = false;
+    run->origin = kernel->origin;
+    kernel->origin = ORIGIN_USED;
 }
 
-/* ---- while it runs ---- */
+/* ---- running ---- */
 
 static void finish_cell(struct kernel *kernel)
 {
     struct execution *execution = &kernel->execution;
     struct run *run = execution->run;
     if (run == NULL) {
-        kernel_cell_over(kernel, CELL_OK); /* it was given up before */
+        kernel_cell_over(kernel, CELL_OK); /* its run has ended before */
         return;
     }
     struct run_cell *cell = current_cell(run);
-    if (execution->failed && !execution->error_on_iopub) { /* some kernels say it only here */
+    if (execution->reply == REPLY_ERROR &&
+        !execution->error_on_iopub) { /* some kernels report errors in the reply only */
         outputs_add_error(&cell->outputs, nb_text_str(&execution->error));
     }
-    enum cell_state state = run->stopping        ? run->stop_state
-                            : execution->aborted ? CELL_NOT_RUN
-                            : execution->failed  ? CELL_ERROR
-                                                 : CELL_OK;
+    enum cell_state state = CELL_OK;
+    if (run->stopping) {
+        state = run->stop_state;
+    } else if (execution->reply == REPLY_ABORTED) {
+        state = CELL_NOT_RUN;
+    } else if (execution->reply == REPLY_ERROR) {
+        state = CELL_ERROR;
+    }
     kernel_cell_over(kernel, state);
 }
 
-/* May the cell be over as far as its output goes? What comes a moment later is still taken:
- * for the last cell by waiting, for others while the next one runs. */
+/* Has the grace period for late output passed? Output of the last cell is awaited; that of
+ * others is accepted while the next cell runs. */
 static bool is_quiet(const struct execution *execution, int64_t now)
 {
     const struct run *run = execution->run;
     if (run == NULL ||
-        (run->at + 1 < run->cell_count && !execution->failed && !run->stopping)) {
+        (run->at + 1 < run->cell_count && execution->reply != REPLY_ERROR && !run->stopping)) {
         return true;
     }
-    int64_t since =
-        execution->output_ms > execution->done_ms ? execution->output_ms : execution->done_ms;
+    int64_t since = i64_max(execution->output_ms, execution->done_ms);
     return now - since >= KERNEL_GRACE_MS || now - execution->done_ms >= KERNEL_GRACE_MAX_MS;
 }
 
-/* The kernel was interrupted in what it does around the code, and so never replies. */
+/* An interrupt outside of user code can abort the request handler: the reply never comes. */
 static bool has_lost_reply(const struct execution *execution, int64_t now)
 {
-    return !execution->replied && execution->idle && execution->interrupted_ms != 0 &&
-           execution->idle_ms >= execution->interrupted_ms &&
+    return execution->reply == REPLY_NONE && execution->idle_ms != 0 &&
+           execution->interrupted_ms != 0 && execution->idle_ms >= execution->interrupted_ms &&
            now - execution->idle_ms >= KERNEL_REPLY_WAIT_MS;
 }
 
-/* Reply and idle have come, in either order. */
+/* Ends the cell when reply and idle status have arrived, in either order. */
 static void advance_execution(struct kernel *kernel, int64_t now)
 {
     struct execution *execution = &kernel->execution;
-    int64_t last = execution->output_ms > execution->replied_ms ? execution->output_ms
-                                                                : execution->replied_ms;
-    /* What comes on is before it: a flood is still being read long after the reply. */
-    bool over = execution->replied && (execution->idle || now - last >= KERNEL_IDLE_WAIT_MS);
+    int64_t last = i64_max(execution->output_ms, execution->replied_ms);
+    /* Output still arriving precedes the idle status: extend the wait. */
+    bool over = execution->reply != REPLY_NONE &&
+                (execution->idle_ms != 0 || now - last >= KERNEL_IDLE_WAIT_MS);
     if (!over && !has_lost_reply(execution, now)) {
         return;
     }
@@ -269,7 +280,7 @@ static void advance_execution(struct kernel *kernel, int64_t now)
         execution->done_ms = now;
     }
     if (execution->exits && now - execution->done_ms < KERNEL_QUIT_MS) {
-        return; /* its end is on the way, and comes before the next cell */
+        return; /* the process exits before the next cell */
     }
     if (is_quiet(execution, now)) {
         finish_cell(kernel);
@@ -288,12 +299,13 @@ static void interrupt_run(struct kernel *kernel, struct run *run, enum cell_stat
     }
 }
 
-/* What a tool asked for. A cell that has just ended is not what is meant: the next one of the
- * run is. */
+/* Applies an interrupt request. If the cell has just ended it is meant for the next cell of the
+ * run. */
 static void apply_interrupt(struct kernel *kernel, int64_t now)
 {
     struct run *run = kernel->execution.run;
-    if (!kernel->interrupt_requested || (run != NULL && kernel->execution.replied) ||
+    if (!kernel->interrupt_requested ||
+        (run != NULL && kernel->execution.reply != REPLY_NONE) ||
         kernel_is_between_cells(kernel)) {
         return;
     }
@@ -301,26 +313,24 @@ static void apply_interrupt(struct kernel *kernel, int64_t now)
     if (run != NULL && !run->stopping) {
         interrupt_run(kernel, run, CELL_INTERRUPTED, now);
     } else if (kernel->execution.active) {
-        kernel_interrupt(kernel); /* not one that is idle: some end of a signal then */
+        kernel_interrupt(kernel); /* idle kernels get no signal: some would exit */
     }
 }
 
-/* Clients give up on calls that say nothing. A part of the way to the end of the cell each
- * time: it grows, and never gets there. */
+/* Clients time out on calls without progress. Each report adds a fraction of what remains of
+ * the cell, so progress stays monotonic and below the end of the cell. */
 static void report_if_due(const struct kernel *kernel, struct run *run, int64_t now)
 {
-    char text[NB_ID_MAX + 96];
+    char text[NB_ID_MAX + 96] = "Starting the kernel";
     if (run->progress == NULL || now - run->reported_ms < KERNEL_PROGRESS_MS) {
         return;
     }
     if (run->state == RUN_RUNNING) {
         const struct run_cell *cell = current_cell(run);
         (void)snprintf(text, sizeof(text), "Cell %s is running (%lld s)", cell->handle,
-                       (long long)((kernel_time_ms() - cell->started_ms) / 1000));
-    } else {
-        (void)snprintf(text, sizeof(text), "%s",
-                       kernel->state == KERNEL_READY ? "Waiting for other runs of this kernel"
-                                                     : "Starting the kernel");
+                       (long long)((clock_unix_ms() - cell->started_ms) / 1000));
+    } else if (kernel->state == KERNEL_READY) {
+        (void)snprintf(text, sizeof(text), "Waiting for other runs of this kernel");
     }
     double most = (double)run->at + 0.9;
     report_progress(run, run->reported + (most - run->reported) / 8, text);
@@ -337,11 +347,12 @@ static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
             run->interrupt_sent = true;
             kernel_interrupt(kernel);
         }
-        if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS && !kernel->execution.replied) {
+        if (now - run->interrupted_ms >= KERNEL_INTERRUPT_MS &&
+            kernel->execution.reply == REPLY_NONE) {
             kernel_cell_over(kernel, CELL_STUCK);
         }
-    } else if (kernel->execution.replied) {
-        return; /* it is over, only its output is still being read */
+    } else if (kernel->execution.reply != REPLY_NONE) {
+        return; /* only its output is still being read */
     } else if (now >= run->deadline_ms) {
         interrupt_run(kernel, run, CELL_TIMED_OUT, now);
     } else if (run->cancelled != NULL && run->cancelled(run->user)) {
@@ -349,7 +360,7 @@ static void enforce_limits(struct kernel *kernel, struct run *run, int64_t now)
     }
 }
 
-/* Runs that wait and are not wanted any more, or whose time is over before they began. */
+/* Ends queued runs that were cancelled or whose timeout has passed. */
 static void drop_expired(struct kernel *kernel, int64_t now)
 {
     struct run **at = &kernel->first;
@@ -357,16 +368,19 @@ static void drop_expired(struct kernel *kernel, int64_t now)
         struct run *run = *at;
         bool waits = run->state != RUN_RUNNING;
         bool cancelled = waits && run->cancelled != NULL && run->cancelled(run->user);
-        /* Starting a kernel has a limit of its own. */
+        /* The start of a kernel has its own timeout. */
         bool late =
             waits && kernel->state == KERNEL_READY && now - run->queued_ms >= run->timeout_ms;
         if (cancelled || late) {
             *at = run->next;
-            run->next = kernel->first; /* to the head, where runs end */
+            run->next = kernel->first; /* kernel_end_run() ends the head of the queue */
             kernel->first = run;
-            kernel_end_run(kernel, cancelled ? RUN_CANCELLED : RUN_TIMED_OUT,
-                           cancelled ? "It was cancelled before it began."
-                                     : "Its time was over before the kernel was free.");
+            if (cancelled) {
+                kernel_end_run(kernel, RUN_CANCELLED, "It was cancelled before it began.");
+            } else {
+                kernel_end_run(kernel, RUN_TIMED_OUT,
+                               "Its time was over before the kernel was free.");
+            }
             at = &kernel->first;
         } else {
             report_if_due(kernel, run, now);
@@ -375,25 +389,27 @@ static void drop_expired(struct kernel *kernel, int64_t now)
     }
 }
 
-/* Between two cells of a run: is another one wanted? */
+/* Checks cancellation, interrupt and timeout between two cells. False: the run has ended. */
 static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
 {
     bool cancelled = run->cancelled != NULL && run->cancelled(run->user);
     bool late = now >= run->deadline_ms;
-    bool begun = run->at > 0 || run->cells[0].asked;
+    bool begun = run->at > 0 || run->cells[0].source_state != SOURCE_INITIAL;
     if (!begun || !(kernel->interrupt_requested || cancelled || late)) {
         return true;
     }
     char why[KERNEL_WHY_MAX];
-    bool stopped = cancelled || kernel->interrupt_requested;
-    (void)snprintf(why, sizeof(why), "%s before cell %.100s began",
-                   stopped ? "The run was interrupted" : "Its time was over (timeout)",
+    const char *what = "The run was interrupted";
+    enum run_fault fault = RUN_ABORTED;
+    if (cancelled) {
+        fault = RUN_CANCELLED;
+    } else if (!kernel->interrupt_requested) {
+        fault = RUN_TIMED_OUT;
+        what = "Its time was over (timeout)";
+    }
+    (void)snprintf(why, sizeof(why), "%s before cell %.100s began", what,
                    run->cells[run->at].handle);
-    kernel_end_run(kernel,
-                   cancelled ? RUN_CANCELLED
-                   : stopped ? RUN_ABORTED
-                             : RUN_TIMED_OUT,
-                   why);
+    kernel_end_run(kernel, fault, why);
     return false;
 }
 
@@ -421,7 +437,7 @@ void kernel_advance_runs(struct kernel *kernel)
             continue;
         } else if (!has_source(kernel->first, now)) {
             break;
-        } else if (current_cell(kernel->first)->gone) {
+        } else if (current_cell(kernel->first)->source_state == SOURCE_GONE) {
             skip_cell(kernel, kernel->first);
         } else {
             begin_cell(kernel, kernel->first);

@@ -1,66 +1,83 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_state.h - what the parts of the kernels' thread (kernel_*.c) share. All of it is used
- * with the lock held; sockets by that thread alone. */
+/* kernel_state.h - state shared by the files of the kernel thread (kernel_*.c). The lock guards
+ * all of it; sockets are used by that thread alone. */
 #ifndef NOTEGATE_PLUGIN_CELLS_KERNEL_STATE_H
 #define NOTEGATE_PLUGIN_CELLS_KERNEL_STATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "kernel.h"
 #include "supervisor/supervisor_client.h"
 #include "zeromq.h"
 
+/*
+ * from        event                                                   to
+ * NEW         launched                                                STARTING
+ * STARTING    answers on all channels                                 READY
+ * STARTING    exits early, fewer than KERNEL_STARTS_MAX attempts      NEW
+ * STARTING    restart tool                                            RESTARTING
+ * READY       restart tool                                            RESTARTING
+ * READY       exits by itself                                         DYING
+ * RESTARTING  the old process has exited                              NEW
+ * STARTING, READY, RESTARTING, ENDING   limit, idle, gateway stops    ENDING
+ * any but GONE   start failed, exited, drained, supervisor lost       GONE
+ *
+ * kernel_set_state() asserts this table.
+ */
 enum kernel_state {
-    KERNEL_NEW = 0, /* to be launched by the thread, which does it without the lock */
+    KERNEL_NEW = 0, /* the kernel thread launches it, without the lock */
     KERNEL_STARTING = 1,
     KERNEL_READY = 2,
-    KERNEL_RESTARTING = 3, /* the old process is to end, then a new one begins */
+    KERNEL_RESTARTING = 3, /* the old process is shut down, a new one follows */
     KERNEL_ENDING = 4,
-    KERNEL_DYING = 5, /* the process is gone, what it sent is still taken */
+    KERNEL_DYING = 5, /* the process has exited, its last messages are still read */
     KERNEL_GONE = 6   /* to be freed */
 };
 
+enum reply { REPLY_NONE = 0, REPLY_OK = 1, REPLY_ERROR = 2, REPLY_ABORTED = 3 };
+
 enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNELS };
 
-/* A cell at work. Its run may be gone: then the kernel is only waited for. */
+/* The running cell. Without a run (it has ended): only wait for the kernel. */
 struct execution {
     bool active;
-    char id[WIRE_ID_SIZE]; /* of the request */
+    char id[WIRE_ID_SIZE]; /* msg_id of the request */
     struct run *run;
-    bool replied, idle, aborted, failed;
-    bool begun;          /* the kernel has said that it runs the code */
+    enum reply reply;
+    bool begun;          /* execute_input has come: the kernel runs the code */
     bool exits;          /* the code told the kernel to end */
-    bool error_on_iopub; /* on iopub */
-    /* 0: not yet. done: reply and idle have come; heard: output came after that. */
+    bool error_on_iopub; /* the error was published on iopub */
+    /* 0: not yet. done_ms: reply and idle have both arrived; output_ms: last output. */
     int64_t replied_ms, done_ms, output_ms;
     int64_t idle_ms, interrupted_ms;
-    struct nb_text error; /* the content of a reply that says error */
+    struct nb_text error; /* content of a reply with the status error */
 };
 
-/* The cell before, of the same run: what it put out may come late. */
+/* The preceding cell of the same run: its output may arrive late. */
 struct previous_cell {
     char id[WIRE_ID_SIZE];
-    const struct run *run; /* compared, never followed */
+    const struct run *run; /* compared only, never dereferenced */
     size_t at;
 };
 
-/* The last cell of the run before: threads of it may put out more after its end. That is kept
- * for the next run, which saves and tells it. */
+/* The last cell of the previous run: its threads may produce output after its end, which the
+ * next run reports and saves. */
 struct late_output {
-    char id[WIRE_ID_SIZE]; /* of the request; "": there is none */
+    char id[WIRE_ID_SIZE]; /* msg_id of its request; "": none */
     struct run_cell cell;
-    struct run_patches patches; /* of displays, wherever they are */
+    struct run_patches patches; /* updates of displays in any cell */
 };
 
-/* Where something with a display id was shown. */
+/* The position of an output with a display id. */
 struct display_place {
     char id[OUTPUT_DISPLAY_ID_MAX + 1];
     char handle[NB_ID_MAX + 16];
     size_t ordinal;
-    size_t bytes; /* of this output */
-    size_t rest;  /* how many more its cell may have */
+    size_t bytes; /* size of this output */
+    size_t rest;  /* remaining quota of its cell */
 };
 
 #define DISPLAY_PLACES_MAX 1024
@@ -68,7 +85,7 @@ struct display_place {
 struct kernel {
     struct kernels *kernels;
     struct kernel *next;
-    uint32_t id; /* for the holder; anew with each process */
+    uint32_t id; /* for the supervisor; new for each process */
     char *notebook, *folder;
     struct kernelspec spec;
     enum kernel_state state;
@@ -78,19 +95,16 @@ struct kernel {
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
-    bool lost;      /* the one before ended by itself: told to the next run */
-    bool restarted; /* it was ended by a tool: told, too */
-    bool fresh;     /* no run has used it yet */
-    bool interrupt_requested, restart_requested,
-        end_requested; /* by others: the thread does it */
+    enum kernel_origin origin; /* ORIGIN_USED as soon as a run has used the process */
+    bool interrupt_requested, restart_requested, end_requested; /* for the kernel thread */
     unsigned starts;
-    int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, output_ms;
-    int end_signal;                   /* the last that was sent so that it ends */
-    char exit_reason[KERNEL_WHY_MAX]; /* its process ended */
+    int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, received_ms;
+    int end_signal;                   /* last signal of the shutdown sequence */
+    char exit_reason[KERNEL_WHY_MAX]; /* of the last process */
     struct execution execution;
     struct previous_cell previous;
     struct late_output late;
-    struct run *first; /* the one at work, then those that wait */
+    struct run *first; /* the running run, then the queue */
     size_t queued;
     struct display_place *places;
     size_t place_count;
@@ -98,99 +112,103 @@ struct kernel {
 
 struct kernels {
     struct kernels_options options;
-    char *folder; /* of the connection files, mode 0700; the thread's own */
+    char *folder; /* connection files, mode 0700; kernel thread only */
     struct lock lock;
-    atomic_int lock_waiters; /* threads that want the lock: the kernels' own lets them */
+    atomic_int
+        lock_waiters; /* threads that wait for the lock: the kernel thread yields to them */
     pthread_t thread;
-    bool running; /* the thread */
+    bool running; /* the kernel thread exists */
     bool stopping;
     int wake; /* eventfd */
     struct zeromq zmq;
     void *context;
     struct supervisor_client supervisor;
     struct kernel *first;
-    struct run *ended; /* runs that are over and whose owners are to be told */
+    struct run *ended; /* ended runs whose done() is due */
     uint32_t last_id;
-    /* Notebooks whose kernel ended by itself, for the next run's answer. */
-    uint64_t runs; /* that were queued */
+    /* Notebooks whose kernel exited by itself, for the answer of the next run. */
+    uint64_t runs; /* created so far */
     char **lost;
-    size_t lost_count;
+    size_t lost_count, lost_cap;
     char buffer[SUPERVISOR_PACKET_MAX];
 };
 
-int64_t kernel_now_ms(void);  /* steady clock */
-int64_t kernel_time_ms(void); /* Unix time */
+static inline int64_t kernel_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
 
 /* ---- kernel_launch.c ---- */
 
-/* Connection file, sockets, process; what is left of one before goes. By the thread, without
- * the lock, while the kernel is new. false: `why` says what did not go. */
+/* Creates connection file, sockets and process after releasing those of an earlier process.
+ * Called by the kernel thread without the lock, in KERNEL_NEW. False: `why` has the reason. */
 bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX]);
-/* Sockets and connection file of a process that is gone. Needs no lock. */
+/* Releases sockets and connection file of a process that is gone. Needs no lock. */
 void kernel_disconnect(struct kernel *kernel);
 
-/* ---- kernel_talk.c: messages ---- */
+/* ---- kernel_messages.c ---- */
 
-/* false: it could not be sent. ret_id: of the message, or NULL. */
+/* False: not sent. ret_id: msg_id of the message, or NULL. */
 bool kernel_send(struct kernel *kernel, enum kernel_channel channel, const char *type,
                  struct ng_str content, char ret_id[WIRE_ID_SIZE]);
-/* Would a question of the kernel come here? It is lost where that channel is not connected. */
+/* Is the stdin channel connected? Otherwise input requests of the kernel would be lost. */
 bool kernel_has_stdin(struct kernel *kernel);
-/* Takes what has come, some at a time; true: there may be more. */
+/* Handles a batch of received messages. True: there may be more. */
 bool kernel_receive(struct kernel *kernel);
 void kernel_interrupt(struct kernel *kernel);
 
-/* ---- kernel_advance_runs.c: runs on one kernel ---- */
+/* ---- kernel_runs.c ---- */
 
-/* Whatever is due: the next cell, a timeout, a cancellation, an answer that does not come. */
+/* Handles due events: next cell, timeout, cancellation, missing reply. */
 void kernel_advance_runs(struct kernel *kernel);
-/* The run at the head of the queue ends so. */
+/* Ends the run at the head of the queue. */
 void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why);
-/* The process is gone: what ran and what waits is told. */
+/* Ends all runs: the process is gone. */
 void kernel_fail_runs(struct kernel *kernel, enum run_fault fault, const char *why);
-/* The cell that runs is over, in this state. */
+/* Ends the running cell. */
 void kernel_cell_over(struct kernel *kernel, enum cell_state state);
 
-/* ---- kernel_output.c: what cells put out ---- */
+/* ---- kernel_output.c ---- */
 
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
-/* Displays of a cell that is over, which later ones may change. */
+/* Remembers the displays of an ended cell, which later cells may update. */
 void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell);
-/* Threads of this cell, whose request had this id, may go on. */
+/* Accepts late output of threads of this cell, whose request had this id. */
 void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell);
-/* What came after the run before goes to this one: changes of displays when it begins, the rest
+/* Hand late output of the previous run to this one: display updates when it begins, the rest
  * when it ends. */
 void kernel_give_patches(struct kernel *kernel, struct run *run);
 void kernel_give_late(struct kernel *kernel, struct run *run);
 void kernel_drop_late(struct kernel *kernel);
 
-/* ---- kernel_life.c ---- */
+/* ---- kernel_lifecycle.c ---- */
 
+void kernel_set_state(struct kernel *kernel, enum kernel_state state);
 void kernel_free(struct kernel *kernel);
-/* It never got ready: all its runs are told why. */
+/* Ends all runs: the kernel never became ready. */
 void kernel_fail_start(struct kernel *kernel, const char *why);
-/* Asks the process to end; it is killed when it does not. state: what it is until then. Only
- * by the kernels' thread, or when that has ended: it uses sockets. */
+/* Requests the process to exit; it is killed after a timeout. Uses sockets: only by the kernel
+ * thread, or after its end. */
 void kernel_shut_down(struct kernel *kernel, enum kernel_state state);
 void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail);
-/* Whatever is due. */
+/* Handles due events. */
 void kernel_advance(struct kernel *kernel);
 
 /* ---- kernel_loop.c ---- */
 
 void kernels_wake(struct kernels *kernels);
-/* The thread is begun with the first kernel. false: it could not be. */
+/* Starts the kernel thread with the first kernel. False: it could not be started. */
 bool kernels_begin(struct kernels *kernels);
-/* The run is over; its owner is told by the next kernels_notify_ended(). */
+/* Queues the run for kernels_notify_ended(). */
 void kernels_ended(struct kernels *kernels, struct run *run);
-/* Without the lock. */
+/* Calls done() of ended runs. Without the lock. */
 void kernels_notify_ended(struct kernels *kernels);
-/* Not one that is about to end. */
+/* False from ENDING on. */
 bool kernel_takes_runs(const struct kernel *kernel);
-/* A run has begun and waits for what its next cell holds by now. */
+/* A run has begun and waits for the present source of its next cell. */
 bool kernel_is_between_cells(const struct kernel *kernel);
 bool kernel_is_busy(const struct kernel *kernel);
-/* The one that takes runs of this notebook; NULL: none. */
+/* The kernel of the notebook that takes runs; NULL: none. */
 struct kernel *kernels_find(struct kernels *kernels, const char *notebook);
 void kernels_remember_lost(struct kernels *kernels, const char *notebook);
 bool kernels_forget_lost(struct kernels *kernels, const char *notebook);

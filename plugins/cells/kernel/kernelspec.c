@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernelspec.c - finds kernel.json files and reads them. */
+/* kernelspec.c - finds and parses kernel.json files. */
 #include "kernelspec.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ static char *copy_text(struct ng_str text)
     return copy;
 }
 
-/* What a string says; NULL: it is none, it holds NUL, or memory is out. */
+/* Decodes a string. NULL: not a string, contains NUL, or out of memory. */
 static char *string_of(struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
@@ -83,10 +83,10 @@ static bool read_env(struct ng_str json, struct nb_span object, struct kernelspe
         if (json.data[value.at] == '"') {
             nb_decode(&text, json, value);
             struct ng_str said = nb_text_str(&text);
-            spec->env[count] = text.failed || memchr(said.data, '\0', said.len) != NULL
-                                   ? NULL
-                                   : copy_text(said);
-            count += spec->env[count] != NULL ? 1 : 0;
+            if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
+                spec->env[count] = copy_text(said);
+                count += spec->env[count] != NULL;
+            }
         }
         nb_text_done(&text);
     }
@@ -134,9 +134,9 @@ void kernelspec_done(struct kernelspec *spec)
     memset(spec, 0, sizeof(*spec));
 }
 
-/* ---- where they are ---- */
+/* ---- search path ---- */
 
-/* Folders that have a folder "kernels". */
+/* Folders with a subfolder "kernels", in order of precedence. */
 struct search_path {
     char folders[FOLDERS_MAX][PATH_MAX];
     char prefixes[FOLDERS_MAX][PATH_MAX];
@@ -166,7 +166,7 @@ static void add_listed(struct search_path *places, const char *list)
             add_folder(places, folder, "");
         }
         list += len;
-        list += *list == ':' ? 1 : 0;
+        list += *list == ':';
     }
 }
 
@@ -186,7 +186,7 @@ static void add_user(struct search_path *places)
     }
 }
 
-/* Where the first python3 on PATH belongs to. */
+/* The environment of the first python3 on PATH. */
 static void add_python(struct search_path *places)
 {
     char path[PATH_MAX];
@@ -201,7 +201,7 @@ static void add_python(struct search_path *places)
             return;
         }
         list += len;
-        list += *list == ':' ? 1 : 0;
+        list += *list == ':';
     }
 }
 
@@ -228,24 +228,23 @@ static void find_search_path(struct search_path *places)
     add_folder(places, home, "/.ipython");
 }
 
-/* ---- reading them ---- */
+/* ---- loading ---- */
 
 static struct nb_text read_file(const char *path)
 {
     struct nb_text text = {0};
     char block[8192];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd < 0 ? -1 : read(fd, block, sizeof(block));
-    while (got > 0 && text.len <= KERNELSPEC_FILE_MAX) {
-        nb_add(&text, block, (size_t)got);
-        got = read(fd, block, sizeof(block));
-    }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (got != 0 || text.len > KERNELSPEC_FILE_MAX) {
+    if (fd < 0) {
         text.failed = true;
+        return text;
     }
+    ssize_t got;
+    while ((got = read(fd, block, sizeof(block))) > 0 && text.len <= KERNELSPEC_FILE_MAX) {
+        nb_add(&text, block, (size_t)got);
+    }
+    (void)close(fd);
+    text.failed = text.failed || got != 0;
     return text;
 }
 
@@ -289,7 +288,7 @@ const struct kernelspec *kernelspecs_of(const struct kernelspecs *specs, struct 
     return NULL;
 }
 
-/* false: out of memory. */
+/* False: out of memory. */
 static bool read_spec(struct kernelspecs *specs, const char *folder, const char *prefix,
                       const char *name)
 {
@@ -340,7 +339,10 @@ static bool read_folder(struct kernelspecs *specs, const char *folder, const cha
     struct dirent **entries = NULL;
     bool good = true;
     int len = snprintf(path, sizeof(path), "%s/kernels", folder);
-    int count = len > 0 && len < PATH_MAX ? scandir(path, &entries, NULL, by_name) : 0;
+    if (len < 0 || len >= PATH_MAX) {
+        return true;
+    }
+    int count = scandir(path, &entries, NULL, by_name);
     for (int i = 0; i < count; i++) {
         good = good && read_spec(specs, folder, prefix, entries[i]->d_name);
         free(entries[i]);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernelspec.h - which kernels are installed: kernel.json files, found where Jupyter looks for
- * them, and what they say about starting one.
+ * kernelspec.h - installed kernels: kernel.json files in Jupyter's search path, and the command
+ * line and environment they define.
  *
- * Source: jupyter_core's paths and jupyter_client's kernel specs. Plain memory of the C
- * library.
+ * Source: jupyter_core's paths and jupyter_client's kernel specs. Allocates with malloc().
  */
 #ifndef NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
 #define NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
@@ -18,14 +17,15 @@
 #define KERNELSPEC_NAME_MAX 128
 
 struct kernelspec {
-    char name[KERNELSPEC_NAME_MAX + 1]; /* of its folder, lower case: what notebooks name */
-    char *folder;                       /* absolute: {resource_dir} */
-    char *display_name;                 /* the name where the file has none */
-    char *language;                     /* "" where the file has none */
-    char *prefix;                       /* the environment it belongs to: {prefix} */
-    char **argv;                        /* as written; NULL at the end */
-    char **env;                         /* "NAME=value", as written; NULL at the end */
-    bool message_interrupt;             /* interrupted by a message, not by a signal */
+    char
+        name[KERNELSPEC_NAME_MAX + 1]; /* name of its folder in lower case, used by notebooks */
+    char *folder;                      /* absolute: {resource_dir} */
+    char *display_name;                /* falls back to the name */
+    char *language;                    /* "" if the file has none */
+    char *prefix;                      /* environment it is installed in: {prefix} */
+    char **argv;                       /* as written; NULL-terminated */
+    char **env;                        /* "NAME=value", as written; NULL-terminated */
+    bool message_interrupt;            /* interrupt by message instead of signal */
 };
 
 struct kernelspecs {
@@ -33,21 +33,22 @@ struct kernelspecs {
     size_t count;
 };
 
-/* Reads them all, of one name the first that is found; files that are no kernel.json are passed
- * over. false: out of memory (nothing is left). */
+/* Reads all kernel specs; the first of a name wins, invalid files are skipped. False: out of
+ * memory, nothing is returned. */
 bool kernelspecs_load(struct kernelspecs *ret);
 void kernelspecs_done(struct kernelspecs *specs);
-/* By name (in any case), by language (the first that has it). NULL: none. */
+/* Find by name (any case), or by language (the first match). NULL: none. */
 const struct kernelspec *kernelspecs_named(const struct kernelspecs *specs, struct ng_str name);
 const struct kernelspec *kernelspecs_of(const struct kernelspecs *specs,
                                         struct ng_str language);
-/* The command with its places filled, each malloc'd, NULL at the end; NULL: out of memory. */
+/* The command line with its placeholders filled; NULL-terminated, each word malloc'd. NULL: out
+ * of memory. */
 char **kernelspec_command(const struct kernelspec *spec, const char *connection_file);
-/* The variables, with those of this process put in. */
+/* The environment variables, with references to variables of this process expanded. */
 char **kernelspec_environment(const struct kernelspec *spec);
 void kernelspec_free_list(char **list); /* NULL is a no-op */
 
-/* For tests: one file. false: it is no kernel.json (or memory is out). */
+/* For tests: parses one file. False: no kernel.json, or out of memory. */
 bool kernelspec_parse(struct ng_str json, struct kernelspec *ret);
 void kernelspec_done(struct kernelspec *spec);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernelspec_command.c - what is run for a kernel, and with which variables. */
+/* kernelspec_command.c - command line and environment of a kernel. */
 #include "kernelspec.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of ipykernel: else each run is written into the user's own history. */
+/* Option of ipykernel: do not write runs into the user's own history. */
 #define NO_HISTORY "--HistoryManager.hist_file=:memory:"
 
 static char *take_string(struct nb_text *text)
@@ -22,7 +22,7 @@ static char *take_string(struct nb_text *text)
     return text->data;
 }
 
-/* "{connection_file}" and the like; other words in braces stay. */
+/* Fills "{connection_file}" and the like; other words in braces stay. */
 static char *fill_placeholders(const struct kernelspec *spec, const char *word,
                                const char *connection_file)
 {
@@ -43,7 +43,9 @@ static char *fill_placeholders(const struct kernelspec *spec, const char *word,
         size_t skip = 0;
         for (size_t i = 0; i < NG_COUNT(places) && skip == 0; i++) {
             if (strncmp(word, places[i].name, strlen(places[i].name)) == 0) {
-                nb_add_word(&out, places[i].value == NULL ? "" : places[i].value);
+                if (places[i].value != NULL) {
+                    nb_add_word(&out, places[i].value);
+                }
                 skip = strlen(places[i].name);
             }
         }
@@ -56,7 +58,7 @@ static char *fill_placeholders(const struct kernelspec *spec, const char *word,
     return take_string(&out);
 }
 
-/* "python", "python3", "python3.11": the environment's own. */
+/* "python", "python3", "python3.11": taken from the environment of the kernel spec. */
 static bool is_python(const char *word)
 {
     if (strncmp(word, "python", 6) != 0) {
@@ -92,10 +94,14 @@ char **kernelspec_command(const struct kernelspec *spec, const char *connection_
         count++;
     }
     char **command = calloc(count + 2, sizeof(*command));
-    for (size_t i = 0; command != NULL && i < count + (ipykernel ? 1 : 0); i++) {
-        command[i] = i == 0       ? program_of(spec)
-                     : i == count ? fill_placeholders(spec, NO_HISTORY, "")
-                                  : fill_placeholders(spec, spec->argv[i], connection_file);
+    for (size_t i = 0; command != NULL && i < count + ipykernel; i++) {
+        if (i == 0) {
+            command[i] = program_of(spec);
+        } else if (i == count) {
+            command[i] = fill_placeholders(spec, NO_HISTORY, "");
+        } else {
+            command[i] = fill_placeholders(spec, spec->argv[i], connection_file);
+        }
         if (command[i] == NULL) {
             kernelspec_free_list(command);
             return NULL;
@@ -109,13 +115,13 @@ static bool name_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* $NAME and ${NAME}; unknown ones stay as they are. */
+/* Expands $NAME and ${NAME}; unknown variables stay as they are. */
 static char *expand(const char *text)
 {
     struct nb_text out = {0};
     while (*text != '\0') {
         bool braces = text[0] == '$' && text[1] == '{';
-        const char *name = text + (braces ? 2 : 1);
+        const char *name = text + 1 + braces;
         size_t len = 0;
         char variable[256];
         while (text[0] == '$' && name_part(name[len])) {
@@ -129,7 +135,7 @@ static char *expand(const char *text)
         }
         if (value != NULL) {
             nb_add_word(&out, value);
-            text = name + len + (braces ? 1 : 0);
+            text = name + len + braces;
         } else {
             nb_add(&out, text++, 1);
         }

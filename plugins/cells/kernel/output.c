@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* output.c - collects what a cell puts out, within a cap, and writes it as a notebook keeps it.
- */
+/* output.c - collects the output of a cell up to a limit and writes it in the form of files. */
 #include "output.h"
+
+#include "core/base/array.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +50,7 @@ void outputs_done(struct outputs *outputs)
     memset(outputs, 0, sizeof(*outputs));
 }
 
-/* Room for one more of this size; NULL: it is not kept. */
+/* Adds an output of this size. NULL: over the limit, or out of memory. */
 static struct output *output_add(struct outputs *outputs, enum output_kind kind, size_t bytes)
 {
     if (outputs->count == OUTPUTS_MAX || bytes > outputs->cap ||
@@ -54,15 +58,10 @@ static struct output *output_add(struct outputs *outputs, enum output_kind kind,
         outputs->dropped += bytes;
         return NULL;
     }
-    if (outputs->count == outputs->size) {
-        size_t size = outputs->size == 0 ? 8 : outputs->size * 2;
-        struct output *items = realloc(outputs->items, size * sizeof(*items));
-        if (items == NULL) {
-            outputs->failed = true;
-            return NULL;
-        }
-        outputs->items = items;
-        outputs->size = size;
+    if (array_reserve((void **)&outputs->items, &outputs->size, outputs->count + 1,
+                      sizeof(*outputs->items), OUTPUTS_MAX) != NG_OK) {
+        outputs->failed = true;
+        return NULL;
     }
     struct output *output = &outputs->items[outputs->count++];
     memset(output, 0, sizeof(*output));
@@ -72,23 +71,14 @@ static struct output *output_add(struct outputs *outputs, enum output_kind kind,
     return output;
 }
 
-/* The cut of a text to `len` bytes that splits no character. */
-static size_t cut_at(struct ng_str text, size_t len)
-{
-    if (len >= text.len) {
-        return text.len;
-    }
-    while (len > 0 && ((unsigned char)text.data[len] & 0xc0) == 0x80) {
-        len--;
-    }
-    return len;
-}
-
 static void add_stream(struct outputs *outputs, enum output_kind kind, struct ng_str text)
 {
-    struct output *last = outputs->count > 0 ? &outputs->items[outputs->count - 1] : NULL;
-    size_t room = outputs->cap > outputs->bytes ? outputs->cap - outputs->bytes : 0;
-    size_t len = cut_at(text, room);
+    struct output *last = NULL;
+    if (outputs->count > 0) {
+        last = &outputs->items[outputs->count - 1];
+    }
+    size_t room = outputs->cap - size_min(outputs->bytes, outputs->cap);
+    size_t len = utf8_cut(text, room).len;
     outputs->dropped += text.len - len;
     if (len == 0) {
         return;
@@ -100,7 +90,7 @@ static void add_stream(struct outputs *outputs, enum output_kind kind, struct ng
     }
     if (last != NULL) {
         nb_add(&last->text, text.data, len);
-        outputs->failed = outputs->failed || last->text.failed;
+        outputs->failed |= last->text.failed;
     }
 }
 
@@ -110,9 +100,14 @@ static struct nb_span whole_of(struct ng_str json)
     return span;
 }
 
-static bool is_object(struct ng_str json, struct nb_span value)
+/* The value if it begins with `first`, else `fallback`. */
+static struct ng_str value_or(struct ng_str json, struct nb_span value, char first,
+                              const char *fallback)
 {
-    return value.len > 0 && json.data[value.at] == '{';
+    if (value.len > 0 && json.data[value.at] == first) {
+        return nb_bytes(json, value);
+    }
+    return ng_str_of(fallback);
 }
 
 static void take_display_id(struct ng_str content, char id[OUTPUT_DISPLAY_ID_MAX + 1])
@@ -132,17 +127,15 @@ static void take_display_id(struct ng_str content, char id[OUTPUT_DISPLAY_ID_MAX
     }
 }
 
-/* The object, or an empty one instead of what is none. */
-static struct ng_str object_of(struct ng_str json, struct nb_span value)
+static struct ng_str object_of(struct ng_str content, const char *name)
 {
-    return is_object(json, value) ? nb_bytes(json, value) : ng_str_of("{}");
+    return value_or(content, nb_member(content, whole_of(content), name), '{', "{}");
 }
 
 static void add_display(struct outputs *outputs, enum output_kind kind, struct ng_str content)
 {
-    struct ng_str data = object_of(content, nb_member(content, whole_of(content), "data"));
-    struct ng_str metadata =
-        object_of(content, nb_member(content, whole_of(content), "metadata"));
+    struct ng_str data = object_of(content, "data");
+    struct ng_str metadata = object_of(content, "metadata");
     struct nb_span count = nb_member(content, whole_of(content), "execution_count");
     struct output *output = output_add(outputs, kind, data.len + metadata.len);
     if (output == NULL) {
@@ -154,7 +147,7 @@ static void add_display(struct outputs *outputs, enum output_kind kind, struct n
     if (!nb_integer(content, count, &output->count)) {
         output->count = -1;
     }
-    outputs->failed = outputs->failed || output->text.failed || output->metadata.failed;
+    outputs->failed |= output->text.failed || output->metadata.failed;
 }
 
 void outputs_add_error(struct outputs *outputs, struct ng_str content)
@@ -169,7 +162,7 @@ void outputs_add_error(struct outputs *outputs, struct ng_str content)
                           nb_member(content, whole_of(content), "evalue"));
     if (output != NULL) {
         nb_add_str(&output->text, content);
-        outputs->failed = outputs->failed || output->text.failed;
+        outputs->failed |= output->text.failed;
     }
 }
 
@@ -179,9 +172,12 @@ static void take_stream(struct outputs *outputs, struct ng_str content)
     struct nb_span value = nb_member(content, whole_of(content), "text");
     struct nb_text text = {0};
     (void)nb_decode_lines(&text, content, value);
-    outputs->failed = outputs->failed || text.failed;
-    add_stream(outputs, nb_is_word(content, name, "stderr") ? OUTPUT_STDERR : OUTPUT_STDOUT,
-               nb_text_str(&text));
+    outputs->failed |= text.failed;
+    enum output_kind kind = OUTPUT_STDOUT;
+    if (nb_is_word(content, name, "stderr")) {
+        kind = OUTPUT_STDERR;
+    }
+    add_stream(outputs, kind, nb_text_str(&text));
     nb_text_done(&text);
 }
 
@@ -194,9 +190,8 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         if (strcmp(output->display_id, id) != 0) {
             continue;
         }
-        struct ng_str data = object_of(content, nb_member(content, whole_of(content), "data"));
-        struct ng_str metadata =
-            object_of(content, nb_member(content, whole_of(content), "metadata"));
+        struct ng_str data = object_of(content, "data");
+        struct ng_str metadata = object_of(content, "metadata");
         size_t before = output->text.len + output->metadata.len;
         size_t late = data.len + metadata.len;
         if (late > before && late - before > outputs->cap - outputs->bytes) {
@@ -207,39 +202,32 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         output_done(output);
         nb_add_str(&output->text, data);
         nb_add_str(&output->metadata, metadata);
-        outputs->failed = outputs->failed || output->text.failed || output->metadata.failed;
+        outputs->failed |= output->text.failed || output->metadata.failed;
     }
-}
-
-static bool type_is(const struct wire_message *message, const char *type)
-{
-    return message->type.len == strlen(type) &&
-           memcmp(message->type.data, type, message->type.len) == 0;
 }
 
 bool outputs_take(struct outputs *outputs, const struct wire_message *message)
 {
     struct ng_str content = message->content;
-    bool adds = type_is(message, "stream") || type_is(message, "display_data") ||
-                type_is(message, "execute_result") || type_is(message, "error");
+    bool adds = str_is(message->type, "stream") || str_is(message->type, "display_data") ||
+                str_is(message->type, "execute_result") || str_is(message->type, "error");
     if (adds && outputs->clear_on_next) {
         outputs_clear(outputs);
     }
-    if (type_is(message, "stream")) {
+    if (str_is(message->type, "stream")) {
         take_stream(outputs, content);
-    } else if (type_is(message, "display_data")) {
-        update_displays(outputs, content); /* of the same id: shown anew in all places */
+    } else if (str_is(message->type, "display_data")) {
+        update_displays(outputs, content); /* displays of the same id change, too */
         add_display(outputs, OUTPUT_DISPLAY, content);
-    } else if (type_is(message, "execute_result")) {
+    } else if (str_is(message->type, "execute_result")) {
         add_display(outputs, OUTPUT_RESULT, content);
-    } else if (type_is(message, "error")) {
+    } else if (str_is(message->type, "error")) {
         outputs_add_error(outputs, content);
-    } else if (type_is(message, "update_display_data")) {
+    } else if (str_is(message->type, "update_display_data")) {
         update_displays(outputs, content);
-    } else if (type_is(message, "clear_output")) {
+    } else if (str_is(message->type, "clear_output")) {
         struct nb_span wait = nb_member(content, whole_of(content), "wait");
-        struct ng_str word = nb_bytes(content, wait);
-        outputs->clear_on_next = wait.len == 4 && memcmp(word.data, "true", 4) == 0;
+        outputs->clear_on_next = str_is(nb_bytes(content, wait), "true");
         if (!outputs->clear_on_next) {
             outputs_clear(outputs);
         }
@@ -253,16 +241,16 @@ bool output_update_of(const struct wire_message *message, struct output_update *
 {
     struct ng_str content = message->content;
     memset(ret, 0, sizeof(*ret));
-    if (!type_is(message, "update_display_data") && !type_is(message, "display_data")) {
+    if (!str_is(message->type, "update_display_data") &&
+        !str_is(message->type, "display_data")) {
         return false;
     }
     take_display_id(content, ret->display_id);
     if (ret->display_id[0] == '\0') {
         return false;
     }
-    nb_add_str(&ret->data, object_of(content, nb_member(content, whole_of(content), "data")));
-    nb_add_str(&ret->metadata,
-               object_of(content, nb_member(content, whole_of(content), "metadata")));
+    nb_add_str(&ret->data, object_of(content, "data"));
+    nb_add_str(&ret->metadata, object_of(content, "metadata"));
     if (ret->data.failed || ret->metadata.failed) {
         output_update_done(ret);
         return false;
@@ -276,18 +264,13 @@ void output_update_done(struct output_update *update)
     nb_text_done(&update->metadata);
 }
 
-/* ---- as the file keeps it ---- */
+/* ---- form of files ---- */
 
-static bool starts_with(struct ng_str text, const char *word)
-{
-    return text.len >= strlen(word) && memcmp(text.data, word, strlen(word)) == 0;
-}
-
-/* Kinds that are kept as lines. Images stay one string, JSON stays JSON. */
+/* Mime types stored as lines. Images stay one string, JSON stays JSON. */
 static bool is_text_mime(struct ng_str name)
 {
-    return starts_with(name, "\"text/") || starts_with(name, "\"application/javascript\"") ||
-           starts_with(name, "\"image/svg+xml\"");
+    return str_begins(name, "\"text/") || str_begins(name, "\"application/javascript\"") ||
+           str_begins(name, "\"image/svg+xml\"");
 }
 
 static void add_text(struct nb_text *out, struct ng_str text, bool one_string)
@@ -308,12 +291,7 @@ static int by_name(const void *a, const void *b, void *user)
     const struct ng_str *json = user;
     const struct bundle_member *one = a;
     const struct bundle_member *two = b;
-    size_t len = one->name.len < two->name.len ? one->name.len : two->name.len;
-    int order = memcmp(json->data + one->name.at, json->data + two->name.at, len);
-    return order != 0                      ? order
-           : one->name.len < two->name.len ? -1
-           : one->name.len > two->name.len ? 1
-                                           : 0;
+    return str_compare(nb_bytes(*json, one->name), nb_bytes(*json, two->name));
 }
 
 #define BUNDLE_MAX 64
@@ -333,14 +311,14 @@ void output_bundle(struct nb_text *out, struct ng_str json, struct nb_span bundl
     for (size_t i = 0; i < count; i++) {
         struct ng_str name = nb_bytes(json, members[i].name);
         struct nb_span value = members[i].value;
-        nb_add_word(out, i > 0 ? "," : "");
+        nb_add_if(out, i > 0, ",");
         nb_add_str(out, name);
         nb_add_word(out, ":");
         if (json.data[value.at] == '"' && is_text_mime(name)) {
             struct nb_text text = {0};
             nb_decode(&text, json, value);
+            out->failed |= text.failed;
             add_text(out, nb_text_str(&text), one_string);
-            out->failed = out->failed || text.failed;
             nb_text_done(&text);
         } else {
             nb_add_str(out, nb_bytes(json, value));
@@ -358,16 +336,12 @@ static void add_error_json(struct nb_text *out, struct ng_str content)
         nb_add_word(out, "\"");
         nb_add_word(out, names[i]);
         nb_add_word(out, "\":");
-        nb_add_str(out, value.len > 0 && content.data[value.at] == '"'
-                            ? nb_bytes(content, value)
-                            : ng_str_of("\"\""));
+        nb_add_str(out, value_or(content, value, '"', "\"\""));
         nb_add_word(out, ",");
     }
     struct nb_span traceback = nb_member(content, whole_of(content), "traceback");
     nb_add_word(out, "\"output_type\":\"error\",\"traceback\":");
-    nb_add_str(out, traceback.len > 0 && content.data[traceback.at] == '['
-                        ? nb_bytes(content, traceback)
-                        : ng_str_of("[]"));
+    nb_add_str(out, value_or(content, traceback, '[', "[]"));
     nb_add_word(out, "}");
 }
 
@@ -384,22 +358,23 @@ static void add_stream_json(struct nb_text *out, const char *name, struct ng_str
 static void add_display_json(struct nb_text *out, const struct output *output, bool one_string)
 {
     struct ng_str data = nb_text_str(&output->text);
-    char count[48] = "";
-    if (output->kind == OUTPUT_RESULT) {
-        if (output->count >= 0) {
-            (void)snprintf(count, sizeof(count), ",\"execution_count\":%lld",
-                           (long long)output->count);
-        } else {
-            (void)snprintf(count, sizeof(count), ",\"execution_count\":null");
-        }
-    }
+    char count[24] = "null";
+    const char *type = "display_data";
     nb_add_word(out, "{\"data\":");
     output_bundle(out, data, whole_of(data), one_string);
-    nb_add_word(out, count);
+    if (output->kind == OUTPUT_RESULT) {
+        type = "execute_result";
+        if (output->count >= 0) {
+            (void)snprintf(count, sizeof(count), "%lld", (long long)output->count);
+        }
+        nb_add_word(out, ",\"execution_count\":");
+        nb_add_word(out, count);
+    }
     nb_add_word(out, ",\"metadata\":");
     nb_add_str(out, nb_text_str(&output->metadata));
-    nb_add_word(out, output->kind == OUTPUT_RESULT ? ",\"output_type\":\"execute_result\"}"
-                                                   : ",\"output_type\":\"display_data\"}");
+    nb_add_word(out, ",\"output_type\":\"");
+    nb_add_word(out, type);
+    nb_add_word(out, "\"}");
 }
 
 void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text *out)
@@ -407,12 +382,13 @@ void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text
     nb_add_word(out, "[");
     for (size_t i = 0; i < outputs->count; i++) {
         const struct output *output = &outputs->items[i];
-        nb_add_word(out, i > 0 ? "," : "");
+        nb_add_if(out, i > 0, ",");
         switch (output->kind) {
         case OUTPUT_STDOUT:
+            add_stream_json(out, "stdout", nb_text_str(&output->text), one_string);
+            break;
         case OUTPUT_STDERR:
-            add_stream_json(out, output->kind == OUTPUT_STDOUT ? "stdout" : "stderr",
-                            nb_text_str(&output->text), one_string);
+            add_stream_json(out, "stderr", nb_text_str(&output->text), one_string);
             break;
         case OUTPUT_ERROR:
             add_error_json(out, nb_text_str(&output->text));
@@ -428,9 +404,9 @@ void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text
                        "\n[notegate: %zu bytes of further output were not kept: "
                        "cells.max_saved_output is %zu]\n",
                        outputs->dropped, outputs->cap);
-        nb_add_word(out, outputs->count > 0 ? "," : "");
+        nb_add_if(out, outputs->count > 0, ",");
         add_stream_json(out, "stderr", ng_str_of(note), one_string);
     }
     nb_add_word(out, "]");
-    out->failed = out->failed || outputs->failed;
+    out->failed |= outputs->failed;
 }

@@ -1,36 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c - frames, headers, signatures. */
+/* wire.c - frames, headers and signatures. */
 #include "wire.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/hex.h"
+#include "core/base/random.h"
+#include "core/base/rfc3339.h"
+#include "core/base/str.h"
 
 #define ID_BYTES 16
 #define SIGNED_FRAMES 4 /* header, parent header, metadata, content */
 #define HASH_BYTES 32
 
-static void to_hex(const unsigned char *bytes, size_t count, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    text[2 * count] = '\0';
-}
-
 bool wire_id(char id[WIRE_ID_SIZE])
 {
-    unsigned char bytes[ID_BYTES];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
-        return false;
-    }
-    to_hex(bytes, sizeof(bytes), id);
-    return true;
+    return random_hex(ID_BYTES, id);
 }
 
 static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FRAMES],
@@ -42,11 +30,14 @@ static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FR
     if (key->text[0] == '\0') {
         return true;
     }
-    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    EVP_MAC_CTX *context = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
     char digest[] = "SHA256";
     OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
                            OSSL_PARAM_construct_end()};
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = NULL;
+    if (mac != NULL) {
+        context = EVP_MAC_CTX_new(mac);
+    }
     bool good = context != NULL && EVP_MAC_init(context, (const unsigned char *)key->text,
                                                 strlen(key->text), params) == 1;
     for (size_t i = 0; i < SIGNED_FRAMES && good; i++) {
@@ -55,7 +46,7 @@ static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FR
     good = good && EVP_MAC_final(context, hash, &length, sizeof(hash)) == 1 &&
            length == HASH_BYTES;
     if (good) {
-        to_hex(hash, HASH_BYTES, signature);
+        hex_write(hash, HASH_BYTES, signature);
     }
     EVP_MAC_CTX_free(context);
     EVP_MAC_free(mac);
@@ -64,32 +55,22 @@ static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FR
 
 static void add_member(struct nb_text *out, const char *name, const char *value)
 {
-    nb_add_word(out, out->len > 1 ? ",\"" : "\"");
+    nb_add_if(out, out->len > 1, ",");
+    nb_add_word(out, "\"");
     nb_add_word(out, name);
     nb_add_word(out, "\":");
     nb_encode(out, ng_str_of(value), true);
 }
 
-static void now_text(char text[32])
-{
-    struct timespec now;
-    struct tm day;
-    char seconds[24];
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &day);
-    (void)strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &day);
-    (void)snprintf(text, 32, "%s.%03dZ", seconds, (int)(now.tv_nsec / 1000000));
-}
-
 bool wire_make(struct wire_out *out, const struct wire_key *key, const char *session,
                const char *type, struct ng_str content)
 {
-    char date[32];
+    char date[RFC3339_SIZE];
     memset(out, 0, sizeof(*out));
     if (!wire_id(out->id)) {
         return false;
     }
-    now_text(date);
+    rfc3339_write(clock_unix_ms(), RFC3339_MS, date);
     nb_add_word(&out->header, "{");
     add_member(&out->header, "msg_id", out->id);
     add_member(&out->header, "session", session);
@@ -110,7 +91,7 @@ void wire_out_done(struct wire_out *out)
     nb_text_done(&out->content);
 }
 
-/* A string without escapes, without its quotes; else {NULL, 0}. */
+/* The text of a string without escapes; otherwise {NULL, 0}. */
 static struct ng_str plain(struct ng_str bytes, struct nb_span string)
 {
     struct ng_str none = {NULL, 0};
@@ -136,18 +117,16 @@ bool wire_parse(const struct ng_str *frames, size_t count, const struct wire_key
 {
     char signature[WIRE_SIGNATURE + 1];
     size_t at = 0;
-    /* Identities or a topic come first, as many as the sender likes. */
-    while (at < count && !(frames[at].len == strlen(WIRE_DELIMITER) &&
-                           memcmp(frames[at].data, WIRE_DELIMITER, frames[at].len) == 0)) {
+    /* Skip identities or a topic. */
+    while (at < count && !str_is(frames[at], WIRE_DELIMITER)) {
         at++;
     }
     if (count - at < 2 + SIGNED_FRAMES) {
         return false;
     }
     const struct ng_str *parts = &frames[at + 2];
-    size_t length = key->text[0] == '\0' ? 0 : WIRE_SIGNATURE;
-    if (!sign(key, parts, signature) || frames[at + 1].len != length ||
-        CRYPTO_memcmp(frames[at + 1].data, signature, length) != 0) {
+    if (!sign(key, parts, signature) || frames[at + 1].len != strlen(signature) ||
+        CRYPTO_memcmp(frames[at + 1].data, signature, frames[at + 1].len) != 0) {
         return false;
     }
     if (!is_object(parts[0]) || !is_object(parts[1]) || !is_object(parts[3])) {

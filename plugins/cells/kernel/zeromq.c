@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* zeromq.c - finds libzmq's functions by name. The library stays loaded. */
+/* zeromq.c - resolves libzmq's functions by name. The library is never unloaded. */
 #include "zeromq.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* zeromq.h - libzmq, loaded when the first kernel is started: a gateway without kernels does
- * not carry it. */
+/* zeromq.h - libzmq, loaded with the first kernel: a gateway without kernels does not need
+ * it. */
 #ifndef NOTEGATE_PLUGIN_CELLS_ZEROMQ_H
 #define NOTEGATE_PLUGIN_CELLS_ZEROMQ_H
 
@@ -26,8 +26,7 @@ struct zeromq {
     __typeof__(&zmq_strerror) strerror;
 };
 
-/* NULL: loaded. Else what is missing, static text or the loader's (good until the next call).
- */
+/* NULL: loaded. Otherwise the reason: static text or dlerror()'s, valid until the next call. */
 const char *zeromq_load(struct zeromq *zmq);
 
 #endif

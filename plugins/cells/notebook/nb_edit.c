@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* nb_edit.c - edits of a notebook as splices of its bytes. */
+#include "core/base/array.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "nb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How deep things stand in a file: the top object is 0. */
+/* Depth of values in a file; the top object has depth 0. */
 #define DEPTH_CELLS 1
 #define DEPTH_CELL 2
 #define DEPTH_MEMBER 3
@@ -17,18 +20,13 @@ static size_t end_of(struct nb_span span)
     return span.at + span.len;
 }
 
-/* A splice in its place; its text is to be filled at once. NULL: out of memory. */
+/* Inserts a splice in order; the caller fills its text at once. NULL: out of memory. */
 static struct nb_text *edit_add(struct nb_edit *edit, size_t at, size_t removed)
 {
-    if (edit->count == edit->size) {
-        size_t size = edit->size == 0 ? 4 : edit->size * 2;
-        struct nb_splice *splices = realloc(edit->splices, size * sizeof(*splices));
-        if (splices == NULL) {
-            edit->failed = true;
-            return NULL;
-        }
-        edit->splices = splices;
-        edit->size = size;
+    if (array_reserve((void **)&edit->splices, &edit->size, edit->count + 1,
+                      sizeof(*edit->splices), SIZE_MAX / sizeof(*edit->splices) / 4) != NG_OK) {
+        edit->failed = true;
+        return NULL;
     }
     size_t place = edit->count;
     while (place > 0 && edit->splices[place - 1].at > at) {
@@ -57,14 +55,14 @@ void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *ed
         const struct nb_splice *splice = &edit->splices[i];
         nb_add(out, bytes.data + at, splice->at - at);
         nb_add_str(out, nb_text_str(&splice->inserted));
-        out->failed = out->failed || splice->inserted.failed;
+        out->failed |= splice->inserted.failed;
         at = splice->at + splice->removed;
     }
     nb_add(out, bytes.data + at, bytes.len - at);
-    out->failed = out->failed || edit->failed;
+    out->failed |= edit->failed;
 }
 
-/* What stands between two neighbours; where there are none, what the file's style has. */
+/* Copies the separator between two neighbours; without neighbours it follows the style. */
 static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_span first,
                           struct nb_span second, unsigned depth)
 {
@@ -72,11 +70,11 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
         nb_add(out, nb->bytes.data + end_of(first), second.at - end_of(first));
         return;
     }
+    nb_add_word(out, ",");
     if (nb->style.flat) {
-        nb_add_word(out, nb->style.space_comma ? ", " : ",");
+        nb_add_if(out, nb->style.space_comma, " ");
         return;
     }
-    nb_add_word(out, ",");
     nb_add_word(out, nb->style.newline);
     for (unsigned i = 0; i < depth; i++) {
         nb_add_word(out, nb->style.indent);
@@ -85,13 +83,12 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
 
 /* ---- source ---- */
 
-/* The lines of a source, in the file and in the new text: those at both ends that are the same
- * stay as they are. */
+/* The lines of a source, in the file and in the new text. Common lines at both ends stay. */
 struct source_lines {
     struct nb_span *old;
     size_t count;
-    size_t head, tail; /* old ones that stay */
-    size_t start, end; /* bytes of the new text that come between them */
+    size_t head, tail; /* old lines that stay */
+    size_t start, end; /* range of the new text between them */
 };
 
 static bool lines_read(struct source_lines *lines, struct ng_str bytes, struct nb_span source)
@@ -100,13 +97,9 @@ static bool lines_read(struct source_lines *lines, struct ng_str bytes, struct n
     struct nb_span line;
     size_t size = 0;
     while (nb_walk_element(&walk, &line)) {
-        if (lines->count == size) {
-            size = size == 0 ? 64 : size * 2;
-            struct nb_span *old = realloc(lines->old, size * sizeof(*old));
-            if (old == NULL) {
-                return false;
-            }
-            lines->old = old;
+        if (array_reserve((void **)&lines->old, &size, lines->count + 1, sizeof(line),
+                          SIZE_MAX / sizeof(line) / 4) != NG_OK) {
+            return false;
         }
         lines->old[lines->count++] = line;
     }
@@ -135,12 +128,12 @@ static bool lines_compare(struct source_lines *lines, struct ng_str bytes, struc
         line.len = 0;
         nb_decode(&line, bytes, lines->old[lines->count - lines->tail - 1]);
         bool same = line.len > 0 && line.len <= lines->end - lines->start &&
-                    memcmp(text.data + lines->end - line.len, line.data, line.len) == 0;
-        size_t before = same ? lines->end - line.len : 0;
-        if (!same || !nb_line_begins(text, before)) {
+                    memcmp(text.data + lines->end - line.len, line.data, line.len) == 0 &&
+                    nb_line_begins(text, lines->end - line.len);
+        if (!same) {
             break;
         }
-        lines->end = before;
+        lines->end -= line.len;
         lines->tail++;
     }
     bool good = !line.failed;
@@ -148,18 +141,26 @@ static bool lines_compare(struct source_lines *lines, struct ng_str bytes, struc
     return good;
 }
 
-/* The new lines, as they stand in the array. */
+static void add_line_separator(struct nb_text *out, const struct nb *nb,
+                               const struct source_lines *lines)
+{
+    struct nb_span second = {0, 0};
+    if (lines->count > 1) {
+        second = lines->old[1];
+    }
+    add_separator(out, nb, lines->old[0], second, DEPTH_MEMBER + 1);
+}
+
+/* Appends the new lines as elements of the array. */
 static void add_lines(struct nb_text *out, const struct nb *nb, struct ng_str text,
                       const struct source_lines *lines)
 {
-    struct nb_span first = lines->old[0];
-    struct nb_span second = lines->count > 1 ? lines->old[1] : (struct nb_span){0, 0};
     text.len = lines->end;
     for (size_t at = lines->start; at < lines->end;) {
         size_t len = nb_line_length(text, at);
         struct ng_str line = {text.data + at, len};
         if (at > lines->start) {
-            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+            add_line_separator(out, nb, lines);
         }
         nb_encode(out, line, nb->style.ascii);
         at += len;
@@ -170,8 +171,7 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
                          const struct source_lines *lines)
 {
     struct nb_span first = lines->old[0];
-    struct nb_span second = lines->count > 1 ? lines->old[1] : (struct nb_span){0, 0};
-    size_t last = lines->count - lines->tail; /* behind the last one that goes */
+    size_t last = lines->count - lines->tail; /* end of the lines to remove */
     bool goes = last > lines->head;
     bool comes = lines->end > lines->start;
     struct nb_text *out = NULL;
@@ -189,14 +189,14 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
     } else if (comes && lines->head > 0) {
         out = edit_add(edit, end_of(lines->old[lines->head - 1]), 0);
         if (out != NULL) {
-            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+            add_line_separator(out, nb, lines);
             add_lines(out, nb, text, lines);
         }
     } else if (comes) {
         out = edit_add(edit, first.at, 0);
         if (out != NULL) {
             add_lines(out, nb, text, lines);
-            add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
+            add_line_separator(out, nb, lines);
         }
     }
 }
@@ -217,15 +217,16 @@ static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_s
     struct nb_text formatted = {0};
     nb_format(&formatted, &nb->style, json, depth);
     struct ng_str text = nb_text_str(&formatted);
-    bool same = !formatted.failed && text.len == value.len &&
-                memcmp(text.data, nb->bytes.data + value.at, text.len) == 0;
-    struct nb_text *out = same ? NULL : edit_add(edit, value.at, value.len);
-    if (out == NULL) {
-        edit->failed = edit->failed || formatted.failed;
+    if (!formatted.failed && str_equal(text, nb_bytes(nb->bytes, value))) {
         nb_text_done(&formatted);
         return;
     }
-    *out = formatted;
+    struct nb_text *out = edit_add(edit, value.at, value.len);
+    if (out != NULL) {
+        *out = formatted;
+    } else {
+        nb_text_done(&formatted);
+    }
 }
 
 void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, struct ng_str text)
@@ -234,11 +235,10 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
     bool one_string = nb->bytes.data[source.at] == '"';
     struct nb_text present = {0};
     (void)nb_decode_lines(&present, nb->bytes, source);
-    bool same = !present.failed && present.len == text.len &&
-                (text.len == 0 || memcmp(present.data, text.data, text.len) == 0);
+    bool same = !present.failed && str_equal(nb_text_str(&present), text);
     nb_text_done(&present);
     if (same) {
-        return; /* whatever its spelling */
+        return; /* in any spelling */
     }
     struct source_lines lines = {0};
     bool good = one_string || (lines_read(&lines, nb->bytes, source) &&
@@ -251,7 +251,7 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
     } else {
         struct nb_text json = {0};
         add_source(&json, nb, text, one_string);
-        edit->failed = edit->failed || json.failed;
+        edit->failed |= json.failed;
         replace_value(edit, nb, source, nb_text_str(&json), DEPTH_MEMBER);
         nb_text_done(&json);
     }
@@ -272,8 +272,10 @@ static const char *const member_names[] = {"cell_type", "execution_count", "id",
 
 static bool wants(const struct new_cell *cell, const char *name)
 {
-    bool code = strcmp(name, "execution_count") == 0 || strcmp(name, "outputs") == 0;
-    return code ? cell->type == NB_CODE : strcmp(name, "id") == 0 ? cell->id.len > 0 : true;
+    if (strcmp(name, "execution_count") == 0 || strcmp(name, "outputs") == 0) {
+        return cell->type == NB_CODE;
+    }
+    return strcmp(name, "id") != 0 || cell->id.len > 0;
 }
 
 static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
@@ -283,21 +285,22 @@ static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
         return;
     }
     cell->written[which] = true;
-    nb_add_word(out, out->len > 1 ? ",\"" : "\"");
+    nb_add_if(out, out->len > 1, ",");
+    nb_add_word(out, "\"");
     nb_add_word(out, name);
     nb_add_word(out, "\":");
     if (strcmp(name, "cell_type") == 0) {
-        nb_add_word(out, cell->type == NB_CODE       ? "\"code\""
-                         : cell->type == NB_MARKDOWN ? "\"markdown\""
-                                                     : "\"raw\"");
+        nb_encode(out, ng_str_of(nb_type_name(cell->type)), true);
     } else if (strcmp(name, "execution_count") == 0) {
         nb_add_word(out, "null");
     } else if (strcmp(name, "id") == 0) {
         nb_encode(out, cell->id, true);
     } else if (strcmp(name, "source") == 0) {
         add_source(out, cell->nb, cell->source, cell->nb->style.one_string);
+    } else if (strcmp(name, "outputs") == 0) {
+        nb_add_word(out, "[]");
     } else {
-        nb_add_word(out, strcmp(name, "outputs") == 0 ? "[]" : "{}");
+        nb_add_word(out, "{}");
     }
 }
 
@@ -309,7 +312,7 @@ static bool is_sorted(const struct nb *nb, const struct nb_cell *cell)
     struct nb_span value;
     bool sorted = true;
     while (nb_walk_member(&walk, &name, &value)) {
-        size_t len = last.len < name.len ? last.len : name.len;
+        size_t len = size_min(last.len, name.len);
         sorted = sorted && (len == 0 || memcmp(nb->bytes.data + last.at,
                                                nb->bytes.data + name.at, len) <= 0);
         last = name;
@@ -317,8 +320,8 @@ static bool is_sorted(const struct nb *nb, const struct nb_cell *cell)
     return sorted;
 }
 
-/* Whose order of members a new cell takes: one of its kind; else any, but where that is sorted,
- * sorting says where the further members go. NULL: sorted. */
+/* The cell whose order of members a new cell copies: one of the same type, else any one. NULL:
+ * sort the members, as the existing cell does. */
 static const struct nb_cell *pattern_of(const struct nb *nb, enum nb_type type)
 {
     for (size_t i = 0; i < nb->cell_count; i++) {
@@ -326,7 +329,10 @@ static const struct nb_cell *pattern_of(const struct nb *nb, enum nb_type type)
             return &nb->cells[i];
         }
     }
-    return nb->cell_count > 0 && !is_sorted(nb, &nb->cells[0]) ? &nb->cells[0] : NULL;
+    if (nb->cell_count > 0 && !is_sorted(nb, &nb->cells[0])) {
+        return &nb->cells[0];
+    }
+    return NULL;
 }
 
 static void add_cell(struct nb_text *out, struct new_cell *cell)
@@ -354,9 +360,11 @@ static void add_cell(struct nb_text *out, struct new_cell *cell)
 
 static void add_cell_separator(struct nb_text *out, const struct nb *nb)
 {
-    struct nb_span none = {0, 0};
-    add_separator(out, nb, nb->cell_count > 0 ? nb->cells[0].whole : none,
-                  nb->cell_count > 1 ? nb->cells[1].whole : none, DEPTH_CELL);
+    struct nb_span neighbours[2] = {{0, 0}, {0, 0}};
+    for (size_t i = 0; i < 2 && i < nb->cell_count; i++) {
+        neighbours[i] = nb->cells[i].whole;
+    }
+    add_separator(out, nb, neighbours[0], neighbours[1], DEPTH_CELL);
 }
 
 void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enum nb_type type,
@@ -368,15 +376,15 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
         nb_add_word(&json, "[");
         struct nb_text one = {0};
         add_cell(&one, &cell);
-        nb_add_str(&json, nb_text_str(&one));
-        json.failed = json.failed || one.failed;
-        nb_text_done(&one);
+        nb_add_done(&json, &one);
         nb_add_word(&json, "]");
         replace_value(edit, nb, nb->cells_array, nb_text_str(&json), DEPTH_CELLS);
     } else {
         bool last = index >= nb->cell_count;
-        size_t at =
-            last ? end_of(nb->cells[nb->cell_count - 1].whole) : nb->cells[index].whole.at;
+        size_t at = end_of(nb->cells[nb->cell_count - 1].whole);
+        if (!last) {
+            at = nb->cells[index].whole.at;
+        }
         struct nb_text *out = edit_add(edit, at, 0);
         add_cell(&json, &cell);
         if (out != NULL) {
@@ -389,8 +397,23 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
             }
         }
     }
-    edit->failed = edit->failed || json.failed;
+    edit->failed |= json.failed;
     nb_text_done(&json);
+}
+
+/* Cuts the cells `first` to `last` with one separator: the preceding one, else the following
+ * one. */
+static void cut_cells(struct nb_edit *edit, const struct nb *nb, size_t first, size_t last)
+{
+    size_t at = nb->cells[0].whole.at;
+    size_t end;
+    if (first > 0) {
+        at = end_of(nb->cells[first - 1].whole);
+        end = end_of(nb->cells[last].whole);
+    } else {
+        end = nb->cells[last + 1].whole.at;
+    }
+    (void)edit_add(edit, at, end - at);
 }
 
 void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone)
@@ -401,10 +424,7 @@ void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone
         kept += !gone[i];
     }
     if (kept == 0 && count > 0) {
-        struct nb_text *out = edit_add(edit, nb->cells_array.at, nb->cells_array.len);
-        if (out != NULL) {
-            nb_add_word(out, "[]");
-        }
+        replace_value(edit, nb, nb->cells_array, ng_str_of("[]"), DEPTH_CELLS);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -415,9 +435,7 @@ void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone
         while (last + 1 < count && gone[last + 1]) {
             last++;
         }
-        size_t at = i > 0 ? end_of(nb->cells[i - 1].whole) : nb->cells[0].whole.at;
-        size_t end = i > 0 ? end_of(nb->cells[last].whole) : nb->cells[last + 1].whole.at;
-        (void)edit_add(edit, at, end - at);
+        cut_cells(edit, nb, i, last);
         i = last;
     }
 }
@@ -429,8 +447,11 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
         return;
     }
     struct ng_str moved = nb_bytes(nb->bytes, cells[from].whole);
-    struct nb_text *out =
-        edit_add(edit, to < from ? cells[to].whole.at : end_of(cells[to].whole), 0);
+    size_t target = end_of(cells[to].whole);
+    if (to < from) {
+        target = cells[to].whole.at;
+    }
+    struct nb_text *out = edit_add(edit, target, 0);
     if (out != NULL) {
         if (to > from) {
             add_cell_separator(out, nb);
@@ -440,14 +461,12 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
             add_cell_separator(out, nb);
         }
     }
-    size_t at = from > 0 ? end_of(cells[from - 1].whole) : cells[0].whole.at;
-    size_t end = from > 0 ? end_of(cells[from].whole) : cells[1].whole.at;
-    (void)edit_add(edit, at, end - at);
+    cut_cells(edit, nb, from, from);
 }
 
 /* ---- outputs ---- */
 
-/* Behind the last member of a cell that has none of this name. */
+/* Appends a member to a cell that does not have it. */
 static void append_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
                           const char *name, struct ng_str json)
 {
@@ -464,8 +483,19 @@ static void append_member(struct nb_edit *edit, const struct nb *nb, const struc
         add_separator(out, nb, none, none, DEPTH_MEMBER);
         nb_add_word(out, "\"");
         nb_add_word(out, name);
-        nb_add_word(out, nb->style.space_colon ? "\": " : "\":");
+        nb_add_word(out, "\":");
+        nb_add_if(out, nb->style.space_colon, " ");
         nb_format(out, &nb->style, json, DEPTH_MEMBER);
+    }
+}
+
+static void set_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
+                       const char *name, struct nb_span old, struct ng_str value)
+{
+    if (old.len > 0) {
+        replace_value(edit, nb, old, value, DEPTH_MEMBER);
+    } else {
+        append_member(edit, nb, cell, name, value);
     }
 }
 
@@ -473,19 +503,12 @@ void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count)
 {
     const struct nb_cell *cell = &nb->cells[index];
-    char number[24];
-    (void)snprintf(number, sizeof(number), "%lld", (long long)count);
-    struct ng_str count_json = ng_str_of(count < 0 ? "null" : number);
-    if (cell->count.len > 0) {
-        replace_value(edit, nb, cell->count, count_json, DEPTH_MEMBER);
-    } else {
-        append_member(edit, nb, cell, "execution_count", count_json);
+    char number[24] = "null";
+    if (count >= 0) {
+        (void)snprintf(number, sizeof(number), "%lld", (long long)count);
     }
-    if (cell->outputs.len > 0) {
-        replace_value(edit, nb, cell->outputs, outputs, DEPTH_MEMBER);
-    } else {
-        append_member(edit, nb, cell, "outputs", outputs);
-    }
+    set_member(edit, nb, cell, "execution_count", cell->count, ng_str_of(number));
+    set_member(edit, nb, cell, "outputs", cell->outputs, outputs);
 }
 
 void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
@@ -496,15 +519,14 @@ void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     struct nb_span first = {0, 0};
     struct nb_span second = {0, 0};
     struct nb_span last = {0, 0};
-    if (old.len == 0) {
-        append_member(edit, nb, &nb->cells[index], "outputs", outputs);
+    if (old.len == 0 || !nb_walk_element(&walk, &first)) {
+        set_member(edit, nb, &nb->cells[index], "outputs", old, outputs);
         return;
     }
-    if (!nb_walk_element(&walk, &first)) {
-        replace_value(edit, nb, old, outputs, DEPTH_MEMBER);
-        return;
+    last = first;
+    if (nb_walk_element(&walk, &second)) {
+        last = second;
     }
-    last = nb_walk_element(&walk, &second) ? second : first;
     while (nb_walk_element(&walk, &last)) {
     }
     struct nb_text *out = edit_add(edit, end_of(last), 0);
@@ -561,9 +583,7 @@ void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str fi
         struct new_cell cell = {.type = NB_CODE, .id = first_id, .nb = &nb};
         struct nb_text one = {0};
         add_cell(&one, &cell);
-        nb_add_str(&json, nb_text_str(&one));
-        json.failed = json.failed || one.failed;
-        nb_text_done(&one);
+        nb_add_done(&json, &one);
     }
     nb_add_word(&json, "],\"metadata\":{");
     if (kernelspec.len > 0) {
@@ -573,6 +593,6 @@ void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str fi
     nb_add_word(&json, "},\"nbformat\":4,\"nbformat_minor\":5}");
     nb_format(out, &style, nb_text_str(&json), 0);
     nb_add_word(out, "\n");
-    out->failed = out->failed || json.failed;
+    out->failed |= json.failed;
     nb_text_done(&json);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_json.c - reads JSON strictly, as Python writes it: is it well formed, and where does each
- * value lie. */
+/* nb_json.c - strict JSON parser for files that Python writes: checks the syntax and finds the
+ * spans of values. */
+#include "core/base/hex.h"
+#include "core/base/utf8.h"
 #include "nb_scan.h"
 
 #include <stdio.h>
@@ -11,9 +13,12 @@ bool nb_scan_fail(struct nb_scan *scan, enum nb_fault fault, size_t at, const ch
     size_t line = 1;
     size_t column = 1; /* in characters */
     for (size_t i = scan->start; i < at && i < scan->bytes.len; i++) {
-        unsigned char c = (unsigned char)scan->bytes.data[i];
-        line += c == '\n';
-        column = c == '\n' ? 1 : column + ((c & 0xc0) != 0x80);
+        char c = scan->bytes.data[i];
+        column += utf8_is_start(c);
+        if (c == '\n') {
+            line++;
+            column = 1;
+        }
     }
     if (scan->error->fault == NB_FINE) {
         scan->error->fault = fault;
@@ -23,7 +28,7 @@ bool nb_scan_fail(struct nb_scan *scan, enum nb_fault fault, size_t at, const ch
     return false;
 }
 
-/* What git leaves where it could not merge. */
+/* Conflict markers of git. */
 static bool at_merge_mark(const struct nb_scan *scan)
 {
     static const char *const marks[] = {"<<<<<<<", "=======", ">>>>>>>", "|||||||"};
@@ -58,34 +63,7 @@ void nb_scan_space(struct nb_scan *scan)
     }
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* Bytes of the character at `at` that is not ASCII; 0: no UTF-8. */
-size_t nb_utf8_length(struct ng_str bytes, size_t at)
-{
-    const unsigned char *p = (const unsigned char *)bytes.data + at;
-    size_t left = bytes.len - at;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
-        return left >= 2 && (p[1] & 0xc0) == 0x80 ? 2 : 0;
-    }
-    if ((p[0] & 0xf0) == 0xe0) {
-        bool good = left >= 3 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
-                    !(p[0] == 0xe0 && p[1] < 0xa0) && !(p[0] == 0xed && p[1] > 0x9f);
-        return good ? 3 : 0;
-    }
-    if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-        bool good = left >= 4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
-                    (p[3] & 0xc0) == 0x80 && !(p[0] == 0xf0 && p[1] < 0x90) &&
-                    !(p[0] == 0xf4 && p[1] > 0x8f);
-        return good ? 4 : 0;
-    }
-    return 0;
-}
-
-/* Behind a backslash. Halves of surrogate pairs are let through: real files have them. */
+/* Parses an escape after its backslash. Lone surrogates are accepted: real files have them. */
 static bool scan_escape(struct nb_scan *scan)
 {
     const char *data = scan->bytes.data;
@@ -94,25 +72,24 @@ static bool scan_escape(struct nb_scan *scan)
     }
     char c = data[scan->at++];
     if (c != 'u') {
-        return strchr("\"\\/bfnrt", c) != NULL && c != '\0'
-                   ? true
-                   : nb_scan_fail(scan, NB_NOT_JSON, scan->at - 2, "there is no such escape");
+        return (strchr("\"\\/bfnrt", c) != NULL && c != '\0') ||
+               nb_scan_fail(scan, NB_NOT_JSON, scan->at - 2, "there is no such escape");
     }
     for (int i = 0; i < 4; i++, scan->at++) {
-        if (scan->at >= scan->bytes.len || !is_hex(data[scan->at])) {
+        if (scan->at >= scan->bytes.len || hex_digit(data[scan->at]) < 0) {
             return fail_json(scan, "\\u needs four hexadecimal digits");
         }
     }
     return true;
 }
 
-/* Most of a file are these bytes: images. */
+/* Skips plain bytes: images make up most of a file. */
 static size_t after_plain(struct ng_str bytes, size_t at)
 {
     const char *p = bytes.data + at;
     const char *end = bytes.data + bytes.len;
     while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') {
-        p++; /* as a signed char, what is beyond ASCII is below ' ' */
+        p++; /* non-ASCII bytes are negative as signed char */
     }
     return (size_t)(p - bytes.data);
 }
@@ -144,7 +121,7 @@ static bool scan_string(struct nb_scan *scan, struct nb_span *ret)
         } else if (c < 0x20) {
             return fail_json(scan, "a control character stands unescaped in a string");
         } else {
-            size_t len = nb_utf8_length(scan->bytes, scan->at);
+            size_t len = utf8_length(scan->bytes, scan->at);
             if (len == 0) {
                 return nb_scan_fail(scan, NB_NOT_UTF8, scan->at, "it is not UTF-8");
             }
@@ -172,11 +149,14 @@ bool nb_scan_is(const struct nb_scan *scan, char c)
 static bool scan_number(struct nb_scan *scan)
 {
     size_t start = scan->at;
-    scan->at += nb_scan_is(scan, '-') ? 1 : 0;
+    scan->at += nb_scan_is(scan, '-');
     bool zero = nb_scan_is(scan, '0');
     size_t digits = scan_digits(scan);
-    if (digits == 0 || (zero && digits > 1)) {
-        scan->at = digits == 0 ? scan->at : start;
+    if (zero && digits > 1) {
+        scan->at = start;
+        return fail_json(scan, "this is no value of JSON");
+    }
+    if (digits == 0) {
         return fail_json(scan, "this is no value of JSON");
     }
     if (nb_scan_is(scan, '.')) {
@@ -187,7 +167,7 @@ static bool scan_number(struct nb_scan *scan)
     }
     if (nb_scan_is(scan, 'e') || nb_scan_is(scan, 'E')) {
         scan->at++;
-        scan->at += nb_scan_is(scan, '+') || nb_scan_is(scan, '-') ? 1 : 0;
+        scan->at += nb_scan_is(scan, '+') || nb_scan_is(scan, '-');
         if (scan_digits(scan) == 0) {
             return fail_json(scan, "digits are missing in the exponent");
         }
@@ -197,7 +177,7 @@ static bool scan_number(struct nb_scan *scan)
 
 static bool scan_word(struct nb_scan *scan)
 {
-    /* The last three are Python's: it writes and reads them. */
+    /* The last three are written and read by Python. */
     static const char *const words[] = {"true", "false",    "null",
                                         "NaN",  "Infinity", "-Infinity"};
     for (size_t i = 0; i < NG_COUNT(words); i++) {
@@ -219,24 +199,33 @@ static bool scan_any_member(struct nb_scan *scan, struct nb_span name, void *use
     return nb_scan_value(scan, &value);
 }
 
-static bool scan_deeper(struct nb_scan *scan)
+static bool scan_end(struct nb_scan *scan, char end)
+{
+    if (!nb_scan_is(scan, end)) {
+        return false;
+    }
+    scan->at++;
+    scan->depth--;
+    return true;
+}
+
+static bool scan_deeper(struct nb_scan *scan, char end, bool *ret_end)
 {
     if (++scan->depth > NB_DEPTH_MAX) {
         return nb_scan_fail(scan, NB_DEEP, scan->at, "its JSON is nested too deep");
     }
     scan->at++;
     nb_scan_space(scan);
+    *ret_end = scan_end(scan, end);
     return true;
 }
 
-/* Behind a member or an element: a comma, or the end. */
+/* Parses a comma or the end of the container. */
 static bool scan_next(struct nb_scan *scan, char end, bool *ret_end)
 {
     nb_scan_space(scan);
-    *ret_end = nb_scan_is(scan, end);
+    *ret_end = scan_end(scan, end);
     if (*ret_end) {
-        scan->at++;
-        scan->depth--;
         return true;
     }
     if (!nb_scan_is(scan, ',')) {
@@ -251,13 +240,8 @@ bool nb_scan_object(struct nb_scan *scan, nb_member_fn *member, void *user, stru
 {
     size_t start = scan->at;
     bool end = false;
-    if (!scan_deeper(scan)) {
+    if (!scan_deeper(scan, '}', &end)) {
         return false;
-    }
-    if (nb_scan_is(scan, '}')) {
-        end = true;
-        scan->at++;
-        scan->depth--;
     }
     while (!end) {
         struct nb_span name;
@@ -283,13 +267,8 @@ bool nb_scan_array(struct nb_scan *scan, bool (*element)(struct nb_scan *scan, v
 {
     size_t start = scan->at;
     bool end = false;
-    if (!scan_deeper(scan)) {
+    if (!scan_deeper(scan, ']', &end)) {
         return false;
-    }
-    if (nb_scan_is(scan, ']')) {
-        end = true;
-        scan->at++;
-        scan->depth--;
     }
     while (!end) {
         if (!element(scan, user) || !scan_next(scan, ']', &end)) {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_scan.c - the index of a notebook file, read once: is it a notebook, and where do its cells
- * lie. */
+/* nb_scan.c - builds the index of a notebook file: checks that it is a notebook and finds its
+ * cells. */
 #include "nb_scan.h"
+#include "core/base/array.h"
+#include "core/base/hash.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +28,10 @@ static void bad_cell(struct nb_scan *scan, size_t at, const char *what)
 
 static char first_of(const struct nb_scan *scan, struct nb_span span)
 {
-    return span.len > 0 ? scan->bytes.data[span.at] : '\0';
+    if (span.len == 0) {
+        return '\0';
+    }
+    return scan->bytes.data[span.at];
 }
 
 static bool output_element(struct nb_scan *scan, void *user)
@@ -81,29 +88,34 @@ static bool lines_are_strings(const struct nb_scan *scan, struct nb_span array)
     return true;
 }
 
+static const char *const type_names[] = {
+    [NB_CODE] = "code", [NB_MARKDOWN] = "markdown", [NB_RAW] = "raw", [NB_UNKNOWN] = "unknown"};
+
+const char *nb_type_name(enum nb_type type)
+{
+    return type_names[type];
+}
+
 static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
 {
-    static const struct {
-        const char *word;
-        enum nb_type type;
-    } types[] = {{"code", NB_CODE}, {"markdown", NB_MARKDOWN}, {"raw", NB_RAW}};
     cell->type = NB_UNKNOWN;
-    for (size_t i = 0; i < NG_COUNT(types); i++) {
-        if (nb_is_word(scan->bytes, cell->type_word, types[i].word)) {
-            cell->type = types[i].type;
+    for (enum nb_type type = NB_CODE; type < NB_UNKNOWN; type++) {
+        if (nb_is_word(scan->bytes, cell->type_word, type_names[type])) {
+            cell->type = type;
         }
     }
     char source = first_of(scan, cell->source);
     bool text = source == '"' || (source == '[' && lines_are_strings(scan, cell->source));
-    if (cell->type == NB_UNKNOWN && !text) { /* of a later format: it may have none */
+    if (cell->type == NB_UNKNOWN && !text) { /* a later nbformat: the cell may have no source */
         cell->source = (struct nb_span){0, 0};
         text = true;
     }
     if (first_of(scan, cell->type_word) != '"') {
         bad_cell(scan, cell->whole.at, "has no cell_type");
+    } else if (source == '\0' && !text) {
+        bad_cell(scan, cell->whole.at, "has no source");
     } else if (!text) {
-        bad_cell(scan, source == '\0' ? cell->whole.at : cell->source.at,
-                 source == '\0' ? "has no source" : "has a source that is no text");
+        bad_cell(scan, cell->source.at, "has a source that is no text");
     } else if (cell->outputs.len > 0 && first_of(scan, cell->outputs) != '[') {
         bad_cell(scan, cell->outputs.at, "has outputs that are no list");
     } else if (cell->metadata.len > 0 && first_of(scan, cell->metadata) != '{') {
@@ -116,17 +128,12 @@ static bool scan_cell(struct nb_scan *scan, void *user)
     struct nb *nb = scan->nb;
     struct nb_cell cell = {.type = NB_UNKNOWN};
     (void)user;
-    if (nb->cell_count == scan->cells_size) {
-        size_t size = scan->cells_size == 0 ? 64 : scan->cells_size * 2;
-        if (size > NB_CELLS_MAX) {
-            return nb_scan_fail(scan, NB_BAD_CELL, scan->at, "it has too many cells");
-        }
-        struct nb_cell *cells = realloc(nb->cells, size * sizeof(*cells));
-        if (cells == NULL) {
-            return nb_scan_fail(scan, NB_NO_MEMORY, scan->at, "there is no room for its cells");
-        }
-        nb->cells = cells;
-        scan->cells_size = size;
+    if (nb->cell_count == NB_CELLS_MAX) {
+        return nb_scan_fail(scan, NB_BAD_CELL, scan->at, "it has too many cells");
+    }
+    if (array_reserve((void **)&nb->cells, &scan->cells_size, nb->cell_count + 1,
+                      sizeof(*nb->cells), NB_CELLS_MAX) != NG_OK) {
+        return nb_scan_fail(scan, NB_NO_MEMORY, scan->at, "there is no room for its cells");
     }
     if (!nb_scan_is(scan, '{')) {
         bad_cell(scan, scan->at, "is no object");
@@ -143,7 +150,7 @@ static bool scan_cell(struct nb_scan *scan, void *user)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- file ---- */
 
 static bool top_member(struct nb_scan *scan, struct nb_span name, void *user)
 {
@@ -154,8 +161,10 @@ static bool top_member(struct nb_scan *scan, struct nb_span name, void *user)
         nb->cell_count = 0;
         scan->has_cells = true;
         scan->cells_no_array = !nb_scan_is(scan, '[');
-        return scan->cells_no_array ? nb_scan_value(scan, &nb->cells_array)
-                                    : nb_scan_array(scan, scan_cell, NULL, &nb->cells_array);
+        if (scan->cells_no_array) {
+            return nb_scan_value(scan, &nb->cells_array);
+        }
+        return nb_scan_array(scan, scan_cell, NULL, &nb->cells_array);
     }
     if (!nb_scan_value(scan, &value)) {
         return false;
@@ -186,11 +195,12 @@ static bool check_notebook(struct nb_scan *scan)
                             "its nbformat is missing or no whole number");
     }
     if (major != 4) {
-        return nb_scan_fail(scan, NB_OTHER_VERSION, scan->format.at,
-                            major < 4
-                                ? "its nbformat is older than 4: open it in Jupyter and save "
-                                  "it, which converts it"
-                                : "its nbformat is newer than 4");
+        const char *what = "its nbformat is newer than 4";
+        if (major < 4) {
+            what = "its nbformat is older than 4: open it in Jupyter and save it, which "
+                   "converts it";
+        }
+        return nb_scan_fail(scan, NB_OTHER_VERSION, scan->format.at, what);
     }
     if (scan->minor.len > 0 && !nb_integer(scan->bytes, scan->minor, &nb->minor)) {
         return nb_scan_fail(scan, NB_NO_NOTEBOOK, scan->minor.at,
@@ -226,8 +236,7 @@ static bool id_fits(struct ng_str id)
     return true;
 }
 
-/* An id is a handle where no other cell has it. Of doubled ones none is: which of the two is
- * meant would be a guess. */
+/* Only a unique id is a handle: with duplicates the intended cell would be a guess. */
 static bool find_unique_ids(struct nb_scan *scan)
 {
     struct nb *nb = scan->nb;
@@ -235,7 +244,7 @@ static bool find_unique_ids(struct nb_scan *scan)
     while (slots < nb->cell_count * 2) {
         slots *= 2;
     }
-    size_t *seen = calloc(slots, sizeof(*seen)); /* cell + 1 */
+    size_t *seen = calloc(slots, sizeof(*seen)); /* cell index + 1 */
     if (seen == NULL) {
         return nb_scan_fail(scan, NB_NO_MEMORY, 0, "there is no room for its cells");
     }
@@ -244,16 +253,13 @@ static bool find_unique_ids(struct nb_scan *scan)
         if (!id_fits(id)) {
             continue;
         }
-        uint64_t hash = 1469598103934665603u; /* FNV-1a */
-        for (size_t k = 0; k < id.len; k++) {
-            hash = (hash ^ (unsigned char)id.data[k]) * 1099511628211u;
-        }
-        size_t slot = (size_t)hash & (slots - 1);
+        size_t slot = (size_t)hash_fnv(HASH_FNV_BASIS, id) & (slots - 1);
         struct nb_cell *first = NULL;
         while (seen[slot] != 0 && first == NULL) {
             struct nb_cell *other = &nb->cells[seen[slot] - 1];
-            struct ng_str its = nb_bytes(scan->bytes, other->id);
-            first = its.len == id.len && memcmp(its.data, id.data, id.len) == 0 ? other : NULL;
+            if (str_equal(nb_bytes(scan->bytes, other->id), id)) {
+                first = other;
+            }
             slot = (slot + 1) & (slots - 1);
         }
         if (first == NULL) {
@@ -271,7 +277,8 @@ static bool find_unique_ids(struct nb_scan *scan)
 
 static bool scan_whole(struct nb_scan *scan)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors put it there, readers skip it */
+    static const char mark[] =
+        "\xef\xbb\xbf"; /* byte order mark: some editors write it, readers skip it */
     if (scan->bytes.len >= 3 && memcmp(scan->bytes.data, mark, 3) == 0) {
         scan->start = scan->at = 3;
     }
@@ -280,7 +287,7 @@ static bool scan_whole(struct nb_scan *scan)
         return nb_scan_fail(scan, NB_EMPTY, 0, "it is empty");
     }
     if ((unsigned char)scan->bytes.data[scan->at] >= 0x80 &&
-        nb_utf8_length(scan->bytes, scan->at) == 0) {
+        utf8_length(scan->bytes, scan->at) == 0) {
         return nb_scan_fail(scan, NB_NOT_UTF8, scan->at, "it is not UTF-8");
     }
     if (!nb_scan_is(scan, '{')) {

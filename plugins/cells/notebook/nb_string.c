@@ -1,48 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_string.c - strings of JSON to text and back. */
+/* nb_string.c - decodes and encodes JSON strings. */
+#include "core/base/hex.h"
+#include "core/base/utf8.h"
 #include "nb.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-
-static unsigned hex_digit(char c)
-{
-    return c <= '9'   ? (unsigned)(c - '0')
-           : c <= 'F' ? (unsigned)(c - 'A' + 10)
-                      : (unsigned)(c - 'a' + 10);
-}
-
 static unsigned hex4(const char *digits)
 {
-    return hex_digit(digits[0]) << 12 | hex_digit(digits[1]) << 8 | hex_digit(digits[2]) << 4 |
-           hex_digit(digits[3]);
+    unsigned code = 0;
+    for (int i = 0; i < 4; i++) {
+        code = code << 4 | (unsigned)hex_digit(digits[i]);
+    }
+    return code;
 }
 
 static void add_character(struct nb_text *out, unsigned code)
 {
-    char bytes[4];
-    size_t len = 0;
-    if (code < 0x80) {
-        bytes[len++] = (char)code;
-    } else if (code < 0x800) {
-        bytes[len++] = (char)(0xc0 | code >> 6);
-        bytes[len++] = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        bytes[len++] = (char)(0xe0 | code >> 12);
-        bytes[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-        bytes[len++] = (char)(0x80 | (code & 0x3f));
-    } else {
-        bytes[len++] = (char)(0xf0 | code >> 18);
-        bytes[len++] = (char)(0x80 | (code >> 12 & 0x3f));
-        bytes[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-        bytes[len++] = (char)(0x80 | (code & 0x3f));
-    }
-    nb_add(out, bytes, len);
+    char bytes[UTF8_BYTES_MAX];
+    nb_add(out, bytes, utf8_encode(code, bytes));
 }
 
-/* The escape \uXXXX at `at` (of the backslash); returns where it ends. */
+/* Decodes the escape \uXXXX whose backslash is at `at`; returns its end. */
 static size_t decode_unicode(struct nb_text *out, const char *data, size_t at, size_t end)
 {
     unsigned code = hex4(data + at + 2);
@@ -58,7 +38,7 @@ static size_t decode_unicode(struct nb_text *out, const char *data, size_t at, s
             return at + 6;
         }
     }
-    nb_add(out, replacement, 3);
+    nb_add_word(out, UTF8_REPLACEMENT);
     return at;
 }
 
@@ -74,12 +54,12 @@ void nb_decode(struct nb_text *out, struct ng_str bytes, struct nb_span string)
     size_t end = string.at + string.len - 1;
     while (at < end) {
         const char *escape = memchr(data + at, '\\', end - at);
-        size_t plain = escape != NULL ? (size_t)(escape - data) : end;
-        nb_add(out, data + at, plain - at);
-        at = plain;
-        if (at >= end) {
+        if (escape == NULL) {
+            nb_add(out, data + at, end - at);
             break;
         }
+        nb_add(out, data + at, (size_t)(escape - data) - at);
+        at = (size_t)(escape - data);
         if (data[at + 1] == 'u') {
             at = decode_unicode(out, data, at, end);
         } else {
@@ -109,34 +89,7 @@ bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span va
     return true;
 }
 
-/* ---- and back ---- */
-
-/* Reads the character at `at`; returns its bytes, 0 where they are no UTF-8. */
-static size_t read_character(struct ng_str text, size_t at, unsigned *ret_code)
-{
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned first = (unsigned char)text.data[at];
-    size_t len = first >= 0xf0 && first <= 0xf4  ? 4
-                 : first >= 0xe0 && first < 0xf0 ? 3
-                 : first >= 0xc2 && first < 0xe0 ? 2
-                                                 : 0;
-    if (len == 0 || text.len - at < len) {
-        return 0;
-    }
-    unsigned code = first & (0xffu >> (len + 1));
-    for (size_t i = 1; i < len; i++) {
-        unsigned byte = (unsigned char)text.data[at + i];
-        if ((byte & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (byte & 0x3f);
-    }
-    if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-        return 0;
-    }
-    *ret_code = code;
-    return len;
-}
+/* ---- encoding ---- */
 
 static void add_escape(struct nb_text *out, unsigned unit)
 {
@@ -148,25 +101,27 @@ static void add_escape(struct nb_text *out, unsigned unit)
 static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_t at,
                                   bool ascii)
 {
-    unsigned code = 0xfffd;
-    size_t len = read_character(text, at, &code);
-    if (!ascii) {
-        nb_add(out, len > 0 ? text.data + at : replacement, len > 0 ? len : 3);
+    uint32_t code = 0xfffd;
+    size_t len = utf8_decode(text, at, &code);
+    if (!ascii && len > 0) {
+        nb_add(out, text.data + at, len);
+    } else if (!ascii) {
+        nb_add_word(out, UTF8_REPLACEMENT);
     } else if (code < 0x10000) {
         add_escape(out, code);
     } else {
         add_escape(out, 0xd800 + ((code - 0x10000) >> 10));
         add_escape(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
     }
-    return len > 0 ? len : 1;
+    return len + (len == 0);
 }
 
 static void encode_special(struct nb_text *out, char c)
 {
     static const char meanings[] = "\b\f\n\r\t\"\\";
     static const char escapes[] = "bfnrt\"\\";
-    const char *which = c != '\0' ? strchr(meanings, c) : NULL;
-    if (which != NULL) {
+    const char *which = strchr(meanings, c);
+    if (which != NULL && c != '\0') {
         char pair[2] = {'\\', escapes[which - meanings]};
         nb_add(out, pair, 2);
     } else {
@@ -176,7 +131,7 @@ static void encode_special(struct nb_text *out, char c)
 
 void nb_encode(struct nb_text *out, struct ng_str text, bool ascii)
 {
-    size_t plain = 0; /* where bytes begin that go as they are */
+    size_t plain = 0; /* start of bytes to be copied */
     nb_add(out, "\"", 1);
     for (size_t at = 0; at < text.len;) {
         unsigned char c = (unsigned char)text.data[at];
@@ -200,8 +155,8 @@ void nb_encode(struct nb_text *out, struct ng_str text, bool ascii)
     nb_add(out, "\"", 1);
 }
 
-/* The length of a line's end that stands at `at`; 0: none does. Those of Python's splitlines(),
- * by which nbformat splits: else Jupyter's next save would change the cell. */
+/* The length of the line ending at `at`; 0: none. The line endings of Python's splitlines(),
+ * which nbformat uses: otherwise Jupyter's next save would change the cell. */
 static size_t line_end(struct ng_str text, size_t at)
 {
     const unsigned char *bytes = (const unsigned char *)text.data + at;
@@ -210,7 +165,7 @@ static size_t line_end(struct ng_str text, size_t at)
         return 0;
     }
     if (bytes[0] == '\r') {
-        return left > 1 && bytes[1] == '\n' ? 2 : 1;
+        return (size_t)1 + (left > 1 && bytes[1] == '\n');
     }
     if ((bytes[0] >= '\n' && bytes[0] <= '\f') || (bytes[0] >= 0x1c && bytes[0] <= 0x1e)) {
         return 1;
@@ -218,9 +173,11 @@ static size_t line_end(struct ng_str text, size_t at)
     if (left > 1 && bytes[0] == 0xc2 && bytes[1] == 0x85) { /* U+0085 */
         return 2;
     }
-    bool separator = left > 2 && bytes[0] == 0xe2 && bytes[1] == 0x80 &&
-                     (bytes[2] == 0xa8 || bytes[2] == 0xa9); /* U+2028, U+2029 */
-    return separator ? 3 : 0;
+    if (left > 2 && bytes[0] == 0xe2 && bytes[1] == 0x80 &&
+        (bytes[2] == 0xa8 || bytes[2] == 0xa9)) { /* U+2028, U+2029 */
+        return 3;
+    }
+    return 0;
 }
 
 size_t nb_line_length(struct ng_str text, size_t at)
@@ -250,7 +207,7 @@ void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii)
     for (size_t at = 0; at < text.len;) {
         size_t len = nb_line_length(text, at);
         struct ng_str line = {text.data + at, len};
-        nb_add(out, ",", at > 0 ? 1 : 0);
+        nb_add_if(out, at > 0, ",");
         nb_encode(out, line, ascii);
         at += len;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_style.c - how a file is written, learned from it, and JSON written that way. */
+/* nb_style.c - detects the layout of a file and writes JSON in that layout. */
 #include "nb.h"
 
 #include <string.h>
 
-/* Files from nowhere: Jupyter's own form. */
+/* Default: Jupyter's own layout. */
 static const struct nb_style jupyter = {.indent = " ", .newline = "\n", .space_colon = true};
 
-/* The layout of the top object: what is between its bracket and its first member. */
+/* Takes the layout of the top object: the bytes between its bracket and its first member. */
 static void detect_layout(struct nb *nb)
 {
     struct nb_style *style = &nb->style;
@@ -46,8 +46,8 @@ static bool is_half(struct ng_str bytes, size_t at, char first, char last)
            (bytes.data[at + 3] | 0x20) <= last;
 }
 
-/* Is the escape at `at` one that only writers of pure ASCII make? \u00XX below 0x80 is how
- * everybody writes control characters, and half a surrogate pair has no other form. */
+/* Is the escape at `at` written by ASCII-only writers alone? All writers escape control
+ * characters as \u00XX, and a lone surrogate has no other form. */
 static bool is_ascii_only_escape(struct ng_str bytes, size_t at)
 {
     if (at + 5 >= bytes.len || bytes.data[at + 1] != 'u') {
@@ -62,7 +62,7 @@ static bool is_ascii_only_escape(struct ng_str bytes, size_t at)
     return bytes.data[at + 2] != '0' || bytes.data[at + 3] != '0' || bytes.data[at + 4] >= '8';
 }
 
-/* But for a byte order mark, which stands for itself. */
+/* A byte order mark (before `start`) does not count. */
 static bool has_beyond_ascii(struct ng_str bytes, size_t start)
 {
     static const uint64_t high = 0x8080808080808080u;
@@ -80,7 +80,7 @@ static bool has_beyond_ascii(struct ng_str bytes, size_t start)
     return at < bytes.len;
 }
 
-/* Is everything beyond ASCII escaped? Only where something is there to tell. */
+/* Are all non-ASCII characters escaped, with at least one of them present? */
 static bool detect_ascii(struct ng_str bytes, size_t start)
 {
     bool escaped = false;
@@ -101,7 +101,7 @@ void nb_detect_style(struct nb *nb)
 {
     size_t strings = 0;
     size_t arrays = 0;
-    size_t empty = 0; /* strings: where nothing else tells */
+    size_t empty = 0; /* strings, if nothing else decides */
     nb->style = jupyter;
     detect_layout(nb);
     nb->style.ascii = detect_ascii(nb->bytes, nb->top.at);
@@ -149,7 +149,7 @@ static void add_string(struct nb_text *out, const struct nb_style *style, struct
             struct nb_text quoted = {0};
             struct ng_str piece = {bytes.data + beyond, at - beyond};
             nb_encode(&quoted, piece, true);
-            out->failed = out->failed || quoted.failed;
+            out->failed |= quoted.failed;
             if (quoted.len > 2) {
                 nb_add(out, quoted.data + 1, quoted.len - 2);
             }
@@ -162,6 +162,12 @@ static void add_string(struct nb_text *out, const struct nb_style *style, struct
 static void format_value(struct nb_text *out, const struct nb_style *style, struct ng_str bytes,
                          struct nb_span value, unsigned depth);
 
+static bool walk_array(struct nb_walk *walk, struct nb_span *ret_name, struct nb_span *ret)
+{
+    (void)ret_name;
+    return nb_walk_element(walk, ret);
+}
+
 static void format_container(struct nb_text *out, const struct nb_style *style,
                              struct ng_str bytes, struct nb_span value, unsigned depth)
 {
@@ -170,28 +176,37 @@ static void format_container(struct nb_text *out, const struct nb_style *style,
     struct nb_span name = {0, 0};
     struct nb_span inner;
     size_t count = 0;
-    nb_add(out, object ? "{" : "[", 1);
-    while (object ? nb_walk_member(&walk, &name, &inner) : nb_walk_element(&walk, &inner)) {
+    bool (*next)(struct nb_walk *, struct nb_span *, struct nb_span *) = walk_array;
+    if (object) {
+        next = nb_walk_member;
+    }
+    nb_add(out, bytes.data + value.at, 1);
+    while (next(&walk, &name, &inner)) {
         if (count++ > 0) {
-            nb_add_word(out, style->flat && style->space_comma ? ", " : ",");
+            nb_add_word(out, ",");
+            nb_add_if(out, style->flat && style->space_comma, " ");
         }
         add_break(out, style, depth + 1);
         if (object) {
             add_string(out, style, bytes, name);
-            nb_add_word(out, style->space_colon ? ": " : ":");
+            nb_add_word(out, ":");
+            nb_add_if(out, style->space_colon, " ");
         }
         format_value(out, style, bytes, inner, depth + 1);
     }
     if (count > 0) {
         add_break(out, style, depth);
     }
-    nb_add(out, object ? "}" : "]", 1);
+    nb_add(out, bytes.data + value.at + value.len - 1, 1);
 }
 
 static void format_value(struct nb_text *out, const struct nb_style *style, struct ng_str bytes,
                          struct nb_span value, unsigned depth)
 {
-    char first = value.len > 0 ? bytes.data[value.at] : '\0';
+    char first = '\0';
+    if (value.len > 0) {
+        first = bytes.data[value.at];
+    }
     if ((first == '{' || first == '[') && depth < 2 * NB_DEPTH_MAX) {
         format_container(out, style, bytes, value, depth);
     } else if (first == '"') {

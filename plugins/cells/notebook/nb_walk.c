@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nb_walk.c - over members and elements of JSON that was found well formed. No memory. */
+/* nb_walk.c - iterates over well-formed JSON without allocating. */
 #include "nb.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void walk_space(struct nb_walk *walk)
     }
 }
 
-/* Behind the closing quote of the string that begins at `at`. */
+/* The end of the string that begins at `at`. */
 static size_t after_string(struct ng_str bytes, size_t at, size_t end)
 {
     size_t start = at + 1;
@@ -132,8 +132,7 @@ struct ng_str nb_bytes(struct ng_str bytes, struct nb_span span)
     return str;
 }
 
-/* The plain character at `at` in a string, also where it is spelled as an escape; '\0': it is
- * none. */
+/* The character at `at` in a string, plain or escaped, if it is ASCII; otherwise '\0'. */
 static char plain_character(struct ng_str bytes, size_t at, size_t end, size_t *ret_len)
 {
     char digits[3] = {0};

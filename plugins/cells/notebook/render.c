@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* render.c - outputs as text and images. */
+/* render.c - renders outputs as text and images. */
 #include "render.h"
+#include "core/base/base64.h"
+#include "core/base/utf8.h"
+
+#include "core/base/minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BASE64_BLOCK 4096
-/* Characters of a line that can be written over: as of a terminal that is this wide. */
+/* Width of the emulated terminal: overwriting reaches back this many characters. */
 #define LINE_MAX_CHARACTERS ((size_t)1 << 20)
 
-/* ---- what a terminal would leave ---- */
+/* ---- terminal emulation ---- */
 
-/* Behind the escape sequence at `at` (of ESC). */
+/* The end of the escape sequence whose ESC is at `at`. */
 static size_t skip_escape(struct ng_str text, size_t at)
 {
     at++;
@@ -25,16 +28,26 @@ static size_t skip_escape(struct ng_str text, size_t at)
                (unsigned char)text.data[at] < 0x40) {
             at++;
         }
-        return at < text.len ? at + 1 : at;
+        if (at >= text.len) {
+            return at;
+        }
+        return at + 1;
     }
-    if (kind == ']' || kind == 'P' || kind == '_' || kind == '^') { /* up to BEL or ESC \ */
+    if (kind == ']' || kind == 'P' || kind == '_' ||
+        kind == '^') { /* OSC and the like: up to BEL or ESC \ */
         while (at < text.len && text.data[at] != '\a') {
             if (text.data[at] == '\x1b') {
-                return at + 1 < text.len && text.data[at + 1] == '\\' ? at + 2 : at;
+                if (at + 1 < text.len && text.data[at + 1] == '\\') {
+                    return at + 2;
+                }
+                return at;
             }
             at++;
         }
-        return at < text.len ? at + 1 : at;
+        if (at >= text.len) {
+            return at;
+        }
+        return at + 1;
     }
     while (kind >= 0x20 && kind < 0x30 && at < text.len) { /* intermediate bytes */
         kind = text.data[at++];
@@ -45,15 +58,15 @@ static size_t skip_escape(struct ng_str text, size_t at)
 static size_t character_length(struct ng_str text, size_t at)
 {
     size_t end = at + 1;
-    while (end < text.len && ((unsigned char)text.data[end] & 0xc0) == 0x80) {
+    while (end < text.len && !utf8_is_start(text.data[end])) {
         end++;
     }
     return end - at;
 }
 
-/* A line that is written over: where each of its characters stands in the text. */
+/* The characters of a line as spans of the text, while they can be overwritten. */
 struct terminal_line {
-    struct nb_text places; /* of struct nb_span */
+    struct nb_text places; /* array of struct nb_span */
     size_t count, cursor;
 };
 
@@ -61,12 +74,16 @@ static void put_character(struct terminal_line *line, struct nb_span character)
 {
     if (line->cursor == line->count) {
         nb_add(&line->places, (const char *)&character, sizeof(character));
-        line->count += line->places.failed ? 0 : 1;
+        if (!line->places.failed) {
+            line->count += 1;
+        }
     } else {
         memcpy(line->places.data + line->cursor * sizeof(character), &character,
                sizeof(character));
     }
-    line->cursor += line->places.failed ? 0 : 1;
+    if (!line->places.failed) {
+        line->cursor += 1;
+    }
 }
 
 static void write_line(struct nb_text *out, struct ng_str text,
@@ -77,11 +94,10 @@ static void write_line(struct nb_text *out, struct ng_str text,
         memcpy(&character, line->places.data + i * sizeof(character), sizeof(character));
         nb_add(out, text.data + character.at, character.len);
     }
-    out->failed = out->failed || line->places.failed;
+    out->failed |= line->places.failed;
 }
 
-/* From `at` to the end of the line or of the text, which is returned: \r goes to its start, \b
- * one back. */
+/* Emulates the line at `at` and returns its end: \r moves to the start, \b one back. */
 static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
 {
     struct terminal_line line = {.count = 0};
@@ -95,9 +111,9 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
         if (c == '\r') {
             line.cursor = 0;
         } else if (c == '\b') {
-            line.cursor -= line.cursor > 0 ? 1 : 0;
+            line.cursor -= line.cursor > 0;
         } else if ((unsigned char)c >= 0x20 || c == '\t') {
-            if (line.cursor == LINE_MAX_CHARACTERS) { /* the rest stands in a row of its own */
+            if (line.cursor == LINE_MAX_CHARACTERS) { /* wraps to the next row */
                 write_line(out, text, &line);
                 line.count = line.cursor = line.places.len = 0;
             }
@@ -110,7 +126,7 @@ static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
     return at;
 }
 
-/* What goes into the text as it stands: most of it. */
+/* The length of text without control sequences: most of it. */
 static size_t plain_length(struct ng_str text, size_t at)
 {
     size_t end = at;
@@ -127,41 +143,18 @@ void render_clean(struct nb_text *out, struct ng_str text)
         size_t len = plain_length(text, at);
         size_t end = at + len;
         while (end < text.len && end > at && text.data[end - 1] != '\n') {
-            end--; /* the line with the first other character, from its start */
+            end--; /* restart at the beginning of the affected line */
         }
         nb_add(out, text.data + at, end - at);
-        at = end < text.len ? clean_line(out, text, end) : end;
+        if (end < text.len) {
+            at = clean_line(out, text, end);
+        } else {
+            at = end;
+        }
     }
 }
 
 /* ---- cutting ---- */
-
-size_t render_characters(struct ng_str text)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        count += ((unsigned char)text.data[i] & 0xc0) != 0x80;
-    }
-    return count;
-}
-
-size_t render_prefix(struct ng_str text, size_t count)
-{
-    size_t at = 0;
-    while (at < text.len && count > 0) {
-        at += character_length(text, at);
-        count--;
-    }
-    return at;
-}
-
-static size_t boundary(struct ng_str text, size_t at)
-{
-    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
-        at--;
-    }
-    return at;
-}
 
 void render_cut(struct nb_text *out, struct ng_str text, size_t max)
 {
@@ -169,15 +162,14 @@ void render_cut(struct nb_text *out, struct ng_str text, size_t max)
         nb_add_str(out, text);
         return;
     }
-    size_t head = boundary(text, max / 2);
-    size_t tail = boundary(text, text.len - (max - max / 2));
-    struct ng_str first = {text.data, head};
-    struct ng_str gone = {text.data + head, tail - head};
+    struct ng_str first = utf8_cut(text, max / 2);
+    size_t tail = utf8_cut(text, text.len - (max - max / 2)).len;
+    struct ng_str gone = {text.data + first.len, tail - first.len};
     char note[160];
     (void)snprintf(note, sizeof(note),
                    "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu "
                    "reads on ...]\n",
-                   render_characters(gone), render_characters(text), render_characters(first));
+                   utf8_count(gone), utf8_count(text), utf8_count(first));
     nb_add_str(out, first);
     nb_add_word(out, note);
     nb_add(out, text.data + tail, text.len - tail);
@@ -188,8 +180,12 @@ void render_fence(struct nb_text *out, struct ng_str text)
     size_t longest = 2;
     size_t run = 0;
     for (size_t i = 0; i < text.len; i++) {
-        run = text.data[i] == '`' ? run + 1 : 0;
-        longest = run > longest ? run : longest;
+        if (text.data[i] == '`') {
+            run = run + 1;
+        } else {
+            run = 0;
+        }
+        longest = size_max(run, longest);
     }
     for (size_t i = 0; i <= longest; i++) {
         nb_add(out, "`", 1);
@@ -200,37 +196,40 @@ void render_fence(struct nb_text *out, struct ng_str text)
 
 static void add_piece(struct rendered *rendered, struct ng_str text)
 {
-    /* One blank line between two outputs, none at the end. */
+    /* Exactly one blank line between outputs. */
     while (text.len > 0 && text.data[text.len - 1] == '\n') {
         text.len--;
     }
     if (text.len == 0) {
         return;
     }
-    nb_add_word(&rendered->text, rendered->text.len > 0 ? "\n\n" : "");
+    nb_add_if(&rendered->text, rendered->text.len > 0, "\n\n");
     nb_add_str(&rendered->text, text);
 }
 
-static void add_cleaned(struct rendered *rendered, const char *prefix, struct ng_str text)
+/* Frees `text`. */
+static void add_cleaned(struct rendered *rendered, const char *prefix, struct nb_text *text)
 {
     struct nb_text clean = {0};
-    nb_add_word(&clean, prefix);
-    render_clean(&clean, text);
-    rendered->failed = rendered->failed || clean.failed;
+    if (text->len > 0) {
+        nb_add_word(&clean, prefix);
+        render_clean(&clean, nb_text_str(text));
+    }
+    rendered->failed |= text->failed || clean.failed;
     add_piece(rendered, nb_text_str(&clean));
     nb_text_done(&clean);
+    nb_text_done(text);
 }
 
 static void render_stream(struct rendered *rendered, struct ng_str json, struct nb_span output)
 {
     struct nb_text text = {0};
-    bool error = nb_is_word(json, nb_member(json, output, "name"), "stderr");
-    (void)nb_decode_lines(&text, json, nb_member(json, output, "text"));
-    rendered->failed = rendered->failed || text.failed;
-    if (text.len > 0) {
-        add_cleaned(rendered, error ? "[stderr] " : "", nb_text_str(&text));
+    const char *prefix = "";
+    if (nb_is_word(json, nb_member(json, output, "name"), "stderr")) {
+        prefix = "[stderr] ";
     }
-    nb_text_done(&text);
+    (void)nb_decode_lines(&text, json, nb_member(json, output, "text"));
+    add_cleaned(rendered, prefix, &text);
 }
 
 static void render_error(struct rendered *rendered, struct ng_str json, struct nb_span output)
@@ -239,10 +238,10 @@ static void render_error(struct rendered *rendered, struct ng_str json, struct n
     rendered->has_error = true;
     (void)nb_decode_lines(&text, json, nb_member(json, output, "ename"));
     size_t named = text.len;
-    nb_add_word(&text, named > 0 ? ": " : "");
+    nb_add_if(&text, named > 0, ": ");
     (void)nb_decode_lines(&text, json, nb_member(json, output, "evalue"));
     if (named > 0 && text.len == named + 2) {
-        text.len = named; /* it has no value */
+        text.len = named; /* there is no evalue */
     }
     struct nb_span traceback = nb_member(json, output, "traceback");
     struct nb_walk walk = nb_walk_into(json, traceback);
@@ -251,50 +250,7 @@ static void render_error(struct rendered *rendered, struct ng_str json, struct n
         nb_add_word(&text, "\n");
         (void)nb_decode_lines(&text, json, line);
     }
-    rendered->failed = rendered->failed || text.failed;
-    add_cleaned(rendered, "", nb_text_str(&text));
-    nb_text_done(&text);
-}
-
-static int base64_digit(char c)
-{
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+' || c == '-' ? 62
-           : c == '/' || c == '_' ? 63
-                                  : -1;
-}
-
-/* false: it is no base64. */
-static bool decode_base64(struct nb_text *out, struct ng_str text)
-{
-    char block[BASE64_BLOCK];
-    size_t filled = 0;
-    unsigned bits = 0;
-    unsigned held = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        int digit = base64_digit(c);
-        if (c == '=' || c == '\n' || c == '\r' || c == ' ') {
-            continue;
-        }
-        if (digit < 0) {
-            return false;
-        }
-        held = (held << 6 | (unsigned)digit) & 0xffffff;
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            block[filled++] = (char)(held >> bits & 0xff);
-        }
-        if (filled == sizeof(block)) {
-            nb_add(out, block, filled);
-            filled = 0;
-        }
-    }
-    nb_add(out, block, filled);
-    return out->len > 0;
+    add_cleaned(rendered, "", &text);
 }
 
 static bool render_image(struct rendered *rendered, struct ng_str json, struct nb_span bundle)
@@ -303,29 +259,32 @@ static bool render_image(struct rendered *rendered, struct ng_str json, struct n
     for (size_t i = 0; i < NG_COUNT(kinds); i++) {
         struct nb_span value = nb_member(json, bundle, kinds[i]);
         struct nb_text text = {0};
-        struct nb_text bytes = {0};
+        struct buf bytes;
         if (value.len == 0 || !nb_decode_lines(&text, json, value)) {
             continue;
         }
-        bool good = decode_base64(&bytes, nb_text_str(&text));
-        rendered->failed = rendered->failed || text.failed || bytes.failed;
+        buf_init(&bytes, SIZE_MAX / 2);
+        bool good = base64_decode_loose(&bytes, nb_text_str(&text)) && bytes.len > 0;
+        rendered->failed |= text.failed || bytes.rc != NG_OK;
         nb_text_done(&text);
         if (!good || rendered->image_count == RENDER_IMAGES_MAX) {
-            add_piece(rendered, ng_str_of(good ? "[one more image, not shown]"
-                                               : "[Image data unavailable]"));
-            nb_text_done(&bytes);
+            const char *note = "[Image data unavailable]";
+            if (good) {
+                note = "[one more image, not shown]";
+            }
+            add_piece(rendered, ng_str_of(note));
+            buf_done(&bytes);
             return true;
         }
         struct rendered_image *image = &rendered->images[rendered->image_count++];
         (void)snprintf(image->mime, sizeof(image->mime), "%s", kinds[i]);
         image->bytes = bytes;
-        rendered->failed = rendered->failed || bytes.failed;
         return true;
     }
     return false;
 }
 
-/* "<IPython.core.display.Markdown object>" says only that there is one. */
+/* A repr such as "<IPython.core.display.Markdown object>" carries no information. */
 static bool is_object_repr(struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
@@ -338,24 +297,28 @@ static bool is_object_repr(struct ng_str json, struct nb_span value)
     return nothing;
 }
 
-/* The best of the texts; JSON and what nobody knows as it stands. */
+/* Renders the best text representation; JSON and unknown types unchanged. */
 static void render_text(struct rendered *rendered, struct ng_str json, struct nb_span bundle,
                         bool html)
 {
-    /* The plain text of a drawing says only that there is one. */
-    static const char *const plain_first[] = {"image/svg+xml", "text/plain",
-                                              "text/markdown", "text/latex",
-                                              "text/html",     "application/javascript"};
-    static const char *const object_first[] = {
+    /* The plain text of a drawing is only its repr. */
+    enum { KINDS = 7 };
+    static const char *const plain_first[KINDS] = {"image/svg+xml", "text/plain",
+                                                   "text/markdown", "text/latex",
+                                                   "text/html",     "application/javascript"};
+    static const char *const object_first[KINDS] = {
         "image/svg+xml", "text/markdown",          "text/latex", "application/json",
         "text/html",     "application/javascript", "text/plain"};
-    static const char *const html_first[] = {"text/html",     "text/markdown",
-                                             "text/plain",    "text/latex",
-                                             "image/svg+xml", "application/javascript"};
-    bool object = is_object_repr(json, nb_member(json, bundle, "text/plain"));
-    const char *const *kinds = html ? html_first : object ? object_first : plain_first;
-    size_t count = kinds == object_first ? NG_COUNT(object_first) : NG_COUNT(plain_first);
-    for (size_t i = 0; i < count; i++) {
+    static const char *const html_first[KINDS] = {"text/html",     "text/markdown",
+                                                  "text/plain",    "text/latex",
+                                                  "image/svg+xml", "application/javascript"};
+    const char *const *kinds = plain_first;
+    if (html) {
+        kinds = html_first;
+    } else if (is_object_repr(json, nb_member(json, bundle, "text/plain"))) {
+        kinds = object_first;
+    }
+    for (size_t i = 0; i < KINDS && kinds[i] != NULL; i++) {
         struct nb_span value = nb_member(json, bundle, kinds[i]);
         struct nb_text text = {0};
         if (strcmp(kinds[i], "application/json") == 0) {
@@ -364,9 +327,7 @@ static void render_text(struct rendered *rendered, struct ng_str json, struct nb
             (void)nb_decode_lines(&text, json, value);
         }
         if (text.len > 0) {
-            rendered->failed = rendered->failed || text.failed;
-            add_cleaned(rendered, "", nb_text_str(&text));
-            nb_text_done(&text);
+            add_cleaned(rendered, "", &text);
             return;
         }
         nb_text_done(&text);
@@ -382,9 +343,7 @@ static void render_text(struct rendered *rendered, struct ng_str json, struct nb
         if (!nb_decode_lines(&text, json, value)) {
             nb_add_str(&text, nb_bytes(json, value));
         }
-        rendered->failed = rendered->failed || text.failed;
-        add_cleaned(rendered, "", nb_text_str(&text));
-        nb_text_done(&text);
+        add_cleaned(rendered, "", &text);
     }
 }
 
@@ -419,20 +378,21 @@ void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_spa
         } else {
             struct nb_text note = {0};
             nb_add_word(&note, "[output of the unknown type ");
-            nb_add_str(&note, type.len > 0 ? nb_bytes(json, type) : ng_str_of("null"));
+            nb_add_if(&note, type.len == 0, "null");
+            nb_add_str(&note, nb_bytes(json, type));
             nb_add_word(&note, "]");
             add_piece(rendered, nb_text_str(&note));
             nb_text_done(&note);
         }
     }
-    rendered->failed = rendered->failed || rendered->text.failed;
+    rendered->failed |= rendered->text.failed;
 }
 
 void render_done(struct rendered *rendered)
 {
     nb_text_done(&rendered->text);
     for (size_t i = 0; i < rendered->image_count; i++) {
-        nb_text_done(&rendered->images[i].bytes);
+        buf_done(&rendered->images[i].bytes);
     }
     memset(rendered, 0, sizeof(*rendered));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - a text that grows; running out of memory sticks, so that only its end asks. */
+/* text.c - growing text with a sticky out-of-memory flag, checked once at the end. */
+#include "core/base/minmax.h"
 #include "nb.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static bool text_room(struct nb_text *text, size_t more)
     if (need <= text->size) {
         return true;
     }
-    size_t size = text->size < TEXT_FIRST ? TEXT_FIRST : text->size;
+    size_t size = size_max(text->size, TEXT_FIRST);
     while (size < need) {
         size += size / 2;
     }
@@ -49,9 +50,26 @@ void nb_add_word(struct nb_text *text, const char *word)
     nb_add(text, word, strlen(word));
 }
 
+void nb_add_if(struct nb_text *text, bool condition, const char *word)
+{
+    if (condition) {
+        nb_add_word(text, word);
+    }
+}
+
+void nb_add_done(struct nb_text *text, struct nb_text *piece)
+{
+    text->failed |= piece->failed;
+    nb_add(text, piece->data, piece->len);
+    nb_text_done(piece);
+}
+
 struct ng_str nb_text_str(const struct nb_text *text)
 {
-    struct ng_str str = {text->data == NULL ? "" : text->data, text->len};
+    struct ng_str str = {"", 0};
+    if (text->data != NULL) {
+        str = (struct ng_str){text->data, text->len};
+    }
     return str;
 }
 

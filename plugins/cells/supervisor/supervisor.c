@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * supervisor.c - the process that holds all kernels of one gateway: starts them, tells how they
- * end, and takes them and whatever they started with it when the gateway is gone, however it
- * went.
+ * supervisor.c - the process that owns all kernels of a gateway: starts them, reports exits,
+ * and kills them with all their descendants when the gateway is gone for any reason.
  *
- * It is the subreaper of all below it, so nothing a kernel starts can slip away by leaving its
- * parent. It lives as long as its socket to the gateway does. One thread, no locks.
+ * It is the subreaper of its descendants, so none can escape by leaving its parent. It lives
+ * until its socket to the gateway is closed. Single-threaded.
  *
- * Above it stands a guard, the same program, which does nothing but wait: where the holder is
- * killed, all that it held comes to the guard, which ends it. Where the guard is killed, the
- * holder ends all and itself.
+ * Its parent is a guard, the same program, which only waits: if the supervisor is killed, its
+ * descendants are reparented to the guard, which kills them. If the guard is killed, the
+ * supervisor kills everything and exits.
  */
 #include "supervisor_protocol.h"
 
@@ -32,15 +31,15 @@
 
 struct kernel {
     uint32_t id;
-    pid_t pid;  /* 0: the place is free */
-    int output; /* the end of its pipe that is read; -1: none */
+    pid_t pid;  /* 0: free slot */
+    int output; /* read end of its output pipe; -1: none */
     size_t tail_len;
     char tail[SUPERVISOR_TAIL_MAX];
 };
 
 struct supervisor {
     pid_t self, guard;
-    const char *owner; /* of all marks */
+    const char *owner; /* prefix of all marks */
     struct kernel kernels[SUPERVISOR_KERNELS_MAX];
     int signals;
     bool ending;
@@ -48,31 +47,34 @@ struct supervisor {
 
 extern char **environ;
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 static void send_event(uint32_t kind, uint32_t id, int value, const struct kernel *kernel)
 {
     char packet[sizeof(struct supervisor_event_head) + SUPERVISOR_TAIL_MAX];
-    struct supervisor_event_head event = {kind, id, value,
-                                          kernel == NULL ? 0 : (uint32_t)kernel->tail_len};
-    memcpy(packet, &event, sizeof(event));
+    struct supervisor_event_head event = {kind, id, value, 0};
     if (kernel != NULL) {
+        event.tail = (uint32_t)kernel->tail_len;
         memcpy(packet + sizeof(event), kernel->tail, kernel->tail_len);
     }
+    memcpy(packet, &event, sizeof(event));
     ssize_t sent;
     do {
         sent = send(SUPERVISOR_FD, packet, sizeof(event) + event.tail, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
 }
 
-/* ---- starting ---- */
+/* ---- launch ---- */
 
-/* The words of an order, in place. false: it does not hold what it says. */
+/* Splits the strings of a request in place. False: malformed request. */
 static bool read_strings(char *at, const char *end, uint32_t count, char **strings)
 {
     for (uint32_t i = 0; i < count; i++) {
-        char *stop = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
-        if (stop == NULL) {
+        char *stop = at;
+        while (stop < end && *stop != '\0') {
+            stop++;
+        }
+        if (stop >= end) {
             return false;
         }
         strings[i] = at;
@@ -82,7 +84,7 @@ static bool read_strings(char *at, const char *end, uint32_t count, char **strin
     return true;
 }
 
-/* What is the gateway's own business is not the kernel's. */
+/* Variables of the gateway that kernels must not see. */
 static bool is_gateway_only(const char *variable)
 {
     static const char *const names[] = {"NOTEGATE_",
@@ -109,27 +111,28 @@ static void set_environment(char **variables, const char *owner, uint32_t id)
     (void)snprintf(mark, sizeof(mark), "%s.%u", owner, (unsigned)id);
     (void)snprintf(parent, sizeof(parent), "%ld", (long)getppid());
     (void)setenv(SUPERVISOR_MARK, mark, 1);
-    (void)setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1", 0); /* else each ipykernel warns */
-    (void)setenv("JPY_PARENT_PID", parent, 1); /* ipykernel ends when that one has */
+    (void)setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1",
+                 0);                           /* suppresses a warning of each ipykernel */
+    (void)setenv("JPY_PARENT_PID", parent, 1); /* ipykernel exits when this process does */
     for (size_t i = 0; variables[i] != NULL; i++) {
         (void)putenv(variables[i]);
     }
 }
 
-/* In the child; does not return. */
+/* Runs in the child; does not return. */
 static void run_kernel(const struct supervisor *supervisor, char **strings, char **variables,
                        uint32_t id, const int pipes[2])
 {
     sigset_t none;
     (void)sigemptyset(&none);
-    /* The gateway ignores SIGPIPE, and a shell that starts it in the background has it ignore
-     * SIGINT, which kernels are interrupted with. */
+    /* The gateway ignores SIGPIPE, and a shell that starts it in the background makes it ignore
+     * SIGINT, which interrupts kernels. */
     for (int i = 1; i < NSIG; i++) {
         (void)signal(i, SIG_DFL);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor->self) {
-        _exit(127); /* it was gone before it could be told */
+        _exit(127); /* the supervisor exited before PDEATHSIG was set */
     }
     (void)setsid();
     int null = open("/dev/null", O_RDONLY);
@@ -146,7 +149,7 @@ static void run_kernel(const struct supervisor *supervisor, char **strings, char
     _exit(127);
 }
 
-/* Whether the command could be run: errno, or 0. Waits until it runs, which is at once. */
+/* Waits for exec. Returns 0, or the errno of its failure. */
 static int exec_error(int report)
 {
     int error = 0;
@@ -154,7 +157,10 @@ static int exec_error(int report)
     do {
         got = read(report, &error, sizeof(error));
     } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof(error) ? error : 0;
+    if (got == (ssize_t)sizeof(error)) {
+        return error;
+    }
+    return 0;
 }
 
 static struct kernel *free_slot(struct supervisor *supervisor)
@@ -192,7 +198,10 @@ static void start(struct supervisor *supervisor, uint32_t id, char **strings, ch
     if (pid == 0) {
         run_kernel(supervisor, strings, variables, id, pipes);
     }
-    int error = pid < 0 ? errno : 0;
+    int error = 0;
+    if (pid < 0) {
+        error = errno;
+    }
     (void)close(output[1]);
     (void)close(report[1]);
     if (error == 0) {
@@ -202,7 +211,7 @@ static void start(struct supervisor *supervisor, uint32_t id, char **strings, ch
     if (error != 0) {
         (void)close(output[0]);
         send_event(SUPERVISOR_FAILED, id, error, NULL);
-        return; /* a child that could not run is reaped as a stranger */
+        return; /* the failed child is reaped like an orphan */
     }
     (void)fcntl(output[0], F_SETFL, O_NONBLOCK);
     kernel->id = id;
@@ -212,20 +221,15 @@ static void start(struct supervisor *supervisor, uint32_t id, char **strings, ch
     send_event(SUPERVISOR_STARTED, id, (int)pid, NULL);
 }
 
-/* ---- what they write ---- */
+/* ---- output ---- */
 
 static void keep_tail(struct kernel *kernel, const char *data, size_t len)
 {
-    if (len >= SUPERVISOR_TAIL_MAX) {
-        data += len - SUPERVISOR_TAIL_MAX;
-        len = SUPERVISOR_TAIL_MAX;
-        kernel->tail_len = 0;
+    if (kernel->tail_len + len > SUPERVISOR_TAIL_MAX) {
+        size_t over = kernel->tail_len + len - SUPERVISOR_TAIL_MAX;
+        memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
+        kernel->tail_len -= over;
     }
-    size_t over = kernel->tail_len + len > SUPERVISOR_TAIL_MAX
-                      ? kernel->tail_len + len - SUPERVISOR_TAIL_MAX
-                      : 0;
-    memmove(kernel->tail, kernel->tail + over, kernel->tail_len - over);
-    kernel->tail_len -= over;
     memcpy(kernel->tail + kernel->tail_len, data, len);
     kernel->tail_len += len;
 }
@@ -234,7 +238,7 @@ static void read_output(struct kernel *kernel)
 {
     char block[4096];
     ssize_t got = 0;
-    /* Some at a time: one that floods does not keep the others waiting. */
+    /* A limit per turn: a flood of output does not block other kernels. */
     for (int i = 0; i < 16; i++) {
         got = read(kernel->output, block, sizeof(block));
         if (got <= 0) {
@@ -248,7 +252,7 @@ static void read_output(struct kernel *kernel)
     }
 }
 
-/* ---- their end ---- */
+/* ---- exit ---- */
 
 static struct kernel *find_by_pid(struct supervisor *supervisor, pid_t pid)
 {
@@ -270,7 +274,7 @@ static struct kernel *find_by_id(struct supervisor *supervisor, uint32_t id)
     return NULL;
 }
 
-/* The kernel whose mark the process carries; false: none. */
+/* The kernel id in the mark of a process. False: no mark. */
 static bool read_mark(pid_t pid, uint32_t *ret_id)
 {
     static const char name[] = SUPERVISOR_MARK "=";
@@ -279,38 +283,45 @@ static bool read_mark(pid_t pid, uint32_t *ret_id)
     (void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t len = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0 && len < sizeof(text) - 1) {
-        got = read(fd, text + len, sizeof(text) - 1 - len);
-        len += got > 0 ? (size_t)got : 0;
+    if (fd < 0) {
+        return false;
     }
-    if (fd >= 0) {
-        (void)close(fd);
+    ssize_t got;
+    while ((got = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+        len += (size_t)got;
     }
+    (void)close(fd);
     text[len] = '\0';
     for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
         if (strncmp(text + at, name, sizeof(name) - 1) == 0) {
             const char *dot = strrchr(text + at, '.');
-            *ret_id = dot == NULL ? 0 : (uint32_t)strtoul(dot + 1, NULL, 10);
+            *ret_id = 0;
+            if (dot != NULL) {
+                *ret_id = (uint32_t)strtoul(dot + 1, NULL, 10);
+            }
             return true;
         }
     }
     return false;
 }
 
-/* Children that came to us because their parents ended: those of kernels that are gone go too;
- * `all`: whatever is there. */
+/* Kills children that were reparented to us: those of exited kernels; with `all` every
+ * child. */
 static void kill_orphans(struct supervisor *supervisor, bool all)
 {
     char path[MARK_SIZE];
     char text[65536];
     (void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) {
-        (void)close(fd);
+    if (fd < 0) {
+        return;
     }
-    text[got > 0 ? got : 0] = '\0';
+    ssize_t got = read(fd, text, sizeof(text) - 1);
+    (void)close(fd);
+    if (got <= 0) {
+        return;
+    }
+    text[got] = '\0';
     char *at = text;
     for (;;) {
         char *end = NULL;
@@ -350,8 +361,8 @@ static void reap(struct supervisor *supervisor)
     pid_t pid;
     bool orphans = false;
     while (read(supervisor->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        /* Its socket and its guard say when to end: a signal to all of a group is the
-         * gateway's business, which may have calls to finish. */
+        /* Only the socket and the guard end the supervisor: a signal to the whole process group
+         * is for the gateway, which may have calls to finish. */
     }
     supervisor->ending = supervisor->ending || getppid() != supervisor->guard;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -363,11 +374,11 @@ static void reap(struct supervisor *supervisor)
         }
     }
     if (orphans) {
-        kill_orphans(supervisor, false); /* it may have left children of its own */
+        kill_orphans(supervisor, false); /* an orphan may have left children */
     }
 }
 
-/* The gateway is gone: so is all that it started. */
+/* Kills all descendants. */
 static void end_all(struct supervisor *supervisor)
 {
     for (size_t i = 0; i < SUPERVISOR_KERNELS_MAX; i++) {
@@ -380,7 +391,7 @@ static void end_all(struct supervisor *supervisor)
     } while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
 }
 
-/* ---- orders ---- */
+/* ---- requests ---- */
 
 static void handle_request(struct supervisor *supervisor)
 {
@@ -420,14 +431,15 @@ static void handle_request(struct supervisor *supervisor)
     }
 }
 
-/* The guard's whole life: the holder is waited for, and what it leaves is ended. */
+/* Main function of the guard: waits for the supervisor, then kills its remains. */
 static int run_guard(struct supervisor *supervisor, pid_t pid)
 {
-    pid_t kernel_exited;
-    (void)close(SUPERVISOR_FD); /* it is the holder's alone, so that its end is seen */
+    pid_t ended;
+    (void)close(SUPERVISOR_FD); /* only the supervisor may hold it, so that the gateway notices
+                                   its exit */
     do {
-        kernel_exited = waitpid(-1, NULL, 0);
-    } while (kernel_exited != pid && (kernel_exited > 0 || errno == EINTR));
+        ended = waitpid(-1, NULL, 0);
+    } while (ended != pid && (ended > 0 || errno == EINTR));
     end_all(supervisor);
     return 0;
 }
@@ -446,20 +458,20 @@ static bool supervisor_setup(struct supervisor *supervisor)
     if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) {
         return false;
     }
-    (void)setsid(); /* what a terminal sends to the gateway is not meant for kernels */
+    (void)setsid(); /* signals of the gateway's terminal are not for kernels */
     (void)fcntl(SUPERVISOR_FD, F_SETFD, FD_CLOEXEC);
     (void)prctl(PR_SET_NAME, SUPERVISOR_PROGRAM);
     supervisor->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     return supervisor->signals >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* In the child of the guard. */
+/* Runs in the child of the guard. */
 static void begin_supervising(struct supervisor *supervisor, pid_t guard)
 {
     supervisor->self = getpid();
     supervisor->guard = guard;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* is not inherited */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* only wakes it */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* only wakes the loop */
     supervisor->ending = getppid() != guard;
 }
 
@@ -473,8 +485,11 @@ int main(int argc, char **argv)
     }
     supervisor.owner = argv[1];
     pid_t pid = fork();
-    if (pid != 0) {
-        return pid < 0 ? 1 : run_guard(&supervisor, pid);
+    if (pid < 0) {
+        return 1;
+    }
+    if (pid > 0) {
+        return run_guard(&supervisor, pid);
     }
     begin_supervising(&supervisor, guard);
     while (!supervisor.ending) {

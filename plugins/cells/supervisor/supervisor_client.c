@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* supervisor_client.c - starts the process that holds the kernels, and talks with it. */
+/* supervisor_client.c - starts the supervisor and exchanges packets with it. */
 #include "supervisor_client.h"
 
 #include <dirent.h>
@@ -21,16 +21,19 @@
 
 extern char **environ;
 
-/* The program lies beside this module. */
+/* The program is in the folder of this module. */
 static bool program_path(char path[PATH_MAX])
 {
     Dl_info info;
-    static const char anchor = 0; /* something that lies in this module */
+    static const char anchor = 0; /* an address in this module */
     if (dladdr(&anchor, &info) == 0 || info.dli_fname == NULL) {
         return false;
     }
     const char *slash = strrchr(info.dli_fname, '/');
-    int folder = slash == NULL ? 0 : (int)(slash - info.dli_fname) + 1;
+    int folder = 0;
+    if (slash != NULL) {
+        folder = (int)(slash - info.dli_fname) + 1;
+    }
     int len = snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, SUPERVISOR_PROGRAM);
     return len > 0 && len < PATH_MAX;
 }
@@ -42,7 +45,7 @@ bool supervisor_is_untrusted(const char *path)
     Dl_info self;
     static const char anchor = 0;
     if (stat(path, &info) != 0) {
-        return false; /* starting it says why */
+        return false; /* starting the program reports the reason */
     }
     bool ours = info.st_uid == 0 || info.st_uid == geteuid() ||
                 (dladdr(&anchor, &self) != 0 && self.dli_fname != NULL &&
@@ -56,7 +59,8 @@ void supervisor_init(struct supervisor_client *client, const char *folder)
     struct stat info;
     client->socket = -1;
     client->data_dir_id[0] = '\0';
-    /* By number: one folder may have several names, and several one, in containers. */
+    /* By device and inode: in containers one folder may have several paths, and one path
+     * several folders. */
     if (stat(folder, &info) == 0) {
         (void)snprintf(client->data_dir_id, sizeof(client->data_dir_id), "%llx-%llu",
                        (unsigned long long)info.st_dev, (unsigned long long)info.st_ino);
@@ -78,14 +82,14 @@ static int spawn(const char *path, int socket, char *owner, pid_t *ret_pid)
     if (rc != 0) {
         return rc;
     }
-    /* Standard output is the protocol's where the gateway speaks MCP over it. */
-    rc = posix_spawn_file_actions_adddup2(&actions, socket, SUPERVISOR_FD);
-    rc = rc != 0 ? rc
-                 : posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-    rc =
-        rc != 0 ? rc : posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    rc = rc != 0 ? rc : posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_FD + 1);
-    rc = rc != 0 ? rc : posix_spawn(ret_pid, path, &actions, NULL, strings, environ);
+    /* Standard output belongs to the protocol if the gateway speaks MCP over stdio. */
+    if ((rc = posix_spawn_file_actions_adddup2(&actions, socket, SUPERVISOR_FD)) == 0 &&
+        (rc = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0)) ==
+            0 &&
+        (rc = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)) == 0 &&
+        (rc = posix_spawn_file_actions_addclosefrom_np(&actions, SUPERVISOR_FD + 1)) == 0) {
+        rc = posix_spawn(ret_pid, path, &actions, NULL, strings, environ);
+    }
     (void)posix_spawn_file_actions_destroy(&actions);
     return rc;
 }
@@ -101,8 +105,7 @@ bool supervisor_open(struct supervisor_client *client, char path[PATH_MAX], int 
         (void)snprintf(path, PATH_MAX, "%s", SUPERVISOR_PROGRAM);
         return false;
     }
-    if (supervisor_is_untrusted(
-            path)) { /* its folder was looked at when the module was loaded */
+    if (supervisor_is_untrusted(path)) { /* its folder was checked when the module was loaded */
         *ret_error = EPERM;
         return false;
     }
@@ -158,9 +161,9 @@ bool supervisor_is_detaching(struct supervisor_client *client)
     return left > 0;
 }
 
-/* ---- what a holder that was killed left behind ---- */
+/* ---- after a crash ---- */
 
-/* Does the process carry the mark of a kernel of this gateway? */
+/* Does the environment of the process begin a variable with this mark? */
 static bool is_marked(const char *pid, const char *mark)
 {
     char path[64];
@@ -169,14 +172,14 @@ static bool is_marked(const char *pid, const char *mark)
     bool found = false;
     (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, block, sizeof(block));
-    while (got > 0 && text.len < SWEEP_ENVIRON_MAX) {
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got;
+    while ((got = read(fd, block, sizeof(block))) > 0 && text.len < SWEEP_ENVIRON_MAX) {
         nb_add(&text, block, (size_t)got);
-        got = read(fd, block, sizeof(block));
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    (void)close(fd);
     nb_add(&text, "", 1);
     for (size_t at = 0; !text.failed && at < text.len && !found;
          at += strlen(text.data + at) + 1) {
@@ -207,7 +210,7 @@ static size_t kill_marked(const char *mark)
 static void sweep(const char *mark)
 {
     for (int i = 0; i < SWEEPS_MAX && kill_marked(mark) > 0; i++) {
-        /* what they had started meanwhile is found in the next round */
+        /* the next round finds processes that were started meanwhile */
     }
 }
 
@@ -229,7 +232,7 @@ void supervisor_sweep_stale(const struct supervisor_client *client)
     }
 }
 
-/* ---- orders and news ---- */
+/* ---- packets ---- */
 
 static bool send_packet(struct supervisor_client *client, const struct nb_text *packet)
 {
@@ -238,7 +241,7 @@ static bool send_packet(struct supervisor_client *client, const struct nb_text *
         return false;
     }
     do {
-        /* It reads at once; one that is stopped must not stop the gateway. */
+        /* The supervisor reads at once; a stopped one must not block the gateway. */
         sent = send(client->socket, packet->data, packet->len, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     return sent == (ssize_t)packet->len;

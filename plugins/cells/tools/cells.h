@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.h - what the tools of the cells plugin share. */
+/* cells.h - the interface of the cells plugin's tools. */
 #ifndef NOTEGATE_PLUGIN_CELLS_H
 #define NOTEGATE_PLUGIN_CELLS_H
 
@@ -7,28 +7,29 @@
 #include "notebook/render.h"
 #include "supervisor/supervisor_protocol.h"
 
-/* Largest notebook file that is read. */
+/* Maximum size of a notebook file. */
 #define CELLS_FILE_MAX ((uint64_t)512 * 1024 * 1024)
 #define CELLS_COLLECTION "cells"
-/* Attachments: quiet documents, one for each agent and space. */
+/* Attachments: one quiet document per agent and space. */
 #define CELLS_ATTACHED "cells_attached"
-#define CELLS_ATTACHED_MAX 64  /* notebooks of one agent in one space */
-#define CELLS_CHOSEN_MAX 10000 /* ids in one call */
+#define CELLS_ATTACHED_MAX 64  /* notebooks per agent and space */
+#define CELLS_CHOSEN_MAX 10000 /* ids per call */
 #define CELLS_HANDLE_MAX (NB_ID_MAX + 16)
-/* In the context: all cells of a notebook with fewer, else a window on both sides. */
+/* The context contains all cells of a notebook with fewer than CELLS_CONTEXT_ALL, otherwise a
+ * window of cells on both sides of the selection. */
 #define CELLS_CONTEXT_ALL 20
 #define CELLS_CONTEXT_WINDOW 10
-/* Characters of all sources that are told; each cell counts CELLS_CONTEXT_CELL more. */
+/* Characters of all sources in the context; each cell costs CELLS_CONTEXT_CELL more. */
 #define CELLS_CONTEXT_BUDGET 50000
 #define CELLS_CONTEXT_CELL 200
 #define CELLS_CONTEXT_CUT 2000
 
-/* Error codes of the plugin's own, in the order of its table. */
+/* The plugin's error codes, in the order of its table. */
 enum {
     CELLS_ENOCELL = NG_EPLUGIN,
     CELLS_ENOTEBOOK = NG_EPLUGIN - 1,
     CELLS_EMALFORMED = NG_EPLUGIN - 2,
-    CELLS_EFAILED = NG_EPLUGIN - 3, /* a cell raised */
+    CELLS_EFAILED = NG_EPLUGIN - 3, /* a cell raised an exception */
     CELLS_EKERNEL = NG_EPLUGIN - 4,
     CELLS_ENORUN = NG_EPLUGIN - 5
 };
@@ -46,64 +47,64 @@ struct cells {
     int64_t max_timeout_ms;
 };
 
-/* ---- notebook_file.c: which notebook, and its cells ---- */
+/* ---- notebook_file.c: the notebook of a call, and its cells ---- */
 
 struct notebook_file {
-    struct ng_str path; /* absolute, as it is told */
+    struct ng_str path; /* absolute, as shown to the caller */
     struct ng_file file;
     struct nb nb;
 };
 
-/* The notebook the call is about: the argument `notebook`, else the caller's active one. Not
- * NG_OK: the call fails with it. */
+/* The path of the call's notebook: the argument `notebook`, else the caller's active notebook.
+ * On failure the call fails. */
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path);
-/* The failure `rc` of a file operation, in words for notebooks where the path is a folder. */
+/* Explains the failure `rc` of a file operation if the path is a folder. */
 int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
-/* Reads it. NG_OK: cells_close() later. */
-int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret);
+/* Reads the notebook of the call. NG_OK: cells_close() must follow. */
+int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *ret);
 void cells_close(struct notebook_file *notebook);
-/* Indexes what the function of an edit sees; fails the call as cells_open() does. reads: 0 at
- * first, kept between the runs of that function. NG_EWOULDBLOCK: the function returns it. */
+/* Indexes the file inside the function of an edit; fails the call like cells_open(). reads:
+ * initially 0, kept across calls of that function. NG_EWOULDBLOCK: return it. */
 int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
                 struct nb *ret);
-/* May another program be in the middle of writing such a file? Then it is read again, a few
- * times. reads: 0 at first. */
+/* Another program may be in the middle of writing such a file: true a few times, to read it
+ * again. reads: initially 0. */
 bool cells_should_reread(enum nb_fault fault, unsigned *reads);
-/* The handle of a cell: its id, else "index:N". NUL at the end. */
+/* The handle of a cell: its id, else "index:N". NUL-terminated. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
-/* SIZE_MAX: there is none. */
+/* SIZE_MAX: not found. */
 size_t cells_find(const struct nb *nb, struct ng_str handle);
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names);
-const char *cells_type(enum nb_type type); /* "code" */
-/* What the call got in `cellIds`, as positions in call memory; unknown ones fail the call and
- * are all named. absent or empty: *ret_count 0. */
+/* The positions of the cells in `cellIds`, in call memory. Unknown ids fail the call, which
+ * names all of them. Absent or empty: *ret_count is 0. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
-/* The same for what only reads: where some are known those are chosen, and the others named in
- * a sentence in *ret_missing, which stays empty otherwise. */
+/* The same for read-only tools: unknown ids fail the call only if no id is known; otherwise
+ * *ret_missing names them in a sentence. */
 int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
                     struct nb_text *ret_missing);
-/* A C string in call memory; NULL: out of memory, or the text holds NUL. */
+/* A C string in call memory. NULL: out of memory, or the text contains NUL. */
 char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);
-/* "space/agent": whose attachments and runs they are. Call memory. */
+/* Fails the call unless `good`. */
+int cells_check_memory(struct ng_call *call, bool good);
+/* "space/agent", the owner of attachments and runs, in call memory. */
 struct ng_str cells_owner_key(struct ng_call *call);
-/* Replies with the text and fails where it could not be made. */
+/* Replies with the text, or fails if it is incomplete. */
 int cells_reply(struct ng_call *call, struct nb_text *text);
 
-/* ---- cells_attached.c, cells_attached_doc.c, cells_attach.c: attached notebooks, the active
- * one, what is selected ---- */
+/* ---- cells_attached.c, cells_attached_store.c, cells_attach.c: attached, active and selected
+ * ---- */
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret);
-/* Reads what the caller has attached by now: other gateways may work on the same documents.
- * cells_path() does it where it asks for the active notebook. */
+/* Reads the caller's attachments from the store, which other gateways may have changed.
+ * cells_path() does so for the active notebook. */
 int cells_attachments_refresh(struct cells *self, struct ng_call *call);
-/* The same for what tells of selected cells, where cells_path() had no need to. Does not fail.
- */
+/* The same for tools that show the selection, if cells_path() did not. Ignores failures. */
 void cells_refresh_selection(struct cells *self, struct ng_call *call);
 void cells_attachments_close(struct cells_attachments *attachments);
-/* The active notebook; absent: none. Call memory. */
+/* The path of the active notebook in call memory; absent: none. */
 struct ng_str cells_active(struct cells *self, struct ng_call *call);
-/* 0: unselected, 1: selected, 2: active (being edited). real: of the file. */
+/* 0: unselected, 1: selected, 2: active (being edited). real: path of the file. */
 int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real,
                     const char *handle);
 bool cells_listed_attached(void *self, struct ng_call *call);
@@ -111,14 +112,17 @@ int cells_attach_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_detach_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_select_run(void *self, struct ng_call *call, struct ng_str args);
 
-/* ---- cells_status.c: how cells are doing ---- */
+/* ---- cells_status.c: status of cells ---- */
 
 /* "Selection: … | Execution: … | …". */
 void cells_status(struct cells *self, struct ng_call *call,
                   const struct notebook_file *notebook, size_t index, struct nb_text *out);
-/* Is a run with this cell at work, whose outputs are not in the file yet? */
+/* Does the cell belong to a run whose outputs are not in the file yet? */
 bool cells_unsaved(struct cells *self, const struct notebook_file *notebook,
                    const char *handle);
+/* "idle", "pending" or "running". */
+const char *cells_execution(struct cells *self, const struct notebook_file *notebook,
+                            const char *handle);
 struct cells_last {
     bool known, good;
     int64_t duration_ms, ended_ms;
@@ -132,7 +136,7 @@ int cells_context_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args);
 int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
-/* ---- changing: cells_edit.c, cells_create.c ---- */
+/* ---- changing: cells_edit.c ---- */
 
 int cells_add_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_update_run(void *self, struct ng_call *call, struct ng_str args);
@@ -140,22 +144,22 @@ int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
-/* Gives the edit of those bytes to the draft, in one piece. */
+/* Writes the edit of `bytes` to the draft. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
 
-/* ---- cells_images.c: what limits.result lets through ---- */
+/* ---- cells_images.c: the size limit of answers (limits.result) ---- */
 
 struct cells_images {
     struct ng_call *call;
-    struct nb_text *text; /* of the answer: told later, as lines are added */
-    size_t limit, room;   /* bytes of the answer, and what is left of them */
+    struct nb_text *text; /* of the answer: sent later, lines may be added */
+    size_t limit, room;   /* bytes of the answer, and the rest of them */
     size_t left_out;
 };
 
-/* Most text of one answer. */
+/* Maximum text of one answer. */
 size_t cells_text_max(const struct cells *self);
-/* Cuts a text that is too large for an answer by itself. */
+/* Cuts the text to that size. */
 void cells_fit_text(const struct cells *self, struct nb_text *text);
 /* Between begin and end, add for each cell: its images become parts of the answer, or lines of
  * its text. */
@@ -169,7 +173,7 @@ void cells_images_end(struct cells_images *images);
 
 int cells_runs_open(struct ng_call *call, struct cells_runs **ret);
 void cells_runs_close(struct cells_runs *runs);
-/* How the cell last ended, as far as this gateway ran it. */
+/* The last execution of the cell by this gateway. */
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook,
                                  const char *handle);
 int cells_run_run(void *self, struct ng_call *call, struct ng_str args);

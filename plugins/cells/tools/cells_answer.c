@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_answer.c - what is said of a run, also of one that is under way (getNotebookRun). */
+/* cells_answer.c - the answer of a run, finished or not (getNotebookRun). */
 #include "cells_run.h"
+#include "core/base/minmax.h"
+#include "core/base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Each cell's share of the answer is at least this. */
+/* Minimum share of each cell in the answer. */
 #define SHARE_LEAST 2048
-/* Of an error: its name and value in the first sentence. */
+/* Limits of an exception's name and value in the first sentence. */
 #define HEAD_NAME_MAX 200
 #define HEAD_VALUE_MAX 800
 
@@ -32,7 +34,7 @@ static size_t count_good(const struct run *run)
     return count;
 }
 
-/* The cell at which the run stopped; NULL: it did not. */
+/* The cell that stopped the run; NULL: none. */
 static const struct run_cell *failed_cell(const struct run *run)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
@@ -60,7 +62,7 @@ static void add_format(struct nb_text *out, const char *format, ...)
     nb_add_word(out, text);
 }
 
-/* ---- what a cell put out, apart from the cell: it may go on meanwhile ---- */
+/* ---- snapshots of cells, which may change after the lock is released ---- */
 
 struct cell_snapshot {
     const char *handle;
@@ -113,16 +115,15 @@ static void add_outputs(const struct cell_snapshot *snapshots, size_t share,
         render_outputs(rendered, nb_text_str(&snapshots->json), whole, false);
     }
     if (snapshots->page.len > 0) {
-        nb_add_word(&rendered->text, rendered->text.len > 0 ? "\n\n" : "");
+        nb_add_if(&rendered->text, rendered->text.len > 0, "\n\n");
         render_clean(&rendered->text, nb_text_str(&snapshots->page));
     }
     render_cut(out, nb_text_str(&rendered->text), share);
     if (rendered->image_count > 0) {
-        add_format(out, "%s[%zu image(s)]", rendered->text.len > 0 ? "\n" : "",
-                   rendered->image_count);
+        nb_add_if(out, rendered->text.len > 0, "\n");
+        add_format(out, "[%zu image(s)]", rendered->image_count);
     }
-    out->failed =
-        out->failed || snapshots->json.failed || snapshots->page.failed || rendered->failed;
+    out->failed |= snapshots->json.failed || snapshots->page.failed || rendered->failed;
     render_done(rendered);
     free(rendered);
 }
@@ -135,20 +136,21 @@ static void add_all_outputs(const struct cells_run *cells_run,
     for (size_t i = 0; i < count; i++) {
         cells += snapshots[i].has_output;
     }
-    size_t share = cells == 0 ? 0 : (size_t)cells_run->self->max_output_text / cells;
-    share = share < SHARE_LEAST ? SHARE_LEAST : share;
-    nb_add_word(out, cells > 0 ? "\n\nOutputs:\n" : "");
-    bool first = true;
+    if (cells == 0) {
+        return;
+    }
+    size_t share = size_max((size_t)cells_run->self->max_output_text / cells, SHARE_LEAST);
+    const char *before = "\n\nOutputs:\n";
     for (size_t i = 0; i < count; i++) {
         if (snapshots[i].has_output) {
-            add_format(out, "%sCell %s:\n", first ? "" : "\n\n", snapshots[i].handle);
+            add_format(out, "%sCell %s:\n", before, snapshots[i].handle);
             add_outputs(&snapshots[i], share, out);
-            first = false;
+            before = "\n\n";
         }
     }
 }
 
-/* Threads of the last cell of the run before went on. */
+/* Output of threads after the end of the previous run. */
 static void add_late_output(const struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run_cell *cell = cells_run->run->late;
@@ -165,53 +167,66 @@ static void add_late_output(const struct cells_run *cells_run, struct nb_text *o
     nb_text_done(&snapshots.page);
 }
 
-/* ---- how it went ---- */
+/* ---- outcome ---- */
 
-/* Without the full stop at its end: more is said behind it. */
+/* The length without a full stop at the end: more text follows. */
 static size_t without_stop(const char *text)
 {
     size_t len = strlen(text);
-    return len > 0 && text[len - 1] == '.' ? len - 1 : len;
+    if (len > 0 && text[len - 1] == '.') {
+        return len - 1;
+    }
+    return len;
 }
 
 static void add_left(const struct run *run, size_t good, struct nb_text *out)
 {
     size_t left = count_state(run, CELL_NOT_RUN);
-    add_format(out, ". %zu of %zu cell(s) were executed before%s", good, run->cell_count,
-               left > 0 ? "" : ".");
+    add_format(out, ". %zu of %zu cell(s) were executed before", good, run->cell_count);
     if (left > 0) {
-        add_format(out, ", %zu not at all.", left);
+        add_format(out, ", %zu not at all", left);
     }
+    nb_add_word(out, ".");
 }
 
-/* Without escape sequences, and no more than its beginning. */
+/* Appends the beginning of the text without escape sequences. */
 static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
 {
     struct nb_text clean = {0};
     render_clean(&clean, text);
     struct ng_str said = nb_text_str(&clean);
-    size_t len = said.len < max ? said.len : max;
-    while (len < said.len && len > 0 && ((unsigned char)said.data[len] & 0xc0) == 0x80) {
-        len--;
-    }
-    nb_add(out, said.data, len);
-    out->failed = out->failed || clean.failed;
+    nb_add_str(out, utf8_cut(said, max));
+    out->failed |= clean.failed;
     nb_text_done(&clean);
 }
+
+static const int fault_codes[] = {
+    [RUN_FINE] = NG_OK,
+    [RUN_NO_KERNEL] = CELLS_EKERNEL,
+    [RUN_BUSY] = NG_EBUSY,
+    [RUN_KERNEL_DIED] = CELLS_EKERNEL,
+    [RUN_TIMED_OUT] = NG_ETIMEOUT,
+    [RUN_CANCELLED] = NG_ECANCELLED,
+    [RUN_STOPPED] = CELLS_EKERNEL,
+    [RUN_ABORTED] = CELLS_EFAILED,
+};
 
 static void add_head(struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
     const struct run_cell *cell = failed_cell(run);
-    const char *handle = cell == NULL ? "" : cell->handle;
+    const char *handle = "";
+    if (cell != NULL) {
+        handle = cell->handle;
+    }
     size_t good = count_good(run);
     cells_run->code = NG_OK;
     if (cell != NULL && cell->state == CELL_ERROR) {
         cells_run->code = CELLS_EFAILED;
         add_format(out, "Cell %s failed", handle);
-        nb_add_word(out, cell->outputs.ename.len > 0 ? ": " : "");
+        nb_add_if(out, cell->outputs.ename.len > 0, ": ");
         add_clean(out, nb_text_str(&cell->outputs.ename), HEAD_NAME_MAX);
-        nb_add_word(out, cell->outputs.evalue.len > 0 ? ": " : "");
+        nb_add_if(out, cell->outputs.evalue.len > 0, ": ");
         add_clean(out, nb_text_str(&cell->outputs.evalue), HEAD_VALUE_MAX);
     } else if (cell != NULL && cell->state == CELL_TIMED_OUT) {
         cells_run->code = NG_ETIMEOUT;
@@ -226,17 +241,14 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
         nb_add_word(out, "was interrupted, and is still running: restartKernel ends it");
     } else if (cell != NULL && cell->state == CELL_INTERRUPTED) {
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s was interrupted%s%s", handle, run->why[0] != '\0' ? ": " : "",
-                   run->why);
+        add_format(out, "Cell %s was interrupted", handle);
+        nb_add_if(out, run->why[0] != '\0', ": ");
+        nb_add_word(out, run->why);
     } else if (cell != NULL && cell->state == CELL_DIED) {
         cells_run->code = CELLS_EKERNEL;
         add_format(out, "Cell %s did not end: %s", handle, run->why);
     } else if (run->fault != RUN_FINE) {
-        cells_run->code = run->fault == RUN_BUSY        ? NG_EBUSY
-                          : run->fault == RUN_CANCELLED ? NG_ECANCELLED
-                          : run->fault == RUN_TIMED_OUT ? NG_ETIMEOUT
-                          : run->fault == RUN_ABORTED   ? CELLS_EFAILED
-                                                        : CELLS_EKERNEL;
+        cells_run->code = fault_codes[run->fault];
         add_format(out, "%.*s", (int)without_stop(run->why), run->why);
     } else {
         add_format(out, "Successfully executed %zu cell(s).", good);
@@ -245,24 +257,24 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
     add_left(run, good, out);
 }
 
-/* What the caller would not expect of the kernel. */
+/* Notes about the kernel that the caller would not expect. */
 static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *out)
 {
     const struct run *run = cells_run->run;
     const char *asked = cells_run->asked;
-    if (cells_run->fallback != NULL && run->new_kernel) {
+    if (cells_run->fallback != NULL && run->origin != ORIGIN_USED) {
         add_format(out,
                    "\nThe kernel `%.100s` that the notebook names is not installed: `%s` "
                    "was started instead.",
                    cells_run->fallback, run->kernel_name);
     }
-    if (run->restarted) {
+    if (run->origin == ORIGIN_AFTER_RESTART) {
         nb_add_word(out, "\nThe kernel of this notebook was restarted: all its variables are "
                          "gone.");
-    } else if (run->state_lost) {
+    } else if (run->origin == ORIGIN_AFTER_LOSS) {
         nb_add_word(out, "\nThe kernel of this notebook had ended: a new one was started, all "
                          "its variables are gone.");
-    } else if (run->new_kernel && cells_run->fallback == NULL) {
+    } else if (run->origin != ORIGIN_USED && cells_run->fallback == NULL) {
         add_format(out, "\nA new kernel was started for this notebook: `%s`.",
                    run->kernel_name);
     }
@@ -278,16 +290,16 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
     }
 }
 
-/* What became of cells whose turn came late. */
+/* Notes about cells whose source changed before they were executed. */
 static void add_source_notes(const struct run *run, struct nb_text *out)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
         const struct run_cell *cell = &run->cells[i];
-        if (cell->gone) {
+        if (cell->source_state == SOURCE_GONE) {
             add_format(out,
                        "\nCell %s was not run: it is no longer a code cell of the notebook.",
                        cell->handle);
-        } else if (cell->changed && cell->state != CELL_NOT_RUN) {
+        } else if (cell->source_state == SOURCE_CHANGED && cell->state != CELL_NOT_RUN) {
             add_format(out,
                        "\nThe source of cell %s was changed after the run was asked for: the "
                        "new one was run.",
@@ -314,7 +326,7 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
         add_all_outputs(cells_run, snapshots, out);
     }
     add_late_output(cells_run, out);
-    out->failed = out->failed || snapshots == NULL;
+    out->failed |= snapshots == NULL;
     snapshots_free(snapshots, cells_run->run->cell_count);
 }
 
@@ -346,8 +358,13 @@ int cells_answer_reply(struct ng_call *call, const struct cells_run *run, struct
         rc = add_images(&images, &run->run->cells[i]);
     }
     cells_images_end(&images);
-    rc = rc == NG_OK && text->failed ? cells_no_memory(call) : rc;
-    return rc == NG_OK ? ng_reply(call, nb_text_str(text)) : rc;
+    if (rc == NG_OK) {
+        rc = cells_check_memory(call, !text->failed);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, nb_text_str(text));
 }
 
 /* ---- getNotebookRun ---- */
@@ -360,7 +377,7 @@ static const char *state_word(enum cell_state state)
     return words[state];
 }
 
-/* A run that goes on: only what was copied is looked at, the lock is not held any more. */
+/* Describes a run in progress from its snapshots, without the lock. */
 static void describe(const struct cells_run *cells_run, size_t done, enum run_state state,
                      const struct cell_snapshot *snapshots, struct nb_text *out)
 {
@@ -391,7 +408,7 @@ static int reply_going_on(struct cells *self, struct ng_call *call, struct cells
     return cells_reply(call, &out);
 }
 
-/* What runNotebookCells would have answered. */
+/* Repeats the answer of runNotebookCells. */
 static int reply_over(struct ng_call *call, const struct cells_run *run)
 {
     struct ng_str text = nb_text_str(&run->text);
@@ -422,7 +439,12 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
     cells_runs_lock(self->runs);
     bool over = run->over;
     cells_runs_unlock(self->runs);
-    int rc = over ? reply_over(call, run) : reply_going_on(self, call, run);
+    int rc;
+    if (over) {
+        rc = reply_over(call, run);
+    } else {
+        rc = reply_going_on(self, call, run);
+    }
     cells_runs_unref(self->runs, run);
     return rc;
 }

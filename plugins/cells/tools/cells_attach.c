@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_attach.c - attachNotebook, detachNotebook and selectNotebookCells. */
 #include "cells_attached.h"
+#include "core/base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,27 +9,25 @@
 struct attach_request {
     struct ng_str real, path;
     bool makes_active;
-    bool active; /* as it turned out */
+    bool active; /* result: is it active? */
 };
 
 static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
     struct attach_request *request = user;
     struct cells_attached *attached = cells_attached_find(owner, request->real);
-    char *path = attached != NULL ? cells_copy(request->path) : NULL;
-    if (path != NULL) {
-        free(attached->path);
-        attached->path = path;
-    } else if (attached == NULL && owner->count == CELLS_ATTACHED_MAX) {
+    if (attached == NULL && owner->count == CELLS_ATTACHED_MAX) {
         return ng_fail(call, NG_EBUSY,
                        "At most %d notebooks can be attached at once; detach one",
                        CELLS_ATTACHED_MAX);
-    } else if (attached == NULL) {
-        attached = cells_attached_add(owner, request->real, request->path);
-    } else {
-        attached = NULL;
     }
     if (attached == NULL) {
+        attached = cells_attached_add(owner, request->real, request->path);
+    } else {
+        free(attached->path);
+        attached->path = cells_copy(request->path);
+    }
+    if (attached == NULL || attached->path == NULL) {
         return cells_no_memory(call);
     }
     size_t index = (size_t)(attached - owner->items);
@@ -43,41 +42,46 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
     struct notebook_file notebook;
-    struct ng_str path;
     const struct ng_value *active = ng_arg(call, "active");
+    const char *note = "";
     (void)args;
-    int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     size_t cells = notebook.nb.cell_count;
     struct attach_request request = {
         .real = notebook.file.real,
-        .path = path,
+        .path = notebook.path,
         .makes_active = active == NULL || call->host->json_type(active) == NG_TYPE_TRUE,
     };
     cells_close(&notebook);
     rc = cells_attached_change(self, call, attach, &request);
-    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
-    return rc != NG_OK
-               ? rc
-               : ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
-                                                   (int)path.len, path.data, cells,
-                                                   request.active ? "; it is active" : ""));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = call->host->revision_text(call, notebook.file.revision);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (request.active) {
+        note = "; it is active";
+    }
+    return ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
+                                             (int)notebook.path.len, notebook.path.data, cells,
+                                             note));
 }
 
 struct detach_request {
     struct ng_str real, path;
 };
 
-/* What the caller calls so, by its name or as the same file. */
+/* Finds an attachment by the caller's path, else by the file's identity. */
 static struct cells_attached *attached_named(const struct cells_owner *owner,
                                              const struct detach_request *request)
 {
     for (size_t i = 0; i < owner->count; i++) {
-        if (strlen(owner->items[i].path) == request->path.len &&
-            memcmp(owner->items[i].path, request->path.data, request->path.len) == 0) {
+        if (str_is(request->path, owner->items[i].path)) {
             return &owner->items[i];
         }
     }
@@ -96,7 +100,7 @@ static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
     cells_attached_done(attached);
     owner->count--;
     memmove(attached, attached + 1, (owner->count - index) * sizeof(*attached));
-    /* None is active then, unless another one was. */
+    /* No other notebook becomes active. */
     if (owner->active == index) {
         owner->active = SIZE_MAX;
     } else if (owner->active != SIZE_MAX && owner->active > index) {
@@ -114,21 +118,26 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    /* The file may be gone, or out of reach by now: then only its name tells. */
+    /* The file may be gone or no longer accessible: then only its path identifies it. */
     rc = call->host->file_stat(call, request.path, &file);
-    request.real = rc == NG_OK ? file.real : request.path;
+    if (rc == NG_OK) {
+        request.real = file.real;
+    } else {
+        request.real = request.path;
+    }
     rc = cells_attached_change(user, call, detach, &request);
-    return rc != NG_OK
-               ? rc
-               : ng_reply(call, call->host->format(call, "Detached %.*s", (int)request.path.len,
-                                                   request.path.data));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, call->host->format(call, "Detached %.*s", (int)request.path.len,
+                                             request.path.data));
 }
 
-/* ---- selecting ---- */
+/* ---- selection ---- */
 
 struct select_request {
     struct ng_str real, path;
-    char **selected; /* handles; NULL at the end */
+    char **selected; /* handles; NULL-terminated */
     char *editing;   /* or NULL */
 };
 
@@ -160,16 +169,19 @@ static int select_cells(struct ng_call *call, struct cells_owner *owner, void *u
         attached->editing = cells_copy(ng_str_of(request->editing));
         good = attached->editing != NULL;
     }
-    return good ? NG_OK : cells_no_memory(call);
+    return cells_check_memory(call, good);
 }
 
-/* The handles as the file has them now, so that index:N of a cell with an id becomes that. */
+/* The handles of the chosen cells: index:N of a cell with an id becomes the id. */
 static int selected_handles(struct ng_call *call, const struct nb *nb, char ***ret)
 {
     size_t *chosen = NULL;
     size_t count = 0;
     int rc = cells_chosen(call, nb, &chosen, &count);
-    char **list = rc == NG_OK ? calloc(count + 1, sizeof(*list)) : NULL;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    char **list = calloc(count + 1, sizeof(*list));
     for (size_t i = 0; list != NULL && i < count; i++) {
         char handle[CELLS_HANDLE_MAX];
         cells_handle(nb, chosen[i], handle);
@@ -180,10 +192,10 @@ static int selected_handles(struct ng_call *call, const struct nb *nb, char ***r
         }
     }
     *ret = list;
-    return rc != NG_OK ? rc : list == NULL ? cells_no_memory(call) : NG_OK;
+    return cells_check_memory(call, list != NULL);
 }
 
-/* What the call asks for, in the handles of the file. */
+/* The arguments of the call as handles. */
 static int read_selection(struct ng_call *call, const struct nb *nb, struct select_request *ret)
 {
     char handle[CELLS_HANDLE_MAX];
@@ -198,7 +210,7 @@ static int read_selection(struct ng_call *call, const struct nb *nb, struct sele
     }
     cells_handle(nb, index, handle);
     ret->editing = cells_copy(ng_str_of(handle));
-    return ret->editing == NULL ? cells_no_memory(call) : NG_OK;
+    return cells_check_memory(call, ret->editing != NULL);
 }
 
 int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
@@ -206,21 +218,26 @@ int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
     struct notebook_file notebook;
     struct select_request request = {.selected = NULL};
     (void)args;
-    int rc = cells_path(user, call, &request.path);
-    rc = rc != NG_OK ? rc : cells_open(call, request.path, &notebook);
+    int rc = cells_open(user, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
+    request.path = notebook.path;
     request.real = notebook.file.real;
     rc = read_selection(call, &notebook.nb, &request);
     cells_close(&notebook);
-    rc = rc != NG_OK ? rc : cells_attached_change(user, call, select_cells, &request);
+    if (rc == NG_OK) {
+        rc = cells_attached_change(user, call, select_cells, &request);
+    }
     kernelspec_free_list(request.selected);
     free(request.editing);
-    rc = rc != NG_OK ? rc : call->host->revision_text(call, notebook.file.revision);
-    return rc != NG_OK
-               ? rc
-               : ng_reply(call,
-                          call->host->format(call, "Selected %zu cell(s)",
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = call->host->revision_text(call, notebook.file.revision);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call, call->host->format(call, "Selected %zu cell(s)",
                                              call->host->json_count(ng_arg(call, "cellIds"))));
 }

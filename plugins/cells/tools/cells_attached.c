@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached.c - which notebooks an agent has attached, which one is active, and which
- * cells are selected: what is known of it in memory, to be asked without waiting. */
+/* cells_attached.c - cache of the notebooks that agents have attached, with the active one and
+ * the selected cells: can be read without blocking. */
 #include "cells_attached.h"
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/lock.h"
 
@@ -41,12 +44,6 @@ char *cells_copy(struct ng_str text)
     return copy;
 }
 
-static bool same(const char *text, struct ng_str other)
-{
-    return strlen(text) == other.len &&
-           (other.len == 0 || memcmp(text, other.data, other.len) == 0);
-}
-
 void cells_owner_free(struct cells_owner *owner)
 {
     if (owner != NULL) {
@@ -71,20 +68,11 @@ struct cells_owner *cells_owner_new(struct ng_str key)
     return owner;
 }
 
-static uint64_t hash_of(struct ng_str key)
-{
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (size_t i = 0; i < key.len; i++) {
-        hash = (hash ^ (unsigned char)key.data[i]) * 1099511628211u;
-    }
-    return hash;
-}
-
-/* With the lock held: where the owner is, or the end of its list. */
+/* With the lock held: the link to the owner, or the end of its list. */
 static struct cells_owner **owner_place(struct cells_attachments *all, struct ng_str key)
 {
-    struct cells_owner **at = &all->owners[hash_of(key) % CELLS_OWNER_LISTS];
-    while (*at != NULL && !same((*at)->key, key)) {
+    struct cells_owner **at = &all->owners[hash_fnv(HASH_FNV_BASIS, key) % CELLS_OWNER_LISTS];
+    while (*at != NULL && !str_is(key, (*at)->key)) {
         at = &(*at)->next;
     }
     return at;
@@ -93,7 +81,7 @@ static struct cells_owner **owner_place(struct cells_attachments *all, struct ng
 struct cells_attached *cells_attached_find(const struct cells_owner *owner, struct ng_str real)
 {
     for (size_t i = 0; owner != NULL && i < owner->count; i++) {
-        if (same(owner->items[i].real, real)) {
+        if (str_is(real, owner->items[i].real)) {
             return &owner->items[i];
         }
     }
@@ -103,15 +91,11 @@ struct cells_attached *cells_attached_find(const struct cells_owner *owner, stru
 struct cells_attached *cells_attached_add(struct cells_owner *owner, struct ng_str real,
                                           struct ng_str path)
 {
-    struct cells_attached *items =
-        owner->count == CELLS_ATTACHED_MAX
-            ? NULL
-            : realloc(owner->items, (owner->count + 1) * sizeof(*items));
-    if (items == NULL) {
+    if (array_reserve((void **)&owner->items, &owner->cap, owner->count + 1,
+                      sizeof(*owner->items), CELLS_ATTACHED_MAX) != NG_OK) {
         return NULL;
     }
-    owner->items = items;
-    struct cells_attached *attached = &items[owner->count];
+    struct cells_attached *attached = &owner->items[owner->count];
     memset(attached, 0, sizeof(*attached));
     attached->real = cells_copy(real);
     attached->path = cells_copy(path);
@@ -130,7 +114,7 @@ struct ng_str cells_owner_key(struct ng_call *call)
                               (int)caller->agent.len, caller->agent.data);
 }
 
-/* ---- what is known ---- */
+/* ---- cache ---- */
 
 static bool same_active(const struct cells_owner *one, const struct cells_owner *other)
 {
@@ -141,7 +125,7 @@ static bool same_active(const struct cells_owner *one, const struct cells_owner 
 
 bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fresh)
 {
-    struct cells_owner *old = fresh; /* what is to be freed */
+    struct cells_owner *old = fresh; /* to be freed */
     bool listed_otherwise = false;
     lock_take(&all->lock);
     struct cells_owner **at = owner_place(all, ng_str_of(fresh->key));
@@ -190,7 +174,7 @@ void cells_attachments_close(struct cells_attachments *all)
     free(all);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct ng_str cells_active(struct cells *self, struct ng_call *call)
 {
@@ -214,9 +198,9 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
     int selection = 0;
     lock_take(&all->lock);
     const struct cells_attached *attached = cells_attached_find(*owner_place(all, key), real);
-    for (char **at = attached == NULL ? NULL : attached->selected; at != NULL && *at != NULL;
-         at++) {
-        selection = strcmp(*at, handle) == 0 ? 1 : selection;
+    for (size_t i = 0;
+         attached != NULL && attached->selected != NULL && attached->selected[i] != NULL; i++) {
+        selection |= strcmp(attached->selected[i], handle) == 0;
     }
     if (attached != NULL && attached->editing != NULL &&
         strcmp(attached->editing, handle) == 0) {
@@ -226,22 +210,15 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
     return selection;
 }
 
-/* ---- lists ---- */
+/* ---- tool lists ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Notes that the owner's document is to be looked at, if that was not done just now. */
+/* Schedules a poll of the owner's document, unless there was one recently. */
 static bool request_poll(struct cells_attachments *all, struct ng_str key)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_uptime_ms();
     bool asks = false;
     lock_take(&all->lock);
-    struct cells_poll *asked = &all->asked[hash_of(key) % CELLS_ASKED_MAX];
+    struct cells_poll *asked = &all->asked[hash_fnv(HASH_FNV_BASIS, key) % CELLS_ASKED_MAX];
     if (asked->at_ms == 0 || now - asked->at_ms >= CELLS_LISTED_MS) {
         char *copy = cells_copy(key);
         if (copy != NULL) {
@@ -267,9 +244,8 @@ char *cells_attachments_next_poll(struct cells_attachments *all)
     return key;
 }
 
-/* Lists are made where nothing may wait: of what is known. Where other gateways work on the
- * same documents that may be old, so it is looked at behind the list's back, and told if it
- * was. */
+/* Tool lists must not block, so they use the cache. If other gateways share the documents it
+ * may be stale: poll in the background, and notify clients if the list has changed. */
 bool cells_listed_attached(void *user, struct ng_call *call)
 {
     struct cells *self = user;

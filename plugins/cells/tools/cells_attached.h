@@ -1,73 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached.h - what is attached, for the tools that change it. */
+/* cells_attached.h - attachments, for the tools that change them. */
 #ifndef NOTEGATE_PLUGIN_CELLS_ATTACHED_H
 #define NOTEGATE_PLUGIN_CELLS_ATTACHED_H
 
 #include "cells.h"
 #include "core/base/lock.h"
 
-/* How old what a list is made of may be before the document is looked at. */
+/* Maximum age of the cache behind a tool list before its document is polled. */
 #define CELLS_LISTED_MS 2000
-/* Owners whose lists were asked for lately that are remembered. */
+/* Owners with recent list requests. */
 #define CELLS_ASKED_MAX 256
-/* Owners are found by the hash of their key. */
+/* Buckets of owners, by the hash of their key. */
 #define CELLS_OWNER_LISTS 1024
 
 struct cells_attached {
-    char *real;      /* its identity: links resolved */
-    char *path;      /* absolute, as it was named last */
-    char **selected; /* handles; NULL at the end */
-    char *editing;   /* the one that is being edited, or NULL */
+    char *real;      /* identity: real path */
+    char *path;      /* absolute, as last named by the caller */
+    char **selected; /* handles; NULL-terminated */
+    char *editing;   /* cell being edited, or NULL */
 };
 
 struct cells_owner {
     struct cells_owner *next;
     char *key; /* "space/agent" */
     struct cells_attached *items;
-    size_t count;
+    size_t count, cap;
     size_t active;   /* SIZE_MAX: none */
-    uint64_t ticket; /* of the reading it is of: what was read later is newer */
+    uint64_t ticket; /* order of reads: a higher ticket is newer */
 };
 
 struct cells_poll {
     int64_t at_ms;
-    char *key; /* still to be looked at, or NULL */
+    char *key; /* to be polled, or NULL */
 };
 
-/* What is known of the documents. All of it belongs to the lock, which is never held across
- * I/O. */
+/* Cache of the documents. The lock guards all of it and is never held across I/O. */
 struct cells_attachments {
     struct lock lock;
-    struct cells_owner *owners[CELLS_OWNER_LISTS]; /* each with something attached */
+    struct cells_owner *owners[CELLS_OWNER_LISTS]; /* owners with at least one attachment */
     uint64_t tickets;
     struct cells_poll asked[CELLS_ASKED_MAX];
 };
 
 /* ---- cells_attached.c ---- */
 
-/* A C string of its own; NULL: out of memory. */
+/* A copy as a C string. NULL: out of memory. */
 char *cells_copy(struct ng_str text);
 struct cells_owner *cells_owner_new(struct ng_str key); /* NULL: out of memory */
 void cells_owner_free(struct cells_owner *owner);       /* NULL is a no-op */
 struct cells_attached *cells_attached_find(const struct cells_owner *owner, struct ng_str real);
-/* NULL: out of memory, or CELLS_ATTACHED_MAX are there. */
+/* NULL: out of memory, or CELLS_ATTACHED_MAX reached. */
 struct cells_attached *cells_attached_add(struct cells_owner *owner, struct ng_str real,
                                           struct ng_str path);
 void cells_attached_done(struct cells_attached *attached);
-/* Takes `fresh`, unless something newer is known. True: lists are others now. */
+/* Stores `fresh` unless a newer state is cached. True: tool lists have changed. */
 bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fresh);
-/* For what is read from now on. */
+/* The ticket for the next read. */
 uint64_t cells_attachments_ticket(struct cells_attachments *all);
-/* An owner whose document is to be looked at, to be freed; NULL: none. */
+/* The key of an owner to be polled, to be freed; NULL: none. */
 char *cells_attachments_next_poll(struct cells_attachments *all);
 
-/* ---- cells_attached_doc.c ---- */
+/* ---- cells_attached_store.c ---- */
 
-/* Background work: looks at the documents of all who asked for lists. */
+/* Background step: polls the documents of owners with recent list requests. */
 ng_step_fn cells_attachments_poll;
-/* Changes what the owner has attached; may run several times, as the function of a change. */
+/* Changes the attachments of an owner; may be called again after a conflict. */
 typedef int cells_attached_fn(struct ng_call *call, struct cells_owner *owner, void *user);
-/* NG_OK: it is on disk, and known. Tells of lists that are others now. */
+/* NG_OK: stored and cached. Notifies clients of changed tool lists. */
 int cells_attached_change(struct cells *self, struct ng_call *call, cells_attached_fn *fn,
                           void *user);
 

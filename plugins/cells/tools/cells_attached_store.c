@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_attached_store.c - what an agent has attached, as a document: read, changed by
- * functions from the present one to the next, so that of two gateways neither overwrites the
- * other. */
+/* cells_attached_store.c - attachments as documents, one per owner, changed in transactions so
+ * that gateways do not overwrite each other. */
 #include "cells_attached.h"
 #include "core/base/lock.h"
+#include "core/base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The documents' own space: their ids name agent and space. */
+/* Space of all documents: their ids contain agent and space. */
 #define ATTACHED_SPACE "shared"
 #define ATTACHED_PAGE 1000
 
@@ -61,7 +61,7 @@ static bool take_selected(const struct ng_host *host, const struct ng_value *ids
     size_t count = host->json_count(ids);
     char **list = calloc(count + 1, sizeof(*list));
     size_t kept = 0;
-    const struct ng_value *id = ids == NULL ? NULL : host->json_first(ids);
+    const struct ng_value *id = host->json_first(ids);
     for (; list != NULL && id != NULL; id = host->json_next(id)) {
         list[kept] = cells_copy(host->json_text(id));
         if (list[kept++] == NULL) {
@@ -77,7 +77,10 @@ static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
                        const struct ng_value *body)
 {
     const struct ng_value *list = host->json_get(body, "attached");
-    const struct ng_value *item = list == NULL ? NULL : host->json_first(list);
+    const struct ng_value *item = NULL;
+    if (list != NULL) {
+        item = host->json_first(list);
+    }
     for (; item != NULL; item = host->json_next(item)) {
         struct cells_attached *attached =
             cells_attached_add(owner, host->json_text(host->json_get(item, "real")),
@@ -89,7 +92,9 @@ static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
             owner->active = owner->count - 1;
         }
         struct ng_str editing = host->json_text(host->json_get(item, "editing"));
-        attached->editing = editing.len > 0 ? cells_copy(editing) : NULL;
+        if (editing.len > 0) {
+            attached->editing = cells_copy(editing);
+        }
         if ((editing.len > 0 && attached->editing == NULL) ||
             !take_selected(host, host->json_get(item, "selected"), &attached->selected)) {
             return false;
@@ -98,7 +103,7 @@ static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
     return true;
 }
 
-/* NULL: it could not be read, and *ret_rc says why. Of a document that is not there: empty. */
+/* NULL: *ret_rc has the reason. An absent document gives an owner without attachments. */
 static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *doc,
                                     struct ng_str key, int *ret_rc)
 {
@@ -106,7 +111,7 @@ static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *d
     const struct ng_value *body = NULL;
     struct cells_owner *owner = cells_owner_new(key);
     bool there = doc->revision > 0 && !doc->deleted;
-    *ret_rc = owner == NULL ? cells_no_memory(call) : NG_OK;
+    *ret_rc = cells_check_memory(call, owner != NULL);
     if (*ret_rc == NG_OK && there) {
         *ret_rc = host->json_parse(call, doc->json, &body);
     }
@@ -157,10 +162,12 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     int rc = NG_OK;
     do {
         rc = call->host->query(call, &query, load_row, &load, &total);
-        rc = rc != NG_OK ? rc : load.rc;
+        if (rc == NG_OK) {
+            rc = load.rc;
+        }
         query.offset += ATTACHED_PAGE;
     } while (rc == NG_OK && query.offset < total);
-    /* A gateway starts while its database is away: what is missing is read when it is used. */
+    /* The database may be down when the gateway starts: documents are then read on demand. */
     if (rc != NG_OK && rc != NG_EUNAVAILABLE) {
         cells_attachments_close(all);
         return rc;
@@ -169,15 +176,20 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     return NG_OK;
 }
 
-/* Reads what `key` has by now. */
+/* Reads the document of `key`. */
 static int refresh(struct cells *self, struct ng_call *call, struct ng_str key)
 {
     const struct ng_doc *doc = NULL;
     struct ng_key document = key_of(key);
     uint64_t ticket = cells_attachments_ticket(self->attachments);
-    int rc =
-        key.data == NULL ? cells_no_memory(call) : call->host->get(call, &document, 0, &doc);
-    struct cells_owner *owner = rc == NG_OK ? owner_of(call, doc, key, &rc) : NULL;
+    if (key.data == NULL) {
+        return cells_no_memory(call);
+    }
+    int rc = call->host->get(call, &document, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct cells_owner *owner = owner_of(call, doc, key, &rc);
     if (owner == NULL) {
         return rc;
     }
@@ -196,7 +208,7 @@ int cells_attachments_refresh(struct cells *self, struct ng_call *call)
 void cells_refresh_selection(struct cells *self, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {
-        (void)cells_attachments_refresh(self, call); /* else what was known last is told */
+        (void)cells_attachments_refresh(self, call); /* on failure the cached state is shown */
     }
 }
 
@@ -209,7 +221,10 @@ int cells_attachments_poll(struct ng_call *call, void *user)
         rc = refresh(self, call, ng_str_of(key));
         free(key);
     }
-    return rc == NG_EUNAVAILABLE ? NG_OK : rc; /* the next list asks again */
+    if (rc == NG_EUNAVAILABLE) {
+        return NG_OK; /* the next list polls again */
+    }
+    return rc;
 }
 
 /* ---- changing ---- */
@@ -230,17 +245,19 @@ static int change_owner(struct ng_call *call, const struct ng_doc *present,
         return rc;
     }
     rc = change->fn(call, owner, change->user);
-    struct ng_str json = rc == NG_OK ? owner_json(call, owner) : (struct ng_str){NULL, 0};
+    if (rc != NG_OK) {
+        goto out;
+    }
+    struct ng_str json = owner_json(call, owner);
     bool there = present->revision > 0 && !present->deleted;
-    if (rc == NG_OK && json.data == NULL) {
+    if (json.data == NULL) {
         rc = cells_no_memory(call);
-    } else if (rc == NG_OK && owner->count == 0 && there) {
+    } else if (owner->count == 0 && there) {
         call->host->draft_delete(next);
-    } else if (rc == NG_OK && owner->count > 0 &&
-               !(there && present->json.len == json.len &&
-                 memcmp(present->json.data, json.data, json.len) == 0)) {
+    } else if (owner->count > 0 && !(there && str_equal(present->json, json))) {
         rc = call->host->draft_json(next, json);
     }
+out:
     cells_owner_free(owner);
     return rc;
 }
@@ -259,5 +276,8 @@ int cells_attached_change(struct cells *self, struct ng_call *call, cells_attach
         return cells_no_memory(call);
     }
     int rc = call->host->change_wait(call, &change, 1);
-    return rc != NG_OK ? rc : cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return cells_attachments_refresh(self, call);
 }

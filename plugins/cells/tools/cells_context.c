@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_context.c - the notebook as context: for getNotebookContext as an object, for the two
- * prompts as instructions and that object, so that no cell's text can pass for instructions. */
+/* cells_context.c - the notebook as context for a model: an object for getNotebookContext, and
+ * instructions plus that object for the prompts, so that text of cells cannot pass for
+ * instructions. */
 #include "cells.h"
+#include "core/base/minmax.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +15,7 @@ struct context_cell {
     struct nb_text source;
     size_t characters;
     int selection;
-    bool included; /* among the cells that are told */
+    bool included; /* part of the context */
     bool cut;
 };
 
@@ -21,7 +24,7 @@ struct context {
     struct ng_call *call;
     struct notebook_file notebook;
     struct context_cell *cells;
-    bool has_all; /* cells besides the selected ones are told */
+    bool has_all; /* not only the selected cells are included */
     bool failed;  /* out of memory */
 };
 
@@ -34,13 +37,16 @@ static void context_done(struct context *context)
     cells_close(&context->notebook);
 }
 
-/* All cells of a small notebook; of a large one those around the last that is selected. */
+/* Includes all cells of a small notebook, or those around the last selected cell of a large
+ * one. */
 static bool choose_cells(struct context *context)
 {
     size_t count = context->notebook.nb.cell_count;
     size_t anchor = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        anchor = context->cells[i].selection != 0 ? i : anchor;
+        if (context->cells[i].selection != 0) {
+            anchor = i;
+        }
     }
     if (count >= CELLS_CONTEXT_ALL && anchor == SIZE_MAX) {
         return false;
@@ -55,27 +61,35 @@ static bool choose_cells(struct context *context)
 
 static size_t cost(const struct context_cell *cell)
 {
-    size_t characters = cell->cut && cell->characters > CELLS_CONTEXT_CUT ? CELLS_CONTEXT_CUT
-                                                                          : cell->characters;
+    size_t characters = cell->characters;
+    if (cell->cut) {
+        characters = size_min(characters, CELLS_CONTEXT_CUT);
+    }
     return characters + CELLS_CONTEXT_CELL;
 }
 
-/* Over the budget: first cells that are not selected are cut, then left out from the end. */
+static size_t total_cost(const struct context *context)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < context->notebook.nb.cell_count; i++) {
+        if (context->cells[i].included) {
+            total += cost(&context->cells[i]);
+        }
+    }
+    return total;
+}
+
+/* Over the budget: truncates unselected cells, then drops them from the end. */
 static void keep_budget(struct context *context)
 {
     size_t count = context->notebook.nb.cell_count;
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        total += context->cells[i].included ? cost(&context->cells[i]) : 0;
-    }
-    if (total <= CELLS_CONTEXT_BUDGET) {
+    if (total_cost(context) <= CELLS_CONTEXT_BUDGET) {
         return;
     }
-    total = 0;
     for (size_t i = 0; i < count; i++) {
         context->cells[i].cut = context->cells[i].selection == 0;
-        total += context->cells[i].included ? cost(&context->cells[i]) : 0;
     }
+    size_t total = total_cost(context);
     for (size_t i = count; i > 0 && total > CELLS_CONTEXT_BUDGET; i--) {
         struct context_cell *cell = &context->cells[i - 1];
         if (cell->included && cell->selection == 0) {
@@ -87,13 +101,11 @@ static void keep_budget(struct context *context)
 
 static int context_open(struct context *context)
 {
-    struct ng_str path;
-    int rc = cells_path(context->self, context->call, &path);
-    cells_refresh_selection(context->self, context->call);
-    rc = rc != NG_OK ? rc : cells_open(context->call, path, &context->notebook);
+    int rc = cells_open(context->self, context->call, &context->notebook);
     if (rc != NG_OK) {
         return rc;
     }
+    cells_refresh_selection(context->self, context->call);
     const struct nb *nb = &context->notebook.nb;
     context->cells = calloc(nb->cell_count + 1, sizeof(*context->cells));
     if (context->cells == NULL) {
@@ -113,8 +125,8 @@ static int context_open(struct context *context)
         struct context_cell *cell = &context->cells[i];
         if (cell->included || cell->selection != 0) {
             (void)nb_decode_lines(&cell->source, nb->bytes, nb->cells[i].source);
-            cell->characters = render_characters(nb_text_str(&cell->source));
-            context->failed = context->failed || cell->source.failed;
+            cell->characters = utf8_count(nb_text_str(&cell->source));
+            context->failed |= cell->source.failed;
         }
     }
     keep_budget(context);
@@ -131,19 +143,10 @@ static void write_execution(struct context *context, struct ng_writer *writer, s
     const struct ng_host *host = context->call->host;
     const struct nb *nb = &context->notebook.nb;
     struct cells_last last = cells_last_run(context->self, context->notebook.file.real, handle);
-    char real[4096];
-    const char *word = "idle";
     int64_t order = 0;
-    (void)snprintf(real, sizeof(real), "%.*s", (int)context->notebook.file.real.len,
-                   context->notebook.file.real.data);
-    kernels_lock(context->self->kernels);
-    const struct run_cell *running = kernels_cell(context->self->kernels, real, handle);
-    if (running != NULL) {
-        word = running->state == CELL_RUNNING ? "running" : "pending";
-    }
-    kernels_unlock(context->self->kernels);
     host->json_name(writer, "executionStatus");
-    host->json_string(writer, ng_str_of(word));
+    host->json_string(writer,
+                      ng_str_of(cells_execution(context->self, &context->notebook, handle)));
     if (nb_integer(nb->bytes, nb->cells[index].count, &order)) {
         host->json_name(writer, "executionOrder");
         host->json_int(writer, order);
@@ -174,13 +177,13 @@ static void write_cell(struct context *context, struct ng_writer *writer,
     host->json_name(writer, "index");
     host->json_int(writer, (int64_t)cell->index);
     host->json_name(writer, "type");
-    host->json_string(writer, ng_str_of(cells_type(in_file->type)));
+    host->json_string(writer, ng_str_of(nb_type_name(in_file->type)));
     host->json_name(writer, "content");
     if (cut) {
         struct nb_text text = {0};
-        nb_add(&text, source.data, render_prefix(source, CELLS_CONTEXT_CUT));
+        nb_add_str(&text, utf8_cut_count(source, CELLS_CONTEXT_CUT));
         nb_add_word(&text, "... [truncated]");
-        context->failed = context->failed || text.failed;
+        context->failed |= text.failed;
         host->json_string(writer, nb_text_str(&text));
         nb_text_done(&text);
         host->json_name(writer, "originalLength");
@@ -222,7 +225,7 @@ static void write_kernel(struct context *context, struct ng_writer *writer)
             host->json_name(writer, names[i][1]);
             host->json_string(writer, nb_text_str(&text));
         }
-        context->failed = context->failed || text.failed;
+        context->failed |= text.failed;
         nb_text_done(&text);
     }
 }
@@ -272,7 +275,11 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     } else {
         write_context(&context, writer);
         (void)call->host->revision_text(call, context.notebook.file.revision);
-        rc = context.failed ? cells_no_memory(call) : NG_OK;
+        if (context.failed) {
+            rc = cells_no_memory(call);
+        } else {
+            rc = NG_OK;
+        }
     }
     context_done(&context);
     return rc;
@@ -280,7 +287,7 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- prompts ---- */
 
-/* Of a caller that may run code and of one that may not. */
+/* For callers with and without the right to run code. */
 static const char agent_begin[] =
     "You work in a Jupyter notebook that people may have open at the same time.\n"
     "- Read with getNotebookCells and getCellOutputs; change with addNotebookCell, "
@@ -328,8 +335,12 @@ static int prompt(struct cells *self, struct ng_call *call, const char *const *i
     if (writer != NULL) {
         write_context(&context, writer);
     }
-    struct ng_str json =
-        writer == NULL ? (struct ng_str){NULL, 0} : call->host->json_result(writer);
+    struct ng_str json;
+    if (writer == NULL) {
+        json = (struct ng_str){NULL, 0};
+    } else {
+        json = call->host->json_result(writer);
+    }
     struct nb_text out = {0};
     for (size_t i = 0; i < count; i++) {
         nb_add_word(&out, instructions[i]);
@@ -355,9 +366,11 @@ int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args)
         call->host->hint(call, "In this mode take notebook-mode-readonly");
         return rc;
     }
-    bool runs = call->caller->run;
-    const char *const text[] = {agent_begin, runs ? agent_runs : agent_runs_not, agent_works,
-                                runs ? agent_running : ""};
+    const char *text[] = {agent_begin, agent_runs_not, agent_works, ""};
+    if (call->caller->run) {
+        text[1] = agent_runs;
+        text[3] = agent_running;
+    }
     return prompt(self, call, text, NG_COUNT(text));
 }
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_edit.c - tools that change cells: each finds its cells in what the file is when it is
- * saved, so that another program's save in between loses nothing. */
+/* cells_edit.c - tools that change cells. Each finds its cells in the file as it is when it is
+ * saved, so that concurrent saves of other programs are kept. */
 #include "cells.h"
+#include "core/base/random.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/rand.h>
-
-/* Jupyter's own ids are as long. */
+/* Same length as Jupyter's ids. */
 #define NEW_ID_BYTES 4
 
 struct edit_call;
 typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                     struct nb_edit *edit);
 
-/* Of one call; in its memory. */
+/* State of one call, in its memory. */
 struct edit_call {
     struct cells *self;
     edit_fn *fn;
-    unsigned reads; /* of a file that looks half written */
+    unsigned reads; /* reads of a file that looks half written */
 };
 
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
@@ -41,7 +41,7 @@ int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes
         return cells_no_memory(call);
     }
     if (edit->count == 0) {
-        return NG_OK; /* it is as it should be: nothing is written */
+        return NG_OK; /* no change: nothing is written */
     }
     pieces[count++] = (struct ng_str){bytes.data + at, bytes.len - at};
     return call->host->draft_text(next, pieces, count);
@@ -58,8 +58,11 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
         return rc;
     }
     rc = edit_call->fn(edit_call, call, &nb, &edit);
-    nb_done(&nb); /* no index beside the old and the new file: of small cells it is large */
-    rc = rc != NG_OK ? rc : cells_draft(call, next, present->data, &edit);
+    nb_done(
+        &nb); /* the index of many small cells is large: free it before the new file is made */
+    if (rc == NG_OK) {
+        rc = cells_draft(call, next, present->data, &edit);
+    }
     nb_edit_done(&edit);
     return rc;
 }
@@ -109,13 +112,9 @@ static bool word_is(struct ng_str word, const char *lower)
 
 static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_BYTES + 1])
 {
-    unsigned char bytes[NEW_ID_BYTES];
     do {
-        if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+        if (!random_hex(NEW_ID_BYTES, id)) {
             return ng_fail(call, NG_EINTERNAL, "the system gives no random bytes");
-        }
-        for (size_t i = 0; i < NEW_ID_BYTES; i++) {
-            (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
         }
     } while (nb != NULL && cells_find(nb, ng_str_of(id)) != SIZE_MAX);
     return NG_OK;
@@ -129,10 +128,10 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
     struct ng_str word = ng_arg_text(call, "type");
     struct ng_str source = ng_arg_text(call, "content");
     int64_t index = -1;
-    enum nb_type type = word_is(word, "code")       ? NB_CODE
-                        : word_is(word, "markdown") ? NB_MARKDOWN
-                        : word_is(word, "raw")      ? NB_RAW
-                                                    : NB_UNKNOWN;
+    enum nb_type type = NB_CODE;
+    while (type < NB_UNKNOWN && !word_is(word, nb_type_name(type))) {
+        type++;
+    }
     if (type == NB_UNKNOWN) {
         return ng_fail(call, NG_EINVAL,
                        "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code', "
@@ -153,16 +152,24 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                        (long long)index, nb->cell_count);
     }
     int rc = check_source(edit_call->self, call, source);
-    rc = rc == NG_OK && nb->has_ids ? new_id(call, nb, id) : rc;
+    if (rc == NG_OK && nb->has_ids) {
+        rc = new_id(call, nb, id);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    size_t at = index < 0 ? nb->cell_count : (size_t)index;
+    size_t at = nb->cell_count;
+    if (index >= 0) {
+        at = (size_t)index;
+    }
     nb_insert_cell(edit, nb, at, type, ng_str_of(id), source);
     (void)snprintf(handle, sizeof(handle), "index:%zu", at);
+    if (nb->has_ids) {
+        memcpy(handle, id, sizeof(id));
+    }
     return ng_reply(
         call, call->host->format(call, "Successfully added %s cell at index %zu. Cell ID: %s",
-                                 cells_type(type), at, id[0] != '\0' ? id : handle));
+                                 nb_type_name(type), at, handle));
 }
 
 int cells_add_run(void *user, struct ng_call *call, struct ng_str args)
@@ -207,7 +214,7 @@ int cells_update_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- deleting, moving, clearing ---- */
 
-/* "a (index 0), b (index 2)": those that are marked. */
+/* Appends "a (index 0), b (index 2)" for the marked cells. */
 static void add_handles(struct nb_text *out, const struct nb *nb, const bool *marked)
 {
     bool first = true;
@@ -217,7 +224,7 @@ static void add_handles(struct nb_text *out, const struct nb *nb, const bool *ma
         if (marked[i]) {
             cells_handle(nb, i, handle);
             (void)snprintf(place, sizeof(place), " (index %zu)", i);
-            nb_add_word(out, first ? "" : ", ");
+            nb_add_if(out, !first, ", ");
             nb_add_word(out, handle);
             nb_add_word(out, place);
             first = false;
@@ -225,16 +232,22 @@ static void add_handles(struct nb_text *out, const struct nb *nb, const bool *ma
     }
 }
 
-/* What `cellIds` names, as marks in call memory; each cell counts once. */
+/* The cells in `cellIds` as marks in call memory; duplicates count once. */
 static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
                         size_t *ret_count)
 {
     size_t *chosen = NULL;
     size_t count = 0;
     int rc = cells_chosen(call, nb, &chosen, &count);
-    bool *marked = rc == NG_OK ? ng_alloc(call, nb->cell_count + 1) : NULL;
+    bool *marked = NULL;
+    if (rc == NG_OK) {
+        marked = ng_alloc(call, nb->cell_count + 1);
+    }
     if (marked == NULL) {
-        return rc != NG_OK ? rc : cells_no_memory(call);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        return cells_no_memory(call);
     }
     memset(marked, 0, nb->cell_count + 1);
     *ret_count = 0;
@@ -259,9 +272,10 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
         return rc;
     }
     nb_delete_cells(edit, nb, gone);
-    (void)snprintf(
-        head, sizeof(head),
-        count == 1 ? "Successfully deleted cell " : "Successfully deleted %zu cells: ", count);
+    (void)snprintf(head, sizeof(head), "Successfully deleted %zu cells: ", count);
+    if (count == 1) {
+        (void)snprintf(head, sizeof(head), "Successfully deleted cell ");
+    }
     nb_add_word(&out, head);
     add_handles(&out, nb, gone);
     return cells_reply(call, &out);
@@ -329,7 +343,7 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
     }
     if (all) {
         nb_add_word(&out, "Successfully cleared all cell outputs.");
-        nb_add_word(&out, count > 0 ? " Cells: " : "");
+        nb_add_if(&out, count > 0, " Cells: ");
     } else {
         nb_add_word(&out, "Successfully cleared the outputs of ");
     }
@@ -357,11 +371,12 @@ static int create_file(struct ng_call *call, const struct ng_file *present,
     const struct create_call *create = user;
     (void)present;
     int rc = call->host->draft_text(next, &create->json, 1);
-    return rc != NG_OK
-               ? rc
-               : ng_reply(call, call->host->format(
-                                    call, "Created the notebook %.*s. Cell ID: %s (index 0)",
-                                    (int)create->path.len, create->path.data, create->id));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return ng_reply(call,
+                    call->host->format(call, "Created the notebook %.*s. Cell ID: %s (index 0)",
+                                       (int)create->path.len, create->path.data, create->id));
 }
 
 static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
@@ -375,7 +390,7 @@ static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
     nb_add_word(out, "}");
 }
 
-/* The kernel that is asked for, else python3 where it is installed, else none. */
+/* The requested kernel, else python3 if installed, else none. */
 static int pick_kernel(struct ng_call *call, struct nb_text *out)
 {
     struct kernelspecs specs;
@@ -384,8 +399,10 @@ static int pick_kernel(struct ng_call *call, struct nb_text *out)
     if (!kernelspecs_load(&specs)) {
         return cells_no_memory(call);
     }
-    const struct kernelspec *spec =
-        kernelspecs_named(&specs, name.len > 0 ? name : ng_str_of("python3"));
+    const struct kernelspec *spec = kernelspecs_named(&specs, name);
+    if (name.len == 0) {
+        spec = kernelspecs_named(&specs, ng_str_of("python3"));
+    }
     if (spec != NULL) {
         add_kernelspec(out, spec);
     } else if (name.len > 0) {
@@ -402,20 +419,27 @@ int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
     struct nb_text spec = {0};
     struct nb_text json = {0};
     (void)args;
-    int rc = create == NULL ? cells_no_memory(call) : cells_path(user, call, &create->path);
-    if (rc == NG_OK && (create->path.len < 6 ||
-                        memcmp(create->path.data + create->path.len - 6, ".ipynb", 6) != 0)) {
+    if (create == NULL) {
+        return cells_no_memory(call);
+    }
+    int rc = cells_path(user, call, &create->path);
+    if (rc == NG_OK && !str_ends(create->path, ".ipynb")) {
         rc = ng_fail(call, NG_EINVAL, "The path %.*s does not end in .ipynb",
                      (int)create->path.len, create->path.data);
     }
-    rc = rc != NG_OK ? rc : pick_kernel(call, &spec);
-    rc = rc != NG_OK ? rc : new_id(call, NULL, create->id);
+    if (rc == NG_OK) {
+        rc = new_id(call, NULL, create->id);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = pick_kernel(call, &spec);
     if (rc == NG_OK) {
         nb_new_file(&json, nb_text_str(&spec), ng_str_of(create->id));
-        create->json =
-            call->host->format(call, "%.*s", (int)json.len, json.data == NULL ? "" : json.data);
-        rc = json.failed || spec.failed || create->json.data == NULL ? cells_no_memory(call)
-                                                                     : NG_OK;
+        struct ng_str text = nb_text_str(&json);
+        create->json = call->host->format(call, "%.*s", (int)text.len, text.data);
+        rc =
+            cells_check_memory(call, !json.failed && !spec.failed && create->json.data != NULL);
     }
     nb_text_done(&json);
     nb_text_done(&spec);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_images.c - the images of an answer, as far as limits.result lets them: a line stands
- * for each of the others, and the text is told in any case. */
+/* cells_images.c - images of an answer within limits.result; omitted ones are listed in the
+ * text, which is always sent. */
 #include "cells.h"
 
 #include <stdio.h>
 
-/* A line about an image that is left out has at most this, handle and all. */
+/* Maximum length of a line about an omitted image. */
 #define IMAGES_LINE_MAX (CELLS_HANDLE_MAX + 200)
-/* What else the answer may hold beside its text. */
+/* Reserve for parts of the answer beside its text. */
 #define IMAGES_ROOM_LEAST 1024
 
 size_t cells_text_max(const struct cells *self)
 {
     size_t limit = (size_t)self->max_result;
-    return limit > 2 * IMAGES_ROOM_LEAST ? limit - IMAGES_ROOM_LEAST : limit / 2 + 1;
+    if (limit > 2 * IMAGES_ROOM_LEAST) {
+        return limit - IMAGES_ROOM_LEAST;
+    }
+    return limit / 2 + 1;
 }
 
 void cells_fit_text(const struct cells *self, struct nb_text *text)
@@ -23,7 +26,7 @@ void cells_fit_text(const struct cells *self, struct nb_text *text)
         return;
     }
     render_cut(&cut, nb_text_str(text), cells_text_max(self));
-    cut.failed = cut.failed || text->failed;
+    cut.failed |= text->failed;
     nb_text_done(text);
     *text = cut;
 }
@@ -34,7 +37,11 @@ void cells_images_begin(struct cells_images *images, const struct cells *self,
     size_t limit = (size_t)self->max_result;
     *images = (struct cells_images){.call = call, .text = text, .limit = limit};
     cells_fit_text(self, text);
-    images->room = limit > text->len ? limit - text->len : 0;
+    if (limit > text->len) {
+        images->room = limit - text->len;
+    } else {
+        images->room = 0;
+    }
 }
 
 int cells_images_add(struct cells_images *images, const struct rendered *rendered,
@@ -43,8 +50,8 @@ int cells_images_add(struct cells_images *images, const struct rendered *rendere
     char line[IMAGES_LINE_MAX];
     for (size_t i = 0; i < rendered->image_count; i++) {
         const struct rendered_image *image = &rendered->images[i];
-        struct ng_str bytes = nb_text_str(&image->bytes);
-        /* Room for what is told of those that follow stays. */
+        struct ng_str bytes = buf_str(&image->bytes);
+        /* Keep room for the lines about further images. */
         if (images->room >= IMAGES_LINE_MAX && bytes.len <= images->room - IMAGES_LINE_MAX) {
             images->room -= bytes.len;
             int rc = images->call->host->reply_media(images->call, "image", image->mime, bytes);

@@ -11,19 +11,24 @@
 static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 {
     char line[1024];
-    nb_add_word(out, specs->count > 0 ? "Installed kernels:"
-                                      : "No kernel is installed. Install one, for example "
-                                        "Debian's python3-ipykernel.");
+    if (specs->count == 0) {
+        nb_add_word(out, "No kernel is installed. Install one, for example Debian's "
+                         "python3-ipykernel.");
+        return;
+    }
+    nb_add_word(out, "Installed kernels:");
     for (size_t i = 0; i < specs->count; i++) {
+        const char *language = specs->items[i].language;
+        if (language[0] == '\0') {
+            language = "language unknown";
+        }
         (void)snprintf(line, sizeof(line), "\n- %s: %.300s (%.100s)", specs->items[i].name,
-                       specs->items[i].display_name,
-                       specs->items[i].language[0] != '\0' ? specs->items[i].language
-                                                           : "language unknown");
+                       specs->items[i].display_name, language);
         nb_add_word(out, line);
     }
 }
 
-/* May the caller see this notebook's file? Then it may know of its kernel. */
+/* A caller that may read the file may know about its kernel. */
 static bool may_see(struct ng_call *call, const char *notebook)
 {
     struct ng_file file = {.size = sizeof(file)};
@@ -50,7 +55,7 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
         if (!may_see(call, list[i].notebook)) {
             continue;
         }
-        nb_add_word(&out, listed++ == 0 ? "\n\nRunning kernels:" : "");
+        nb_add_if(&out, listed++ == 0, "\n\nRunning kernels:");
         (void)snprintf(line, sizeof(line), "\n- %s for %s: %s, %zu run(s) waiting or running",
                        list[i].name, list[i].notebook, list[i].state, list[i].queued);
         nb_add_word(&out, line);
@@ -59,9 +64,9 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     return cells_reply(call, &out);
 }
 
-/* ---- interrupt and restart: the call waits until it is so ---- */
+/* ---- interrupt and restart: the call waits for completion ---- */
 
-/* Memory of the call. */
+/* In call memory. */
 struct control_request {
     struct ng_call *call;
     struct ng_deferred *deferred;
@@ -89,10 +94,13 @@ static int answer(const struct control_request *request, const struct run *run)
     default:
         return ng_fail(call, CELLS_EKERNEL, "%s", run->why);
     }
-    return ng_reply(call, ng_str_of(run->why[0] != '\0' ? run->why
-                                    : request->restart
-                                        ? "Successfully restarted the kernel."
-                                        : "Successfully interrupted notebook execution."));
+    const char *text = run->why;
+    if (text[0] == '\0' && request->restart) {
+        text = "Successfully restarted the kernel.";
+    } else if (text[0] == '\0') {
+        text = "Successfully interrupted notebook execution.";
+    }
+    return ng_reply(call, ng_str_of(text));
 }
 
 static void control_done(struct run *run, void *user)
@@ -110,7 +118,10 @@ static int control(struct cells *self, struct ng_call *call, enum kernels_comman
     struct ng_str path;
     struct ng_file file = {.size = sizeof(file)};
     int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : call->host->file_stat(call, path, &file);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = call->host->file_stat(call, path, &file);
     if (rc != NG_OK) {
         return rc;
     }

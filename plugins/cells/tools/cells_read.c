@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_read.c - getNotebookCells and getCellOutputs. */
 #include "cells.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,22 +24,19 @@ static void add_cell(struct cells *self, struct ng_call *call,
     cells_handle(&notebook->nb, index, handle);
     (void)nb_decode_lines(&source, notebook->nb.bytes, cell->source);
     render_fence(&fence, nb_text_str(&source));
-    (void)snprintf(head, sizeof(head), "### Cell %zu (%s)\nID: %s\nStatus: ", index,
-                   cells_type(cell->type), handle);
+    (void)snprintf(head, sizeof(head), "\n\n### Cell %zu (%s)\nID: %s\nStatus: ", index,
+                   nb_type_name(cell->type), handle);
     nb_add_word(out, head);
     struct nb_text status = {0};
     cells_status(self, call, notebook, index, &status);
-    nb_add_str(out, nb_text_str(&status));
+    nb_add_done(out, &status);
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
-    nb_add_str(out, nb_text_str(&source));
-    nb_add_word(out, "\n"); /* its own: one at the end of the source shows as an empty line */
-    nb_add_str(out, nb_text_str(&fence));
-    out->failed = out->failed || source.failed || status.failed || fence.failed;
-    nb_text_done(&fence);
-    nb_text_done(&source);
-    nb_text_done(&status);
+    nb_add_done(out, &source);
+    nb_add_word(out,
+                "\n"); /* so that a newline at the end of the source shows as an empty line */
+    nb_add_done(out, &fence);
 }
 
 static void set_revision(struct ng_call *call, const struct notebook_file *notebook)
@@ -49,44 +48,40 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
     struct notebook_file notebook;
-    struct ng_str path;
     struct nb_text out = {0};
     struct nb_text missing = {0};
     size_t *chosen = NULL;
     size_t count = 0;
     char head[96];
     (void)args;
-    int rc = cells_path(self, call, &path);
-    cells_refresh_selection(self, call);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
+    cells_refresh_selection(self, call);
     rc = cells_chosen_or(call, &notebook.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
         nb_text_done(&missing);
         cells_close(&notebook);
         return rc;
     }
-    bool all = count == 0;
-    size_t shown = all ? notebook.nb.cell_count : count;
     if (notebook.nb.cell_count == 0) {
-        nb_add_word(&out, "The notebook has no cells");
-    } else {
+        (void)snprintf(head, sizeof(head), "The notebook has no cells");
+    } else if (count == 0) {
         (void)snprintf(head, sizeof(head),
-                       all ? "Retrieved all %zu cell(s) from notebook:\n\n"
-                           : "Retrieved %zu cell(s):\n\n",
-                       shown);
-        nb_add_word(&out, head);
+                       "Retrieved all %zu cell(s) from notebook:", notebook.nb.cell_count);
+    } else {
+        (void)snprintf(head, sizeof(head), "Retrieved %zu cell(s):", count);
     }
-    for (size_t i = 0; i < shown; i++) {
-        nb_add_word(&out, i > 0 ? "\n\n" : "");
-        add_cell(self, call, &notebook, all ? i : chosen[i], &out);
+    nb_add_word(&out, head);
+    for (size_t i = 0; i < count; i++) {
+        add_cell(self, call, &notebook, chosen[i], &out);
     }
-    nb_add_word(&out, missing.len > 0 ? "\n\n" : "");
-    nb_add_str(&out, nb_text_str(&missing));
-    out.failed = out.failed || missing.failed;
-    nb_text_done(&missing);
+    for (size_t i = 0; count == 0 && i < notebook.nb.cell_count; i++) {
+        add_cell(self, call, &notebook, i, &out);
+    }
+    nb_add_if(&out, missing.len > 0, "\n\n");
+    nb_add_done(&out, &missing);
     set_revision(call, &notebook);
     cells_close(&notebook);
     return cells_reply(call, &out);
@@ -94,28 +89,21 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
 
 /* ---- outputs ---- */
 
-/* The text from character `offset` on; the whole one is not much larger than what is shown. */
+/* Appends the text from character `offset` on. */
 static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str text,
                     int64_t offset, size_t max)
 {
-    size_t characters = render_characters(text);
+    size_t characters = utf8_count(text);
     char note[160];
     if ((uint64_t)offset > characters) {
         return ng_fail(call, NG_EINVAL,
                        "`offset` is %lld, the outputs have %zu characters of text",
                        (long long)offset, characters);
     }
-    size_t start = render_prefix(text, (size_t)offset);
-    struct ng_str rest = {text.data + start, text.len - start};
-    if (rest.len > max) {
-        size_t len = max;
-        while (len > 0 && ((unsigned char)rest.data[len] & 0xc0) == 0x80) {
-            len--;
-        }
-        rest.len = len;
-    }
+    size_t start = utf8_cut_count(text, (size_t)offset).len;
+    struct ng_str rest = utf8_cut(str_make(text.data + start, text.len - start), max);
     nb_add_str(out, rest);
-    size_t after = (size_t)offset + render_characters(rest);
+    size_t after = (size_t)offset + utf8_count(rest);
     if (after < characters) {
         (void)snprintf(note, sizeof(note),
                        "\n[... characters %lld to %zu of %zu; offset %zu reads on ...]",
@@ -125,7 +113,7 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
     return NG_OK;
 }
 
-/* unsaved: a run is at work, so that these are the outputs of an earlier one. */
+/* unsaved: a run is in progress, so these outputs are of an earlier one. */
 static int reply_outputs(struct cells *self, struct ng_call *call,
                          const struct rendered *rendered, const char *handle, bool unsaved)
 {
@@ -153,9 +141,9 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
     } else if (text.len == 0) {
         nb_add_word(&out, "[nothing but line ends]");
     }
-    nb_add_word(&out, unsaved ? "\n\n" READ_EARLIER READ_UNSAVED : "");
+    nb_add_if(&out, unsaved, "\n\n" READ_EARLIER READ_UNSAVED);
     cells_images_begin(&images, self, call, &out);
-    if (offset == 0) { /* reading on is about the text */
+    if (offset == 0) { /* further pages contain text only */
         rc = cells_images_add(&images, rendered, handle);
     }
     cells_images_end(&images);
@@ -170,13 +158,12 @@ int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct cells *self = user;
     struct notebook_file notebook;
-    struct ng_str path;
     struct ng_str asked = ng_arg_text(call, "cellId");
+    const char *note = "";
     struct ng_str format = ng_arg_text(call, "format");
     char handle[CELLS_HANDLE_MAX];
     (void)args;
-    int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -195,12 +182,14 @@ int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
     bool unsaved = cells_unsaved(self, &notebook, handle);
     set_revision(call, &notebook);
     render_outputs(rendered, notebook.nb.bytes, notebook.nb.cells[index].outputs,
-                   format.len == 4 && memcmp(format.data, "html", 4) == 0);
+                   str_is(format, "html"));
+    if (unsaved) {
+        note = "\n\n" READ_UNSAVED;
+    }
     if (rendered->failed) {
         rc = cells_no_memory(call);
     } else if (rendered->outputs == 0) {
-        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs%s", handle,
-                                               unsaved ? "\n\n" READ_UNSAVED : ""));
+        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs%s", handle, note));
     } else {
         rc = reply_outputs(self, call, rendered, handle, unsaved);
     }

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_run.c - runNotebookCells: from the cells that are asked for to a run, and from its end
- * to the file and the answer (cells_answer.c says it). */
+/* cells_run.c - runNotebookCells: creates a run from the requested cells, starts it, and
+ * completes the call at its end. */
 #include "cells_run.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TIMEOUT_DEFAULT_S 120
-/* Of the kernels that are installed, in a sentence. */
+/* Kernels listed in an error message. */
 #define KERNELS_LISTED 20
 
 static char *keep(struct ng_str text)
 {
-    return text.data == NULL ? NULL : strndup(text.data, text.len);
+    if (text.data == NULL) {
+        return NULL;
+    }
+    return strndup(text.data, text.len);
 }
 
-/* ---- which cells ---- */
+/* ---- cells ---- */
 
 /* Does the cell carry this tag? */
 static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char *tag)
@@ -32,7 +36,7 @@ static bool has_tag(const struct nb *nb, const struct nb_cell *cell, const char 
     return false;
 }
 
-/* The code cells among those, in the order of the notebook, each once. */
+/* Takes the requested code cells in the order of the notebook, each once. */
 static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
                        struct cells_run *cells_run)
 {
@@ -64,7 +68,7 @@ static bool take_cells(const struct nb *nb, const size_t *chosen, size_t count,
     return good;
 }
 
-/* ---- which kernel ---- */
+/* ---- kernel ---- */
 
 static void decode_word(struct ng_str bytes, struct nb_span value, struct nb_text *out)
 {
@@ -94,40 +98,54 @@ static const struct kernelspec *choose(struct ng_call *call, const struct nb *nb
         found = kernelspecs_named(specs, nb_text_str(&name));
         if (found == NULL && name.len > 0) {
             nb_add(&name, "", 1);
-            run->fallback = name.failed ? NULL : strdup(name.data);
+            if (!name.failed) {
+                run->fallback = strdup(name.data);
+            }
         }
-        found = found != NULL ? found : kernelspecs_of(specs, nb_text_str(&language));
-        bool other = language.len > 0 && found == NULL; /* no kernel speaks its language */
-        found = found != NULL || other ? found : kernelspecs_named(specs, ng_str_of("python3"));
-        found = found != NULL || other || specs->count == 0 ? found : &specs->items[0];
+        if (found == NULL) {
+            found = kernelspecs_of(specs, nb_text_str(&language));
+        }
+        bool other = language.len > 0 && found == NULL; /* no kernel for its language */
+        if (found == NULL && !other) {
+            found = kernelspecs_named(specs, ng_str_of("python3"));
+        }
+        if (found == NULL && !other && specs->count > 0) {
+            found = &specs->items[0];
+        }
     }
     nb_text_done(&name);
     nb_text_done(&language);
     return found;
 }
 
-/* "a, b": what is installed. */
+/* Appends the names of the installed kernels. */
 static void add_names(struct nb_text *out, const struct kernelspecs *specs)
 {
-    nb_add_word(out, specs->count == 0 ? "none is installed" : "installed: ");
+    nb_add_if(out, specs->count == 0, "none is installed");
+    nb_add_if(out, specs->count > 0, "installed: ");
     for (size_t i = 0; i < specs->count && i < KERNELS_LISTED; i++) {
-        nb_add_word(out, i > 0 ? ", " : "");
+        nb_add_if(out, i > 0, ", ");
         nb_add_word(out, specs->items[i].name);
     }
-    nb_add_word(out, specs->count > KERNELS_LISTED ? ", ..." : "");
+    nb_add_if(out, specs->count > KERNELS_LISTED, ", ...");
 }
 
 static int fail_unfit(struct ng_call *call, const struct kernelspecs *specs,
                       const struct cells_run *run)
 {
     struct nb_text names = {0};
+    const char *named = "";
+    const char *name = "";
+    if (run->fallback != NULL) {
+        named = ", it names ";
+        name = run->fallback;
+    }
     add_names(&names, specs);
     struct ng_str list = nb_text_str(&names);
     int rc = ng_fail(call, CELLS_EKERNEL,
                      "No installed kernel fits this notebook%s%s (%.*s): install one, or name "
                      "one as `kernel`",
-                     run->fallback != NULL ? ", it names " : "",
-                     run->fallback != NULL ? run->fallback : "", (int)list.len, list.data);
+                     named, name, (int)list.len, list.data);
     nb_text_done(&names);
     return rc;
 }
@@ -155,15 +173,15 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
     return rc;
 }
 
-/* ---- making a run ---- */
+/* ---- creation ---- */
 
-/* The folder of a path: where its kernel is started. */
+/* The folder of a path: the working directory of the kernel. */
 static struct ng_str folder_of(struct ng_str path)
 {
     while (path.len > 1 && path.data[path.len - 1] != '/') {
         path.len--;
     }
-    path.len -= path.len > 1 ? 1 : 0;
+    path.len -= path.len > 1;
     return path;
 }
 
@@ -216,8 +234,7 @@ static int check_revision(struct ng_call *call, const struct notebook_file *note
 {
     struct ng_str expected = ng_arg_text(call, "expectedRevision");
     struct ng_str now = notebook->file.revision;
-    if (expected.len == 0 ||
-        (expected.len == now.len && memcmp(expected.data, now.data, now.len) == 0)) {
+    if (expected.len == 0 || str_equal(expected, now)) {
         return NG_OK;
     }
     int rc =
@@ -238,27 +255,37 @@ static int check_revision(struct ng_call *call, const struct notebook_file *note
 static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
 {
     struct notebook_file notebook;
-    struct ng_str path;
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_path(self, call, &path);
-    rc = rc != NG_OK ? rc : cells_open(call, path, &notebook);
+    int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     struct cells_run *run = run_new(self, call, &notebook);
-    rc = run == NULL ? cells_no_memory(call) : check_revision(call, &notebook);
-    rc = rc != NG_OK ? rc : cells_chosen(call, &notebook.nb, &chosen, &count);
+    if (run == NULL) {
+        rc = cells_no_memory(call);
+        goto out;
+    }
+    rc = check_revision(call, &notebook);
+    if (rc != NG_OK) {
+        goto out;
+    }
+    rc = cells_chosen(call, &notebook.nb, &chosen, &count);
     if (rc == NG_OK && count == 0) {
         rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
     }
-    if (rc == NG_OK && !take_cells(&notebook.nb, chosen, count, run)) {
-        rc = cells_no_memory(call);
+    if (rc != NG_OK) {
+        goto out;
     }
-    rc = rc != NG_OK ? rc : take_timeout(self, call, run->run);
+    if (!take_cells(&notebook.nb, chosen, count, run)) {
+        rc = cells_no_memory(call);
+        goto out;
+    }
+    rc = take_timeout(self, call, run->run);
     if (rc == NG_OK && run->run->cell_count > 0) {
         rc = pick_kernel(call, &notebook.nb, run);
     }
+out:
     cells_close(&notebook);
     if (rc != NG_OK) {
         cells_run_free(run);
@@ -268,9 +295,9 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
     return NG_OK;
 }
 
-/* ---- the run and its call ---- */
+/* ---- execution ---- */
 
-/* In the background there is no client that could leave: only the gateway's end is told. */
+/* For background runs only the shutdown of the gateway cancels: they have no client. */
 static bool run_cancelled(void *user)
 {
     const struct cells_run *run = user;
@@ -280,12 +307,14 @@ static bool run_cancelled(void *user)
 static void run_progress(void *user, double done, size_t total, const char *text)
 {
     const struct cells_run *run = user;
-    struct ng_str none = {NULL, 0};
-    run->call->host->progress(run->call, done, (double)total,
-                              text == NULL ? none : ng_str_of(text));
+    struct ng_str message = {NULL, 0};
+    if (text != NULL) {
+        message = ng_str_of(text);
+    }
+    run->call->host->progress(run->call, done, (double)total, message);
 }
 
-/* On the kernels' thread: the rest is a worker's. */
+/* Called by the kernel thread: continues on a worker. */
 static void run_done(struct run *inner, void *user)
 {
     struct cells_run *run = user;
@@ -304,14 +333,14 @@ int cells_run_over(struct ng_call *call, struct cells_run *run)
     return cells_run_save(call, run);
 }
 
-/* The last that is heard of the call: what it lent is free. */
+/* Completion of the call: its memory is released. */
 static void run_ended(void *user, int rc, struct ng_str message)
 {
     struct cells_run *run = user;
     cells_runs_over(run->self->runs, run, rc, message);
 }
 
-/* The call waits from here on without a thread. */
+/* The call waits without occupying a thread. */
 static int run_begin(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
@@ -363,7 +392,8 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
         cells_run_free(run);
         return cells_reply(call, &text);
     }
-    return call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE
-               ? run_in_background(self, call, run)
-               : run_begin(call, run);
+    if (call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE) {
+        return run_in_background(self, call, run);
+    }
+    return run_begin(call, run);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_runs.c - the table of runs, and what is remembered of cells. */
+/* cells_runs.c - the table of background runs, and the last execution of each cell. */
 #include "cells_runs.h"
+#include "core/base/array.h"
+#include "core/base/hash.h"
+#include "core/base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +17,10 @@ struct last_run {
 
 struct cells_runs {
     struct lock lock;
-    struct cells_run *first; /* the newest */
+    struct cells_run *first; /* newest first */
     size_t count;
-    struct last_run *lasts; /* a ring */
-    size_t last_count, last_at;
+    struct last_run *lasts; /* ring buffer */
+    size_t last_count, last_cap, last_at;
 };
 
 int cells_runs_open(struct ng_call *call, struct cells_runs **ret)
@@ -80,8 +83,8 @@ static size_t bytes_of(const struct cells_run *run)
     return bytes;
 }
 
-/* The oldest that is over and that nobody looks at, but never the newest. False: there is none.
- * With the lock held. */
+/* Frees the oldest ended run without readers, except the newest run. False: there is none. With
+ * the lock held. */
 static bool forget_oldest(struct cells_runs *runs)
 {
     struct cells_run **found = NULL;
@@ -104,7 +107,9 @@ static size_t bytes_over(const struct cells_runs *runs)
 {
     size_t bytes = 0;
     for (const struct cells_run *run = runs->first; run != NULL; run = run->next) {
-        bytes += run->over ? bytes_of(run) : 0;
+        if (run->over) {
+            bytes += bytes_of(run);
+        }
     }
     return bytes;
 }
@@ -130,7 +135,7 @@ void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
         return;
     }
     cells_runs_lock(runs);
-    if (rc != NG_OK && rc != run->code) { /* saving failed, or it never began */
+    if (rc != NG_OK && rc != run->code) { /* saving failed, or the run did not begin */
         run->code = rc;
         run->text.len = 0;
         nb_add_str(&run->text, message);
@@ -154,8 +159,7 @@ struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id, stru
     struct cells_run *found = NULL;
     cells_runs_lock(runs);
     for (struct cells_run *run = runs->first; run != NULL; run = run->next) {
-        if (strlen(run->id) == id.len && memcmp(run->id, id.data, id.len) == 0 &&
-            strlen(run->owner) == owner.len && memcmp(run->owner, owner.data, owner.len) == 0) {
+        if (str_is(id, run->id) && str_is(owner, run->owner)) {
             found = run;
             run->refs++;
             break;
@@ -165,19 +169,12 @@ struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id, stru
     return found;
 }
 
-/* ---- how cells ended ---- */
+/* ---- last executions ---- */
 
-static uint64_t hash_of(const char *notebook, size_t len, const char *handle)
+static uint64_t hash_of(struct ng_str notebook, const char *handle)
 {
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++) {
-        hash = (hash ^ (unsigned char)notebook[i]) * 1099511628211u;
-    }
-    hash *= 1099511628211u;
-    for (; *handle != '\0'; handle++) {
-        hash = (hash ^ (unsigned char)*handle) * 1099511628211u;
-    }
-    return hash;
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, notebook);
+    return hash_fnv(hash_fnv_byte(hash, '\0'), ng_str_of(handle));
 }
 
 static struct last_run *last_of(struct cells_runs *runs, uint64_t hash)
@@ -197,13 +194,11 @@ static struct last_run *last_place(struct cells_runs *runs, uint64_t hash)
         return last;
     }
     if (runs->last_count < CELLS_LAST_MAX) {
-        struct last_run *lasts =
-            realloc(runs->lasts, (runs->last_count + 1) * sizeof(*runs->lasts));
-        if (lasts == NULL) {
+        if (array_reserve((void **)&runs->lasts, &runs->last_cap, runs->last_count + 1,
+                          sizeof(*runs->lasts), CELLS_LAST_MAX) != NG_OK) {
             return NULL;
         }
-        runs->lasts = lasts;
-        return &lasts[runs->last_count++];
+        return &runs->lasts[runs->last_count++];
     }
     runs->last_at = (runs->last_at + 1) % CELLS_LAST_MAX;
     return &runs->lasts[runs->last_at];
@@ -217,7 +212,7 @@ void cells_runs_remember(struct cells_runs *runs, const struct run *run)
         if (cell->started_ms == 0 || cell->state == CELL_NOT_RUN) {
             continue;
         }
-        uint64_t hash = hash_of(run->notebook, strlen(run->notebook), cell->handle);
+        uint64_t hash = hash_of(ng_str_of(run->notebook), cell->handle);
         struct last_run *last = last_place(runs, hash);
         if (last != NULL) {
             last->hash = hash;
@@ -230,11 +225,12 @@ void cells_runs_remember(struct cells_runs *runs, const struct run *run)
 
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook, const char *handle)
 {
-    struct cells_last none = {.known = false};
+    struct cells_last found = {.known = false};
     cells_runs_lock(self->runs);
-    const struct last_run *last =
-        last_of(self->runs, hash_of(notebook.data, notebook.len, handle));
-    struct cells_last found = last == NULL ? none : last->last;
+    const struct last_run *last = last_of(self->runs, hash_of(notebook, handle));
+    if (last != NULL) {
+        found = last->last;
+    }
     cells_runs_unlock(self->runs);
     return found;
 }

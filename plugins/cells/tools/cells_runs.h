@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_runs.h - runs that are under way or were: for getNotebookRun, and for how cells last
- * ended. */
+/* cells_runs.h - runs in progress and ended runs, for getNotebookRun and for the status of
+ * cells. */
 #ifndef NOTEGATE_PLUGIN_CELLS_RUNS_H
 #define NOTEGATE_PLUGIN_CELLS_RUNS_H
 
@@ -8,14 +8,14 @@
 
 #include "cells.h"
 
-/* Runs that are remembered, the oldest that is over goes first. */
+/* Runs in the table; the oldest ended run is removed first. */
 #define CELLS_RUNS_MAX 256
-/* Outputs of runs that are over; the newest stays in any case. */
+/* Outputs of ended runs; the newest run is kept in any case. */
 #define CELLS_RUNS_BYTES_MAX ((size_t)64 * 1024 * 1024)
-/* Cells whose last end is remembered. */
+/* Cells whose last execution is known. */
 #define CELLS_LAST_MAX 10000
 
-/* One run and the call that it belongs to. */
+/* A run and its call. */
 struct cells_run {
     struct cells_run *next;
     char id[WIRE_ID_SIZE];
@@ -24,36 +24,36 @@ struct cells_run {
     struct ng_call *call;
     struct ng_deferred *deferred;
     struct run *run;
-    char *path;            /* of the notebook, as the caller named it */
-    size_t notebook_cells; /* its cells when the run was asked for, and of its file */
+    char *path;            /* of the notebook, as named by the caller */
+    size_t notebook_cells; /* state of the file when the run was created */
     uint64_t bytes;
     int64_t modified_ms;
-    atomic_int refresh_state; /* cells_turn.c */
+    atomic_int refresh_state; /* see cells_source.c */
     size_t refresh_cell;
-    struct kernelspec spec; /* what a kernel is started from; empty after that */
-    char *fallback;         /* the kernel that the notebook names and that is not installed */
-    char *asked;            /* the kernel that the caller names, or NULL */
-    size_t skipped;         /* cells that are no code, or are tagged skip-execution */
-    unsigned reads;         /* of a file that looks half written when it is to be saved */
-    bool background;        /* it is in the table */
-    bool over; /* nothing of it changes any more: all is on disk, `text` is the answer */
-    int code;  /* of the answer: NG_OK, or how it failed */
+    struct kernelspec spec; /* of the kernel to start; moved into the kernel */
+    char *fallback;         /* kernel named by the notebook, but not installed */
+    char *asked;            /* kernel named by the caller, or NULL */
+    size_t skipped;         /* cells that are not code, or tagged skip-execution */
+    unsigned reads;         /* reads of a file that looks half written, when saving */
+    bool background;        /* in the table */
+    bool over;              /* immutable: outputs are saved and `text` is the answer */
+    int code;               /* outcome of the answer */
     struct nb_text text;
     unsigned refs;
 };
 
 void cells_run_free(struct cells_run *run); /* NULL is a no-op */
-/* Adds a run that goes on without its call; it then has two references, the table's and that
- * of what runs. */
+/* Adds a background run. It has two references: the table's and the execution's. */
 void cells_runs_add(struct cells_runs *runs, struct cells_run *run);
 void cells_runs_unref(struct cells_runs *runs, struct cells_run *run);
-/* Its call has ended: one reference less, and without a place in the table it is freed. */
+/* Drops the execution's reference when its call has completed; frees a run outside of the
+ * table. */
 void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
                      struct ng_str message);
-/* One more reference; NULL: there is none that this owner may see. */
+/* Takes a reference. NULL: no such run of this owner. */
 struct cells_run *cells_runs_get(struct cells_runs *runs, struct ng_str id,
                                  struct ng_str owner);
-/* How its cells ended is remembered. */
+/* Records the last executions of its cells. */
 void cells_runs_remember(struct cells_runs *runs, const struct run *run);
 void cells_runs_lock(struct cells_runs *runs);
 void cells_runs_unlock(struct cells_runs *runs);

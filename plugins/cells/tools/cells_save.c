@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_save.c - the outputs of a run go into the file, as it is by then, and the call ends. */
+/* cells_save.c - saves the outputs of a run in the present file, then completes the call. */
 #include "cells_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose outputs are to be kept: it was begun. */
+/* Was the cell executed, so that its outputs are to be saved? */
 static bool has_run(const struct run_cell *cell)
 {
     return cell->started_ms != 0 && cell->state != CELL_NOT_RUN;
@@ -14,7 +14,7 @@ static bool has_run(const struct run_cell *cell)
 
 static void add_note(struct nb_text *note, const char *text, const char *more)
 {
-    nb_add_word(note, note->len > 0 ? "; " : "");
+    nb_add_if(note, note->len > 0, "; ");
     nb_add_word(note, text);
     nb_add_word(note, more);
 }
@@ -29,14 +29,14 @@ static void put_cell(struct nb_edit *edit, const struct nb *nb, const struct run
         add_note(note, "there is no longer a code cell ", cell->handle);
         return;
     }
-    /* What the source that is there now would put out nobody knows. */
+    /* These outputs do not belong to the new source. */
     if (!cells_has_source(nb, index, source)) {
         add_note(note, "the source is no longer the one that was run in cell ", cell->handle);
         return;
     }
     outputs_json(&cell->outputs, nb->style.one_string, &json);
     nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
-    edit->failed = edit->failed || json.failed;
+    edit->failed |= json.failed;
     nb_text_done(&json);
 }
 
@@ -52,11 +52,11 @@ static void put_patch(struct nb_edit *edit, const struct nb *nb, const struct ru
     output_bundle(&bundle, data, whole, nb->style.one_string);
     (void)nb_patch_output(edit, nb, index, patch->ordinal, nb_text_str(&bundle),
                           nb_text_str(&patch->metadata));
-    edit->failed = edit->failed || bundle.failed;
+    edit->failed |= bundle.failed;
     nb_text_done(&bundle);
 }
 
-/* Were all outputs of this cell made anew? */
+/* Did this run replace all outputs of the cell? */
 static bool is_of_run(const struct run *run, const char *handle)
 {
     for (size_t i = 0; i < run->cell_count; i++) {
@@ -67,8 +67,8 @@ static bool is_of_run(const struct run *run, const char *handle)
     return false;
 }
 
-/* What the last cell of the run before put out after that: behind its outputs, if they are
- * still those of that run. True: all its outputs were made anew. */
+/* Appends late output of the previous run's last cell if the file still has the outputs of that
+ * run. True: all its outputs were replaced. */
 static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
 {
     struct nb_text json = {0};
@@ -91,12 +91,13 @@ static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run
     } else {
         nb_append_outputs(edit, nb, index, nb_text_str(&json));
     }
-    edit->failed = edit->failed || json.failed;
+    edit->failed |= json.failed;
     nb_text_done(&json);
     return cell->outputs.cleared;
 }
 
-/* What there is to write into this file. Without one, `note` says why. */
+/* Writes all outputs to the draft; `note` gets the reason for those that could not be
+ * written. */
 static int put_outputs(struct ng_call *call, const struct ng_file *present,
                        struct ng_draft *next, struct cells_run *cells_run, struct nb_text *note)
 {
@@ -135,7 +136,7 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
     return rc;
 }
 
-/* The answer, in the call and for who asks later. */
+/* Completes the call, and keeps the answer for getNotebookRun. */
 static int answer(struct ng_call *call, struct cells_run *run, const struct nb_text *note)
 {
     struct nb_text text = {0};
@@ -153,13 +154,13 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
     nb_add_str(&run->text, nb_text_str(&text));
     cells_runs_unlock(run->self->runs);
     nb_text_done(&said);
-    int rc = text.failed ? cells_no_memory(call) : NG_OK;
+    int rc = cells_check_memory(call, !text.failed);
     if (rc == NG_OK && run->background) {
-        /* Who asks later is told: nobody reads the answer of this call. */
+        /* getNotebookRun returns the answer: the call has no reader. */
     } else if (rc == NG_OK && code == NG_OK) {
         rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
-        /* The outputs are saved all the same: only the call fails. */
+        /* Only the call fails: the outputs are saved. */
         rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
     }
     nb_text_done(&text);
@@ -172,7 +173,9 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
     struct cells_run *run = user;
     struct nb_text note = {0};
     int rc = put_outputs(call, present, next, run, &note);
-    rc = rc != NG_OK ? rc : answer(call, run, &note);
+    if (rc == NG_OK) {
+        rc = answer(call, run, &note);
+    }
     nb_text_done(&note);
     return rc;
 }
@@ -187,26 +190,42 @@ static bool anything_ran(const struct run *run)
     return run->patches.count > 0 || run->late != NULL;
 }
 
-/* Nothing was written: the outputs are in the answer all the same. */
+static const char *why_unsaved(int code)
+{
+    static const struct {
+        int code;
+        const char *why;
+    } reasons[] = {
+        {NG_EOUTSIDE, "the file is in none of the roots any more"},
+        {NG_ENOTFOUND, "the file is gone"},
+        {NG_ECONFLICT, "other programs keep changing the file"},
+        {NG_EFORBIDDEN, "the file may not be written"},
+        {NG_EFULL, "no room is left on the disk"},
+        {NG_ETOOLARGE, "the file is too large"},
+        {NG_EUNAVAILABLE, "the storage does not answer"},
+    };
+    for (size_t i = 0; i < NG_COUNT(reasons); i++) {
+        if (reasons[i].code == code) {
+            return reasons[i].why;
+        }
+    }
+    return "the file could not be changed";
+}
+
+/* Nothing was saved: the answer contains the outputs. */
 static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int code)
 {
     struct nb_text text = {0};
-    const char *why = code == NG_EOUTSIDE       ? "the file is in none of the roots any more"
-                      : code == NG_ENOTFOUND    ? "the file is gone"
-                      : code == NG_ECONFLICT    ? "other programs keep changing the file"
-                      : code == NG_EFORBIDDEN   ? "the file may not be written"
-                      : code == NG_EFULL        ? "no room is left on the disk"
-                      : code == NG_ETOOLARGE    ? "the file is too large"
-                      : code == NG_EUNAVAILABLE ? "the storage does not answer"
-                                                : "the file could not be changed";
     cells_runs_lock(run->self->runs);
-    cells_answer(run, why, &text);
+    cells_answer(run, why_unsaved(code), &text);
     run->code = code;
     run->text.len = 0;
     nb_add_str(&run->text, nb_text_str(&text));
     cells_runs_unlock(run->self->runs);
-    int rc = text.failed ? cells_no_memory(call)
-                         : call->host->fail_text(call, code, nb_text_str(&text));
+    int rc = cells_check_memory(call, !text.failed);
+    if (rc == NG_OK) {
+        rc = call->host->fail_text(call, code, nb_text_str(&text));
+    }
     nb_text_done(&text);
     return rc;
 }
@@ -215,13 +234,14 @@ int cells_run_save(struct ng_call *call, void *user)
 {
     struct cells_run *run = user;
     struct nb_text none = {0};
-    call->host->mask_cancel(call); /* what was put out is kept, though nobody may wait for it */
+    call->host->mask_cancel(call); /* outputs are saved even if the client has left */
     cells_runs_remember(run->self->runs, run->run);
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);
-        return rc == NG_OK && run->code != NG_OK && !run->background
-                   ? call->host->fail_text(call, run->code, nb_text_str(&run->text))
-                   : rc;
+        if (rc == NG_OK && run->code != NG_OK && !run->background) {
+            return call->host->fail_text(call, run->code, nb_text_str(&run->text));
+        }
+        return rc;
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),
@@ -232,7 +252,12 @@ int cells_run_save(struct ng_call *call, void *user)
         .collection = CELLS_COLLECTION,
         .action = "run",
     };
-    int rc =
-        edit.path.data == NULL ? cells_no_memory(call) : call->host->file_edit(call, &edit);
-    return rc < NG_OK && rc != NG_EINTERNAL ? fail_with_outputs(call, run, rc) : rc;
+    if (edit.path.data == NULL) {
+        return cells_no_memory(call);
+    }
+    int rc = call->host->file_edit(call, &edit);
+    if (rc < NG_OK && rc != NG_EINTERNAL) {
+        return fail_with_outputs(call, run, rc);
+    }
+    return rc;
 }

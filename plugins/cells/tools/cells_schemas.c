@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_schemas.c - the JSON Schemas of the tools' arguments. */
+/* cells_schemas.c - JSON Schemas of the tools' arguments. */
 #include "cells.h"
 
 #define PATH "Path of the .ipynb file, absolute or relative to the first root."

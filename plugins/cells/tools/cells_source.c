@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cells_source.c - what a cell holds when its turn comes: people and other agents edit while a
- * run waits and while the cells before it run. */
+/* cells_source.c - reads the source of a cell again before it is executed: people and other
+ * agents edit while a run is queued and while earlier cells run. */
 #include "cells_run.h"
+#include "core/base/str.h"
 
 #include <string.h>
 
@@ -9,8 +10,7 @@ bool cells_has_source(const struct nb *nb, size_t index, struct ng_str source)
 {
     struct nb_text text = {0};
     (void)nb_decode_lines(&text, nb->bytes, nb->cells[index].source);
-    bool same = !text.failed && text.len == source.len &&
-                (source.len == 0 || memcmp(text.data, source.data, source.len) == 0);
+    bool same = !text.failed && str_equal(nb_text_str(&text), source);
     nb_text_done(&text);
     return same;
 }
@@ -36,17 +36,19 @@ size_t cells_run_find(const struct nb *nb, const char *handle, struct ng_str sou
     return index;
 }
 
-/* ---- the step of the run's call ---- */
+/* ---- reading the file ---- */
 
-/* What is read while the kernels go on: their thread waits for it, so that nothing else of the
- * run is at work but its end. */
+/* The kernel thread waits for the read, so only the end of the run can happen meanwhile. */
 enum { REFRESH_IDLE = 0, REFRESH_READING = 1, REFRESH_RUN_OVER = 2 };
 
 static int take_chunk(void *user, struct ng_str bytes)
 {
     struct nb_text *text = user;
     nb_add_str(text, bytes);
-    return text->failed ? NG_EINTERNAL : NG_OK;
+    if (text->failed) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 static bool read_file(struct ng_call *call, struct cells_run *run, struct nb_text *bytes)
@@ -64,9 +66,9 @@ static bool read_file(struct ng_call *call, struct cells_run *run, struct nb_tex
     return true;
 }
 
-/* What the file has of the cell whose turn it is: true, and its source in *ret where that is
- * another one, or *ret_gone. Else it is as it was known, or cannot be read: that is told when
- * the outputs are saved. */
+/* Compares the cell with the file. True: it has another source, appended to *ret. *ret_gone: it
+ * is no code cell any more. If the file cannot be read the known source is used; saving will
+ * report the reason. */
 static bool compare_with_file(struct ng_call *call, struct cells_run *run, struct nb_text *ret,
                               bool *ret_gone)
 {
@@ -79,7 +81,7 @@ static bool compare_with_file(struct ng_call *call, struct cells_run *run, struc
     if (read_file(call, run, &bytes) && nb_index(nb_text_str(&bytes), &nb, &error) == NB_FINE) {
         size_t index = cells_run_find(&nb, cell->handle, source);
         if (index == SIZE_MAX && nb.cell_count == run->notebook_cells) {
-            index = cells_find(&nb, ng_str_of(cell->handle)); /* edited where it was */
+            index = cells_find(&nb, ng_str_of(cell->handle)); /* same position, new source */
         }
         *ret_gone = index == SIZE_MAX || nb.cells[index].type != NB_CODE;
         changed = !*ret_gone && !cells_has_source(&nb, index, source);
@@ -105,7 +107,7 @@ static int refresh_source(struct ng_call *call, void *user)
         nb_text_done(&source);
         return cells_run_over(call, run);
     }
-    /* From here on the run may end, and be gone. */
+    /* The run may end and be freed from here on. */
     kernels_set_source(kernels, number, cell, changed ? &source : NULL, gone);
     return NG_PENDING;
 }
@@ -115,7 +117,7 @@ bool cells_run_refresh(void *user, size_t cell)
     struct cells_run *run = user;
     int none = REFRESH_IDLE;
     if (!atomic_compare_exchange_strong(&run->refresh_state, &none, REFRESH_READING)) {
-        return false; /* that of the cell before is still being read */
+        return false; /* the read for the preceding cell is in progress */
     }
     run->refresh_cell = cell;
     (void)run->call->host->continue_on_worker(run->call, refresh_source, run);

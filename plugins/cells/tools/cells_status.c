@@ -7,7 +7,7 @@
 
 static void add_part(struct nb_text *out, const char *name, const char *value)
 {
-    nb_add_word(out, out->len > 0 && out->data[out->len - 1] != '\n' ? " | " : "");
+    nb_add_if(out, out->len > 0 && out->data[out->len - 1] != '\n', " | ");
     nb_add_word(out, name);
     nb_add_word(out, value);
 }
@@ -30,9 +30,27 @@ bool cells_unsaved(struct cells *self, const struct notebook_file *notebook, con
     (void)snprintf(real, sizeof(real), "%.*s", (int)notebook->file.real.len,
                    notebook->file.real.data);
     kernels_lock(self->kernels);
-    bool unsaved = kernels_unsaved(self->kernels, real, handle);
+    bool unsaved = kernels_cell(self->kernels, real, handle, false) != NULL;
     kernels_unlock(self->kernels);
     return unsaved;
+}
+
+const char *cells_execution(struct cells *self, const struct notebook_file *notebook,
+                            const char *handle)
+{
+    char real[4096];
+    const char *word = "idle";
+    (void)snprintf(real, sizeof(real), "%.*s", (int)notebook->file.real.len,
+                   notebook->file.real.data);
+    kernels_lock(self->kernels);
+    const struct run_cell *cell = kernels_cell(self->kernels, real, handle, true);
+    if (cell != NULL && cell->state == CELL_RUNNING) {
+        word = "running";
+    } else if (cell != NULL) {
+        word = "pending";
+    }
+    kernels_unlock(self->kernels);
+    return word;
 }
 
 static void add_execution(struct cells *self, const struct notebook_file *notebook,
@@ -41,18 +59,8 @@ static void add_execution(struct cells *self, const struct notebook_file *notebo
     const struct nb_cell *cell = &notebook->nb.cells[index];
     struct cells_last last = cells_last_run(self, notebook->file.real, handle);
     char number[32];
-    char real[4096];
-    const char *word = "idle";
     int64_t order = 0;
-    (void)snprintf(real, sizeof(real), "%.*s", (int)notebook->file.real.len,
-                   notebook->file.real.data);
-    kernels_lock(self->kernels);
-    const struct run_cell *running = kernels_cell(self->kernels, real, handle);
-    if (running != NULL) {
-        word = running->state == CELL_RUNNING ? "running" : "pending";
-    }
-    kernels_unlock(self->kernels);
-    add_part(out, "Execution: ", word);
+    add_part(out, "Execution: ", cells_execution(self, notebook, handle));
     if (nb_integer(notebook->nb.bytes, cell->count, &order)) {
         (void)snprintf(number, sizeof(number), "[%lld]", (long long)order);
         add_part(out, "Order: ", number);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_file.c - the notebook a call is about, and the handles of its cells. */
+/* notebook_file.c - the notebook of a call, and the handles of its cells. */
 #include "cells.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Another program may be in the middle of writing: a file that is cut short is read again. */
+/* Another program may be writing: read a truncated file again. */
 #define READS_MAX 5
-/* Cells with the same id that an error names. */
+/* Cells with the same id that an error lists. */
 #define DUPLICATES_LISTED 10
 #define READ_AGAIN_NS (NG_FILE_PAUSE_MS * 1000000L)
 
@@ -18,11 +19,20 @@ int cells_no_memory(struct ng_call *call)
     return ng_fail(call, NG_EINTERNAL, "out of memory");
 }
 
+int cells_check_memory(struct ng_call *call, bool good)
+{
+    if (good) {
+        return NG_OK;
+    }
+    return cells_no_memory(call);
+}
+
 char *cells_string(struct ng_call *call, struct ng_str text)
 {
-    char *copy = text.len > 0 && memchr(text.data, '\0', text.len) != NULL
-                     ? NULL
-                     : ng_alloc(call, text.len + 1);
+    if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
+        return NULL;
+    }
+    char *copy = ng_alloc(call, text.len + 1);
     if (copy != NULL) {
         memcpy(copy, text.data, text.len);
         copy[text.len] = '\0';
@@ -32,12 +42,15 @@ char *cells_string(struct ng_call *call, struct ng_str text)
 
 int cells_reply(struct ng_call *call, struct nb_text *text)
 {
-    int rc = text->failed ? cells_no_memory(call) : ng_reply(call, nb_text_str(text));
+    int rc = cells_check_memory(call, !text->failed);
+    if (rc == NG_OK) {
+        rc = ng_reply(call, nb_text_str(text));
+    }
     nb_text_done(text);
     return rc;
 }
 
-/* A relative path is meant from the first root the caller may use. */
+/* Relative paths start at the first root of the caller. */
 static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
 {
     const struct ng_str *roots = NULL;
@@ -48,7 +61,7 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     if (path.len == 0) {
         return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
     }
-    if (memchr(path.data, '\0', path.len) != NULL) { /* what follows it would be lost below */
+    if (memchr(path.data, '\0', path.len) != NULL) { /* the formatted path would end there */
         return ng_fail(call, NG_EINVAL,
                        "`notebook` holds a NUL character; give the path of an .ipynb file");
     }
@@ -57,7 +70,7 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     }
     *ret = call->host->format(call, "%.*s/%.*s", (int)roots[0].len, roots[0].data,
                               (int)path.len, path.data);
-    return ret->data == NULL ? cells_no_memory(call) : NG_OK;
+    return cells_check_memory(call, ret->data != NULL);
 }
 
 int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
@@ -89,7 +102,10 @@ int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc)
     struct ng_file file = {.size = sizeof(file)};
     bool folder = rc == NG_EFAILED && call->host->file_stat(call, path, &file) == NG_OK &&
                   file.type == NG_FILE_DIRECTORY;
-    return folder ? fail_folder(call, path) : rc;
+    if (!folder) {
+        return rc;
+    }
+    return fail_folder(call, path);
 }
 
 static int fail_malformed(struct ng_call *call, const struct ng_file *file,
@@ -105,7 +121,7 @@ static int fail_malformed(struct ng_call *call, const struct ng_file *file,
     return rc;
 }
 
-/* Cut within a character it is no UTF-8. */
+/* Truncation inside a character gives invalid UTF-8. */
 static bool looks_half_written(enum nb_fault fault)
 {
     return fault == NB_NOT_JSON || fault == NB_EMPTY || fault == NB_NOT_UTF8;
@@ -131,21 +147,26 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
     if (fault == NB_FINE) {
         return NG_OK;
     }
-    return cells_should_reread(fault, reads) ? NG_EWOULDBLOCK
-                                             : fail_malformed(call, file, &error);
+    if (cells_should_reread(fault, reads)) {
+        return NG_EWOULDBLOCK;
+    }
+    return fail_malformed(call, file, &error);
 }
 
-int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *ret)
+int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *ret)
 {
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
-    ret->path = path;
     unsigned reads = 0;
+    int rc = cells_path(self, call, &ret->path);
+    if (rc != NG_OK) {
+        return rc;
+    }
     for (;;) {
         ret->file.size = sizeof(ret->file);
-        int rc = call->host->file_read(call, path, CELLS_FILE_MAX, &ret->file);
+        rc = call->host->file_read(call, ret->path, CELLS_FILE_MAX, &ret->file);
         if (rc != NG_OK) {
-            return cells_fail_folder(call, path, rc);
+            return cells_fail_folder(call, ret->path, rc);
         }
         enum nb_fault fault = nb_index(ret->file.data, &ret->nb, &error);
         if (fault == NB_FINE) {
@@ -162,6 +183,12 @@ int cells_open(struct ng_call *call, struct ng_str path, struct notebook_file *r
 void cells_close(struct notebook_file *notebook)
 {
     nb_done(&notebook->nb);
+}
+
+/* The id of a cell, a plain string, without its quotes. */
+static struct ng_str bare_id(const struct nb *nb, const struct nb_cell *cell)
+{
+    return str_make(nb->bytes.data + cell->id.at + 1, cell->id.len - 2);
 }
 
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX])
@@ -182,33 +209,24 @@ size_t cells_find(const struct nb *nb, struct ng_str handle)
     if (handle.len > skip && memcmp(handle.data, prefix, skip) == 0) {
         struct nb_span digits = {skip, handle.len - skip};
         int64_t index = 0;
-        return nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count
-                   ? (size_t)index
-                   : SIZE_MAX;
+        if (nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count) {
+            return (size_t)index;
+        }
+        return SIZE_MAX;
     }
     for (size_t i = 0; i < nb->cell_count; i++) {
         const struct nb_cell *cell = &nb->cells[i];
-        if (cell->id_unique && cell->id.len == handle.len + 2 &&
-            memcmp(nb->bytes.data + cell->id.at + 1, handle.data, handle.len) == 0) {
+        if (cell->id_unique && str_equal(bare_id(nb, cell), handle)) {
             return i;
         }
     }
     return SIZE_MAX;
 }
 
-const char *cells_type(enum nb_type type)
-{
-    return type == NB_CODE       ? "code"
-           : type == NB_MARKDOWN ? "markdown"
-           : type == NB_RAW      ? "raw"
-                                 : "unknown";
-}
-
 static bool has_id(const struct nb *nb, size_t index, struct ng_str name)
 {
     const struct nb_cell *cell = &nb->cells[index];
-    return cell->id_duplicate && cell->id.len == name.len + 2 &&
-           memcmp(nb->bytes.data + cell->id.at + 1, name.data, name.len) == 0;
+    return cell->id_duplicate && str_equal(bare_id(nb, cell), name);
 }
 
 static bool is_duplicate(const struct nb *nb, struct ng_str name)
@@ -221,7 +239,7 @@ static bool is_duplicate(const struct nb *nb, struct ng_str name)
     return false;
 }
 
-/* "index:1, index:4": those with this id; returns how many there are. */
+/* Appends "index:1, index:4" for the cells with this id; returns their number. */
 static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng_str name)
 {
     size_t count = 0;
@@ -229,15 +247,15 @@ static size_t add_duplicates(struct nb_text *out, const struct nb *nb, struct ng
         if (has_id(nb, i, name) && ++count <= DUPLICATES_LISTED) {
             char handle[CELLS_HANDLE_MAX];
             cells_handle(nb, i, handle);
-            nb_add_word(out, count > 1 ? ", " : "");
+            nb_add_if(out, count > 1, ", ");
             nb_add_word(out, handle);
         }
     }
-    nb_add_word(out, count > DUPLICATES_LISTED ? ", ..." : "");
+    nb_add_if(out, count > DUPLICATES_LISTED, ", ...");
     return count;
 }
 
-/* Says so where a name is the id of several cells. */
+/* Fails the call if several cells have this id. */
 static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_str name)
 {
     struct nb_text list = {0};
@@ -253,7 +271,7 @@ static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_
     return count > 0;
 }
 
-/* The words of the seed's tools. */
+/* The messages of the tools that this plugin reimplements. */
 static const char *unknown_words(struct ng_str tool)
 {
     static const char *const words[][2] = {
@@ -263,7 +281,7 @@ static const char *unknown_words(struct ng_str tool)
         {"getCellOutputs", "Failed to get outputs: Cell not found: "},
     };
     for (size_t i = 0; i < NG_COUNT(words); i++) {
-        if (tool.len == strlen(words[i][0]) && memcmp(tool.data, words[i][0], tool.len) == 0) {
+        if (str_is(tool, words[i][0])) {
             return words[i][1];
         }
     }
@@ -284,21 +302,23 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     return rc;
 }
 
-/* Those that name no cell, or several. */
+/* Ids that no cell, or several cells have. */
 struct unknown_names {
-    struct nb_text text;              /* "a, b" of those that name none */
-    size_t count;                     /* of them: an empty one adds no length */
-    const struct ng_value *duplicate; /* the first */
+    struct nb_text text;              /* "a, b": unknown ids */
+    size_t count;                     /* their number: an empty id has no length */
+    const struct ng_value *duplicate; /* the first id of several cells */
 };
 
 static int fail_names(struct ng_call *call, const struct nb *nb,
                       const struct unknown_names *unknown)
 {
-    struct ng_str names = unknown->count > 0 ? nb_text_str(&unknown->text)
-                                             : call->host->json_text(unknown->duplicate);
-    return unknown->count > 0 || unknown->duplicate != NULL
-               ? cells_fail_unknown(call, nb, names)
-               : NG_OK;
+    if (unknown->count > 0) {
+        return cells_fail_unknown(call, nb, nb_text_str(&unknown->text));
+    }
+    if (unknown->duplicate != NULL) {
+        return cells_fail_unknown(call, nb, call->host->json_text(unknown->duplicate));
+    }
+    return NG_OK;
 }
 
 static void add_unknown_names(struct ng_call *call, const struct nb *nb,
@@ -310,7 +330,7 @@ static void add_unknown_names(struct ng_call *call, const struct nb *nb,
     }
     if (unknown->duplicate != NULL) {
         struct ng_str name = call->host->json_text(unknown->duplicate);
-        nb_add_word(ret, ret->len > 0 ? "\n" : "");
+        nb_add_if(ret, ret->len > 0, "\n");
         nb_add_word(ret, "Several cells have the id ");
         nb_add_str(ret, name);
         nb_add_word(ret, ", say which one is meant by its index: ");
@@ -334,16 +354,18 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
     if (chosen == NULL) {
         return cells_no_memory(call);
     }
-    const struct ng_value *id = ids == NULL ? NULL : host->json_first(ids);
+    const struct ng_value *id = host->json_first(ids);
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
         size_t index = cells_find(nb, handle);
         if (index != SIZE_MAX) {
             chosen[kept++] = index;
         } else if (is_duplicate(nb, handle)) {
-            unknown.duplicate = unknown.duplicate == NULL ? id : unknown.duplicate;
+            if (unknown.duplicate == NULL) {
+                unknown.duplicate = id;
+            }
         } else {
-            nb_add_word(&unknown.text, unknown.count++ > 0 ? ", " : "");
+            nb_add_if(&unknown.text, unknown.count++ > 0, ", ");
             nb_add_str(&unknown.text, handle);
         }
     }
@@ -353,7 +375,9 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
     } else {
         rc = fail_names(call, nb, &unknown);
     }
-    rc = unknown.text.failed ? cells_no_memory(call) : rc;
+    if (unknown.text.failed) {
+        rc = cells_no_memory(call);
+    }
     nb_text_done(&unknown.text);
     *ret = chosen;
     *ret_count = kept;

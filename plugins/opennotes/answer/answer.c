@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-/* Longest answer or item that is made before it is cut. */
+/* Largest answer or item before it is cut. */
 #define ANSWER_BYTES_MAX 268435456
-/* What pagination and guidance take at most. */
+/* Maximum size of pagination and guidance. */
 #define ANSWER_TAIL_BYTES 320
-/* How a single item is cut: longest member name that stays; shortest texts that are tried;
- * elements that are kept where texts alone do not do. */
+/* Limits for cutting a single item: longest member name that is kept, shortest text limit that
+ * is tried, list elements that are kept if shorter texts are not enough. */
 #define CUT_NAME_BYTES 1024
 #define CUT_TEXT_BYTES 32
 #define CUT_ELEMENTS 4096
@@ -110,7 +110,7 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
     notes_json_end(cut->out, "]}"[map]);
 }
 
-/* The depth of what is cut is that of JSON which the host has parsed: bounded. */
+/* The recursion is bounded: the host has parsed this JSON, and limits its depth. */
 static void cut_value(const struct cut *cut, const struct ng_value *value, bool top)
 {
     const struct ng_host *host = cut->host;
@@ -149,8 +149,7 @@ static bool try_cut(struct notes_answer *answer, const struct cut *cut,
     return fits(answer, cut->out);
 }
 
-/* Makes the item fit: its longest texts become shorter; where that is not enough, its lists
- * too. */
+/* Makes the item fit: shortens its longest texts, then its lists. */
 static void shrink_item(struct notes_answer *answer)
 {
     const struct ng_value *value = NULL;
@@ -189,7 +188,7 @@ static void shrink_item(struct notes_answer *answer)
 bool notes_answer_add(struct notes_answer *answer)
 {
     if (answer->item.rc == NG_EINTERNAL) {
-        answer->json.rc = NG_EINTERNAL; /* it may have held anything */
+        answer->json.rc = NG_EINTERNAL; /* the item is incomplete at an unknown place */
         return false;
     }
     if (!fits(answer, &answer->item)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* answer.h - the budget and paging of every answer: 75 % of max_bytes and max_lines, counted on
- * the result as JSON. */
+ * the JSON. */
 #ifndef OPENNOTES_ANSWER_H
 #define OPENNOTES_ANSWER_H
 
@@ -44,19 +44,19 @@ struct notes_answer {
 
 void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
                         const struct notes_budget *budget, int64_t limit, int64_t offset);
-/* Keeps room for members that are written behind the list. */
+/* Reserves room for members that are written after the list. */
 void notes_answer_reserve(struct notes_answer *answer, size_t bytes);
 void notes_answer_list(struct notes_answer *answer, const char *name);
 /* Is there room for one more: under the limit and nothing refused so far? */
 bool notes_answer_more(const struct notes_answer *answer);
 /* An empty buffer for the next item: one JSON value. */
 struct buf *notes_answer_item(struct notes_answer *answer);
-/* Adds it. False: it does not fit and was not added; the page ends before it. The first item of
- * a page always gets in: an object over the budget is cut in its longest strings, on a
- * character boundary, and gets `"truncated": true`. */
+/* Adds the item. false: it does not fit and was not added; the page ends before it. The first
+ * item of a page is always added: an object over the budget gets its longest strings cut on a
+ * character boundary, and `"truncated": true`. */
 bool notes_answer_add(struct notes_answer *answer);
 void notes_answer_list_end(struct notes_answer *answer);
-/* Bytes that are left of the budget, for a caller that cuts by itself. */
+/* Bytes left of the budget, for a caller that cuts its own texts. */
 size_t notes_answer_room(const struct notes_answer *answer);
 /* Writes pagination {total, returned, page, pageSize, hasMore, nextOffset?} and `_guidance`,
  * closes the object and replies. */
@@ -70,8 +70,8 @@ int notes_answer_reply(struct ng_call *call, struct buf *json);
 
 /* Bytes that the text takes as a JSON string, with its quotes. */
 size_t notes_json_size(struct ng_str text);
-/* The longest beginning, between characters, whose JSON (with its quotes) takes at most `bytes`
- * and which has at most `lines` line ends. */
+/* The longest prefix, on a character boundary, whose JSON (with its quotes) takes at most
+ * `bytes` and which has at most `lines` line ends. */
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines);
 
 #endif

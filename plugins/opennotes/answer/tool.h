@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tool.h - how a tool is declared, and the pieces that the schemas of several tools share. */
+/* tool.h - the declaration of a tool, and schema pieces that several tools share. */
 #ifndef OPENNOTES_TOOL_H
 #define OPENNOTES_TOOL_H
 

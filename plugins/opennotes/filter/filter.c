@@ -13,7 +13,7 @@
 #define VALUES_PER_CONDITION 4 /* parameters that one condition takes at most */
 #define SHOWN_VALUE_MAX 200
 
-/* What a name in `names` is worth for a link: of several notes the best is meant. */
+/* Rank of the kinds in `names`: if several notes match a link, the lowest rank wins. */
 #define KIND_RANK(kind)                                                                        \
     "CASE " kind " WHEN 'path' THEN 0 WHEN 'wikipath' THEN 1 WHEN 'file' THEN 2 "              \
     "WHEN 'suffix' THEN 3 WHEN 'title' THEN 4 ELSE 5 END"
@@ -131,8 +131,8 @@ static void add_title(struct compiler *compiler, const struct notes_filter_condi
     add_text(compiler, nfc(compiler, condition->value));
 }
 
-/* The notes that a value of links-to or linked-by names: by a part of the path, a glob, else by
- * path, name, title or alias, the best of them. */
+/* The notes that a value of links-to or linked-by matches: by a part of the path, by a glob,
+ * else by path, name, title or alias (lowest rank wins). */
 static void add_named(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
@@ -163,7 +163,7 @@ static void add_named(struct compiler *compiler, const struct notes_filter_condi
     }
 }
 
-/* A link means one note at most, the same as everywhere. */
+/* A link resolves to one note at most, as in every other tool. */
 static void add_links(struct compiler *compiler, const struct notes_filter_condition *condition)
 {
     buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");

@@ -38,7 +38,8 @@ struct notes_filter {
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
                          struct notes_filter **ret_filter);
 
-/* Makes the functions known that filters use. Before preparing a statement with one. */
+/* Registers the SQL functions that filters use; call it before a statement with a filter is
+ * prepared. */
 int notes_filter_functions(sqlite3 *db);
 
 /* Binds the values from parameter `first` on (1 is the first of the statement); *ret_next is

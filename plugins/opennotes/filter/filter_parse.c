@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter_parse.c - takes "data.status != done" apart. */
+/* filter_parse.c - parses one condition such as "data.status != done". */
 #include "filter_parse.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static bool is_mark(char c)
     return c == '=' || c == '!' || c == '<' || c == '>' || c == '~';
 }
 
-/* The operator at *at, and *at behind it; 0: none that there is. */
+/* The operator at *at; *at moves behind it. 0: there is no valid one. */
 static int take_operator(struct ng_str text, size_t *at)
 {
     static const enum notes_operator longest_first[] = {

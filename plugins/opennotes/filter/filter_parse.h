@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter_parse.h - one condition of a filter, taken apart. */
+/* filter_parse.h - one parsed condition of a filter. */
 #ifndef OPENNOTES_FILTER_PARSE_H
 #define OPENNOTES_FILTER_PARSE_H
 
@@ -34,7 +34,7 @@ struct notes_filter_condition {
     double number;
 };
 
-/* NULL: it is one; else what is wrong with it, as a sentence. Parts point into `text`. */
+/* NULL: the condition is valid; else the fault, as a sentence. Parts point into `text`. */
 const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition *ret);
 
 /* "=", "<=" */

@@ -15,10 +15,10 @@
 #include "note/revision.h"
 #include "text/codes.h"
 
-#define OPEN_MAX_IDLE 64 /* indexes that nobody uses now */
+#define OPEN_MAX_IDLE 64 /* indexes kept open without users */
 #define BUSY_MS 10000
 #define CANCEL_OPS                                                                             \
-    20000 /* of SQLite's machine, between looks at whether the call was cancelled */
+    20000 /* operations of SQLite's virtual machine between checks for cancellation */
 
 /* ---- the open ones ---- */
 
@@ -76,7 +76,7 @@ static char *file_of(const struct notes_indexes *indexes, const char *path)
     return file;
 }
 
-/* Takes root_fd over, also where it fails. */
+/* Takes ownership of root_fd, even on failure. */
 static struct notes_index *new_index(const struct notes_indexes *indexes, const char *path,
                                      int root_fd, const struct stat *found)
 {
@@ -132,7 +132,7 @@ void notes_indexes_close(struct notes_indexes *indexes)
     free(indexes);
 }
 
-/* Out of the list: the one unused for longest, if there are too many. Under the lock. */
+/* Removes the least recently used index from the list if there are too many. Under the lock. */
 static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
 {
     struct notes_index **oldest = NULL;
@@ -153,8 +153,8 @@ static struct notes_index *take_idle(struct notes_indexes *indexes, size_t most)
     return index;
 }
 
-/* Under the lock. One whose folder was replaced by another of the same name does not count; it
- * is found idle some day. */
+/* Under the lock. An index whose folder was replaced by another of the same name is skipped; it
+ * is removed later, when it is idle. */
 static struct notes_index *find_open(struct notes_indexes *indexes, const char *path,
                                      const struct stat *found)
 {
@@ -169,8 +169,8 @@ static struct notes_index *find_open(struct notes_indexes *indexes, const char *
     return NULL;
 }
 
-/* The file belongs to one index at a time: an older one of the same path is closed first. Under
- * the lock; what is to be freed comes out. */
+/* One index owns the file at a time: an older index of the same path is closed first. Under the
+ * lock; returns the index to free. */
 static struct notes_index *take_stale(struct notes_indexes *indexes, const char *path,
                                       bool *ret_used)
 {
@@ -229,7 +229,7 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
         return notes_fail_memory(call);
     }
     lock_take(&indexes->lock);
-    index = find_open(indexes, path, &found); /* somebody was quicker */
+    index = find_open(indexes, path, &found); /* another thread was faster */
     if (index == NULL) {
         made->owner = indexes;
         made->serial = ++indexes->clock;
@@ -314,7 +314,7 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
     return NG_OK;
 }
 
-/* Back from the caller: kept for the next, or closed. */
+/* Returned by the caller: kept for the next call, or closed. */
 static void give_reader(struct notes_index *index, sqlite3 *db, bool damaged)
 {
     struct notes_reader *reader = NULL;
@@ -346,7 +346,7 @@ void notes_index_renewed(struct notes_index *index)
     drop_idle(index);
 }
 
-/* Nobody waits for what a search over many notes would find. */
+/* The call was cancelled: a search over many notes stops. */
 static int is_cancelled(void *user)
 {
     struct ng_call *call = user;
@@ -356,7 +356,7 @@ static int is_cancelled(void *user)
     return 0;
 }
 
-/* *ret_damaged: the file is, and the next refresh makes it anew. */
+/* *ret_damaged: the file is damaged, and the next refresh builds it again. */
 static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db,
                       bool *ret_damaged)
 {
@@ -369,7 +369,7 @@ static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 *
     if (rc != NG_OK) {
         return rc;
     }
-    /* Looking at something is what makes the transaction begin. */
+    /* The first read starts the transaction. */
     if (sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL) !=
         SQLITE_OK) {
         rc = notes_schema_fail_db(call, reader->db, index->file, "read", ret_damaged);
@@ -397,7 +397,7 @@ void notes_index_end(struct notes_index *index, sqlite3 *db)
     if (db == NULL) {
         return;
     }
-    /* What is left of statements is FTS5's own: its tables keep theirs for the next search. */
+    /* The remaining statements belong to FTS5: its tables keep them for the next search. */
     (void)sqlite3_set_authorizer(db, NULL, NULL);
     sqlite3_progress_handler(db, 0, NULL, NULL);
     (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);

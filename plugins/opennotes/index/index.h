@@ -35,7 +35,7 @@
 
 struct notes_index;
 
-/* Of one note, what is read for the index; the rest of a larger file is not searched. */
+/* Bytes of one note that are read for the index; the rest of a larger file is not searched. */
 #define NOTES_INDEX_NOTE_MAX ((size_t)16 * 1024 * 1024)
 
 /*
@@ -47,8 +47,8 @@ struct notes_index;
 int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db);
 /* Every statement must be finalized. NULL is a no-op. */
 void notes_index_end(struct notes_index *index, sqlite3 *db);
-/* The failure of an SQLite call on the lent connection, in words; a damaged index is made anew
- * by the next call. Returns the code. */
+/* Fails the call with the error of an SQLite call on the lent connection. The next call builds
+ * a damaged index again. Returns the code. */
 int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db);
 
 /* The folder of notes, opened as a directory; for openat2() below it. */
@@ -62,24 +62,24 @@ struct notes_location {
     int64_t created_ms, modified_ms;
 };
 
-/* A note of the index by the path that a caller gave: NFC, "./" and doubled slashes dropped.
+/* Finds the note by the path that the caller gave, in NFC, without "./" and doubled slashes.
  * PATH_TRAVERSAL for `..`, absolute paths and NUL; NOTE_NOT_FOUND with the nearest path as
  * hint. */
 int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *db,
                      struct ng_str given, struct notes_location *ret);
-/* The same for a caller that needs nothing else of the index: a path in ASCII with no links on
- * its way is found by its file alone. */
+/* The same for callers that need nothing else of the index: a path in ASCII without symbolic
+ * links on its way is found by its file alone. */
 int notes_index_locate(struct notes_index *index, struct ng_call *call, struct ng_str given,
                        struct notes_location *ret);
-/* When a note was made where its front matter does not say so. */
+/* Creation time of a note without one in its front matter. */
 int64_t notes_index_created_ms(const struct notes_stat *stat);
-/* A name in ASCII has one form in Unicode: no other note has it. */
+/* A name in ASCII has one form in Unicode, so no other note can have it. */
 bool notes_index_is_plain(struct ng_str path);
-/* The file of the note of this very path, as it is on disk; for the call. {NULL, 0}: there is
- * none. */
+/* The file, as it is on disk, of the note with exactly this path; in call memory. {NULL, 0}:
+ * there is none. */
 int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
                      struct ng_str path, struct ng_str *ret_file);
-/* Only the checks and the normalising of notes_index_find, for notes that need not be there. */
+/* Only the checks and the normalization of notes_index_find, for notes that need not exist. */
 int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* Fails with PATH_TRAVERSAL. */
 int notes_index_fail_traversal(struct ng_call *call, struct ng_str path);
@@ -90,8 +90,8 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
                      struct ng_str *ret_bytes);
 
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
- * in the arena. {NULL, 0}: it has less than three characters (every note is a candidate), or no
- * memory. */
+ * in the arena. {NULL, 0}: the text has less than three characters (every note is a candidate),
+ * or out of memory. */
 struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded);
 
 /* The last result of sqlite3_step() as an error code: a row, or the end, is SQLITE_OK. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* index_changes.c - what a refresh has to do: files that changed, came, went, or went
- * elsewhere; and whether an index made anew costs less. */
+/* index_changes.c - the work of a refresh: changed, added, removed and renamed files; and
+ * whether building the index again costs less. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
 #include "index_state.h"
 
-/* Another note in an index costs several times what a new one does: its words are taken out of
- * the full-text tables first. */
-#define REBUILD_MIN ((size_t)400) /* changed notes; below, nothing is gained */
+/* To replace a note costs several times as much as to insert one: its words are first deleted
+ * from the full-text tables. */
+#define REBUILD_MIN ((size_t)400) /* changed notes; a rebuild gains nothing below */
 #define REBUILD_PART 4            /* of all notes */
-#define SAMPLE ((size_t)32)       /* of what changed, that many are read */
+#define SAMPLE ((size_t)32)       /* changed notes that are read as a sample */
 
 int notes_changes_gone(struct notes_changes *changes, const struct notes_known *known)
 {
@@ -69,7 +69,7 @@ static int compare_new(const void *a, const void *b)
                          &((const struct notes_new *)b)->stat);
 }
 
-/* Takes what moved out of what changed and what went. */
+/* Removes renamed files from the changed and the removed ones. */
 static void take_moves(struct notes_changes *changes)
 {
     struct notes_paths *changed = &changes->changed;

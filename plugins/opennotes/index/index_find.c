@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_find.c - a note by the path that a caller gave, and its bytes. */
+/* index_find.c - finds a note by the path that the caller gave, and reads its bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "index_state.h"
 #include "text/codes.h"
 
-#define GRAMS_MAX 64 /* more make a candidate no surer */
-#define HINT_EDITS 3 /* how far a path may be off to be told as hint */
+#define GRAMS_MAX 64 /* more trigrams do not narrow the candidates */
+#define HINT_EDITS 3 /* largest edit distance of a path that is given as hint */
 #define PATH_BYTES_MAX 4096
 #define READ_MAX ((size_t)256 * 1024 * 1024) /* of one note */
 
@@ -82,7 +82,7 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     return notes_memory(call, kept != NULL);
 }
 
-/* How near a path is to the one that was asked for; SIZE_MAX: not at all. */
+/* Distance of a path from the requested one; SIZE_MAX: too far. */
 static size_t distance(struct ng_str asked, struct ng_str path)
 {
     struct ng_str stem = path;
@@ -96,7 +96,8 @@ static size_t distance(struct ng_str asked, struct ng_str path)
     if (str_equal(asked_name, name) || str_equal(asked_name, name_stem)) {
         return 1;
     }
-    /* Edits count double: of two as near, the one in the right folder is meant. */
+    /* Edits count double: of two paths at the same distance, the one in the requested folder
+     * wins. */
     size_t whole = edit_distance(asked, path, HINT_EDITS);
     size_t named = edit_distance(asked_name, name, HINT_EDITS);
     size_t stems = edit_distance(asked_name, name_stem, HINT_EDITS);
@@ -234,7 +235,7 @@ int64_t notes_index_created_ms(const struct notes_stat *stat)
     return i64_min(birth, mtime);
 }
 
-/* No part of it is left out of notebooks by its name. */
+/* Does any part of the path begin with a dot? */
 static bool is_shown(struct ng_str path)
 {
     bool begins = true;
@@ -247,7 +248,7 @@ static bool is_shown(struct ng_str path)
     return notes_tree_is_note(path);
 }
 
-/* Is the open file where its path says, with no link on the way? */
+/* Is the open file at this path, without a symbolic link on the way? */
 static bool is_in_place(const struct notes_index *index, int fd, struct ng_str path)
 {
     char *real = notes_tree_path_of(fd);
@@ -258,7 +259,7 @@ static bool is_in_place(const struct notes_index *index, int fd, struct ng_str p
     return is;
 }
 
-/* Nothing of the notes is known yet. */
+/* No refresh has completed yet. */
 static bool is_unmade(struct notes_index *index)
 {
     lock_take(&index->lock);
@@ -267,7 +268,7 @@ static bool is_unmade(struct notes_index *index)
     return unmade;
 }
 
-/* Looks at the file alone. ret->file is {NULL, 0} where the index has to tell. */
+/* Uses the file alone. ret->file is {NULL, 0} if the index is needed. */
 static int find_now(struct notes_index *index, struct ng_call *call, struct ng_str given,
                     struct notes_location *ret)
 {
@@ -311,7 +312,7 @@ int notes_index_locate(struct notes_index *index, struct ng_call *call, struct n
     return rc;
 }
 
-/* One trigram as a string of the query language. */
+/* One trigram as a string of the FTS5 query language. */
 static void add_gram(struct buf *query, struct ng_str gram)
 {
     buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
@@ -324,7 +325,7 @@ static void add_gram(struct buf *query, struct ng_str gram)
 
 struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded)
 {
-    size_t at[3] = {0}; /* where the characters of the present trigram begin */
+    size_t at[3] = {0}; /* starts of the characters of the present trigram */
     size_t characters = 0;
     size_t grams = 0;
     struct buf query;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_link.c - what a link means in its notebook, and the line it stands in. */
+/* index_link.c - resolves link targets to keys, and extracts the line around a link. */
 #include <string.h>
 
 #include "core/base/hex.h"
@@ -10,7 +10,7 @@ static bool is_alpha(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* "https:", "mailto:", or "//host": it leads out of every notebook. */
+/* "https:", "mailto:", or "//host": the target is outside of every notebook. */
 static bool is_address(struct ng_str target)
 {
     if (str_begins(target, "//")) {
@@ -20,7 +20,7 @@ static bool is_address(struct ng_str target)
         char c = target.data[i];
         bool later = (c >= '0' && c <= '9') || c == '+' || c == '.' || c == '-';
         if (c == ':') {
-            return i > 1; /* one letter: a drive of somebody's computer, and no address */
+            return i > 1; /* one letter is a Windows drive, not a scheme */
         }
         if (!is_alpha(c) && !(later && i > 0)) {
             return false;
@@ -53,7 +53,7 @@ static struct ng_str percent_decoded(struct arena *arena, struct ng_str text)
     return str_make(out, len);
 }
 
-/* Goes one part further; `..` takes the last part away, and stays where there is none. */
+/* Appends one part of a path; `..` removes the last part, and has no effect at the root. */
 static size_t add_part(char *out, size_t len, struct ng_str part)
 {
     size_t last = len;
@@ -100,7 +100,7 @@ static struct ng_str resolved(struct arena *arena, struct ng_str note_path,
     return str_make(out, len);
 }
 
-/* Without the block of a "note^block": letters, digits and '-'. */
+/* Removes the block of a "note^block": letters, digits and '-'. */
 struct ng_str notes_link_note(struct ng_str target)
 {
     size_t at = target.len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_open.h - the indexes of a gateway, for who opens notebooks. */
+/* index_open.h - the open indexes of a gateway, for the room notebook. */
 #ifndef NOTEGATE_OPENNOTES_INDEX_OPEN_H
 #define NOTEGATE_OPENNOTES_INDEX_OPEN_H
 
@@ -7,15 +7,15 @@
 
 struct notes_indexes;
 
-/* folder: where the files are; it is there. NG_OK or NG_EINTERNAL (no memory). */
+/* folder: the existing folder of the index files. NG_OK or NG_EINTERNAL (no memory). */
 int notes_indexes_open(const char *folder, struct notes_indexes **ret);
-/* index_sweep.c: removes the files of indexes whose folders are gone and that have not changed
- * for a month. Before any is open. */
+/* index_sweep.c: removes index files whose notebook folders are gone and that have not changed
+ * for a month. Call it before any index is open. */
 void notes_indexes_sweep(const char *folder, int64_t now_s);
-/* Nobody uses any. NULL is a no-op. */
+/* No index may be in use. NULL is a no-op. */
 void notes_indexes_close(struct notes_indexes *indexes);
-/* The index of the folder at an absolute path without links; shared. Reads nothing of it yet.
- */
+/* The shared index of the folder at an absolute path without links. Does not read the index
+ * file yet. */
 int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const char *path,
                      struct notes_index **ret);
 /* NULL is a no-op. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_refresh.c - makes an index true: what changed by watch or by walk, then note by note in
- * batches. One refresh at a time. */
+/* index_refresh.c - brings an index up to date: finds changes by inotify or by a walk, then
+ * writes note by note in batches. One refresh at a time. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include "text/codes.h"
 
 #define NOTE_ARENA_MAX ((size_t)512 * 1024 * 1024) /* memory for parsing one note */
-#define PROGRESS_NOTES 100                         /* fewer are done before anybody reads it */
+#define PROGRESS_NOTES 100                         /* with fewer notes no progress is shown */
 
-/* What is to be done. */
+/* One refresh. */
 struct work {
     struct notes_index *index;
     struct ng_call *call;
@@ -20,8 +20,8 @@ struct work {
     bool batch; /* a transaction is open */
     size_t batch_notes, batch_bytes;
     int rc;
-    int64_t began_ms; /* time that the call had */
-    size_t before;    /* notes that were true already */
+    int64_t began_ms; /* remaining time of the call at the beginning */
+    size_t before;    /* notes that needed no change */
 };
 
 /* ---- lists of paths ---- */
@@ -52,7 +52,7 @@ static int compare_paths(const void *a, const void *b)
     return str_compare(*first, *second);
 }
 
-/* In order, each once. */
+/* Sorts the paths and removes duplicates. */
 static void sort_paths(struct notes_paths *paths)
 {
     size_t count = 0;
@@ -72,7 +72,7 @@ static int change_later(struct work *work, struct ng_str file)
     return notes_memory(work->call, notes_paths_add(&work->changes.changed, file) == NG_OK);
 }
 
-/* ---- what changed, by walking ---- */
+/* ---- changes found by a walk ---- */
 
 static bool is_same(const struct notes_known *known, const struct notes_stat *now)
 {
@@ -96,7 +96,7 @@ static bool walk_stop(void *user)
     return work->call->host->cancelled(work->call);
 }
 
-/* Goes through the rows and the files, both in the order of the files' bytes. */
+/* Compares the rows with the files; both are sorted by the files' bytes. */
 static int compare_all(struct work *work, const struct notes_tree *tree, sqlite3_stmt *rows)
 {
     size_t at = 0;
@@ -205,7 +205,7 @@ static int find_all(struct work *work)
     return rc;
 }
 
-/* ---- what changed, by being told ---- */
+/* ---- changes reported by inotify ---- */
 
 static int told_file(void *user, struct ng_str path)
 {
@@ -240,7 +240,7 @@ static int find_loose(struct work *work)
     return NG_OK;
 }
 
-/* Says once that watching is off. */
+/* Logs once that watching is off. */
 static void tell_watch(struct notes_index *index, struct ng_call *call)
 {
     if (index->watch.fd >= 0 || index->watch.error == 0 || index->watch_told) {
@@ -257,7 +257,7 @@ static void tell_watch(struct notes_index *index, struct ng_call *call)
 static int find_changes(struct work *work)
 {
     struct notes_index *index = work->index;
-    /* Drained also where all is looked at: what the walk sees need not be told again. */
+    /* Drains inotify even if a walk follows: the walk sees these changes too. */
     enum notes_watch_news news =
         notes_watch_drain(&index->watch, index->root_fd, told_file, work);
     if (index->scan || news == NOTES_WATCH_ALL || index->loose.count > NOTES_INDEX_LOOSE_MAX) {
@@ -267,12 +267,12 @@ static int find_changes(struct work *work)
         tell_watch(index, work->call);
         return rc;
     }
-    /* What was told is lost, should this fail: then everything is to be looked at. */
+    /* If this fails, the drained events are lost: the next refresh walks the whole tree. */
     index->scan = news != NOTES_WATCH_NOTHING;
     return find_loose(work);
 }
 
-/* ---- doing it ---- */
+/* ---- writing ---- */
 
 static int run_sql(struct work *work, const char *sql)
 {
@@ -309,21 +309,21 @@ static void drop_batch(struct work *work)
     struct notes_writer *writer = &work->index->writer;
     if (work->batch && writer->db != NULL) {
         (void)sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-        /* Words that were put with what is taken back are not there any more. */
+        /* The rollback removed words that the cache still holds. */
         memset(writer->words, 0, NOTES_WORD_CACHE * sizeof(*writer->words));
     }
     work->batch = false;
 }
 
-/* Of what it began, something is done: else a call of little time would never come to an end.
- */
+/* At least one note is written in each call; else calls with little time would never finish the
+ * index. */
 static int check_over(struct work *work, size_t done)
 {
     bool cancelled = work->call->host->cancelled(work->call);
     if (!cancelled && (done == 0 || !notes_wait_is_over(work->call, work->began_ms))) {
         return NG_OK;
     }
-    int rc = end_batch(work); /* what is done need not be done again */
+    int rc = end_batch(work); /* the next call continues after this batch */
     if (rc != NG_OK) {
         return rc;
     }
@@ -344,7 +344,7 @@ static void show_progress(struct work *work, size_t done)
     }
 }
 
-/* The number `at` of what moved, then of what changed. */
+/* Note number `at`: renamed files first, then changed ones. */
 static int apply_one(struct work *work, size_t at, struct arena *arena)
 {
     const struct notes_changes *changes = &work->changes;
@@ -406,7 +406,7 @@ static int apply(struct work *work)
     return rc;
 }
 
-/* A database that is there and the file it should be. */
+/* Opens the database, and checks that the file at its path is still the open one. */
 static int ready_file(struct notes_index *index, struct ng_call *call)
 {
     bool fresh = false;
@@ -427,7 +427,7 @@ static int ready_file(struct notes_index *index, struct ng_call *call)
     return rc;
 }
 
-/* What is left of the old index would cost more to change than to make anew. */
+/* To change the old index would cost more than to build it again. */
 static void begin_anew(struct notes_index *index)
 {
     notes_schema_close(&index->writer);
@@ -439,7 +439,7 @@ int notes_refresh(struct notes_index *index, struct ng_call *call)
     int64_t began_ms = call->host->remaining_ms(call);
     bool anew = false;
     int rc = NG_OK;
-    /* Again where the file is found damaged, and where it is made anew. */
+    /* Repeated if the file is damaged, or if the index is built again. */
     for (int try = 0; try < 3; try++) {
         struct work work = {.index = index, .call = call, .began_ms = began_ms};
         rc = ready_file(index, call);

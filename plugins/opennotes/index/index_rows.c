@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_rows.c - the rows of one parsed note, apart from its own: names, tags, fields,
- * headings, links, words. */
+/* index_rows.c - the rows of one parsed note besides its own: names, tags, fields, headings,
+ * links, words. */
 #include "index_rows.h"
 
 #include <string.h>
@@ -120,7 +120,7 @@ static int put_field(struct fields *fields, const struct notes_value *value)
     const struct notes_row_source *source = fields->source;
     sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_FIELD);
     if (fields->key.rc != NG_OK || fields->rows++ >= NOTES_INDEX_ROWS_MAX) {
-        return NG_OK; /* beyond the maximum nothing is found by its fields */
+        return NG_OK; /* fields over the maximum are not indexed */
     }
     (void)sqlite3_bind_int64(statement, 1, source->id);
     (void)notes_bind_text(statement, 2, notes_buf_str(&fields->key));
@@ -142,7 +142,7 @@ static int put_field(struct fields *fields, const struct notes_value *value)
     return step(source, NOTES_PUT_FIELD);
 }
 
-/* As deep as front matter may be (NOTES_FRONTMATTER_DEPTH_MAX). */
+/* The recursion is bounded by NOTES_FRONTMATTER_DEPTH_MAX. */
 static int put_fields(struct fields *fields, const struct notes_value *value)
 {
     if (value->type != NOTES_LIST && value->type != NOTES_MAP) {
@@ -186,7 +186,7 @@ int notes_rows_fields(const struct notes_row_source *source, const struct notes_
 struct marks {
     struct notes_row_source *source;
     size_t heading_rows, link_rows;
-    size_t line_start, line_number; /* where the last link was */
+    size_t line_start, line_number; /* line of the last link */
     int failed;                     /* of a statement */
 };
 

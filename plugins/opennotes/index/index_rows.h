@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* index_rows.h - the rows of one parsed note. Each function fails the call where it fails. */
+/* index_rows.h - the rows of one parsed note. Each function sets the call's error on failure.
+ */
 #ifndef NOTEGATE_OPENNOTES_INDEX_ROWS_H
 #define NOTEGATE_OPENNOTES_INDEX_ROWS_H
 
@@ -19,16 +20,16 @@ struct notes_row_source {
     int64_t id;
     struct ng_str path;              /* NFC */
     struct ng_str title, title_fold; /* front matter's, else the file's name */
-    struct notes_tag_set tags;       /* those that were put in */
+    struct notes_tag_set tags;       /* tags with a row */
     struct ng_str body;              /* valid UTF-8, without NUL */
 };
 
 int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note);
-/* Those of front matter; notes_rows_marks() adds those of the text. */
+/* Tags of the front matter; notes_rows_marks() adds those of the text. */
 int notes_rows_tags(struct notes_row_source *source, const struct notes_note *note);
 int notes_rows_fields(const struct notes_row_source *source, const struct notes_note *note);
 int notes_rows_marks(struct notes_row_source *source);
-/* *ret_long: becomes true where there is a word that is too long for vocab. */
+/* *ret_long becomes true if a word is too long for vocab. */
 int notes_rows_words(const struct notes_row_source *source, struct ng_str folded,
                      bool *ret_long);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_schema.c - the SQLite file of an index: its tables, opening it, making it anew. */
+/* index_schema.c - the SQLite file of an index: its tables, opening and rebuilding. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "index_state.h"
 #include "index_tokens.h"
 
-#define FORMAT 3 /* PRAGMA user_version; raise it with every change of what is stored */
+#define FORMAT 3 /* PRAGMA user_version; increase it with every change of the stored format */
 
 static const char schema_sql[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -179,7 +179,7 @@ static int pragma_int(sqlite3 *db, const char *sql, int64_t *ret)
     return SQLITE_OK;
 }
 
-/* Is the file sound, of this format, and of this folder? */
+/* Is the file intact, of this format, and of this folder? */
 static int check(struct notes_index *index, bool *ret_usable, bool *ret_empty)
 {
     sqlite3 *db = index->writer.db;
@@ -239,7 +239,7 @@ static int create(struct notes_index *index)
     return rc;
 }
 
-/* One try: *ret_again where the file is of no use and was removed. */
+/* One attempt. *ret_again: the file was unusable and has been removed. */
 static int open_once(struct notes_index *index, struct ng_call *call, bool *ret_fresh,
                      bool *ret_again)
 {
@@ -296,7 +296,7 @@ static int prepare(struct notes_index *index, struct ng_call *call)
         }
     }
     ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
-    (void)got; /* without, it is as good as it was */
+    (void)got; /* a failure here costs only speed */
     writer->words = calloc(NOTES_WORD_CACHE, sizeof(*writer->words));
     return notes_memory(call, writer->words != NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_state.h - what the parts of the index share; readers use index.h. */
+/* index_state.h - shared by the files of the index; other rooms use index.h. */
 #ifndef NOTEGATE_OPENNOTES_INDEX_STATE_H
 #define NOTEGATE_OPENNOTES_INDEX_STATE_H
 
@@ -14,17 +14,18 @@
 #define NOTES_INDEX_ROWS_MAX 20000
 #define NOTES_INDEX_READERS_MAX 8 /* idle connections kept */
 #define NOTES_INDEX_LOOSE_MAX ((size_t)1000)
-#define NOTES_INDEX_DIRTY_MAX ((size_t)1000) /* more of them: everything is looked at */
+/* With more changes than that, the whole tree is walked. */
+#define NOTES_INDEX_DIRTY_MAX ((size_t)1000)
 #define NOTES_INDEX_BATCH_NOTES 500
 #define NOTES_INDEX_BATCH_BYTES ((size_t)16 * 1024 * 1024)
-/* A file that was changed so short a time before it was read may have been changed again with
- * the same times: it is read again. */
+/* If a file changed less than this before it was read, it may have changed again with the same
+ * times, and is read again. */
 #define NOTES_INDEX_YOUNG_NS ((int64_t)2000000000)
 #define NOTES_WORD_CACHE ((size_t)65536) /* slots; a power of two */
 #define NOTES_WORD_LETTERS_MAX 64        /* longer ones are not in vocab */
 #define NOTES_CONTEXT_MAX ((size_t)240)  /* bytes of links.context */
 
-/* Statements of the writer, made once. */
+/* Prepared statements of the writer. */
 enum notes_statement {
     NOTES_PUT_NOTE = 0,
     NOTES_PUT_BODY,
@@ -59,17 +60,17 @@ enum notes_statement {
     NOTES_STATEMENTS
 };
 
-/* The writing connection; used by one refresh at a time. */
+/* The writing connection, used by one refresh at a time. */
 struct notes_writer {
     sqlite3 *db;
     sqlite3_stmt *statements[NOTES_STATEMENTS];
-    uint64_t seed;   /* of their hashes, so that nobody finds equal ones */
-    uint64_t *words; /* hashes of words that are in vocab: a table that forgets */
+    uint64_t seed;   /* of the hashes, so that equal ones cannot be constructed */
+    uint64_t *words; /* cache of the hashes of words in vocab; old ones are overwritten */
     int64_t db_inode;
     bool damaged;
 };
 
-/* A connection that is lent to calls, one at a time. */
+/* A connection that is lent to one call at a time. */
 struct notes_reader {
     struct notes_reader *next;
     sqlite3 *db;
@@ -87,52 +88,52 @@ struct notes_indexes {
     struct notes_index *first;
     uint64_t clock;
     char *folder;
-    struct notes_wait *calls; /* that may wait for an index */
+    struct notes_wait *calls; /* calls that may wait for an index */
 };
 
-/* The index of one folder, shared by all who use it. */
+/* The index of one folder, shared by all its users. */
 struct notes_index {
     struct notes_index *next; /* in the list of struct notes_indexes */
     struct notes_indexes *owner;
-    uint64_t serial; /* no two have the same */
+    uint64_t serial; /* unique */
     unsigned refs;   /* under the lock of the list */
-    uint64_t used;   /* when last, by the list's clock */
+    uint64_t used;   /* last use, by the clock of the list */
     char *path;      /* of the folder of notes */
     char *file;      /* of the SQLite file */
     int root_fd;
     int64_t inode, device; /* of the folder */
 
-    struct lock lock; /* of what follows; never held across I/O */
+    struct lock lock; /* guards the members below; never held across I/O */
     pthread_cond_t changed;
     bool refreshing;
-    uint64_t arrivals;          /* calls that came */
-    uint64_t covered;           /* calls whose refresh is done */
-    struct notes_wait *waiting; /* calls that gave their workers back */
+    uint64_t arrivals;          /* tickets given to calls */
+    uint64_t covered;           /* the last ticket whose refresh is complete */
+    struct notes_wait *waiting; /* calls that released their workers */
     size_t done, total;         /* notes of the present refresh */
-    int64_t ticked_ns;          /* when those who wait were looked at */
-    bool damaged;               /* a reader found it so */
+    int64_t ticked_ns;          /* last check of the waiting calls */
+    bool damaged;               /* a reader found damage */
     struct notes_reader *idle, *lent;
     size_t idle_count;
-    uint64_t generation; /* of the file: connections to an older one are not lent again */
+    uint64_t generation; /* of the file: older connections are not lent again */
 
-    /* Of the one who refreshes. */
+    /* Used by the refreshing thread only. */
     struct notes_writer writer;
     struct notes_watch watch;
-    bool watch_told;          /* the log knows that watching is off */
-    bool scan;                /* everything must be looked at */
-    struct notes_paths loose; /* notes whose changes no watch tells */
+    bool watch_told;          /* the log says already that watching is off */
+    bool scan;                /* the next refresh walks the whole tree */
+    struct notes_paths loose; /* notes whose changes inotify does not report */
 };
 
 /* ---- index_schema.c */
 
-/* Opens the writing connection, making the file anew where it is missing, damaged or of another
+/* Opens the writing connection; builds the file again if it is missing, damaged or of another
  * version. *ret_fresh: it is empty. */
 int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret_fresh);
 void notes_schema_close(struct notes_writer *writer);
 void notes_schema_remove(const struct notes_index *index);
-/* The file is no more the one that is open. */
+/* The file at the path is not the open one any more. */
 bool notes_schema_lost(const struct notes_index *index);
-/* The failure of the writing connection. Notes damage in writer->damaged. */
+/* Fails the call with the error of the writing connection. Sets writer->damaged on damage. */
 int notes_schema_fail(struct notes_index *index, struct ng_call *call, const char *what);
 int notes_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,
                          bool *ret_damaged);
@@ -140,8 +141,8 @@ int notes_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, co
 /* ---- index_refresh.c */
 
 int notes_refresh(struct notes_index *index, struct ng_call *call);
-/* Is the open file one that the file service lets nobody read: what belongs to the gateway
- * itself under another name? */
+/* Is this a file of the gateway itself under another name, which the file service refuses to
+ * read? */
 bool notes_index_is_closed(const struct notes_index *index, struct ng_call *call,
                            struct ng_str file, int fd);
 void notes_paths_done(struct notes_paths *paths);
@@ -149,44 +150,45 @@ int notes_paths_add(struct notes_paths *paths, struct ng_str path);
 
 /* ---- index.c */
 
-/* The file is a new one: connections to the former are given up. */
+/* The file was replaced: connections to the former one are closed. */
 void notes_index_renewed(struct notes_index *index);
-/* One more user; given back by notes_index_close(). */
+/* Adds a user; released by notes_index_close(). */
 void notes_index_hold(struct notes_index *index);
 
 /* ---- index_wait.c */
 
-/* Makes the index true, or has another call that is at it do so. NOTES_WAITS: return it from
- * the tool, which runs again when that is done. */
+/* Brings the index up to date, or waits for the call that is doing so. NOTES_WAITS: return it
+ * from the tool, which runs again afterwards. */
 int notes_wait_fresh(struct notes_index *index, struct ng_call *call);
-/* From the refresh: how far it is, for those who wait. Those whose time is up are answered. */
+/* Called by the refresh: progress for the waiting calls. Calls whose time is up get an error.
+ */
 void notes_wait_tick(struct notes_index *index, size_t done, size_t total);
 
-/* Tells one call. */
+/* Reports progress to one call. */
 void notes_wait_show(struct ng_call *call, size_t done, size_t total);
-/* Goes on with the refresh when the call is over. */
+/* Continues the refresh after the call has ended. */
 int notes_wait_background(struct notes_index *index, struct ng_call *call);
-/* Must this call's refresh end, so that what waits for its answer gets one in time? */
+/* Must the refresh of this call stop, so that the call is answered before its deadline? */
 bool notes_wait_is_over(struct ng_call *call, int64_t began_ms);
 
 /* ---- index_write.c: one note in a transaction */
 
-/* What the index knows of a file. */
+/* The row of a file. */
 struct notes_known {
-    int64_t id; /* 0: nothing */
+    int64_t id; /* 0: there is no row */
     struct notes_stat stat;
     int64_t checked_ns;
     char revision[40];
 };
 
-/* Reads, parses and stores; what is not there any more is dropped. *bytes grows by what was
- * read. file: as on disk, with a NUL behind it. */
+/* Reads, parses and stores a note; drops it if the file is gone. *bytes grows by the bytes
+ * read. file: as on disk, NUL-terminated. */
 int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_str file,
                      struct arena *arena, size_t *bytes);
-/* The row of a file that went is that of this one, if the bytes are the same. */
+/* Gives the row of a removed file to this file if their bytes are equal. */
 int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id,
                      struct ng_str file, struct arena *arena, size_t *bytes);
-/* Are the file's bytes others than those in the index? */
+/* Do the file's bytes differ from the indexed ones? */
 bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct ng_str file);
 int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id);
 int notes_write_find(struct notes_index *index, struct ng_call *call, struct ng_str file,
@@ -195,7 +197,7 @@ int notes_write_find(struct notes_index *index, struct ng_call *call, struct ng_
 void notes_write_known(sqlite3_stmt *statement, struct notes_known *ret);
 int64_t notes_write_now_ns(void);
 
-/* ---- index_changes.c: what is to be done */
+/* ---- index_changes.c: the work of a refresh */
 
 struct notes_gone {
     int64_t id; /* its row */
@@ -212,36 +214,36 @@ struct notes_move {
     struct ng_str file;
 };
 
-/* All in the memory of their owner. */
+/* All memory belongs to the owner of the struct. */
 struct notes_changes {
     struct notes_paths changed; /* files to read */
     struct notes_gone *gone;    /* rows of files that went */
     size_t gone_count, gone_cap;
     struct notes_new *fresh; /* files without a row */
     size_t fresh_count, fresh_cap;
-    struct notes_move *moves; /* files that were under another path */
+    struct notes_move *moves; /* renamed files */
     size_t move_count;
 };
 
 int notes_changes_gone(struct notes_changes *changes, const struct notes_known *known);
 int notes_changes_new(struct notes_changes *changes, struct ng_str file,
                       const struct notes_stat *stat);
-/* Pairs what went with what came: the same file under another name. */
+/* Pairs removed with added files: renames. */
 int notes_changes_match(struct notes_changes *changes);
 void notes_changes_done(struct notes_changes *changes);
-/* Are the bytes of so many notes others that making the file anew costs less? A few are read.
+/* Have so many notes changed that building the index again costs less? Reads a sample of them.
  */
 bool notes_changes_are_most(struct notes_index *index, struct ng_call *call,
                             const struct notes_changes *changes, size_t files);
 
 /* ---- index_link.c */
 
-/* What to look up in names; {NULL, 0}: it leads nowhere in a notebook. */
+/* The key of a link in names; {NULL, 0}: the target is outside of the notebook. */
 struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool wiki,
                              struct ng_str target);
-/* A wiki link's target, or a name it may mean, without the block of "note^block". */
+/* The target of a wiki link, or a name it may match, without the block of "note^block". */
 struct ng_str notes_link_note(struct ng_str target);
-/* The line that holds the link, shortened. line counts from 1. */
+/* The line that holds the link, shortened. `line` counts from 1. */
 struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
                                  size_t line, struct ng_str needle);
 

@@ -10,11 +10,10 @@
 #include "index_open.h"
 #include "index_state.h"
 
-/* A folder that is away, on a disk that is not mounted, may come back: its index stays as long.
- */
+/* A folder on a disk that is not mounted may come back: its index is kept for this time. */
 #define STALE_S ((int64_t)30 * 24 * 3600)
 
-/* The folder that an index is of; malloc'd. NULL: it does not say. */
+/* The folder of an index; malloc'd. NULL: the index does not name it. */
 static char *folder_of(const char *file)
 {
     sqlite3 *db = NULL;

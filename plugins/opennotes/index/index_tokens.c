@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* index_tokens.c - tokenizers of FTS5: the trigrams of a text (notes_grams) and its words
+/* index_tokens.c - FTS5 tokenizers: the trigrams of a text (notes_grams) and its words
  * (notes_words), each once. The full-text tables keep no positions, and most of the work of
- * filling them is to look up what they have been told already. */
+ * filling them is to look up tokens that they have already. */
 #include "index_tokens.h"
 
 #include <stdlib.h>
@@ -16,8 +16,7 @@
 typedef int (*take_token)(void *context, int flags, const char *token, int len, int start,
                           int end);
 
-/* What was seen in the present text: a table that forgets, so that now and then a token comes
- * twice. */
+/* Tokens seen in the present text: a cache, so that a token may rarely come twice. */
 struct slot {
     uint64_t text; /* number of it */
     uint64_t gram; /* notes_grams: its three characters */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* index_tokens.h - how texts are cut for the full-text tables: `notes_grams` and `notes_words`.
- */
+/* index_tokens.h - the tokenizers of the full-text tables: `notes_grams` and `notes_words`. */
 #ifndef NOTEGATE_OPENNOTES_INDEX_TOKENS_H
 #define NOTEGATE_OPENNOTES_INDEX_TOKENS_H
 
 #include <sqlite3.h>
 
-/* Every connection to an index needs them. An SQLite code. */
+/* Registers them; every connection to an index needs them. An SQLite code. */
 int notes_tokens_register(sqlite3 *db);
 
 #endif

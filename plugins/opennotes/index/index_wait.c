@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* index_wait.c - one refresh for all calls that need it. The call that finds none under way
- * makes it, on its worker; the others take a deferral, give their workers back, and run again
- * when it is done. A call whose time is up in the middle leaves the rest to them, or to the
- * background. */
+/* index_wait.c - one refresh for all calls that need it. A call that finds no refresh under way
+ * runs one on its worker; the others take a deferral, release their workers, and run again when
+ * it is done. A call whose time is up leaves the rest to them, or to the background. */
 #include "index_wait.h"
 
 #include <stdlib.h>
@@ -12,15 +11,15 @@
 #include "core/base/minmax.h"
 #include "index_open.h"
 
-#define WAIT_MS 100 /* between looks at whether a call that keeps its worker still waits */
+#define WAIT_MS 100 /* between checks for cancellation of a call that keeps its worker */
 #define TICK_NS ((int64_t)100 * 1000000)
-#define MARGIN_MS                                                                              \
-    ((int64_t)2000)            /* before its deadline, a call is told how far the index is     \
-                                */
-#define MARGIN_PART 4          /* but that part of its time at most */
-#define TELL_MIN ((size_t)100) /* fewer notes are indexed before it is read of */
+/* A call is told the progress this long before its deadline, but at most a quarter of its time
+ * before. */
+#define MARGIN_MS ((int64_t)2000)
+#define MARGIN_PART 4
+#define TELL_MIN ((size_t)100) /* with fewer notes no progress is shown */
 
-/* A call that may wait, in its own memory. run: NULL where the gateway asks again. */
+/* A call that may wait, in its own memory. run: NULL if the gateway asks again. */
 struct notes_wait {
     struct notes_wait *next;         /* of all */
     struct notes_wait *next_waiting; /* of the same index */
@@ -28,10 +27,10 @@ struct notes_wait {
     struct ng_call *call;
     notes_wait_fn *run;
     void *user;
-    struct notes_index *index; /* held while the tool has to run again */
+    struct notes_index *index; /* referenced until the tool runs again */
     uint64_t serial, ticket;
     struct ng_deferred *deferred;
-    int64_t began_ms; /* time that it had */
+    int64_t began_ms; /* remaining time at the beginning */
 };
 
 struct job {
@@ -71,7 +70,7 @@ static int fail_over(struct notes_index *index, struct ng_call *call, size_t don
 
 /* ---- calls that may wait ---- */
 
-/* The call has ended, however it went on: its memory goes. */
+/* The call has ended in any way: its memory is released. */
 static void forget(void *user, int rc, struct ng_str message)
 {
     struct notes_wait *wait = user;
@@ -105,8 +104,8 @@ static void release_index(struct notes_wait *wait)
     notes_index_close(wait->indexes, index);
 }
 
-/* Is the refresh it waits for still to be done by another? Then it has its deferral, and may be
- * running again already. */
+/* Does another call still run the refresh it waits for? Then the deferral is registered, and
+ * the call may already be running again. */
 static bool leave(struct notes_wait *wait)
 {
     struct notes_index *index = wait->index;
@@ -178,7 +177,7 @@ int notes_wait_once(struct notes_indexes *indexes, struct ng_call *call, notes_w
     if (rc != NOTES_WAITS) {
         return rc;
     }
-    if (!leave(wait)) { /* it is done already */
+    if (!leave(wait)) { /* the refresh has already finished */
         struct ng_deferred *deferred = call->host->defer(call);
         release_index(wait);
         call->host->finish(deferred, NG_OK);
@@ -195,7 +194,7 @@ static struct notes_wait *take_waiting(struct notes_index *index)
     return first;
 }
 
-/* The call may be gone afterwards. */
+/* The call may be released afterwards. */
 static void end_wait(struct notes_wait *wait, int rc)
 {
     struct ng_call *call = wait->call;
@@ -227,7 +226,7 @@ static void resume_all(struct notes_index *index)
     }
 }
 
-/* The first time that it is known how much there is to do, too. */
+/* True also when the amount of work becomes known. */
 static bool is_time(struct notes_index *index, size_t done, size_t total)
 {
     int64_t now = now_ns();
@@ -324,7 +323,7 @@ int notes_wait_background(struct notes_index *index, struct ng_call *call)
     return rc;
 }
 
-/* Under the index's lock, which is open meanwhile. */
+/* Called under the index's lock, which is released during the work. */
 static int refresh(struct notes_index *index, struct ng_call *call)
 {
     uint64_t cover = index->arrivals;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_write.c - one note into the index, and out of it. */
+/* index_write.c - inserts one note into the index, and deletes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "index_rows.h"
 #include "note/revision.h"
 
-/* What was read of a file. */
+/* A file that was read. */
 struct source {
     struct ng_str file; /* as on disk */
     struct notes_stat stat;
     int64_t checked_ns;  /* before it was read */
     struct ng_str bytes; /* malloc'd */
     char revision[NOTES_REVISION_SIZE];
-    const char *unreadable; /* why its bytes cannot be had */
+    const char *unreadable; /* reason why the bytes cannot be read */
 };
 
 int64_t notes_write_now_ns(void)
@@ -31,7 +31,7 @@ int64_t notes_write_now_ns(void)
 int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id)
 {
     int rc = NG_OK;
-    /* The searched texts go first: they are taken away by what they were. */
+    /* The full-text rows go first: FTS5 deletes them by their former content. */
     for (int number = NOTES_DROP_GRAMS; number <= NOTES_DROP_LONG && rc == NG_OK; number++) {
         (void)sqlite3_bind_int64(notes_statement(index, (enum notes_statement)number), 1, id);
         rc = notes_statement_run(index, call, (enum notes_statement)number);
@@ -82,7 +82,7 @@ static bool is_gone(int error)
            error == ENAMETOOLONG || error == ENXIO || error == ENODEV || error == ESTALE;
 }
 
-/* NG_ENOTFOUND: there is no such note any more. */
+/* NG_ENOTFOUND: the note does not exist any more. */
 static int read_source(struct notes_index *index, struct ng_call *call, struct source *source)
 {
     bool loose = false;
@@ -125,9 +125,9 @@ static int read_source(struct notes_index *index, struct ng_call *call, struct s
 
 /* ---- storing ---- */
 
-/* A path that no other note has: the file's name in NFC; where another file has that already,
- * or the name is no UTF-8, with a number before its ending. Every path is in NFC, since that is
- * how paths are looked up. */
+/* A unique path: the file's name in NFC; if another file has that path, or the name is not
+ * UTF-8, with a number before its ending. Every path is in NFC, because paths are looked up in
+ * NFC. */
 static int free_path(struct notes_row_source *to, struct ng_str file, struct ng_str *ret)
 {
     sqlite3_stmt *statement = notes_statement(to->index, NOTES_FIND_PATH);
@@ -181,7 +181,7 @@ static struct ng_str without_nul(struct arena *arena, struct ng_str text)
     return str_make(copy, text.len);
 }
 
-/* When it was made and changed: into two columns. */
+/* Binds creation and modification time to two columns. */
 static void bind_times(sqlite3_stmt *statement, int column, const struct source *source,
                        const struct notes_note *note)
 {
@@ -324,14 +324,14 @@ static int store(struct notes_index *index, struct ng_call *call, struct arena *
     if (rc == NG_OK) {
         rc = notes_rows_fields(&to, &note);
     }
-    /* A row that was left out would be missing from every search until the file changes. */
+    /* A missing row would be missing from every search until the file changes. */
     if (rc == NG_OK && arena->oom) {
         rc = notes_fail_memory(call);
     }
     return rc;
 }
 
-/* The bytes are the known ones: only times and inode are taken over. */
+/* The bytes are unchanged: only times and inode are updated. */
 static int touch(struct notes_index *index, struct ng_call *call, int64_t id,
                  const struct source *source, const struct notes_note *note)
 {
@@ -359,7 +359,7 @@ static void drop_source(struct source *source, size_t *bytes)
     free((void *)(uintptr_t)source->bytes.data);
 }
 
-/* Of an index with the same bytes: not parsed but for what its times may come from. */
+/* The bytes are unchanged: only the front matter is parsed, which may hold the times. */
 static int touch_known(struct notes_index *index, struct ng_call *call, struct arena *arena,
                        const struct notes_known *known, const struct source *source)
 {
@@ -410,9 +410,9 @@ bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct
     return differs;
 }
 
-/* ---- under another path ---- */
+/* ---- renamed files ---- */
 
-/* What its links mean depends on where it is. */
+/* The target of a link depends on the path of the note. */
 static int move_links(const struct notes_row_source *to)
 {
     sqlite3_stmt *rows = notes_statement(to->index, NOTES_FIND_LINKS);
@@ -467,8 +467,8 @@ static int move_row(const struct notes_row_source *to, const struct source *sour
     return rc;
 }
 
-/* The searched title is the file's name where front matter has none: then a new name is a new
- * note. *ret_moved: all is done. */
+/* Without a title in front matter the searched title is the file's name: then a rename is a new
+ * note. *ret_moved: the row was moved. */
 static int move(struct notes_index *index, struct ng_call *call, struct arena *arena,
                 const struct notes_known *known, const struct source *source,
                 struct ng_str title, bool *ret_moved)

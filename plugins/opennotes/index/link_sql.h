@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* links.h - what a link means, as SQL over the index. */
+/* link_sql.h - resolves links in SQL over the index. */
 #ifndef OPENNOTES_LINKS_H
 #define OPENNOTES_LINKS_H
 
-/*
- * The note (its column `what`, of notes `m`) that the link `l` leads to, or NULL. Of several a
- * wiki link may mean: the one of that path, else of that file name or end, title, alias; then
- * the shortest path.
- */
+/* The note (its column `what`, of notes `m`) that the link `l` resolves to, or NULL. If several
+ * notes match a wiki link: the path, the file name or the end of a path, the title, an alias;
+ * then the shortest path. */
 #define NOTES_LINK_TARGET(what)                                                                \
     "(SELECT " what " FROM names x JOIN notes m ON m.id = x.note WHERE x.key = l.key"          \
     " AND (x.kind = 'path') = (l.kind <> 'wiki')"                                              \
@@ -15,10 +13,9 @@
     "'suffix' THEN 1"                                                                          \
     " WHEN 'title' THEN 2 ELSE 3 END, length(m.path), m.path LIMIT 1)"
 
-/*
- * For views over all links: the target of each key once. It depends on the key and on being a
- * wiki link alone, and many links have the same. Join `resolved r` ON NOTES_IS_RESOLVED.
- */
+/* For views over all links: resolves each key once. The result depends only on the key and on
+ * whether the link is a wiki link, and many links share it. Join `resolved r` ON
+ * NOTES_IS_RESOLVED. */
 #define NOTES_RESOLVED                                                                         \
     "WITH resolved AS MATERIALIZED (SELECT l.key AS key, l.kind AS kind, " NOTES_LINK_TARGET(  \
         "m.id") " AS id FROM (SELECT DISTINCT key, iif(kind = 'wiki', 'wiki', 'path') AS "     \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown.c - reads a Markdown text: its blocks by markdown_blocks.c, their texts by
- * markdown_scan.c, and tells what stands in them in the order of the text. */
+/* markdown.c - reads a Markdown text: blocks by markdown_blocks.c, their texts by
+ * markdown_scan.c; reports headings, links, tags and tasks in the order of the text. */
 #include "markdown.h"
 
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "markdown_parts.h"
 
 #define MARKDOWN_BYTES_MAX ((size_t)1024 * 1024 * 1024 - 1)
-/* Bytes of targets that references may hand out per byte of text, and besides: a short
- * reference to a long target costs its length each time. Those that come later are not told. */
+/* Limit on the target bytes that references may produce, per byte of text and in addition: a
+ * short reference to a long target costs its length each time. References over the limit are
+ * not reported. */
 #define WORK_PER_BYTE 16
 #define WORK_MORE ((uint64_t)4 * 1024 * 1024)
 
@@ -25,10 +26,10 @@ struct reader {
     uint64_t work;
 
     const struct notes_leaf *leaf;
-    size_t row_at;   /* an offset in the leaf's text, */
-    uint32_t row;    /* and the row it is in */
-    size_t comments; /* from here on no "%%" is in the text + 1; 0: not looked for */
-    size_t hidden;   /* the end of a comment that goes over blocks */
+    size_t row_at;   /* an offset in the leaf's text */
+    uint32_t row;    /* and its row */
+    size_t comments; /* no "%%" in the text from here on + 1; 0: unknown */
+    size_t hidden;   /* end of a comment that spans blocks */
 
     struct buf plain; /* of a heading or task */
     struct buf link;
@@ -37,7 +38,7 @@ struct reader {
 
 /* ---- places ---- */
 
-/* The line of an offset of the leaf's text; offsets come in order but for a few. */
+/* The line of an offset in the leaf's text; offsets are mostly ascending. */
 static uint32_t line_at(struct reader *reader, size_t at)
 {
     struct ng_str text = reader->leaf->text;
@@ -53,7 +54,7 @@ static uint32_t line_at(struct reader *reader, size_t at)
     return notes_blocks_line(&reader->blocks, reader->row);
 }
 
-/* ---- comments over blocks ---- */
+/* ---- comments that span blocks ---- */
 
 static size_t row_start(const struct reader *reader, uint32_t row)
 {
@@ -61,7 +62,7 @@ static size_t row_start(const struct reader *reader, uint32_t row)
     return row <= lines->count ? lines->starts[row - 1] : reader->text.len;
 }
 
-/* A comment that this leaf does not end goes to the next "%%" of the text. */
+/* A comment that this leaf does not end extends to the next "%%" of the text. */
 static bool begin_comment(void *user, size_t at)
 {
     struct reader *reader = user;
@@ -79,7 +80,7 @@ static bool begin_comment(void *user, size_t at)
     return true;
 }
 
-/* How much of the leaf's text is in a comment that began before it. */
+/* Bytes at the beginning of the leaf's text that belong to an earlier comment. */
 static size_t hidden_part(struct reader *reader)
 {
     const struct notes_leaf *leaf = reader->leaf;
@@ -99,7 +100,7 @@ static size_t hidden_part(struct reader *reader)
     return found + 2;
 }
 
-/* ---- what goes to the caller ---- */
+/* ---- reports ---- */
 
 static int report_tag(struct reader *reader, const struct notes_scan_link *found)
 {
@@ -203,7 +204,8 @@ static int scan_text(struct reader *reader, struct ng_str text)
     return rc;
 }
 
-/* The end of the cell that begins at `at`: a bar that is neither escaped nor a wiki link's. */
+/* The end of the cell that begins at `at`: a bar that is neither escaped nor part of a wiki
+ * link. */
 static size_t cell_end(struct ng_str row, size_t at)
 {
     while (at < row.len && row.data[at] != '|') {

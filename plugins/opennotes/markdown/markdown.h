@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown.h - what stands in a Markdown text: headings, links, tags and tasks with their line
- * numbers, counts. */
+/* markdown.h - headings, links, tags and tasks of a Markdown text with their line numbers, and
+ * counts. */
 #ifndef OPENNOTES_MARKDOWN_H
 #define OPENNOTES_MARKDOWN_H
 
@@ -8,7 +8,7 @@
 
 /* Longest title of a wiki link, in bytes. */
 #define NOTES_WIKI_MAX 1024
-/* Longest text of one heading, link or task that is told; the rest is left out. */
+/* Longest reported text of a heading, link or task; the rest is cut. */
 #define NOTES_MARKDOWN_TEXT_MAX ((size_t)64 * 1024)
 
 enum notes_link_kind {
@@ -22,7 +22,7 @@ enum notes_link_kind {
 
 struct notes_heading {
     uint32_t line;      /* of its first line */
-    uint32_t last_line; /* of its last: the line under it where it is underlined */
+    uint32_t last_line; /* its last line, including the underline of a setext heading */
     unsigned level;
     bool nested;        /* in a list item, a quote or a footnote */
     struct ng_str text; /* plain: without marks, images left out, links by their text */
@@ -30,7 +30,7 @@ struct notes_heading {
 };
 
 struct notes_link {
-    uint32_t line; /* where it begins */
+    uint32_t line; /* its first line */
     enum notes_link_kind kind;
     struct ng_str text;   /* plain; of a wiki link without alias the target as written */
     struct ng_str target; /* as written, escapes and entities resolved; percent-encoding and
@@ -49,8 +49,9 @@ struct notes_task {
     struct ng_str text; /* plain, of its first paragraph */
 };
 
-/* Every member may be NULL. Not 0 ends the parsing, which returns it. Headings, links, tags and
- * tasks each come in the order of the text; links of a heading come before it. */
+/* Every member may be NULL. A result other than 0 ends the parsing, which returns it. Headings,
+ * links, tags and tasks are each reported in the order of the text; links of a heading come
+ * before it. */
 struct notes_markdown_events {
     int (*heading)(void *user, const struct notes_heading *heading);
     int (*link)(void *user, const struct notes_link *link);
@@ -66,8 +67,8 @@ struct notes_markdown_stats {
     uint64_t code_blocks;
     uint64_t links; /* of every kind */
     uint64_t tasks;
-    bool whole; /* all was read; false: from somewhere on it is nested too deep, or too many
-                   blocks, and what stands there is not told */
+    bool whole; /* false: from some place on the nesting is too deep, or there are too many
+                   blocks; nothing from there on is reported */
 };
 
 /*
@@ -80,9 +81,7 @@ struct notes_markdown_stats {
 int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events *events,
                          void *user, struct notes_markdown_stats *ret_stats);
 
-/* The plain text of a heading as it is written, cut to NOTES_MARKDOWN_TEXT_MAX. False: no
- * memory.
- */
+/* The plain text of a heading, cut to NOTES_MARKDOWN_TEXT_MAX. false: out of memory. */
 bool notes_markdown_plain(struct ng_str text, struct buf *out);
 
 /* "inline", "reference", "wiki", "auto". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* markdown_blocks.c - the blocks of a Markdown text. Lines are fed one by one to cmark-gfm, and
- * its tree is read before it would look into paragraphs. */
+ * its tree is read before its inline phase. */
 #include "markdown_blocks.h"
 
 #include <cmark-gfm-core-extensions.h>
@@ -17,7 +17,7 @@
 
 #define LIST_DIGITS_MAX 9
 #define ROWS_MAX ((size_t)1024 * 1024 * 1024)
-#define CELLS_MAX 500 /* bars in a row that can be one of a table */
+#define CELLS_MAX 500 /* bars in a row of a table */
 
 /* ---- the parser */
 
@@ -39,7 +39,7 @@ static bool ends_mark(struct ng_str line, size_t at)
            line.data[at] == '\r';
 }
 
-/* Behind a mark of a container at `at`: a quote's, an item's, a footnote's; `at`: none. */
+/* Skips the mark of a container at `at` (quote, item, footnote); `at`: there is none. */
 static size_t skip_mark(struct ng_str line, size_t at)
 {
     size_t digits = at;
@@ -72,7 +72,7 @@ static size_t skip_mark(struct ng_str line, size_t at)
     return digits + 1;
 }
 
-/* Containers that a line may open, at most one over the limit. */
+/* Containers that a line may open; stops at one over the limit. */
 static unsigned count_marks(struct ng_str line)
 {
     unsigned count = 0;
@@ -119,7 +119,7 @@ static bool add_row(struct notes_lines *lines, size_t start, uint32_t line)
     return true;
 }
 
-/* From the first lone CR on rows are not lines. */
+/* After the first lone CR, rows and lines differ. */
 static bool split_lines(struct notes_lines *lines)
 {
     if (array_reserve((void **)&lines->lines, &lines->lines_room, lines->count,
@@ -150,10 +150,10 @@ uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row)
 struct feed {
     struct notes_blocks *blocks;
     cmark_parser *parser;
-    size_t next_cr, next_lf; /* from where the row begins; SIZE_MAX: none */
+    size_t next_cr, next_lf; /* first one at or behind the row; text.len: none */
     uint32_t line;
-    unsigned empty;  /* rows without a text in a row */
-    struct buf calm; /* a row without its bars */
+    unsigned empty;  /* consecutive empty rows */
+    struct buf calm; /* a row whose bars are replaced */
 };
 
 /* The end of the row that begins at `at`, behind its LF, CR or CRLF. */
@@ -172,7 +172,8 @@ static size_t row_end(struct feed *feed, size_t at)
     return size_min(feed->next_lf + 1, text.len);
 }
 
-/* cmark-gfm takes quadratic time for the cells of a row: with so many it is no table. */
+/* cmark-gfm takes quadratic time for the cells of a row: a row with too many bars is not
+ * treated as a table. */
 static struct ng_str calmed(struct feed *feed, struct ng_str row)
 {
     size_t bars = 0;
@@ -192,7 +193,7 @@ static struct ng_str calmed(struct feed *feed, struct ng_str row)
     return notes_buf_str(&feed->calm);
 }
 
-/* An empty row goes through all open containers: many in a row tell nothing more than two. */
+/* An empty row visits all open containers; more than two in sequence change nothing. */
 static bool is_idle(struct feed *feed, struct ng_str row)
 {
     if (notes_trim(row).len > 0) {
@@ -236,7 +237,7 @@ static bool feed_rows(struct feed *feed)
         feed->line += !lone_cr;
         at = end;
     }
-    /* Ends the last line, and what an empty line ends. */
+    /* Ends the last line, and blocks that an empty line ends. */
     cmark_parser_feed(feed->parser, "\n\n", 2);
     return true;
 }
@@ -252,7 +253,7 @@ static int run_parser(struct feed *feed)
     return feed_rows(feed) ? NG_OK : NG_EINTERNAL;
 }
 
-/* cmark-gfm knows no failing allocation: a jump takes it from there to here. */
+/* cmark-gfm has no error path for allocations: a longjmp returns here. */
 static int run_guarded(struct feed *feed)
 {
     jmp_buf out;
@@ -340,8 +341,8 @@ static uint32_t row_of(int line)
     return (uint32_t)int_max(line, 1);
 }
 
-/* Definitions that stood before the text are gone from it, so that its rows are counted from
- * the end. An underlined heading ends, for cmark-gfm, in the row behind its line. */
+/* Definitions before the text are removed from it, so that rows are counted from the end. For
+ * cmark-gfm, a setext heading ends one row too late. */
 static void place_leaf(cmark_node *node, struct notes_leaf *leaf)
 {
     uint32_t first = row_of(cmark_node_get_start_line(node));
@@ -374,7 +375,7 @@ static bool is_nested(cmark_node *node)
     return cmark_node_get_type(cmark_node_parent(node)) != CMARK_NODE_DOCUMENT;
 }
 
-/* The rows of a table follow each other; its header's own line is not always right. */
+/* Rows of a table are consecutive; cmark-gfm's line of the header is not always right. */
 static int emit_table(const struct leaf_sink *sink, cmark_node *table)
 {
     const struct notes_lines *lines = &sink->blocks->lines;
@@ -407,7 +408,7 @@ static int emit_table(const struct leaf_sink *sink, cmark_node *table)
     return rc;
 }
 
-/* A table took the lines before its header as a paragraph without a place. */
+/* The lines before a table's header became a paragraph without a position. */
 static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
 {
     cmark_node *table = cmark_node_next(node);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_blocks.h - the blocks of a Markdown text, read by cmark-gfm (its only user here).
- * Its block phase alone runs: it gives exact lines. Texts inside blocks are read by
- * markdown_scan.c, in linear time and with positions, which cmark-gfm's inline phase is not. */
+/* markdown_blocks.h - the blocks of a Markdown text; the only user of cmark-gfm. Only its block
+ * phase runs, which reports exact lines. markdown_scan.c reads the text of each block in linear
+ * time and with positions; cmark-gfm's inline phase does neither. */
 #ifndef OPENNOTES_MARKDOWN_BLOCKS_H
 #define OPENNOTES_MARKDOWN_BLOCKS_H
 
 #include "text/text.h"
 
-/* Blocks inside blocks that are read; deeper ones cost cmark-gfm quadratic time. */
+/* Maximum block depth; cmark-gfm takes quadratic time for deeper blocks. */
 #define NOTES_BLOCKS_DEPTH_MAX 100
-/* Bytes that the blocks of one text may take; at twice as many nothing of it is read. */
+/* Memory limit for the blocks of one text; with twice as many bytes nothing is reported. */
 #define NOTES_BLOCKS_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 enum notes_leaf_kind {
@@ -26,7 +26,7 @@ struct notes_leaf {
     bool nested;        /* in a list item, a quote or a footnote */
     char task;          /* the mark in its "[ ]" where the paragraph begins a task, else 0 */
     uint32_t row;       /* the first line of `text` as cmark-gfm counts: notes_blocks_line() */
-    uint32_t last_row;  /* the last of the block, the line under a heading too */
+    uint32_t last_row;  /* last row of the block, with the underline of a heading */
     struct ng_str text; /* without the marks of containers; of a row its whole line */
 };
 
@@ -40,7 +40,7 @@ struct notes_blocks {
         size_t count, room, lines_room;
     } lines;
     void *parser;
-    bool whole; /* all was read: nothing is over a limit */
+    bool whole; /* false: a limit was exceeded */
 };
 
 /* NG_OK or NG_EINTERNAL (no memory); notes_blocks_done() in either case. `text` is valid UTF-8
@@ -48,14 +48,15 @@ struct notes_blocks {
 int notes_blocks_read(struct ng_str text, struct notes_blocks *blocks);
 void notes_blocks_done(struct notes_blocks *blocks);
 
-/* Every leaf in the order of the text. Not 0 from `leaf` ends it, and is returned. */
+/* Reports every leaf in the order of the text. A result other than 0 from `leaf` ends the
+ * iteration, and is returned. */
 int notes_blocks_each(struct notes_blocks *blocks,
                       int (*leaf)(void *user, const struct notes_leaf *leaf), void *user);
 
 /* The line of a row, from 1. */
 uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row);
 
-/* The target that a reference of this label has; false: it is not defined. */
+/* The target of a reference label; false: it is not defined. */
 bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str label,
                             struct ng_str *ret_target);
 

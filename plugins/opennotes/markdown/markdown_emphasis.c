@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_emphasis.c - which runs of '*', '_' and '~' are marks and not text, by CommonMark's
- * rules; marks go out of the plain text. */
+/* markdown_emphasis.c - finds the runs of '*', '_' and '~' that are emphasis, by CommonMark's
+ * rules, and removes them from the plain text. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
 #include "markdown_parts.h"
 
-#define KINDS 14 /* by what may pair: the mark, its length, and whether the run opens */
+#define KINDS 14 /* of runs that can pair: mark, length modulo 3, opens or not */
 
 static int32_t char_before(struct ng_str text, size_t at)
 {
@@ -101,7 +101,7 @@ static bool pairs(const struct notes_delimiter *opener, const struct notes_delim
            (opener->whole % 3 == 0 && closer->whole % 3 == 0);
 }
 
-/* Takes the inner marks of a pair away; runs between them are text. */
+/* Removes the inner marks of a pair; runs between them become text. */
 static void use_pair(struct notes_scan *scan, size_t opener, size_t closer)
 {
     struct notes_delimiters *all = &scan->delimiters;
@@ -127,7 +127,7 @@ static void use_pair(struct notes_scan *scan, size_t opener, size_t closer)
 void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
 {
     struct notes_delimiters *all = &scan->delimiters;
-    size_t bottoms[KINDS]; /* below which no opener of this kind is left */
+    size_t bottoms[KINDS]; /* no opener of this kind is left below */
     size_t closer = all->newest;
     for (size_t i = 0; i < KINDS; i++) {
         bottoms[i] = bottom;
@@ -143,7 +143,7 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom)
         const struct notes_delimiter *item = &all->items[closer];
         size_t newer = item->newer;
         if (item->closes) {
-            /* By order: the run at the bottom may have been taken out. SIZE_MAX + 1 is 0. */
+            /* By position: the run at the bottom may have been removed. SIZE_MAX + 1 is 0. */
             size_t opener = item->older;
             size_t low = bottoms[kind_of(item)] + 1;
             while (opener + 1 > low && !pairs(&all->items[opener], item)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_inline.c - what people write and CommonMark has not: wiki links, bare addresses,
- * tags; and entities. */
+/* markdown_inline.c - extensions of CommonMark: wiki links, bare addresses, tags; and entities.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -94,8 +94,8 @@ size_t notes_address_end(struct ng_str text, size_t at)
         closed += text.data[end] == ')';
         end++;
     }
-    /* What ends a sentence is not of the address, nor is a bracket that was opened before it.
-     */
+    /* Punctuation at the end of a sentence is not part of the address, nor is a closing bracket
+     * that was opened before it. */
     for (; end > begin; end--) {
         char c = text.data[end - 1];
         if (c == ')' && closed > open) {
@@ -112,7 +112,7 @@ size_t notes_address_end(struct ng_str text, size_t at)
 
 /* ---- tags */
 
-/* Letters, marks and digits of any alphabet, '_', '-', '/', and symbols as pictures. */
+/* Letters, marks and digits of any alphabet, '_', '-', '/', and emoji. */
 static bool is_tag_part(int32_t c)
 {
     return c == '-' || c == '/' || notes_is_word(c) || c == 0x200d || c >= 0x1f000 ||
@@ -123,7 +123,7 @@ size_t notes_inline_tag_end(struct ng_str text, size_t at)
 {
     bool begins = at == 0 || memchr(" \t\r\n", text.data[at - 1], 4) != NULL;
     bool word = false;
-    bool named = false; /* something that is no digit */
+    bool named = false; /* has a character other than digits */
     size_t end = at + 1;
     while (begins && end < text.len) {
         size_t next = end;
@@ -169,7 +169,7 @@ struct entity {
     int32_t character;
 };
 
-/* The ones that people write; sorted by name. */
+/* Common entities; sorted by name. */
 static const struct entity entities[] = {
     {"AMP", '&'},      {"Auml", 0xc4},    {"GT", '>'},        {"LT", '<'},
     {"Ouml", 0xd6},    {"QUOT", '"'},     {"Uuml", 0xdc},     {"aacute", 0xe1},

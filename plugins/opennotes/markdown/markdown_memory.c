@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_memory.c - memory of cmark-gfm: small pieces from an arena, large ones that grow
- * each by itself; and a table of the link references that it found. */
+/* markdown_memory.c - memory of cmark-gfm: small pieces from an arena, large ones from the
+ * heap; and a table of the link references. */
 #include "markdown_memory.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "markdown_blocks.h"
 
 #define SMALL_MAX 1024
-#define SMALL_STEP 32  /* small pieces have sizes of so many bytes times a number */
-#define LABEL_MAX 1000 /* bytes of a label that can be a reference's */
+#define SMALL_STEP 32  /* sizes of small pieces are multiples of this */
+#define LABEL_MAX 1000 /* bytes of a reference label */
 
 /* ---- memory */
 
@@ -29,7 +29,7 @@ struct notes_blocks_memory {
     bool full;
 };
 
-/* cmark-gfm's allocators get no argument of ours, so that each thread has its own at hand. */
+/* cmark-gfm's allocators have no user argument, so the memory in use is thread-local. */
 static _Thread_local struct notes_blocks_memory *memory_now;
 static _Thread_local jmp_buf *memory_out;
 
@@ -178,7 +178,7 @@ struct notes_blocks_refs {
     struct hash_table table;
 };
 
-/* White space within is one blank, case is folded. {NULL, 0}: no memory. */
+/* Collapses white space and folds case. {NULL, 0}: out of memory. */
 static struct ng_str normal(struct arena *arena, struct ng_str label)
 {
     char *out = arena_zalloc(arena, label.len + 1);
@@ -215,7 +215,7 @@ static struct reference *find(const struct notes_blocks_refs *refs, struct ng_st
     return HASH_ITEM(link, struct reference, link);
 }
 
-/* The first of several with one label counts. False: no memory. */
+/* If several references have one label, the first one counts. false: out of memory. */
 static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *found)
 {
     struct ng_str label = normal(&refs->arena, ng_str_of((const char *)found->entry.label));

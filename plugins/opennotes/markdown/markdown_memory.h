@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_memory.h - memory of cmark-gfm, and the link references it found. */
+/* markdown_memory.h - memory of cmark-gfm, and its link references. */
 #ifndef OPENNOTES_MARKDOWN_MEMORY_H
 #define OPENNOTES_MARKDOWN_MEMORY_H
 
@@ -13,13 +13,13 @@ struct notes_blocks_memory;
 
 /* NULL: no memory. */
 struct notes_blocks_memory *notes_blocks_memory_new(void);
-/* Frees all that was taken from it. */
+/* Frees all memory taken from it. */
 void notes_blocks_memory_free(struct notes_blocks_memory *memory);
-/* What the calling thread's allocations come from until the next call. Where one fails `out` is
- * jumped to: cmark-gfm cannot be told. */
+/* Sets the memory of the calling thread's allocations until the next call. A failed allocation
+ * jumps to `out`: cmark-gfm has no error path. */
 void notes_blocks_memory_use(struct notes_blocks_memory *memory, jmp_buf *out);
 cmark_mem *notes_blocks_memory_table(void);
-/* Bytes taken from the one in use. */
+/* Bytes taken from the memory in use. */
 size_t notes_blocks_memory_used(void);
 /* Was an allocation refused because of the limit? */
 bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_parts.h - what markdown.c stands on: links and tags in the text of one block, its
- * plain text, anchors, entities. */
+/* markdown_parts.h - interfaces between the files that read one block: links and tags, plain
+ * text, anchors, entities. */
 #ifndef OPENNOTES_MARKDOWN_PARTS_H
 #define OPENNOTES_MARKDOWN_PARTS_H
 
@@ -8,16 +8,16 @@
 #include "markdown.h"
 #include "markdown_blocks.h"
 
-/* Links or marks of one block; a text cannot hold as many. */
+/* Limit on links or marks of one block; no text reaches it. */
 #define NOTES_ITEMS_MAX ((size_t)1024 * 1024 * 1024)
 
 /* ---- markdown_scan.c: the text of a paragraph, a heading or a cell */
 
-/* Stand in a plain text being made for what goes away; no UTF-8 holds such bytes. */
+/* Placeholders for removed marks in a plain text; valid UTF-8 has no such bytes. */
 #define NOTES_MARK_GONE '\xff'
 #define NOTES_MARK_IMAGE '\xfe' /* an image's text begins */
 #define NOTES_MARK_IMAGE_END '\xfd'
-#define NOTES_TICKS_MAX 80 /* backticks in a row that can begin code */
+#define NOTES_TICKS_MAX 80 /* longest run of backticks that can begin code */
 #define NOTES_HTML_ENDS 4
 
 /* A run of '*', '_' or '~' that may open or close emphasis. */
@@ -43,7 +43,7 @@ struct notes_scan_link {
     struct ng_str own;     /* its text where it has one of its own */
     struct ng_str target;  /* of an inline link as it is written */
     bool mail;             /* an address of mail, without "mailto:" */
-    bool tag;              /* it is none but a tag, its name is `target` */
+    bool tag;              /* a tag, not a link; its name is `target` */
 };
 
 struct notes_bracket {
@@ -58,11 +58,12 @@ struct notes_scan {
     struct ng_str text;
     size_t at;
     const struct notes_blocks *blocks;
-    bool whole_text; /* the plain text is wanted, not only that of links */
+    bool whole_text; /* the plain text of everything is needed, not only of links */
     int (*found)(void *user, const struct notes_scan_link *link);
     void *user;
-    size_t hidden_to; /* links and tags that begin before it are in a comment */
-    /* A line at `at` begins a comment "%%" that the text does not end: does a later one? */
+    size_t hidden_to; /* links and tags that begin before it belong to a comment */
+    /* Asked for a line at `at` that begins a comment "%%" which the text does not end: does a
+     * later text end it? */
     bool (*hides)(void *user, size_t at);
 
     struct buf plain;
@@ -72,26 +73,26 @@ struct notes_scan {
     struct notes_scan_link *links;
     size_t link_count, link_room;
     bool ticks_known;
-    size_t last_ticks[NOTES_TICKS_MAX + 1]; /* where the last run of so many backticks begins */
+    size_t last_ticks[NOTES_TICKS_MAX + 1]; /* start of the last run of so many backticks */
     bool no_end[NOTES_HTML_ENDS];           /* no such end is in the rest of the text */
     int rc;
 };
 
 void notes_scan_init(struct notes_scan *scan, const struct notes_blocks *blocks);
 void notes_scan_done(struct notes_scan *scan);
-/* Reads a text; links and tags are told in the order of the text. What `found` returned, or
- * NG_EINTERNAL: no memory. */
+/* Reads a text; reports links and tags in the order of the text. Returns the result of `found`,
+ * or NG_EINTERNAL: out of memory. */
 int notes_scan_text(struct notes_scan *scan, struct ng_str text);
-/* The plain text from `at` to `end` without what went away, cut to NOTES_MARKDOWN_TEXT_MAX.
- * Images' texts are left out unless wanted. */
+/* The plain text from `at` to `end` without removed marks, cut to NOTES_MARKDOWN_TEXT_MAX.
+ * Texts of images are included only if `images` is set. */
 void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool images,
                       struct buf *out);
 
-/* ---- markdown_target.c: what stands behind the text of a link */
+/* ---- markdown_target.c: the part behind the text of a link */
 
 /* "(target "title")" at text[at]: the target as written and the end behind ")". */
 bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end);
-/* A target without its escapes, entities resolved. */
+/* Appends a target without escapes, with resolved entities. */
 void notes_target_clean(struct buf *buf, struct ng_str target);
 /* "[label]" at text[at]. */
 bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end);
@@ -106,7 +107,7 @@ size_t notes_html_end(struct ng_str text, size_t at);
 
 /* Adds a run at `at` of the plain text. False: no memory. */
 bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begin, size_t end);
-/* Pairs the runs above `bottom` and takes them away. */
+/* Pairs the runs above `bottom` and removes them. */
 void notes_emphasis_pair(struct notes_scan *scan, size_t bottom);
 
 /* ---- markdown_slug.c: anchors of headings, each once in a text */
@@ -121,7 +122,7 @@ void notes_slugs_done(struct notes_slugs *slugs);
 /* {NULL, 0}: no memory. Lent until done. */
 struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading);
 
-/* ---- markdown_inline.c: what cmark-gfm knows nothing of */
+/* ---- markdown_inline.c: extensions of CommonMark */
 
 /* A wiki link at text[at], "[[": its target, its text and the end behind "]]". */
 bool notes_wiki_at(struct ng_str text, size_t at, struct ng_str *ret_target,
@@ -132,9 +133,10 @@ bool notes_wiki_is_media(struct ng_str target);
 size_t notes_address_end(struct ng_str text, size_t at);
 /* The end of a tag that begins at text[at], '#'; `at`: there is none. */
 size_t notes_inline_tag_end(struct ng_str text, size_t at);
-/* Appends what an HTML entity ("&amp;", "&#65;") stands for, or itself where it is unknown. */
+/* Appends the character of an HTML entity ("&amp;", "&#65;"), or the entity itself if it is
+ * unknown. */
 void notes_entity_add(struct buf *buf, struct ng_str entity);
-/* The end behind the ';' of what looks like an entity at text[at], '&'; `at`: it does not. */
+/* The end behind the ';' of a possible entity at text[at], '&'; `at`: there is none. */
 size_t notes_entity_end(struct ng_str text, size_t at);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_scan.c - reads the text of one block once, from its beginning to its end: code,
- * HTML, links, tags, comments, and the plain text that is left. */
+/* markdown_scan.c - reads the text of one block in one pass: code, HTML, links, tags, comments,
+ * and the remaining plain text. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/array.h"
 #include "markdown_parts.h"
 
-#define BRACKETS_MAX 1000 /* open ones that can still become links */
+#define BRACKETS_MAX 1000 /* open brackets that can still become links */
 #define LINKS_MAX 10000   /* found within open brackets */
 
 void notes_scan_init(struct notes_scan *scan, const struct notes_blocks *blocks)
@@ -70,9 +70,9 @@ void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool
     }
 }
 
-/* ---- what was found */
+/* ---- results */
 
-/* What nothing can take back any more goes out. */
+/* Reports results that cannot be revoked any more. */
 static void tell(struct notes_scan *scan)
 {
     for (size_t i = 0; i < scan->link_count && scan->rc == NG_OK; i++) {
@@ -123,7 +123,7 @@ static size_t ticks_end(struct ng_str text, size_t at)
     return at;
 }
 
-/* Where the last run of each length is: one look through the text, not one for each run. */
+/* Finds the last run of each length in one pass, instead of one pass for each run. */
 static void know_ticks(struct notes_scan *scan)
 {
     memset(scan->last_ticks, 0, sizeof(scan->last_ticks));
@@ -138,7 +138,7 @@ static void know_ticks(struct notes_scan *scan)
     }
 }
 
-/* Line ends within code are blanks; one blank on each side belongs to the marks. */
+/* Line ends in code become blanks; one blank on each side belongs to the marks. */
 static void put_code(struct notes_scan *scan, struct ng_str code)
 {
     bool blank = notes_trim(code).len == 0;
@@ -175,7 +175,7 @@ static void read_code(struct notes_scan *scan)
     put_source(scan, begin);
 }
 
-/* Comments and what else begins with "<!" or "<?"; the end, or `at`. */
+/* Comments and other constructs that begin with "<!" or "<?"; the end, or `at`. */
 static size_t special_end(struct notes_scan *scan, size_t at)
 {
     static const struct {
@@ -259,7 +259,7 @@ static void push_bracket(struct notes_scan *scan, bool image)
     put_source(scan, scan->at + 1 + image);
 }
 
-/* What a bracket that ends here is: its kind, target and end; 0: it is text. */
+/* The kind, target and end of a bracket that closes here; 0: it is text. */
 static enum notes_link_kind resolve(struct notes_scan *scan,
                                     const struct notes_bracket *bracket,
                                     struct ng_str *ret_target, size_t *ret_end)
@@ -297,7 +297,7 @@ static void close_bracket(struct notes_scan *scan)
         kind = resolve(scan, &bracket, &target, &end);
     }
     if (kind == 0) {
-        scan->bracket_count++; /* keeps the plain text while the mark is put */
+        scan->bracket_count++; /* keeps the plain text while the bracket is added */
         put_source(scan, scan->at + 1);
         scan->bracket_count--;
         tell_settled(scan);
@@ -443,7 +443,7 @@ static void read_escape(struct notes_scan *scan)
 
 static void read_line_end(struct notes_scan *scan)
 {
-    /* Not the end of a link's text. */
+    /* Keeps blanks at the end of a link's text. */
     size_t least = 0;
     if (scan->link_count > 0) {
         least = scan->links[scan->link_count - 1].text_end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown_slug.c - anchors of headings as GitHub makes them: lower case, letters, marks,
- * digits,
- * '-' and '_' stay, blanks become '-', all else goes; a repeated one gets a number. */
+/* markdown_slug.c - anchors of headings as GitHub makes them: lower case; letters, marks,
+ * digits, '-' and '_' stay, blanks become '-', all else is removed; a repeated anchor gets a
+ * number. */
 #include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -13,7 +13,7 @@
 struct slug_entry {
     struct hash_link link;
     struct ng_str slug;
-    uint64_t repeated; /* the highest number tried behind it */
+    uint64_t repeated; /* the highest number tried as suffix */
 };
 
 void notes_slugs_init(struct notes_slugs *slugs)

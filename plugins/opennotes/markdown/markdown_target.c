@@ -84,7 +84,7 @@ static bool plain_target(struct ng_str text, size_t *at, struct ng_str *ret_targ
     return open == 0;
 }
 
-/* The end behind a title at `at`; `at`: there is none. */
+/* The end of a title at `at`; `at`: there is none. */
 static size_t title_end(struct ng_str text, size_t at)
 {
     if (at >= text.len || memchr("\"'(", text.data[at], 3) == NULL) {

@@ -79,7 +79,7 @@ int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_out
 
 /* ---- finding */
 
-/* "## Tasks" means the heading `Tasks` of level 2; without '#' any level. */
+/* "## Tasks" matches the heading `Tasks` of level 2; without '#' any level. */
 static unsigned split_level(struct ng_str *section)
 {
     unsigned level = 0;

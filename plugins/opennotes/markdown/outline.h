@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outline.h - the headings of a text and the sections below them, for who reads one or changes
- * it. */
+/* outline.h - the headings of a text and the sections below them. */
 #ifndef OPENNOTES_OUTLINE_H
 #define OPENNOTES_OUTLINE_H
 
@@ -18,19 +17,19 @@ struct notes_outline {
     struct arena *arena;
     struct notes_outline_heading *items;
     size_t count, room;
-    bool whole; /* of a text over the limits of Markdown the rest is not known */
+    bool whole; /* false: the text is over the limits of Markdown, and the rest is unknown */
 };
 
 /* Of valid UTF-8. NG_OK, or NG_EINTERNAL: no memory. Everything lies in the arena. */
 int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_outline *outline);
 
-/* The first heading that `section` means: its text ("Tasks", "## Tasks", also with its marks),
- * else its anchor ("tasks", "#tasks"). *ret_matches: how many have that text; 0: there is none.
- * False: no memory. */
+/* The first heading that `section` matches: its text ("Tasks", "## Tasks", also with its
+ * marks), else its anchor ("tasks", "#tasks"). *ret_matches: number of headings with that text;
+ * 0: there is none. false: out of memory. */
 bool notes_outline_find(const struct notes_outline *outline, struct ng_str section,
                         size_t *ret_found, size_t *ret_matches);
 
-/* The heading that ends the section below `found`; NULL: it goes to the end. */
+/* The heading that ends the section below `found`; NULL: the section extends to the end. */
 const struct notes_outline_heading *notes_outline_next(const struct notes_outline *outline,
                                                        size_t found);
 

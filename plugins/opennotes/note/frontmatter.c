@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter.c - where front matter is in a file. */
+/* frontmatter.c - locates front matter in a file. */
 #include "note.h"
 
 #include <string.h>
 
 #define BOM "\xef\xbb\xbf"
 
-/* The line at `at` without its end; *ret_next: where the next begins. */
+/* The line at `at` without its end; *ret_next: the start of the next line. */
 static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
 {
     size_t stop = notes_find_char(bytes, at, '\n');
@@ -14,7 +14,7 @@ static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
     return str_make(bytes.data + at, stop - at);
 }
 
-/* Three of these and nothing but blanks behind them. */
+/* The fence with nothing but blanks behind it. */
 static bool is_fence(struct ng_str line, const char *fence)
 {
     if (!str_begins(line, fence)) {

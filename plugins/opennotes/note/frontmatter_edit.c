@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter_edit.c - sets keys of front matter in place: all else stays byte for byte. What
- * comes out is parsed again, and is refused where more than the wanted key has changed. */
+/* frontmatter_edit.c - sets keys of front matter in place; all other bytes stay. The result is
+ * parsed again, and refused if more than the wanted key has changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 
 #define ERROR_BYTES_MAX 400
 #define NAME_BYTES_SHOWN 60
-/* Of one edited file, beside what it was. */
+/* Growth limit of one edited file. */
 #define EDIT_ADDED_MAX 16777216
 
-/* One key and its new value; NULL: it goes. */
+/* One key and its new value; NULL: remove it. */
 struct frontmatter_edit {
     struct arena *arena;
     struct ng_str bytes;
@@ -22,7 +22,7 @@ struct frontmatter_edit {
     struct ng_str key;
     const struct notes_value *value;
     struct buf out;
-    size_t copied; /* bytes of the file that are in `out` or were left out */
+    size_t copied; /* bytes of the file that were copied to `out` or skipped */
     struct notes_yaml write;
     struct ng_str *error;
 };
@@ -37,7 +37,7 @@ static int refuse(struct frontmatter_edit *edit, const char *why)
     return edit->arena->failed ? NG_EINTERNAL : NG_EINVAL;
 }
 
-/* Where the character is in the file. */
+/* The offset of a character in the file. */
 static size_t byte_of(const struct frontmatter_edit *edit, size_t character)
 {
     size_t at = 0;
@@ -56,7 +56,7 @@ static size_t line_start(const struct frontmatter_edit *edit, size_t at)
     return at;
 }
 
-/* Behind the line end of the line in which `at` is. */
+/* The start of the line behind the one that holds `at`. */
 static size_t line_next(const struct frontmatter_edit *edit, size_t at)
 {
     return notes_next_line(str_make(edit->bytes.data, edit->frontmatter.end), at);
@@ -80,20 +80,18 @@ static bool only_blanks(const struct frontmatter_edit *edit, size_t from, size_t
     return true;
 }
 
-/* What is in [from, to) of the file becomes what the caller writes next. Places come in order.
- */
+/* Replaces [from, to) of the file by the text that the caller writes next. Calls come in
+ * ascending order. */
 static void splice(struct frontmatter_edit *edit, size_t from, size_t to)
 {
     buf_add_str(&edit->out, str_make(edit->bytes.data + edit->copied, from - edit->copied));
     edit->copied = to;
 }
 
-/* ---- members of a block map, which is what nearly all front matter is */
+/* ---- members of a block map, the usual form of front matter */
 
-/*
- * Behind the last line of a member: no blank lines, and no comments but those that are indented
- * deeper than its key, which belong to its value.
- */
+/* The end of the last line of a member: without blank lines, and without comments except those
+ * that are indented deeper than its key, which belong to its value. */
 static size_t content_end(const struct frontmatter_edit *edit, const struct notes_value *member)
 {
     size_t column = member->place.key_column;
@@ -139,14 +137,14 @@ static bool is_container(const struct notes_value *value)
     return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
 }
 
-/* The old value is a list or map on lines of its own. */
+/* The old value is a block list or map on its own lines. */
 static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
     size_t start = byte_of(edit, old->place.start);
     size_t first = line_start(edit, start);
     size_t end = content_end(edit, old);
     if (old->place.line == old->place.key_line || !only_blanks(edit, first, start)) {
-        /* An anchor or a tag stands behind the key. */
+        /* An anchor or a tag follows the key. */
         splice(edit, start, before_newline(edit, start, end));
         notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
@@ -254,7 +252,7 @@ static void add_frontmatter(struct frontmatter_edit *edit)
     buf_add_c(&edit->out, edit->write.newline);
 }
 
-/* The map as it must come out: the old one but for the key. NULL: no memory. */
+/* The expected map: the old one with the change. NULL: out of memory. */
 static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
 {
     struct notes_value *map = arena_zalloc(edit->arena, sizeof(*map));
@@ -282,7 +280,7 @@ static struct notes_value *wanted_map(const struct frontmatter_edit *edit)
     return map;
 }
 
-/* The order of the members that stay is theirs too. */
+/* Remaining members must keep their order. */
 static bool same_order(const struct notes_value *a, const struct notes_value *b)
 {
     const struct notes_value *other = b->first;

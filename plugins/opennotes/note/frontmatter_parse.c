@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter_parse.c - front matter from YAML: libyaml's events, the core types of YAML 1.2.
+/* frontmatter_parse.c - front matter from YAML: libyaml's events, the core schema of YAML 1.2.
  * The only user of libyaml here. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct frontmatter_parser {
     yaml_parser_t yaml;
     yaml_event_t event;
     bool has_event;
-    size_t line; /* of the file, of the YAML's first */
+    size_t line; /* line in the file of the first line of the YAML */
     size_t depth, values, bytes;
     struct anchor *anchors;
     size_t anchor_count;
@@ -125,7 +125,7 @@ static int build_alias(struct frontmatter_parser *parser, struct notes_value *va
 
 /* ---- values */
 
-/* Counts what a value adds, aliases written out. */
+/* Counts a value against the limits, with expanded aliases. */
 static int account(struct frontmatter_parser *parser, const struct notes_value *value,
                    bool whole)
 {
@@ -196,7 +196,7 @@ static void build_scalar(struct frontmatter_parser *parser, struct notes_value *
 
 static int build(struct frontmatter_parser *parser, struct notes_value *value);
 
-/* The present event is a key: what it says goes into the value that it names. */
+/* The present event is a key: its text becomes the key of `member`. */
 static int build_key(struct frontmatter_parser *parser, struct notes_value *member)
 {
     if (parser->event.type != YAML_SCALAR_EVENT) {
@@ -209,7 +209,7 @@ static int build_key(struct frontmatter_parser *parser, struct notes_value *memb
     member->place.key_end = parser->event.end_mark.index;
     member->place.key_line = parser->event.start_mark.line;
     member->place.key_column = parser->event.start_mark.column;
-    /* An anchor at a key names its text. */
+    /* An anchor at a key refers to its text. */
     struct anchor *anchor;
     int rc = add_anchor(parser, parser->event.data.scalar.anchor, &anchor);
     if (rc != NG_OK) {
@@ -234,7 +234,7 @@ static int compare_keys(const void *a, const void *b)
     return str_compare((*left)->key, (*right)->key);
 }
 
-/* No key may come twice. */
+/* Duplicate keys are an error. */
 static int check_keys(struct frontmatter_parser *parser, const struct notes_value *map)
 {
     if (map->count < 2) {
@@ -373,7 +373,7 @@ static int build(struct frontmatter_parser *parser, struct notes_value *value)
 
 static int build_document(struct frontmatter_parser *parser, struct notes_value *map)
 {
-    int rc = next_event(parser); /* the stream's start */
+    int rc = next_event(parser); /* start of the stream */
     if (rc == NG_OK) {
         rc = next_event(parser);
     }
@@ -393,7 +393,7 @@ static int build_document(struct frontmatter_parser *parser, struct notes_value 
                        str_make(NULL, 0));
     }
     if (rc == NG_OK) {
-        rc = next_event(parser); /* the document's end */
+        rc = next_event(parser); /* end of the document */
     }
     if (rc == NG_OK) {
         rc = next_event(parser);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter_scalar.c - scalars and their types: the core types of YAML 1.2, and values as
+/* frontmatter_scalar.c - scalars and their types by the core schema of YAML 1.2, and values as
  * YAML. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/base/hex.h"
 #include "note.h"
 
-/* Digits of a hexadecimal or octal number that fit into 64 bits, signs and all. */
+/* Digits of a hexadecimal or octal number of 64 bits. */
 #define HEX_DIGITS_MAX 16
 #define OCTAL_DIGITS_MAX 21
 
@@ -36,7 +36,7 @@ static size_t count_digits(struct ng_str text, size_t at)
     return count;
 }
 
-/* 0x1F and 0o17 as decimal; more than 64 bits stay a text. */
+/* 0x1F and 0o17 as decimal; numbers over 64 bits stay a text. */
 static bool based_number(struct arena *arena, struct ng_str text, struct ng_str *ret_json)
 {
     int base = 8;
@@ -150,7 +150,7 @@ enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
 
 /* ---- out */
 
-/* Words and forms that readers of YAML 1.1 take for something else than a text. */
+/* Words and forms that YAML 1.1 parsers read as another type. */
 static bool is_old_word(struct ng_str text)
 {
     static const char *const words[] = {"y", "n", "yes", "no", "on", "off"};
@@ -166,7 +166,7 @@ static bool is_old_word(struct ng_str text)
 
 static bool is_old_number(struct ng_str text)
 {
-    /* 1_000, 0b11, 12:30:45, .inf; not days, which are meant as such by all readers. */
+    /* 1_000, 0b11, 12:30:45, .inf; not days, which all parsers read as days. */
     bool digit = false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
@@ -186,7 +186,7 @@ static bool is_safe_start(unsigned char c)
            c == '/' || c == '(' || c == '.' || c == '+' || c == '$' || c >= 0x80;
 }
 
-/* Characters that are only written with an escape. */
+/* Characters that YAML allows only as escapes. */
 static bool is_hidden(int32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
@@ -313,7 +313,7 @@ static void write_indent(const struct notes_yaml *yaml, size_t indent)
 static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
                         size_t indent, bool begun);
 
-/* `begun`: the line stands at the indent already, behind a dash. */
+/* `begun`: the line is already at the indent, behind a dash. */
 static void write_member(const struct notes_yaml *yaml, struct ng_str key,
                          const struct notes_value *value, size_t indent, bool begun)
 {

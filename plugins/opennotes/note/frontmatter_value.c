@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* frontmatter_value.c - values of front matter: looked up, compared, merged, from JSON and to
- * JSON.
- */
+/* frontmatter_value.c - values of front matter: lookup, comparison, merge, from JSON and to
+ * JSON. */
 #include "note.h"
 
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key)

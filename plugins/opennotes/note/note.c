@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* note.c - a note from its bytes: what front matter says about it, and its body. */
+/* note.c - a note from its bytes: the fields of its front matter, and its body. */
 #include "note.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ struct names {
     struct arena *arena;
     struct ng_str *items;
     size_t count, room;
-    bool tags; /* a leading '#' goes, each comes once */
+    bool tags; /* remove a leading '#' and duplicates */
 };
 
 static void names_add(struct names *names, struct ng_str name)
@@ -59,7 +59,7 @@ static void names_add_commas(struct names *names, struct ng_str text)
     }
 }
 
-/* As it is written: a title `09` is "09", though the number is 9. */
+/* The text as written: a title `09` is "09", though the number is 9. */
 static struct ng_str scalar_text(const struct notes_value *value)
 {
     switch (value->type) {

@@ -5,10 +5,11 @@
 
 #include "text/text.h"
 
-/* Of front matter; what is over one of them does not parse (and the note is still a note). */
+/* Limits of front matter; front matter over one of them does not parse (the file is still a
+ * note). */
 #define NOTES_FRONTMATTER_BYTES_MAX 1048576    /* as written */
-#define NOTES_FRONTMATTER_EXPANDED_MAX 4194304 /* bytes of text, aliases written out */
-#define NOTES_FRONTMATTER_VALUES_MAX 50000     /* values, aliases written out */
+#define NOTES_FRONTMATTER_EXPANDED_MAX 4194304 /* bytes of text, with expanded aliases */
+#define NOTES_FRONTMATTER_VALUES_MAX 50000     /* values, with expanded aliases */
 #define NOTES_FRONTMATTER_DEPTH_MAX 64
 #define NOTES_FRONTMATTER_ANCHORS_MAX 1000
 
@@ -32,11 +33,11 @@ enum notes_style {
     NOTES_STYLE_ALIAS
 };
 
-/* Where a value is written: characters from the start of the YAML, lines from 0. */
+/* The place of a value: characters from the start of the YAML, lines from 0. */
 struct notes_place {
     enum notes_style style;
     size_t key_start, key_end; /* of a member */
-    size_t start, end; /* of a block list or map `end` is known to be no more than this */
+    size_t start, end;         /* for a block list or map, `end` is an upper bound */
     size_t key_line, key_column, line, end_line;
 };
 
@@ -46,23 +47,24 @@ struct notes_value {
     struct ng_str key;  /* of a member; valid UTF-8 */
     struct ng_str text; /* NOTES_STRING; NOTES_NUMBER: as JSON writes it */
     struct ng_str
-        written; /* of what is no text: as it stands in the YAML; {NULL, 0} elsewhere */
+        written; /* of values other than strings: the text in the YAML; {NULL, 0} elsewhere */
     struct notes_value *first;
     struct notes_value *next;
     size_t count; /* elements or members */
-    /* What it comes to with its aliases written out. */
+    /* Totals with expanded aliases. */
     size_t values, bytes, height;
     struct notes_place place;
 };
 
 /* A member of a map; NULL: none, or no map. */
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
-/* As JSON. `.inf` and `.nan`, which JSON has not, are the strings ".inf", "-.inf", ".nan". */
+/* Writes JSON. `.inf` and `.nan` become the strings ".inf", "-.inf", ".nan", because JSON has
+ * no such numbers. */
 void notes_value_json(struct buf *buf, const struct notes_value *value);
-/* Same type and content; the order of members matters not. */
+/* Same type and content; the order of members does not count. */
 bool notes_value_equal(const struct notes_value *a, const struct notes_value *b);
 
-/* Where front matter is in a file. All are offsets into the bytes, or lengths. */
+/* The place of front matter in a file: offsets or lengths in bytes. */
 struct notes_frontmatter {
     bool there;
     size_t bom;   /* 3 or 0 */
@@ -73,8 +75,8 @@ struct notes_frontmatter {
     size_t lines; /* lines before the body */
 };
 
-/* What a plain scalar is by the core types: its type, and its JSON where that is a number.
- * {NULL, 0} in *ret_text: no memory. */
+/* The type of a plain scalar by the core schema, and its JSON if it is a number. {NULL, 0} in
+ * *ret_text: out of memory. */
 enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
                                   struct ng_str *ret_text);
 /* A value as YAML. Blocks begin on a line of their own, indented by `indent`, and end in a line
@@ -82,7 +84,7 @@ enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
 struct notes_yaml {
     struct buf *out;
     const char *newline;     /* "\n" or "\r\n" */
-    enum notes_style quotes; /* of a text, where it can be kept: SINGLE or DOUBLE */
+    enum notes_style quotes; /* of a string, if possible: SINGLE or DOUBLE */
 };
 /* In one line: a scalar, or a flow list or map. */
 void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *value,
@@ -103,20 +105,21 @@ int notes_frontmatter_parse(struct arena *arena, struct ng_str yaml, size_t line
 
 /* ---- frontmatter_edit.c */
 
-/* The bytes of a file with the members of `set` in its front matter; a member that is null goes
- * away. All else stays byte for byte. NG_OK; NG_EINVAL with *ret_error a sentence where that
- * cannot be done safely; NG_EINTERNAL: no memory. */
+/* The bytes of a file after setting the members of `set` in its front matter; a null member is
+ * removed. All other bytes stay. NG_OK; NG_EINVAL with *ret_error a sentence if the edit is not
+ * safe; NG_EINTERNAL: out of memory. */
 int notes_frontmatter_set(struct arena *arena, struct ng_str bytes,
                           const struct notes_value *set, struct ng_str *ret_bytes,
                           struct ng_str *ret_error);
-/* A map of two, the members of `over` first beat those of `under`; the order is that of
- * `over`, then what is only in `under`. NULL: no memory, or one of the two is NULL. */
+/* Merges two maps; members of `over` win. The order is that of `over`, then the rest of
+ * `under`. NULL: out of memory, or one of the two is NULL. */
 struct notes_value *notes_value_merge(struct arena *arena, const struct notes_value *over,
                                       const struct notes_value *under);
 /* Adds a member, or replaces the one of that key. False: no memory. */
 bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value);
-/* What the caller gave as JSON. NULL: no memory, or deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
+/* A value from the JSON of the caller. NULL: out of memory, or deeper than
+ * NOTES_FRONTMATTER_DEPTH_MAX. */
 struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
                                      const struct ng_value *json);
 
@@ -124,7 +127,7 @@ struct notes_note {
     struct ng_str body; /* valid UTF-8, without front matter and BOM, line ends as they are */
     size_t body_line;   /* lines before it in the file */
     const struct notes_value
-        *frontmatter; /* a map, empty where there is none or it does not parse */
+        *frontmatter; /* a map; empty if there is no front matter, or if it does not parse */
     bool has_frontmatter;
     struct ng_str frontmatter_error; /* {NULL, 0}: none */
     struct ng_str title;       /* front matter's; {NULL, 0}: none; see notes_note_title() */
@@ -150,23 +153,23 @@ struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path
 
 /* ---- note_tags.c */
 
-/* Tags of a note, those that stand in its text too; more are left out. */
+/* Maximum number of tags of a note, with those of its text; more are left out. */
 #define NOTES_TAGS_MAX 1000
-/* As much of a body is searched for them as the index takes of a file. */
+/* Bytes of a body that are searched for tags, as in the index. */
 #define NOTES_TAGS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* Which tags were there already, in any case of letters. Begins zeroed. */
+/* Tags already seen, in any case of letters. Begins zeroed. */
 struct notes_tag_set {
     uint64_t slots[2048];
     size_t count;
 };
 
-/* Is the tag, folded, a new one? */
+/* Adds a folded tag; true: it is new. */
 bool notes_tag_set_add(struct notes_tag_set *set, struct ng_str fold);
 /* Adds the tags of its body to those of front matter. False: no memory. */
 bool notes_note_tags(struct arena *arena, struct notes_note *note);
 
-/* Hash of a file's bytes, 32 hex digits, the same as ng_file.revision. */
+/* Hash of a file's bytes, 32 hexadecimal digits, equal to ng_file.revision. */
 #define NOTES_REVISION_SIZE 33
 
 /* Case-insensitive key of a tag; "a/b" is below "a". */

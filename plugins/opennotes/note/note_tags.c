@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* note_tags.c - the tags that stand in a note's text, beside those of its front matter. */
+/* note_tags.c - the tags of a note's text, in addition to those of its front matter. */
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -33,7 +33,7 @@ static int add_tag(void *user, const struct notes_inline_tag *tag)
     struct tags *tags = user;
     struct ng_str fold = notes_fold(tags->arena, tag->name);
     if (notes_tag_set_add(&tags->set, fold)) {
-        /* The parser's memory goes with it. */
+        /* The parser frees its text at the end. */
         tags->items[tags->count++] = arena_copy(tags->arena, tag->name);
     }
     return tags->arena->failed ? NG_EINTERNAL : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook.c - which notebooks there are, and which one a call means. */
+/* notebook.c - the notebooks that a caller can see, and the choice of one for a call. */
 #include "notebook.h"
 
 #include <errno.h>
@@ -123,7 +123,7 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
         rc = notes_fail_memory(call);
     }
     if (rc == NG_OK && notebooks->count > 0) {
-        /* Where it cannot be, the first call makes the indexes. */
+        /* If this fails, the first call builds the indexes. */
         (void)call->host->background(call, index_registered, self);
     }
     return rc;
@@ -161,8 +161,8 @@ bool notes_may_see(struct ng_call *call, struct ng_str space)
     return seen;
 }
 
-/* The notebook in a folder that file_stat lets the caller see. NOTEBOOK_NOT_FOUND: no folder is
- * there. With NOTEBOOK_CONFIG_ERROR *ret is what can be told of it all the same. */
+/* The notebook in a folder that file_stat lets the caller see. NOTEBOOK_NOT_FOUND: there is no
+ * folder. With NOTEBOOK_CONFIG_ERROR *ret holds the known part. */
 static int describe(struct opennotes *self, struct ng_call *call, struct ng_str path,
                     enum notes_source source, struct notes_notebook **ret)
 {
@@ -211,7 +211,7 @@ void notes_notebook_done(struct notes_notebook *notebook)
     }
 }
 
-/* The indexes of the registered ones, before somebody asks for them. */
+/* Builds the indexes of registered notebooks before the first call needs them. */
 static int index_registered(struct ng_call *call, void *user)
 {
     struct opennotes *self = user;
@@ -225,7 +225,7 @@ static int index_registered(struct ng_call *call, void *user)
             notes_notebook_done(notebook);
         }
     }
-    return NG_OK; /* what is wrong with one is told to who calls for it */
+    return NG_OK; /* a call for that notebook reports its error */
 }
 
 /* ---- all of them ---- */
@@ -252,13 +252,14 @@ static int add(struct list *list, struct ng_str path, enum notes_source source)
     struct notes_notebook *notebook = NULL;
     int rc = describe(list->self, list->call, path, source, &notebook);
     if (rc == NOTES_ENOTEBOOK) {
-        return NG_OK; /* it went */
+        return NG_OK; /* it was removed meanwhile */
     }
     if ((rc == NG_OK || rc == NOTES_ECONFIG) && !is_listed(list, notebook->folder)) {
         list->items[list->count++] = notebook;
     }
     if (rc == NOTES_ECONFIG) {
-        list->call->host->hint(list->call, "%s", ""); /* how to mend it is not asked */
+        list->call->host->hint(list->call, "%s",
+                               ""); /* only the message is needed, not the hint */
         rc = NG_OK;
     }
     return rc;
@@ -268,7 +269,7 @@ static int add_registered_ones(struct list *list)
 {
     const struct notes_notebooks *all = list->self->notebooks;
     int rc = NG_OK;
-    /* Those of the space that the caller named come first. */
+    /* Notebooks of the space that the call names come first. */
     for (int named = 1; named >= 0; named--) {
         for (size_t i = 0; i < all->count && rc == NG_OK; i++) {
             struct ng_str space = ng_str_of(all->items[i].space);
@@ -304,7 +305,7 @@ int notes_notebook_list(struct opennotes *self, struct ng_call *call,
     return rc;
 }
 
-/* ---- the one that a call means ---- */
+/* ---- the notebook of a call ---- */
 
 static void hint_choices(struct ng_call *call, struct notes_notebook *const *items,
                          size_t count)
@@ -330,7 +331,7 @@ static void hint_choices(struct ng_call *call, struct notes_notebook *const *ite
     buf_done(&text);
 }
 
-/* Those whose configuration can be used, to the front. */
+/* Moves notebooks with a usable configuration to the front. */
 static size_t take_usable(struct notes_notebook **items, size_t count)
 {
     size_t usable = 0;
@@ -392,7 +393,7 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
         usable = take_usable(items, count);
     }
     if (rc == NG_OK && usable == 1) {
-        *ret = items[0]; /* or the only one, whose fault is the answer then */
+        *ret = items[0]; /* or the only one: its fault is the answer */
     }
     return rc;
 }
@@ -410,7 +411,7 @@ static int find_above(struct opennotes *self, struct ng_call *call,
         struct notes_notebook *above = NULL;
         int rc = describe(self, call, folder, NOTES_ANCESTOR, &above);
         if (rc != NG_OK && rc != NOTES_ECONFIG) {
-            return NG_OK; /* out of what the caller may see */
+            return NG_OK; /* outside of the folders that the caller may see */
         }
         if (rc == NG_OK && above->config != NULL && str_equal(above->path, (*inout)->folder)) {
             *inout = above;
@@ -510,7 +511,7 @@ int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct n
         rc = pick_name(self, call, named, &notebook);
     }
     if (rc == NG_OK && notebook->unusable) {
-        /* It was only listed with its fault; here the fault is the answer. */
+        /* It was listed with its fault; a call for it fails with the fault. */
         rc = describe(self, call, notebook->folder, notebook->source, &notebook);
     }
     if (rc == NG_OK) {

@@ -22,15 +22,16 @@ struct notes_index;
 /* One call's view of a notebook, in call memory. */
 struct notes_notebook {
     struct opennotes *self;
-    struct ng_str name;   /* of its configuration, else of its folder */
-    struct ng_str path;   /* folder of notes: absolute, without links */
-    struct ng_str folder; /* where .opennotes.json is (or would be): absolute, without links */
+    struct ng_str name; /* of its configuration, else of its folder */
+    struct ng_str path; /* folder of notes: absolute, without links */
+    struct ng_str
+        folder; /* existing or possible folder of .opennotes.json: absolute, without links */
     struct ng_str space;
     enum notes_source source;
     struct ng_str config_text; /* .opennotes.json as it was read; {NULL, 0}: there is none */
     const struct ng_value *config; /* its object; NULL: there is none */
-    bool unusable;                 /* its configuration is; only listed */
-    struct ng_str fault;           /* why */
+    bool unusable;                 /* its configuration is unusable; it is only listed */
+    struct ng_str fault;           /* reason */
     struct notes_index *index;     /* open from pick to done; else NULL */
 };
 
@@ -41,15 +42,15 @@ int notes_notebook_pick(struct opennotes *self, struct ng_call *call,
 /* NULL is a no-op. */
 void notes_notebook_done(struct notes_notebook *notebook);
 
-/* All that the caller may see, registered ones first; not open (index is NULL). */
+/* All notebooks that the caller may see, registered ones first; not open (index is NULL). */
 int notes_notebook_list(struct opennotes *self, struct ng_call *call,
                         struct notes_notebook ***ret, size_t *ret_count);
 int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call);
 
-/* The same with the argument given: a path, a name, or {NULL, 0}. */
+/* The same for a given argument: a path, a name, or {NULL, 0}. */
 int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
                           struct notes_notebook **ret);
-/* The one that calls without `notebook` mean, not open; *ret is NULL where there is none. */
+/* The default notebook, not open; *ret is NULL if there is none. */
 int notes_notebook_current(struct opennotes *self, struct ng_call *call,
                            struct notes_notebook **ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_config.c - .opennotes.json: read, checked as far as every tool needs it. */
+/* notebook_config.c - reads .opennotes.json, and checks the members that every tool needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int fail_config(struct notes_notebook *notebook, struct ng_call *call, co
     return NOTES_ECONFIG;
 }
 
-/* Git keeps no empty folders: a fresh clone may have none. */
+/* Git keeps no empty folders: a fresh clone may have no folder of notes. */
 static int fail_root(struct notes_notebook *notebook, struct ng_call *call, struct ng_str root)
 {
     struct ng_str folder = notebook->folder;
@@ -125,7 +125,7 @@ static bool climbs(struct ng_str path)
     return false;
 }
 
-/* `root`: below the folder, also where links are on the way. */
+/* `root`: below the folder, also if links are on the way. */
 static int find_root(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str root)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_discovery.c - is there a notebook for a caller? Lists ask for each tool, on any
- * thread: they get what the last look found, and a look that is due runs on a worker. */
+/* notebook_discovery.c - is there a notebook for a caller? Lists ask once for each tool, on any
+ * thread: they get the result of the last scan, and a scan that is due runs on a worker. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 #include "core/base/lock.h"
 #include "notebook_state.h"
 
-/* Longest look of start(): what is not found by then the next look finds. */
+/* Longest scan in start(); later scans find the rest. */
 #define DISCOVERY_START_MS 2000
-/* Between looks: this, or so many times as long as the last one took. */
+/* Interval between scans: this, or a multiple of the last duration. */
 #define DISCOVERY_PAUSE_MS 1000
 #define DISCOVERY_PAUSE_FACTOR 20
-/* Roots that are remembered; a gateway has at most 256 at a time. */
+/* Remembered roots; a gateway has at most 256 at a time. */
 #define DISCOVERY_ROOTS_MAX 1024
 
 struct known_root {
-    char *root;  /* as the gateway names it */
+    char *root;  /* path in the gateway's configuration */
     char *found; /* folder of a notebook below it, or NULL */
 };
 
 struct notes_discovery {
-    struct lock lock; /* of what follows; not held while the disk is read */
+    struct lock lock; /* guards the members below; not held during disk access */
     struct known_root *roots;
     size_t count;
-    int64_t next_ms; /* when the next look is due */
+    int64_t next_ms; /* time of the next scan */
     bool looking;
 };
 
@@ -57,7 +57,7 @@ static bool discovery_has(struct notes_discovery *discovery, struct ng_call *cal
     return has;
 }
 
-/* Takes `found`. True: other than before. */
+/* Takes ownership of `found`. true: the result has changed. */
 static bool discovery_set(struct notes_discovery *discovery, struct ng_str path, char *found)
 {
     lock_take(&discovery->lock);
@@ -74,7 +74,7 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
             root = &discovery->roots[discovery->count++];
             *root = (struct known_root){.root = copy};
         } else {
-            free(copy); /* as if it was not looked at */
+            free(copy); /* as if the root had not been scanned */
         }
     }
     if (root != NULL) {
@@ -88,7 +88,7 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
     return had != (found != NULL);
 }
 
-/* Is the one that was found before still there? In call memory; {NULL, 0}: no. */
+/* Does the notebook found before still exist? In call memory; {NULL, 0}: no. */
 static struct ng_str discovery_again(struct notes_discovery *discovery, struct ng_call *call,
                                      struct ng_str path)
 {
@@ -116,7 +116,7 @@ static struct ng_str discovery_again(struct notes_discovery *discovery, struct n
     return str_make(NULL, 0);
 }
 
-/* Looks below the caller's roots. True: something is other than before. */
+/* Scans the caller's roots. true: a result has changed. */
 static bool discovery_look(struct notes_discovery *discovery, struct ng_call *call,
                            int64_t until_ms)
 {
@@ -168,12 +168,12 @@ static int discovery_step(struct ng_call *call, void *user)
     return NG_OK;
 }
 
-/* Is a look due, and nothing else at it? Then it is the caller's to begin. */
+/* Is a scan due, and none under way? Then the caller must run it. */
 static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
     int64_t now_ms = call->host->now_ms();
     lock_take(&discovery->lock);
-    /* A clock that was set back does not put looks off. */
+    /* A clock that was set back does not delay scans. */
     bool due = !discovery->looking && (now_ms >= discovery->next_ms ||
                                        discovery->next_ms - now_ms > (int64_t)3600 * 1000);
     discovery->looking = discovery->looking || due;
@@ -206,7 +206,7 @@ void notes_discovery_close(struct notes_discovery *discovery)
     free(discovery);
 }
 
-/* A call finds a notebook that was made a moment ago. */
+/* A call finds a new notebook before the next scan does. */
 static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
 {
     if (ng_has_arg(call, "notebook")) {

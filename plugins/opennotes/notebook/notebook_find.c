@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_find.c - notebooks that nobody registered: folders with .opennotes.json below the
- * roots.
- */
+/* notebook_find.c - notebooks without registration: folders with .opennotes.json below the
+ * roots. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +14,10 @@
 struct search {
     struct ng_call *call;
     struct notes_folders *found;
-    struct notes_folders folders; /* to be looked at, relative to the root */
+    struct notes_folders folders; /* folders to scan, relative to the root */
     struct ng_str root, space;
-    bool one;         /* ends with the first that is found */
-    int64_t until_ms; /* 0: as long as it takes */
+    bool one;         /* stop at the first notebook */
+    int64_t until_ms; /* 0: no limit */
 };
 
 struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
@@ -107,7 +106,7 @@ static int found_one(struct search *search, struct ng_str path)
         search->root.data, path.len > 0 ? "/" : "", (int)path.len, path.data);
     for (size_t i = 0; i < search->found->count; i++) {
         if (str_equal(search->found->items[i], whole)) {
-            return NG_OK; /* of two roots, one in the other */
+            return NG_OK; /* of nested roots */
         }
     }
     if (search->found->count >= NOTES_FIND_NOTEBOOKS_MAX) {
@@ -116,7 +115,7 @@ static int found_one(struct search *search, struct ng_str path)
     return notes_find_add(search->found, search->call, whole, search->space);
 }
 
-/* One folder: a notebook, or others to look at. What is inside a notebook is part of it. */
+/* One folder: a notebook, or subfolders to scan. Folders inside a notebook are part of it. */
 static int look(struct search *search, int root_fd, struct ng_str path)
 {
     struct stat config;
@@ -145,7 +144,7 @@ static int look(struct search *search, int root_fd, struct ng_str path)
     return rc;
 }
 
-/* NG_OK: on with the next folder. */
+/* NG_OK: continue with the next folder. */
 static int may_go_on(const struct search *search)
 {
     struct ng_call *call = search->call;
@@ -163,7 +162,7 @@ static int look_below(struct search *search, struct ng_str root, struct ng_str s
 {
     int fd = notes_tree_open_folder(root.data);
     if (fd < 0) {
-        return NG_OK; /* a root that is gone has no notebooks */
+        return NG_OK; /* a missing root has no notebooks */
     }
     search->root = root;
     search->space = space;
@@ -210,7 +209,7 @@ int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
         size_t first = ret->count;
         rc = look_below(&search, notes_call_copy(call, file.real),
                         notes_call_copy(call, file.space));
-        /* In the order of their paths, whatever order the disk has them in. */
+        /* Sorted by path, independent of the order on disk. */
         for (size_t a = first + 1; rc == NG_OK && a < ret->count; a++) {
             for (size_t b = a; b > first && str_compare(ret->items[b - 1], ret->items[b]) > 0;
                  b--) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook_state.h - what the parts that know notebooks share. */
+/* notebook_state.h - shared by the files of this room. */
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 
 #include "index/index_open.h"
 #include "notebook.h"
 
-/* Discovery below the roots; what is beyond is not found, and can still be named. */
+/* Limits of the discovery below the roots; notebooks beyond can still be named. */
 #define NOTES_FIND_DEPTH 8
 #define NOTES_FIND_FOLDERS_MAX 20000
 #define NOTES_FIND_NOTEBOOKS_MAX 1000
@@ -33,7 +33,7 @@ struct notes_folders {
 /* ---- notebook_config.c */
 
 /* Reads .opennotes.json of a folder (absolute, without links; opened as fd) and fills name,
- * path, folder and config. NOTEBOOK_CONFIG_ERROR where it is of no use. */
+ * path, folder and config. NOTEBOOK_CONFIG_ERROR if it is unusable. */
 int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int fd,
                       struct ng_str folder);
 
@@ -42,17 +42,17 @@ int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int
 /* Folders with .opennotes.json below the caller's roots, in the order of the roots and of
  * paths. */
 int notes_find_folders(struct ng_call *call, struct notes_folders *ret);
-/* The first one below a root; none: *ret stays as it is. NG_ETIMEOUT: the clock is past
- * until_ms (0: no limit) and not all was looked at. */
+/* The first one below a root; if there is none, *ret is unchanged. NG_ETIMEOUT: the clock is
+ * past until_ms (0: no limit) before the scan has ended. */
 int notes_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
                      struct notes_folders *ret);
 int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
                    struct ng_str space);
 struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
 
-/* ---- notebook_discovery.c: below which roots there are notebooks, as of the last look */
+/* ---- notebook_discovery.c: the roots with notebooks, as of the last scan */
 
-/* From start(): looks at all roots, for a bounded time. NULL: out of memory. */
+/* Called by start(): scans all roots, for a bounded time. NULL: out of memory. */
 struct notes_discovery *notes_discovery_open(struct ng_call *call);
 void notes_discovery_close(struct notes_discovery *discovery);
 

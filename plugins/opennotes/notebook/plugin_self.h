@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plugin_self.h - the plugin's self: its options and what it keeps open. */
+/* plugin_self.h - the plugin's self: its options and its open objects. */
 #ifndef OPENNOTES_PLUGIN_SELF_H
 #define OPENNOTES_PLUGIN_SELF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* opennotes - Markdown notebooks that agents search, read and write: what the plugin declares,
- * and its start and stop. */
+/* opennotes - Markdown notebooks that agents search, read and write: the plugin's declaration,
+ * its start and stop. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,9 +93,9 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
     return NG_OK;
 }
 
-/* ---- what the plugin declares ---- */
+/* ---- the plugin's declaration ---- */
 
-/* The tool `name`, which gives its worker back while it waits for an index. */
+/* The tool `name`, which releases its worker while it waits for an index. */
 #define WAITING(name)                                                                          \
     static int name##_again(void *user, struct ng_call *call)                                  \
     {                                                                                          \
@@ -294,7 +294,7 @@ static struct ng_str opennotes_working(void *user, struct ng_call *call)
     return notes_wait_tell(notes_notebooks_indexes(self->notebooks), call);
 }
 
-/* Of the events of notes that tools write; the notes themselves are files. */
+/* For events of notes that tools write; the notes themselves are files. */
 static const struct ng_collection opennotes_collections[] = {
     {
         .name = NOTES_COLLECTION,

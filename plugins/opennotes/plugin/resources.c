@@ -34,7 +34,7 @@ static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
     return rc;
 }
 
-/* What is left of a path below a notebook's; {NULL, 0}: it is elsewhere. */
+/* The part of a path below a notebook; {NULL, 0}: it is elsewhere. */
 static struct ng_str below(const struct notes_notebook *notebook, struct ng_str path)
 {
     size_t len = notebook->path.len;
@@ -45,7 +45,7 @@ static struct ng_str below(const struct notes_notebook *notebook, struct ng_str 
     return str_make(NULL, 0);
 }
 
-/* The first notebook that holds a path: of two, one in the other, each note is told once. */
+/* The first notebook that holds a path: in nested notebooks each note is listed once. */
 static size_t holder(const struct shelf *shelf, struct ng_str path)
 {
     size_t at = 0;
@@ -63,7 +63,7 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     struct ng_str path = notes_column_text(row, 0);
     struct ng_str file = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
     struct ng_str title = notes_column_text(row, 1);
-    /* A file's name alone does not tell one from another: many folders have an index.md. */
+    /* The file name alone is not unique: many folders have an index.md. */
     bool own = !str_equal(title, notes_note_title(&(struct notes_note){.words = 0}, path));
     buf_init(&id, 65536);
     buf_add_str(&id, notebook->path);
@@ -80,7 +80,8 @@ static int add_row(const struct shelf *shelf, size_t at, sqlite3_stmt *row,
     return rc;
 }
 
-/* *ret_full: the page is. after: relative path of the entry before the first wanted one. */
+/* *ret_full: the page is full. after: relative path of the entry before the first one of the
+ * page. */
 static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
                     struct ng_listing *listing, bool *ret_full)
 {
@@ -112,7 +113,7 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     (void)sqlite3_finalize(row);
     notes_index_end(notebook->index, db);
     notes_notebook_done(notebook);
-    /* it went meanwhile */
+    /* the notebook was removed meanwhile */
     if (rc != NOTES_ENOTEBOOK) {
         return rc;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* get.c - the tool that gives one note, or a part of it. */
+/* get.c - the tool that returns one note, or a part of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,32 +57,33 @@ const char notes_get_result[] =
     "\"nextByte\":{\"type\":\"integer\"}}},"
     "\"notebook\":" NOTES_SCHEMA_NOTEBOOK ",\"_guidance\":{\"type\":\"string\"}}}";
 
-#define FRONTMATTER_SHARE 2 /* front matter may take one part in so many of an answer */
+#define FRONTMATTER_SHARE                                                                      \
+    2 /* share of an answer that front matter may take: one part of so many */
 
-/* What is asked for. */
+/* The arguments. */
 struct want {
     struct ng_str path, section;
     bool content, raw;
     int64_t start_line, max_lines, start_byte;
 };
 
-/* What is known of the note. */
+/* The note. */
 struct found {
     struct notes_location at;
     struct ng_str bytes; /* malloc'd */
     char revision[NOTES_REVISION_SIZE];
     struct notes_note note;
-    struct ng_str text; /* that lines are counted in */
+    struct ng_str text; /* the text whose lines are counted */
     int64_t lines;
 };
 
-/* The part of the text that goes out. */
+/* The part of the text that is returned. */
 struct part {
     struct ng_str text;
     int64_t start_line; /* 0: there is none */
     int64_t next_line;  /* 0: it goes to the end */
-    int64_t next_byte;  /* in next_line; 0: from its beginning */
-    bool truncated;     /* there would be more, were there room */
+    int64_t next_byte;  /* offset in next_line; 0: its beginning */
+    bool truncated;     /* the text continues behind the answer */
 };
 
 /* ---- lines ---- */
@@ -142,7 +143,7 @@ static int find_section(struct ng_call *call, const struct want *want,
     return NG_OK;
 }
 
-/* ---- the part that is wanted and fits ---- */
+/* ---- the part that is requested and fits ---- */
 
 static int fail_start(struct ng_call *call, int64_t line, int64_t first, int64_t last)
 {
@@ -150,7 +151,7 @@ static int fail_start(struct ng_call *call, int64_t line, int64_t first, int64_t
                    (long long)line, (long long)first, (long long)last);
 }
 
-/* Where the text begins, and what there is from there on. */
+/* The start of the requested part, and the rest of the text from there. */
 static int begin_part(struct ng_call *call, const struct want *want, const struct found *found,
                       const struct section *section, struct part *part)
 {
@@ -184,7 +185,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
     return NG_OK;
 }
 
-/* Cuts it to what there is room for: behind a line if one fits, else inside it. */
+/* Cuts the part to the room left: behind a line if one fits, else inside it. */
 static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t lines)
 {
     struct ng_str whole = part->text;
@@ -192,7 +193,7 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
     if (whole.len > 0) {
         (void)notes_next(whole, &one);
     }
-    /* At least a character goes out, else nobody would come to the end. */
+    /* Returns at least one character, so that a client that continues reaches the end. */
     size_t fits = notes_json_cut(whole, bytes, lines).len;
     size_t cut = size_max(fits, one);
     if (cut == whole.len) {
@@ -236,7 +237,7 @@ static void write_tags(struct buf *json, const struct notes_note *note, size_t m
     notes_json_end(json, ']');
 }
 
-/* As many members as there is room for. */
+/* As many members as fit. */
 static void write_frontmatter(struct buf *json, const struct notes_note *note, size_t most)
 {
     bool all = true;
@@ -352,7 +353,7 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     write_meta(&answer.json, found,
                (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {
-        /* A content of many lines in front matter would count too, but that is JSON already. */
+        /* Line ends in the front matter's JSON are not counted. */
         cut_part(&part, want->start_byte, notes_answer_room(&answer),
                  (size_t)self->max_lines * NOTES_ANSWER_PERCENT / 100);
         write_part(&answer.json, &part, want->raw);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* links.c - the tool that tells how a note hangs together with others: links to it, links from
- * it, and where its name stands without a link. */
+/* links.c - the tool for the links of a note: incoming, outgoing, and mentions without a link.
+ */
 #include "index/link_sql.h"
 #include "read.h"
 
@@ -11,10 +11,10 @@
 #include "notebook/notebook.h"
 
 #define NAMES_MAX 20
-/* Names of fewer letters of an alphabet are no mentions, they are everywhere. */
+/* Names with fewer letters are too common to be mentions. */
 #define NAME_CHARS_MIN 3
 #define CONTEXT_BYTES 240
-/* Characters from here on are written without blanks between words. */
+/* Scripts from this character on have no blanks between words. */
 #define CJK_FIRST 0x2e80
 
 const char notes_links_summary[] =
@@ -64,7 +64,7 @@ static const char linked_sql[] =
 static const char names_sql[] =
     "SELECT DISTINCT key FROM names WHERE note = ?1 AND kind IN ('file', 'title', 'alias')";
 
-/* One call. */
+/* State of one call. */
 struct links {
     struct ng_call *call;
     const struct notes_notebook *notebook;
@@ -176,7 +176,7 @@ static bool is_cjk(int32_t c)
     return c >= CJK_FIRST;
 }
 
-/* Long enough to be looked for. */
+/* Long enough to search for. */
 static bool is_name(struct ng_str name)
 {
     size_t count = 0;
@@ -213,7 +213,7 @@ static int32_t char_before(struct ng_str text, size_t at)
     return notes_next(text, &from);
 }
 
-/* Is the name at `at` a word of its own there? */
+/* Is the name at `at` a whole word? */
 static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
@@ -256,7 +256,7 @@ static struct ng_str next_line(struct ng_str text, size_t *at)
     return line;
 }
 
-/* Has the note `from` a link to ours in this line? */
+/* Does the note `from` link to ours in this line? */
 static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 {
     bool found = false;
@@ -268,7 +268,7 @@ static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
     return found;
 }
 
-/* The lines of one note. Folding keeps line ends, so that both texts have the same lines. */
+/* The lines of one note. Folding keeps line ends, so both texts have the same lines. */
 static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *row)
 {
     struct ng_str path = notes_column_text(row, 1);
@@ -286,7 +286,7 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     }
 }
 
-/* Candidates come from the trigrams; short names, which have none, from the texts. */
+/* Candidates come from the trigrams; for short names, which have none, from all texts. */
 static sqlite3_stmt *prepare_mentions(struct links *links)
 {
     struct buf sql;

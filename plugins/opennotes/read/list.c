@@ -77,7 +77,7 @@ static bool matches(const struct note_list *list, struct ng_str path)
     return list->pattern.data == NULL || notes_glob(list->pattern, path);
 }
 
-/* All matches are counted, those of the page are written. */
+/* All matches are counted; those of the page are written. */
 static int write_notes(struct note_list *list)
 {
     struct notes_answer *answer = &list->answer;

@@ -29,8 +29,7 @@ const char notes_notebooks_result[] =
     "\"current\":{\"type\":[\"object\",\"null\"]," NOTEBOOK_INFO
     "},\"truncated\":{\"type\":\"boolean\"}}}";
 
-/* How many notes are in its folder: by a look at the tree, which is quick also where the index
- * was not made yet. */
+/* Number of notes in the folder, from a walk of the tree: fast even without an index. */
 static int64_t count_notes(const struct notes_notebook *notebook)
 {
     struct notes_tree_walk walk = {

@@ -24,7 +24,7 @@ const char notes_tags_result[] =
     "\"count\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}}}},"
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
 
-/* rtrim(t, what t has beside slashes) ends behind the last slash: the tag above. */
+/* rtrim(t, all characters of t except slashes) ends behind the last slash: the parent tag. */
 static const char tags_sql[] =
     "WITH RECURSIVE up(note, tag, fold) AS ("
     " SELECT note, tag, fold FROM tags"

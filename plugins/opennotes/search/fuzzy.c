@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzzy.c - finds notes by words that may have typing errors. Candidates come from the trigrams
- * of all words; what is near enough of them is looked up in the full-text index. */
+/* fuzzy.c - finds notes by words with typing errors. Candidates come from the trigrams of all
+ * words; near ones are looked up in the full-text index. */
 #include "fuzzy.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static struct notes_fuzzy_hit *hit_of(struct notes_fuzzy *fuzzy, int64_t note)
     return hit;
 }
 
-/* Notes that match the query come first seen with the best score of this word. */
+/* The first query that matches a note gives the best score of this word. */
 static int take_notes(struct finder *finder, uint32_t score)
 {
     struct ng_str query = notes_buf_str(&finder->query);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzzy.h - notes with words that are written almost like those of a query. */
+/* fuzzy.h - notes with words that are similar to those of a query. */
 #ifndef OPENNOTES_FUZZY_H
 #define OPENNOTES_FUZZY_H
 
@@ -8,36 +8,35 @@
 #include "core/base/hash_table.h"
 #include "text/text.h"
 
-#define NOTES_FUZZY_WORDS_MAX 16 /* words of a query; the rest is left out */
-#define NOTES_FUZZY_LETTERS_MAX                                                                \
-    64 /* longer words are looked for exactly and as a beginning                               \
-        */
+#define NOTES_FUZZY_WORDS_MAX 16 /* words of a query; more are ignored */
+/* Longer words match exactly and as a prefix. */
+#define NOTES_FUZZY_LETTERS_MAX 64
 
-/* How a word of a note matches one of the query, best first. */
+/* Kinds of matches between a word of a note and one of the query, best first. */
 enum notes_fuzzy_class {
     NOTES_FUZZY_EXACT = 0,
-    NOTES_FUZZY_PREFIX = 1, /* it begins with it */
+    NOTES_FUZZY_PREFIX = 1, /* the note's word begins with the query's */
     NOTES_FUZZY_EDITS = 2,
     NOTES_FUZZY_NONE = 3
 };
 
-/* Edits that a word of so many letters may be off: none, 1 from 3, 2 from 6. */
+/* Allowed edits for a word of so many letters: none, 1 from 3, 2 from 6. */
 unsigned notes_fuzzy_edits(size_t letters);
 /* Insertions, deletions, substitutions and swaps of neighbours between two words, each letter
- * edited once; most + 1 where there are more than `most`. Of characters, in valid UTF-8. */
+ * edited once; most + 1 if there are more than `most`. By characters, of valid UTF-8. */
 unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most);
 enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word);
 size_t notes_fuzzy_letters(struct ng_str word);
 
-/* The words of a text as the index takes them: runs of letters, marks and digits, at most
- * `max`. How many. */
+/* The words of a text as the index splits them: runs of letters, marks and digits, at most
+ * `max`. Returns their number. */
 size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
 
 /* A note that has all words. */
 struct notes_fuzzy_hit {
     struct hash_link link;
     int64_t note;
-    uint32_t score; /* the less the better: 0 is every word exactly in the title */
+    uint32_t score; /* lower is better: 0 is every word exactly in the title */
     uint32_t words; /* how many it has so far */
     uint32_t seen;  /* the word that was counted last, from 1 */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzzy_word.c - how far words are apart, and which words of the vocabulary are near one. */
+/* fuzzy_word.c - the distance of words, and the words of the vocabulary near one. */
 #include "fuzzy_word.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ size_t notes_fuzzy_letters(struct ng_str word)
     return letters_of(word, NULL);
 }
 
-/* Three rows of the usual table are enough: a swap looks two back. */
+/* Three rows of the matrix are enough: a swap looks two rows back. */
 static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t b_len)
 {
     unsigned rows[3][NOTES_FUZZY_LETTERS_MAX + 4];
@@ -129,7 +129,7 @@ static int add_word(struct notes_fuzzy_words *words, struct ng_str word)
     return SQLITE_OK;
 }
 
-/* Where characters of "^^word$$" begin, with the end; how many. */
+/* Starts of the characters of "^^word$$", and its end; returns their number. */
 static size_t pad(struct ng_str word, char *padded, size_t *starts)
 {
     size_t count = 0;

@@ -83,7 +83,7 @@ int notes_search_take(struct notes_search *search, int64_t note)
     return rc;
 }
 
-/* ---- what the answer says about the query ---- */
+/* ---- the executed query in the answer ---- */
 
 /* The search of notes as a statement; `fuzzy`: with words that are similar. */
 static void show_search(const struct notes_search *search, bool fuzzy, struct buf *out)
@@ -115,7 +115,7 @@ static void write_query(struct notes_search *search, const char *type, struct ng
     notes_answer_list(&search->answer, "results");
 }
 
-/* ---- the ways to search ---- */
+/* ---- kinds of searches ---- */
 
 static int search_notes(struct notes_search *search, bool fuzzy)
 {

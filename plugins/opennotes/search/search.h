@@ -21,12 +21,13 @@ struct notes_search {
     struct notes_answer answer;
     struct notes_summary summary;
     int64_t offset, total;
-    const struct ng_str *words; /* of a fuzzy query, folded; none: it is looked for whole */
+    const struct ng_str
+        *words; /* of a fuzzy query, folded; none: the query is searched as a whole */
     size_t word_count;
-    sqlite3_stmt *body; /* of notes_search_hit(): NULL until it is needed */
+    sqlite3_stmt *body; /* of notes_search_hit(): prepared at its first use */
 };
 
-/* Counts a note, and writes it where it is of the page. An SQLite code. */
+/* Counts a note, and writes it if it is on the page. An SQLite code. */
 int notes_search_take(struct notes_search *search, int64_t note);
 
 /* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* search_fuzzy.c - typo-tolerant search: notes that have every word of the query or one like
- * it; title above body, exact before beginning before similar, then newest. */
+/* search_fuzzy.c - typo-tolerant search: notes with every word of the query or a similar one;
+ * title above body, exact before prefix before similar, then newest. */
 #include <stdlib.h>
 
 #include "fuzzy.h"
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
     return str_compare(one->path, other->path);
 }
 
-/* Drops what the filter does not let through; what is left gets its time and path. */
+/* Drops notes that the filter excludes; reads time and path of the others. */
 static int look_up(struct notes_search *search, const struct notes_fuzzy *fuzzy,
                    struct ranked *ranked, size_t *ret_count)
 {

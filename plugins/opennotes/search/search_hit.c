@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* search_hit.c - tells of a found note where the text is: the line, and the words around it. */
+/* search_hit.c - the line and the excerpt of a hit. */
 #include <string.h>
 
 #include "fuzzy.h"
@@ -7,17 +7,17 @@
 
 #define EXCERPT_BYTES 200 /* at most */
 #define BEFORE_BYTES 70   /* of them before the hit */
-#define WORD_BYTES 40     /* how far a border may move to stand between words */
+#define WORD_BYTES 40     /* largest shift of a border to a word boundary */
 #define WORDS_LOOKED_AT 100000
 
-/* A note's text and what it is searched by. Both have the same lines. */
+/* A note's text and its folded form. Both have the same lines. */
 struct body {
     struct ng_str content, folded;
 };
 
-/* ---- where, in the folded text ---- */
+/* ---- position in the folded text ---- */
 
-/* The first word that is like one of the query. */
+/* The first word that is similar to one of the query. */
 static size_t find_similar(const struct notes_search *search, struct ng_str folded)
 {
     struct ng_str word;
@@ -50,7 +50,7 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
     return first;
 }
 
-/* ---- the same place in the text as it is ---- */
+/* ---- the same position in the original text ---- */
 
 static struct ng_str line_at(struct ng_str text, size_t at)
 {
@@ -58,7 +58,7 @@ static struct ng_str line_at(struct ng_str text, size_t at)
     return str_make(text.data + at, stop - at);
 }
 
-/* The end of what folds by itself: one ASCII character, or one and all others behind it. */
+/* The end of a unit of case folding: one ASCII character, or a run of others. */
 static size_t unit_end(struct ng_str line, size_t at)
 {
     size_t end = at + 1;
@@ -68,7 +68,8 @@ static size_t unit_end(struct ng_str line, size_t at)
     return end;
 }
 
-/* How far into a line the character is that folds to what stands at `wanted` of it folded. */
+/* The offset in a line of the character that folds to the one at `wanted` of the folded line.
+ */
 static size_t unfold(struct ng_str line, size_t wanted)
 {
     struct arena arena;
@@ -80,7 +81,7 @@ static size_t unfold(struct ng_str line, size_t wanted)
         struct ng_str unit = str_make(line.data + at, end - at);
         size_t len = notes_fold(&arena, unit).len;
         if (folded + len > wanted) {
-            /* Within what is no ASCII most characters keep their length. */
+            /* Most characters other than ASCII keep their length. */
             size_t rest = wanted - folded;
             if (rest < unit.len) {
                 at += rest;
@@ -121,7 +122,7 @@ static struct place place_of(const struct body *body, size_t hit)
     }
 }
 
-/* The first line with a text: what is shown of a note whose title alone was meant. */
+/* The first line with text: shown for a note that matches by its title alone. */
 static struct place first_line(const struct body *body)
 {
     struct place place = {.line = 1};
@@ -136,7 +137,7 @@ static struct place first_line(const struct body *body)
     return (struct place){.line = 0};
 }
 
-/* ---- words around it ---- */
+/* ---- excerpt ---- */
 
 static bool is_space(char c)
 {

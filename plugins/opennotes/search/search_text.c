@@ -8,9 +8,10 @@
 #include "search.h"
 
 #define SQL_MAX ((size_t)2 * 1024 * 1024)
-#define WORDS_MAX 100 /* of a notebook that hold the text, to look their notes up by them */
+#define WORDS_MAX                                                                              \
+    100 /* words of a notebook that contain the text, for the lookup of their notes */
 
-/* ?1 is the folded text, ?2 its trigrams, ?3 the words that hold it; the filter's parameters
+/* ?1 is the folded text, ?2 its trigrams, ?3 the words that contain it; the filter's parameters
  * follow. */
 #define FOUND                                                                                  \
     "SELECT n.id, CASE WHEN notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "      \
@@ -20,7 +21,7 @@
 #define CONTAINED "(notes_has(n.title_fold,?1) OR notes_has(" BODY ",?1)) AND "
 #define ORDER " ORDER BY rank, n.modified DESC, n.path"
 
-/* Words that are too long are in no list of words: their notes are looked at. */
+/* Words that are too long are not in vocab: their notes are searched directly. */
 static const char by_words[] =
     "WITH found(id, sure) AS (SELECT rowid, 1 FROM terms WHERE terms MATCH ?3 UNION ALL "
     "SELECT note, 0 FROM long_words WHERE note IN (SELECT rowid FROM grams WHERE grams MATCH "
@@ -33,9 +34,10 @@ static const char by_scan[] = FOUND "notes n WHERE ?2 IS NULL AND ?3 IS NULL AND
 static const char all_notes[] =
     "SELECT n.id, 0 rank FROM notes n WHERE ?1='' AND ?2 IS NULL AND ?3 IS NULL AND ";
 
-/* ---- the words that hold the text ---- */
+/* ---- words that contain the text ---- */
 
-/* One word, of ASCII: the full-text index cuts it as we do, whatever Unicode it knows. */
+/* One word, of ASCII: then the full-text index splits it as we do, in any version of Unicode.
+ */
 static bool is_word(struct ng_str text)
 {
     struct ng_str word;
@@ -106,7 +108,7 @@ static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struc
 
 /* ---- any of several words ---- */
 
-/* Words that nearly every English text has: they ask for nothing beside others. */
+/* Stop words: they do not narrow a search. */
 static bool is_common(struct ng_str word)
 {
     static const char *const common[] = {
@@ -129,8 +131,8 @@ static bool ends_with(struct ng_str word, const char *suffix, size_t least)
     return word.len >= len + least && memcmp(word.data + word.len - len, suffix, len) == 0;
 }
 
-/* The beginning that the forms of an English word have in common, roughly: it is looked for as
- * a part of words. */
+/* The common prefix of the forms of an English word, roughly: it is searched as a part of
+ * words. */
 static struct ng_str word_begin(struct ng_str word)
 {
     struct ng_str begin = word;
@@ -152,7 +154,7 @@ static struct ng_str word_begin(struct ng_str word)
     return begin;
 }
 
-/* A piece without the signs of a sentence around it. */
+/* A word without the punctuation around it. */
 static struct ng_str bare(struct ng_str piece)
 {
     static const char signs[] = ".,;:!?()[]\"'";
@@ -167,8 +169,8 @@ static struct ng_str bare(struct ng_str piece)
     return piece;
 }
 
-/* What stands between spaces and counts, as it is looked for; 0: there is one piece, or none
- * that counts, and the text is looked for whole alone. */
+/* The search words of a query with several words; 0: the query has one word or only stop words,
+ * and is searched as a whole. */
 static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY_WORDS_MAX])
 {
     struct ng_str text = search->folded;

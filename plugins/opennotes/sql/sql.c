@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql.c - runs an agent's statement: prepared under the authorizer, held to its bounds, its
- * rows into an answer. */
+/* sql.c - runs an agent's statement: prepared under the authorizer, with limits, its rows into
+ * an answer. */
 #include "sql.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static struct ng_str usual_hint(struct ng_str sql)
     return ng_str_of(reads ? TABLES_HINT : ONLY_READS);
 }
 
-/* What SQLite says, on the way to prepare or while running. */
+/* The error of SQLite while preparing or running. */
 static int fail_engine(struct ng_call *call, struct notes_sql_guard *guard,
                        const struct notes_sql *sql, int rc)
 {
@@ -124,7 +124,7 @@ static int prepare(struct ng_call *call, struct notes_sql_guard *guard,
                    const struct notes_sql *sql, sqlite3_stmt **ret_statement)
 {
     const char *rest = NULL;
-    /* SQLite looks one byte beyond what it is given. */
+    /* SQLite reads one byte beyond the text. */
     struct ng_str text = call->host->format(call, "%.*s", (int)sql->text.len, sql->text.data);
     if (text.data == NULL) {
         return notes_fail_memory(call);

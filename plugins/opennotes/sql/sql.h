@@ -13,7 +13,7 @@
 #define NOTES_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
 #define NOTES_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
 
-/* How many statements run now: SQLite tells the memory of all of them together. */
+/* Number of running statements: SQLite counts the memory of all of them together. */
 struct notes_sql_load {
     _Atomic uint32_t running;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_format.c - printf() and format(): SQLite's own repeat a character as often as the
- * statement says, in one operation that nothing stops. Here no width and no precision is over
- * the length of a value, and the clock is looked at between conversions. */
+ * statement asks, in one operation that cannot be interrupted. Here width and precision are
+ * limited to the length of a value, and the deadline is checked between conversions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "sql_parts.h"
 
 #define SPEC_MAX 64
-#define NUMBER_MAX ((int64_t)1 << 32) /* digits beyond it change nothing: it is refused */
+#define NUMBER_MAX ((int64_t)1 << 32) /* more digits are refused */
 
-/* One conversion, as it is told to sqlite3_str_appendf(). */
+/* One conversion, as sqlite3_str_appendf() takes it. */
 struct spec {
     char flags[8];
     size_t flag_count;
@@ -97,7 +97,7 @@ static struct spec read_spec(struct reader *reader)
     return spec;
 }
 
-/* The first character of a text, as SQLite takes it. */
+/* The first character of a text, as SQLite reads it. */
 static unsigned first_character(sqlite3_value *value)
 {
     struct ng_str text;
@@ -113,7 +113,7 @@ static unsigned first_character(sqlite3_value *value)
     return 0;
 }
 
-/* False: there is no such conversion, and the text ends here. */
+/* false: there is no such conversion, and the text ends here. */
 static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct spec *spec)
 {
     char width[24] = "";
@@ -182,7 +182,7 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
     }
 }
 
-/* An SQLite code. SQLITE_INTERRUPT: the guard says why. */
+/* An SQLite code. SQLITE_INTERRUPT: the guard has the reason. */
 static int add_all(struct notes_sql_guard *guard, sqlite3_str *out, struct reader *reader)
 {
     while (*reader->at != '\0') {

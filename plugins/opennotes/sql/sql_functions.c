@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_functions.c - versions of SQLite's functions that take linear time or look at the clock:
- * its own search naively, and nothing stops them inside one call. upper() and lower() know all
- * alphabets. */
+/* sql_functions.c - versions of SQLite's functions that take linear time or check the deadline:
+ * SQLite's own search naively and cannot be interrupted inside one call. upper() and lower()
+ * support all alphabets. */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -9,7 +9,7 @@
 #include "sql_parts.h"
 
 #define TRIM_SET_MAX 256
-#define CLOCK_BYTES ((size_t)64 * 1024) /* bytes between looks at the clock */
+#define CLOCK_BYTES ((size_t)64 * 1024) /* bytes between checks of the deadline */
 
 struct ng_str notes_sql_text(sqlite3_value *value)
 {
@@ -288,7 +288,7 @@ static void sql_stats(sqlite3_context *context, int count, sqlite3_value **value
                (unsigned long long)stats.code_blocks, (unsigned long long)stats.links,
                (unsigned long long)stats.tasks);
     result_text(context, &buf);
-    sqlite3_result_subtype(context, 'J'); /* json() and its kin take it for JSON */
+    sqlite3_result_subtype(context, 'J'); /* the subtype of json() */
     buf_done(&buf);
 }
 

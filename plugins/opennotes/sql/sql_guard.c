@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_guard.c - holds a statement to reading, to the functions and tables it may use, to its
- * time and its memory. */
+/* sql_guard.c - restricts a statement to reading, to allowed functions and tables, and limits
+ * its time and memory. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #include "sql_parts.h"
 
-/* Operations of SQLite's machine between looks at the clock: few, since one of them can take
- * long on values of megabytes. */
+/* Operations of SQLite's virtual machine between checks of the deadline: few, because one of
+ * them can take long on values of megabytes. */
 #define GUARD_TICK_OPS 4
 #define GUARD_MEMORY_TICKS 4
 #define GUARD_CANCEL_TICKS 4096
@@ -23,7 +23,7 @@
 static int64_t now_ns(void)
 {
     struct timespec now;
-    /* Coarse: a few ms off, but it costs next to nothing. */
+    /* The coarse clock is a few ms off, but costs next to nothing. */
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
 }
@@ -51,13 +51,13 @@ bool notes_sql_guard_over(struct notes_sql_guard *guard)
 
 void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *context)
 {
-    /* Also where the error would be looked at and dropped, nothing runs on. */
+    /* Checked even if the caller drops the error: nothing continues. */
     sqlite3_interrupt(guard->db);
     sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
-/* SQLite counts for the whole process: as many statements as run may take as many times as
- * much, so that one that stays below its bound does not pay for another at once. */
+/* SQLite counts memory for the whole process: N statements together may take N times the limit,
+ * so that one statement does not fail because of another. */
 static int64_t memory_max(const struct notes_sql_guard *guard)
 {
     uint32_t running = guard->load != NULL ? atomic_load(&guard->load->running) : 1;
@@ -77,10 +77,10 @@ static int tick(void *user)
     return 0;
 }
 
-/* ---- what it may use ---- */
+/* ---- the authorizer ---- */
 
 /* Left out on purpose: json_patch() takes quadratic time; load_extension(), fts3_tokenizer(),
- * sqlite_log() and the full-text and r-tree helpers have no business here. */
+ * sqlite_log() and the full-text and r-tree helpers are not needed here. */
 static const char *const functions[] = {
     "->",
     "->>",
@@ -232,8 +232,8 @@ static int forbid(struct notes_sql_guard *guard, const char *format, const char 
     return SQLITE_DENY;
 }
 
-/* Where no column of it is read, also the names of common table expressions come here. There
- * are no other tables but SQLite's own. */
+/* If no column of it is read, the authorizer also gets names of common table expressions. There
+ * are no other tables except SQLite's own. */
 static bool is_expression(const char *table, const char *column)
 {
     return table != NULL && column != NULL && column[0] == '\0' &&
@@ -249,7 +249,7 @@ static int authorize(void *user, int action, const char *first, const char *seco
     if (!guard->guards) {
         return SQLITE_OK;
     }
-    /* Preparing has no other place to be stopped at. */
+    /* Preparing can be stopped only here. */
     if (tick(guard) != 0) {
         return SQLITE_DENY;
     }
@@ -294,7 +294,8 @@ static const struct limit limits[] = {
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
-/* Tables are declared at their first use, which asks the authorizer for more than reading. */
+/* Tables are declared at their first use; the declaration asks the authorizer for more than
+ * reading. */
 static int declare_tables(struct notes_sql_guard *guard)
 {
     static const char use[] =

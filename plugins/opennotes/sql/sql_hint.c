@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_hint.c - says how to write for SQLite what is written for DuckDB. */
+/* sql_hint.c - hints for statements written for DuckDB. */
 #include <string.h>
 #include <strings.h>
 
@@ -107,7 +107,7 @@ static bool begins_bracket_of_key(struct ng_str bracket)
                                 (bracket.data[at] >= '0' && bracket.data[at] <= '9'));
 }
 
-/* `metadata['key']`: SQLite would take the bracket for a name of the column. */
+/* `metadata['key']`: SQLite would read the bracket as a column alias. */
 static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *before,
                               const struct notes_token *token, struct ng_str *ret_message,
                               struct ng_str *ret_hint)
@@ -137,7 +137,7 @@ static bool is_bracket_of_key(struct ng_call *call, const struct notes_token *be
     return true;
 }
 
-/* `->> 'ms.topic'`: of SQLite's versions some read a key, some a path. */
+/* `->> 'ms.topic'`: some versions of SQLite read a key, others a path. */
 static bool is_dotted_key(struct ng_call *call, const struct notes_token *token,
                           struct ng_str *ret_message, struct ng_str *ret_hint)
 {
@@ -198,7 +198,7 @@ static bool is_spelling(const struct spelling *spelling, const struct notes_toke
     return !call || notes_token_is(&next, "(");
 }
 
-/* Where SQLite stopped: in its message as "near \"X\"" or "no such function: X". */
+/* The place where SQLite stopped: in its message as "near \"X\"" or "no such function: X". */
 static bool is_named(struct ng_str word, const char *message)
 {
     struct ng_str text = ng_str_of(message);

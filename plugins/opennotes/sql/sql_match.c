@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_match.c - LIKE and GLOB that look at the clock: a pattern of many wildcards takes time in
- * proportion to text times pattern. LIKE ignores the case of every alphabet. */
+/* sql_match.c - LIKE and GLOB with checks of the deadline: a pattern with many wildcards takes
+ * time in proportion to text times pattern. LIKE ignores the case of every alphabet. */
 #include <string.h>
 #include <utf8proc.h>
 
 #include "sql_parts.h"
 
 #define PATTERN_MAX 1000      /* bytes, as SQLite's limit */
-#define CLOCK_STEPS (1 << 16) /* steps between looks at the clock */
+#define CLOCK_STEPS (1 << 16) /* steps between checks of the deadline */
 
 struct match {
     struct notes_sql_guard *guard;
@@ -17,7 +17,7 @@ struct match {
     bool over;
 };
 
-/* Bytes that are not UTF-8 stand for themselves, out of the range of characters. */
+/* Bytes that are not UTF-8 match themselves, outside the range of code points. */
 static int32_t next_char(struct ng_str text, size_t *at)
 {
     utf8proc_int32_t c = 0;
@@ -50,7 +50,7 @@ static int32_t fold_char(int32_t c)
     return utf8proc_tolower(c);
 }
 
-/* Counts a step; true: it is over. */
+/* Counts a step; true: the deadline has passed. */
 static bool step(struct match *match)
 {
     if (++match->steps % CLOCK_STEPS == 0 && notes_sql_guard_over(match->guard)) {
@@ -107,7 +107,7 @@ static bool glob_one(const struct match *match, size_t *p, size_t *t)
     return c == '?' || c == have;
 }
 
-/* Skips characters with which what is behind a wildcard cannot begin: for speed alone. */
+/* Skips characters that cannot begin a match of the part behind a wildcard: an optimization. */
 static size_t skip_ascii(const struct match *match, size_t p, size_t t, char any)
 {
     if (p >= match->pattern.len || (unsigned char)match->pattern.data[p] >= 0x80 ||
@@ -131,8 +131,8 @@ static size_t skip_ascii(const struct match *match, size_t p, size_t t, char any
     return t;
 }
 
-/* The last wildcard alone need be tried at other places: what was before it has matched as
- * early as it can. */
+/* Only the last wildcard must be tried at other places: the part before it has matched at the
+ * earliest place. */
 static bool matches(struct match *match, char any,
                     bool (*one)(const struct match *match, size_t *p, size_t *t))
 {

@@ -144,7 +144,7 @@ static int vtab_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* What went wrong on the index is an error of the table. */
+/* An error of the index is an error of the table. */
 static int index_failed(struct vtab_cursor *cursor)
 {
     sqlite3_vtab *table = cursor->base.pVtab;
@@ -254,10 +254,11 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 
 /* ---- columns ---- */
 
-/* Where a text was cut, at its end: a query that measures or prints it sees so. */
+/* Appended to a text that was cut, so that a query that measures or prints it shows the cut. */
 #define CUT_MARK "\n[cut: the note is longer than SQL reads]\n"
 
-/* A text of the index; values over the limit are cut, so that one huge note fails no query. */
+/* A text of the index; values over the limit are cut, so that one huge note does not fail a
+ * query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
     struct ng_str text = str_make((const char *)sqlite3_column_text(statement, column),
@@ -271,7 +272,7 @@ static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int col
     sqlite3_result_text64(context, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-/* The indexed part of a note, which may be less than there is. */
+/* The indexed part of a note; the file may be larger. */
 static int give_content(struct vtab_cursor *cursor, sqlite3_context *context, bool whole)
 {
     struct ng_str text = notes_column_text(cursor->content, 0);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_parts.h - what keeps a statement within its bounds, and what it may use. */
+/* sql_parts.h - limits of a statement, and its functions and tables. */
 #ifndef OPENNOTES_SQL_PARTS_H
 #define OPENNOTES_SQL_PARTS_H
 
 #include "sql.h"
 
-/* ---- sql_guard.c: time, memory, and what a statement may do */
+/* ---- sql_guard.c: time, memory, and the authorizer */
 
 enum notes_sql_stop {
     NOTES_SQL_RUNS = 0,
     NOTES_SQL_TIME,
     NOTES_SQL_CANCELLED,
     NOTES_SQL_MEMORY,
-    NOTES_SQL_TEMPORARY, /* more temporary storage than it may have */
+    NOTES_SQL_TEMPORARY, /* more temporary storage than allowed */
     NOTES_SQL_FORBIDDEN,
     NOTES_SQL_TRAVERSAL
 };
@@ -26,7 +26,7 @@ struct notes_sql_guard {
     int64_t deadline_ns;
     int64_t bytes_max;
     struct notes_sql_load *load;
-    int64_t memory_base; /* of all SQLite in this process, when it began */
+    int64_t memory_base; /* of all SQLite in this process, at the beginning */
     uint32_t ticks;
     bool guards; /* false: the tables are being declared */
     enum notes_sql_stop stop;
@@ -38,11 +38,12 @@ struct notes_sql_guard {
     int64_t temporary; /* bytes in temporary files */
 };
 
-/* Opens guard->db with everything on it. An SQLite code; close in any case. */
+/* Opens guard->db with all restrictions. An SQLite code; close in any case. */
 int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sqlite3 *index,
                          const struct notes_sql *sql);
 void notes_sql_guard_close(struct notes_sql_guard *guard);
-/* Is its time up, or the call cancelled? Then guard->stop says so. For long functions. */
+/* Has the deadline passed, or was the call cancelled? Then guard->stop is set. For long
+ * functions. */
 bool notes_sql_guard_over(struct notes_sql_guard *guard);
 /* Ends the function with the guard's reason. */
 void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *context);
@@ -52,7 +53,7 @@ void notes_sql_guard_stop(struct notes_sql_guard *guard, enum notes_sql_stop sto
 
 /* ---- sql_temp.c: temporary files that count */
 
-/* Registers guard->vfs; the connection that is opened with it can open nothing by name. */
+/* Registers guard->vfs; a connection with it cannot open files by name. */
 int notes_sql_temp_register(struct notes_sql_guard *guard);
 
 /* ---- sql_functions.c, sql_match.c, sql_format.c: own versions of functions that could run for
@@ -87,21 +88,22 @@ struct notes_token {
     struct ng_str text; /* with its quotes */
 };
 
-/* The token at *at, which goes behind it. Comments and blanks are skipped. */
+/* The token at *at; *at moves behind it. Comments and blanks are skipped. */
 struct notes_token notes_token_next(struct ng_str sql, size_t *at);
 bool notes_token_is(const struct notes_token *token,
                     const char *word); /* without regard to case */
-/* How much SQLite may make of it before it runs: tokens, those of common table expressions once
- * for each use, times names. Over NOTES_SQL_WEIGHT_MAX it is not to be prepared. */
+/* Estimated size of a statement after SQLite's expansions: tokens, those of common table
+ * expressions once for each use, times names. A statement over NOTES_SQL_WEIGHT_MAX must not be
+ * prepared. */
 #define NOTES_SQL_WEIGHT_MAX UINT64_C(30000000)
 uint64_t notes_sql_weight(struct ng_str sql);
 
-/* ---- sql_hint.c: what people write who know DuckDB */
+/* ---- sql_hint.c: DuckDB syntax */
 
-/* What SQLite would take for something else: *ret_message and *ret_hint are set. */
+/* Syntax that SQLite would read differently: *ret_message and *ret_hint are set. */
 bool notes_sql_is_foreign(struct ng_call *call, struct ng_str sql, struct ng_str *ret_message,
                           struct ng_str *ret_hint);
-/* How to write it, for a statement that SQLite refused with `message`; {NULL, 0}: no idea. */
+/* A hint for a statement that SQLite refused with `message`; {NULL, 0}: there is none. */
 struct ng_str notes_sql_hint(struct ng_call *call, struct ng_str sql, const char *message);
 
 /* ---- sql_row.c */

@@ -7,7 +7,7 @@
 
 #include "sql_parts.h"
 
-/* Larger integers lose digits in programs that read JSON numbers as doubles: they become
+/* Larger integers lose digits in programs that read JSON numbers as doubles, so they become
  * strings. */
 #define SAFE_INTEGER INT64_C(9007199254740991)
 #define NUMBER_SIZE 40

@@ -64,7 +64,7 @@ static int temp_sync(sqlite3_file *file, int flags)
 {
     (void)file;
     (void)flags;
-    return SQLITE_OK; /* nobody reads it after a crash */
+    return SQLITE_OK; /* not needed after a crash */
 }
 
 static int temp_size(sqlite3_file *file, sqlite3_int64 *ret_size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql_tokens.c - a statement's tokens, for what must be known before SQLite reads it. */
+/* sql_tokens.c - tokenizes a statement for checks before it is prepared. */
 #include <string.h>
 #include <strings.h>
 
@@ -39,7 +39,7 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
     return at;
 }
 
-/* Behind the quote that ends what begins at `at`; doubled ones stand for themselves. */
+/* The end of the quoted text that begins at `at`; doubled quotes are part of it. */
 static size_t quoted_end(struct ng_str sql, size_t at, char quote)
 {
     for (at++; at < sql.len; at++) {
@@ -110,10 +110,10 @@ struct expressions {
     struct expression list[EXPRESSIONS_MAX];
     size_t count;
     size_t open;                   /* index + 1 of the innermost that is being read; 0: none */
-    size_t outer[EXPRESSIONS_MAX]; /* what is open around each */
+    size_t outer[EXPRESSIONS_MAX]; /* enclosing brackets of each */
 };
 
-/* The name in a token; {NULL, 0}: it is none. */
+/* The name in a token; {NULL, 0}: it is not a name. */
 static struct ng_str name_of(const struct notes_token *token)
 {
     switch (token->kind) {
@@ -131,7 +131,7 @@ static struct ng_str name_of(const struct notes_token *token)
     }
 }
 
-/* The heaviest complete one of a name: which of several is meant depends on scopes. */
+/* The heaviest complete expression of a name: which one is in scope is not known here. */
 static uint64_t weight_of(const struct expressions *all, struct ng_str name)
 {
     uint64_t weight = 0;
@@ -145,8 +145,8 @@ static uint64_t weight_of(const struct expressions *all, struct ng_str name)
     return weight;
 }
 
-/* Behind a name: "AS (", "AS MATERIALIZED (", "(columns) AS (" make it a definition. *at is
- * then behind the last bracket. */
+/* Behind a name: "AS (", "AS MATERIALIZED (", "(columns) AS (" make it a definition. *at moves
+ * behind the last bracket. */
 static bool is_definition(struct ng_str sql, size_t *at)
 {
     size_t look = *at;
@@ -168,7 +168,7 @@ static bool is_definition(struct ng_str sql, size_t *at)
     return notes_token_is(&token, "(");
 }
 
-/* Is the name that ends at `at` before a dot, so that it only says whose column is meant? */
+/* Is the name that ends at `at` followed by a dot, so that it only qualifies a column? */
 static bool is_qualifier(struct ng_str sql, size_t at)
 {
     struct notes_token token = notes_token_next(sql, &at);

@@ -5,9 +5,8 @@
 
 #include <notegate/plugin.h>
 
-/* Codes of this plugin's own, in the order of its descriptor. Others are the core's:
- * INVALID_PARAMS is NG_EINVAL, PATH_TRAVERSAL is NG_ETRAVERSAL, QUERY_TIMEOUT is
- * NG_EQUERYTIMEOUT. */
+/* The plugin's own codes, in the order of its descriptor. Others are the core's: INVALID_PARAMS
+ * is NG_EINVAL, PATH_TRAVERSAL is NG_ETRAVERSAL, QUERY_TIMEOUT is NG_EQUERYTIMEOUT. */
 #define NOTES_ENOTEBOOK (NG_EPLUGIN - 0)   /* NOTEBOOK_NOT_FOUND */
 #define NOTES_ENOTE (NG_EPLUGIN - 1)       /* NOTE_NOT_FOUND */
 #define NOTES_EVIEW (NG_EPLUGIN - 2)       /* VIEW_NOT_FOUND */

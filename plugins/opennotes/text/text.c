@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - JSON into a buffer, and what core/base has not of strings. */
+/* text.c - JSON into a buffer, and string helpers beyond core/base. */
 #include "text.h"
 
 int notes_fail_memory(struct ng_call *call)
@@ -85,7 +85,7 @@ struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
 
 /* ---- JSON */
 
-/* A string ends in a quote, so one of these at the end is never a string's. */
+/* A string ends in a quote, so none of these as the last byte belongs to a string. */
 static void json_comma(struct buf *buf)
 {
     char last = '[';

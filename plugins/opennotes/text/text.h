@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - texts of notes: core/base, and what it has not: JSON without a writer, forms of
- * Unicode, words, globs, times of the system's zone. */
+/* text.h - texts of notes: core/base, JSON without a writer, Unicode forms, words, globs, times
+ * of the system's zone. */
 #ifndef OPENNOTES_TEXT_H
 #define OPENNOTES_TEXT_H
 
@@ -61,7 +61,7 @@ size_t notes_find_char(struct ng_str text, size_t from, char c);
 /* The beginning of the line behind the one of `from`; text.len: there is none. */
 size_t notes_next_line(struct ng_str text, size_t from);
 
-/* JSON into a buffer. Commas come by themselves. `text` need not be valid UTF-8: other bytes
+/* JSON into a buffer. Commas are added automatically. Bytes of `text` that are not valid UTF-8
  * become U+FFFD. */
 void notes_json_begin(struct buf *buf, char bracket); /* '{' or '[' */
 void notes_json_end(struct buf *buf, char bracket);   /* '}' or ']' */
@@ -75,10 +75,10 @@ void notes_json_raw(struct buf *buf, struct ng_str json); /* one value, written 
 
 /* ---- UTF-8 */
 
-/* The same text if it is valid, else a copy in which each bad byte is U+FFFD. NUL stays.
- * {NULL, 0}: no memory. */
+/* The same text if it is valid UTF-8, else a copy in which each bad byte is U+FFFD. NUL stays.
+ * {NULL, 0}: out of memory. */
 struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text);
-/* utf8_next() with a short way for ASCII, as libutf8proc takes it. */
+/* utf8_next() with a fast path for ASCII; the type is that of libutf8proc. */
 static inline int32_t notes_next(struct ng_str text, size_t *at)
 {
     unsigned char first = (unsigned char)text.data[*at];
@@ -89,42 +89,43 @@ static inline int32_t notes_next(struct ng_str text, size_t *at)
     return (int32_t)utf8_next(text, at);
 }
 
-/* Names and texts in one form, of valid UTF-8. {NULL, 0}: no memory. */
+/* Normalizes valid UTF-8. {NULL, 0}: out of memory. */
 struct ng_str notes_nfc(struct arena *arena, struct ng_str text);
-/* Case folded and NFC: equal where texts differ in case only. */
+/* Case folded and NFC: equal for texts that differ in case only. */
 struct ng_str notes_fold(struct arena *arena, struct ng_str text);
-/* File name of a title: NFC, lower case; letters, marks and digits of any alphabet stay, all
- * else becomes one dash. May come out empty. At most NOTES_SLUG_MAX bytes. */
+/* File name of a title: NFC, lower case; letters, marks and digits of any alphabet stay, other
+ * runs become one dash. May be empty. At most NOTES_SLUG_MAX bytes. */
 #define NOTES_SLUG_MAX 200
 struct ng_str notes_slug(struct arena *arena, struct ng_str title);
-/* Does the text of letters, marks, digits and '_' go on here? */
+/* Is it a letter, a mark, a digit or '_'? */
 bool notes_is_word(int32_t character);
-/* The next word as the index takes them: a run of letters, marks and digits, from *at on; *at
- * is then behind it. False: there is none. */
+/* The next word as the index splits words: a run of letters, marks and digits, from *at on; *at
+ * moves behind it. false: there is none. */
 bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
                      size_t *ret_letters);
-/* Words of a text: what stands between white space and holds a letter or digit. */
+/* Number of words: runs without white space that contain a letter or digit. */
 size_t notes_words(struct ng_str text);
 
 /* Does a whole path match? '*' and '?' stop at '/', '**' crosses it (and "**" + "/" may be
- * nothing), [a-z] and [!a-z] are sets, '\' takes the special meaning away; a last "*.md" also
- * means *.MD; {a,b} stands for each of its parts. By characters; give both in NFC. */
+ * empty), [a-z] and [!a-z] are sets, '\' escapes; a last "*.md" also matches *.MD; {a,b} are
+ * alternatives. By characters; pass both in NFC. */
 bool notes_glob(struct ng_str pattern, struct ng_str path);
-/* Does it stand for more than NOTES_GLOB_WAYS_MAX patterns? What is beyond matches nothing. */
+/* Does the pattern expand to more than NOTES_GLOB_WAYS_MAX patterns? Alternatives beyond match
+ * nothing. */
 #define NOTES_GLOB_WAYS_MAX 256
 /* Bytes of a pattern; a longer one matches nothing and is wide. */
 #define NOTES_GLOB_BYTES_MAX ((size_t)4096)
 bool notes_glob_is_wide(struct ng_str pattern);
 
-/* Does it begin at the root of the system, or go above its own with ".."? */
+/* Is the pattern absolute, or does it leave the root with ".."? */
 bool notes_glob_leaves(struct ng_str pattern);
 
 /* ---- times */
 
 /* A time in the system's zone: "2026-01-28T15:30:00+01:00". */
 void notes_time_write_local(int64_t time_ms, char out[RFC3339_SIZE]);
-/* A day, with a time of day or without ('T' or a blank between), a zone or without (then the
- * system's). False: it is none. */
+/* A day, with or without a time of day ('T' or a blank between), with or without a zone (then
+ * the system's). false: the text is neither. */
 bool notes_time_parse(struct ng_str text, int64_t *ret_ms);
 /* "2026-01-28" and NUL, of the system's zone. */
 void notes_day_write(int64_t time_ms, char out[RFC3339_DAY_SIZE]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* text_form.c - texts in one form: NFC, case folding, slugs, words; and globs over paths. The
- * only user of libutf8proc here. */
+/* text_form.c - normal forms of texts: NFC, case folding, slugs, words; and globs over paths.
+ * The only user of libutf8proc here. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,7 +27,7 @@ static struct ng_str map(struct arena *arena, struct ng_str text, unsigned optio
                      (utf8proc_option_t)options);
     if (len < 0) {
         free(out);
-        /* Not valid UTF-8: in no form but its own. */
+        /* Text that is not valid UTF-8 stays as it is. */
         if (len != UTF8PROC_ERROR_NOMEM) {
             return text;
         }
@@ -121,7 +121,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
     return notes_nfc(arena, str_make(slug, len));
 }
 
-/* What words of the index are made of: no '_', which is in names of programs between words. */
+/* Characters of the words of the index: without '_', which joins words in names of programs. */
 static bool is_word_part(int32_t c)
 {
     if (c < 0x80) {
@@ -190,7 +190,8 @@ struct glob {
     struct ng_str pattern, path;
 };
 
-/* The set at pattern[*p], which is '['; *p behind it. False: it is none, '[' is itself. */
+/* The set at pattern[*p], which is '['; *p moves behind it. false: it is not a set, and '['
+ * matches itself. */
 static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
 {
     size_t at = *p + 1;
@@ -214,7 +215,8 @@ static bool set_match(struct ng_str pattern, size_t *p, int32_t c, bool *ret_in)
     return false;
 }
 
-/* One character of the pattern that is no star against one of the path; both go on. */
+/* Matches one character of the pattern other than a star against one of the path; both advance.
+ */
 static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
 {
     struct ng_str pattern = glob->pattern;
@@ -236,10 +238,8 @@ static bool glob_step(const struct glob *glob, size_t *p, size_t *at)
     return notes_next(pattern, p) == c;
 }
 
-/*
- * Two places to go back to, the last '*' and the last '**', are enough: what stood before a
- * later '**' may as well have matched as early as it did.
- */
+/* Two places to backtrack to, the last '*' and the last '**', are enough: the part before a
+ * later '**' has matched at the earliest place. */
 static bool glob_match(struct ng_str pattern, struct ng_str path)
 {
     const struct glob glob = {pattern, path};
@@ -247,7 +247,7 @@ static bool glob_match(struct ng_str pattern, struct ng_str path)
     size_t at = 0;
     size_t star = SIZE_MAX, star_at = 0;
     size_t deep = SIZE_MAX, deep_at = 0;
-    bool folders = false; /* the '**' is "**" + "/" and begins at the start of a name */
+    bool folders = false; /* the '**' is "**" + "/" at the start of a name */
     for (;;) {
         if (p == pattern.len && at == path.len) {
             return true;
@@ -297,7 +297,7 @@ struct group {
     size_t open, close; /* of the braces */
 };
 
-/* The first pair of braces that holds a comma; without one they are characters. */
+/* The first pair of braces with a comma; braces without one are characters. */
 static bool find_group(struct ng_str pattern, struct group *ret)
 {
     for (size_t open = 0; open < pattern.len; open++) {
@@ -340,7 +340,7 @@ static size_t end_of_way(struct ng_str pattern, size_t from, size_t close)
 
 static bool match_one(struct ng_str pattern, struct ng_str path)
 {
-    /* What ends in .MD is a note too, and "*.md" means all notes. */
+    /* A name in .MD is a note too, and "*.md" matches all notes. */
     if (str_ends(pattern, "*.md") && path.len > 3 &&
         strncasecmp(path.data + path.len - 3, ".md", 3) == 0) {
         pattern.len -= 3;
@@ -349,7 +349,7 @@ static bool match_one(struct ng_str pattern, struct ng_str path)
     return glob_match(pattern, path);
 }
 
-/* Each pattern that this one stands for, until one matches or too many were tried. */
+/* Tries the alternatives of a pattern until one matches or the limit is reached. */
 static bool match_ways(struct ng_str pattern, struct ng_str path, size_t *ways)
 {
     struct group group = {SIZE_MAX, 0};

@@ -18,7 +18,7 @@ void notes_time_write_local(int64_t time_ms, char out[RFC3339_SIZE])
         rfc3339_write(time_ms, RFC3339_SECONDS, out);
         return;
     }
-    /* The local time as one of UTC, with the offset in place of its "Z". */
+    /* The local time written as UTC, then the offset in place of its "Z". */
     long minutes = tm.tm_gmtoff / 60;
     char sign = minutes < 0 ? '-' : '+';
     rfc3339_write(time_ms + minutes * MINUTE_MS, RFC3339_SECONDS, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attachments.c - the names of a notebook's files that are no notes. */
+/* attachments.c - names of a notebook's files other than notes. */
 #include "attachments.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attachments.h - the names of a notebook's files that are no notes: pictures and what else
- * notes embed. They are in no index; a walk over the folders finds them. */
+/* attachments.h - names of a notebook's files other than notes: pictures and other embedded
+ * files. No index has them; a walk over the folders finds them. */
 #ifndef OPENNOTES_ATTACHMENTS_H
 #define OPENNOTES_ATTACHMENTS_H
 
@@ -14,8 +14,8 @@ struct notes_attachments {
     int rc;
 };
 
-/* Begins zeroed; the folders are read at the first question. Is there a file with the last part
- * of this path, wherever it is? Yes where that cannot be told. `path` is folded. */
+/* Begins zeroed; the folders are read at the first call. Is there a file with the last part of
+ * this path, in any folder? true if that is unknown. `path` is folded. */
 bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct ng_str path);
 void notes_attachments_done(struct notes_attachments *files);
 

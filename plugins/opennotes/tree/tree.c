@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tree.c - opening and reading below a notebook's root, where the kernel keeps us inside. */
+/* tree.c - opens and reads files below a notebook's root; openat2() refuses paths that leave
+ * it. */
 #include "tree.h"
 
 #include "core/base/minmax.h"
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OPEN_TRIES 8 /* RESOLVE_BENEATH says EAGAIN while something else is renamed */
+#define OPEN_TRIES 8 /* RESOLVE_BENEATH fails with EAGAIN while another file is renamed */
 #define READ_STEP ((size_t)256 * 1024)
 
 static int open_beneath(int root_fd, const char *path, int flags, uint64_t resolve)
@@ -31,7 +32,7 @@ static int open_beneath(int root_fd, const char *path, int flags, uint64_t resol
             return (int)fd;
         }
         if (errno == EPERM && (how.flags & O_NOATIME) != 0) {
-            how.flags &= ~(uint64_t)O_NOATIME; /* the file belongs to somebody else */
+            how.flags &= ~(uint64_t)O_NOATIME; /* only the owner may use O_NOATIME */
         } else if (errno != EAGAIN && errno != EINTR) {
             return -errno;
         }
@@ -56,7 +57,7 @@ char *notes_tree_path_of(int fd)
     return path;
 }
 
-/* What is left of `path` below `root`; NULL: it is not below it. */
+/* The part of `path` below `root`; NULL: it is not below it. */
 static const char *below(const char *path, const char *root)
 {
     size_t len = strlen(root);
@@ -69,8 +70,8 @@ static const char *below(const char *path, const char *root)
     return NULL;
 }
 
-/* The kernel refuses links that are absolute or leave the root on the way, also where they end
- * inside. Such a one is followed without opening anything, and what it ends at is opened by its
+/* The kernel refuses links that are absolute or leave the root on the way, even if they end
+ * inside. Such a link is resolved without opening anything, and its target is opened by its
  * real path. */
 static int open_linked(int root_fd, const char *path, int flags)
 {
@@ -196,7 +197,7 @@ int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat, 
     return rc;
 }
 
-/* Room for `need` bytes more than are there. */
+/* Grows the memory by `need` bytes. */
 static char *grow(char *data, size_t len, size_t need, size_t *cap)
 {
     if (len + need + 1 <= *cap) {

@@ -12,13 +12,13 @@
 
 #include "text/text.h"
 
-/* Most of one notebook; what is beyond is left out, and the log says so. */
+/* Limits of one notebook; files beyond are left out, and the log reports it. */
 #define NOTES_TREE_FILES_MAX ((size_t)2000000)
 #define NOTES_TREE_DIRS_MAX ((size_t)400000)
-/* Folders reached through links: links to folders of links to folders multiply. */
+/* Limit on folders reached through links: links to folders with links multiply. */
 #define NOTES_TREE_LINKED_DIRS_MAX ((size_t)10000)
 
-/* What tells whether a file was changed. */
+/* Attributes that show a change of a file. */
 struct notes_stat {
     int64_t size;
     int64_t mtime_ns, ctime_ns;
@@ -30,8 +30,8 @@ struct notes_stat {
 struct notes_tree_file {
     struct ng_str file; /* relative path, as its bytes are on disk */
     struct notes_stat stat;
-    bool loose; /* changes in it are not told by a watch on its folder: a link, one of several
-                   names of the same file, or mounted there */
+    bool loose; /* a watch on its folder does not report its changes: a link, one of several
+                   names of the same file, or a mount */
 };
 
 struct notes_tree_dir {
@@ -41,15 +41,15 @@ struct notes_tree_dir {
     bool linked; /* reached through a link */
 };
 
-/* What a walk found, in its own memory. */
+/* The result of a walk, in its own memory. */
 struct notes_tree {
     struct arena arena;
-    struct notes_tree_file *files; /* in the order of the bytes of their paths */
+    struct notes_tree_file *files; /* sorted by the bytes of their paths */
     size_t file_count, file_cap;
     struct notes_tree_dir *dirs;
     size_t dir_count, dir_cap;
     size_t linked_dirs;
-    bool cut; /* over one of the maxima */
+    bool cut; /* a limit was exceeded */
 };
 
 struct notes_tree_walk {
@@ -66,14 +66,14 @@ void notes_tree_done(struct notes_tree *tree);
 
 /* Does a file of this name count as a note? */
 bool notes_tree_is_note(struct ng_str name);
-/* Names that begin with a dot are left out, and what is below them. */
+/* Names that begin with a dot are left out, with everything below them. */
 bool notes_tree_is_hidden(struct ng_str name);
 
-/* Opens what is below the root with openat2; a descriptor, or a negative errno. `flags` as for
- * open(2). Access times stay as they are where the file system lets us. */
+/* Opens a path below the root with openat2; a descriptor, or a negative errno. `flags` as for
+ * open(2). Access times stay unchanged if the file system allows it. */
 int notes_tree_open(int root_fd, const char *path, int flags);
-/* Is this errno of a system that has no descriptor or memory left? Then what was asked for may
- * well be there. */
+/* Does this errno say that the system is out of descriptors or memory? Then the file may well
+ * exist. */
 bool notes_tree_is_busy(int error);
 /* An entry of an open folder, if it is a regular file and no link; else NG_ENOTFOUND. NG_EBUSY:
  * as notes_tree_is_busy(). */
@@ -81,7 +81,7 @@ int notes_tree_stat_at(int dir_fd, const char *name, struct notes_stat *ret_stat
                        bool *ret_loose);
 /* Of an open file. */
 int notes_tree_stat_of(int fd, struct notes_stat *ret_stat, bool *ret_loose);
-/* The file as it is now; NG_ENOTFOUND: not there, no regular file, or outside. NG_EBUSY: as
+/* The attributes of a file; NG_ENOTFOUND: missing, not a regular file, or outside. NG_EBUSY: as
  * notes_tree_is_busy(). */
 int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat,
                     bool *ret_loose);

@@ -105,7 +105,7 @@ static int add_entry(const struct notes_tree_walk *walk, struct notes_tree *tree
                                            .linked = type == DT_LNK || tree->dirs[at].linked});
 }
 
-/* Is this folder one of those it is below? Then a link leads in a circle. */
+/* Is this folder one of its own ancestors? Then a link leads in a circle. */
 static bool is_circle(const struct notes_tree *tree, size_t at)
 {
     const struct notes_tree_dir *dir = &tree->dirs[at];
@@ -125,13 +125,13 @@ static int read_folder(const struct notes_tree_walk *walk, struct notes_tree *tr
         notes_tree_open(walk->root_fd, path.len > 0 ? path.data : ".", O_RDONLY | O_DIRECTORY);
     struct stat found;
     if (fd < 0 && notes_tree_is_busy(-fd)) {
-        return NG_EBUSY; /* it is there: without it, its notes would look deleted */
+        return NG_EBUSY; /* the folder exists: without it, its notes would look deleted */
     }
     if (fd < 0 || fstat(fd, &found) != 0) {
         if (fd >= 0) {
             (void)close(fd);
         }
-        /* it went, or is closed to us */
+        /* removed, or not readable */
         if (at == 0) {
             return NG_ENOTFOUND;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tree_watch.c - watches on the folders of a notebook: which notes changed since last asked. */
+/* tree_watch.c - inotify watches on the folders of a notebook: the notes changed since the last
+ * call. */
 #include "tree_watch.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ void notes_watch_folder(struct notes_watch *watch, int fd, struct ng_str path)
     if (watch->fd < 0) {
         return;
     }
-    /* By descriptor: a name might be another folder by now. */
+    /* By descriptor: the name might refer to another folder by now. */
     (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
     int id = inotify_add_watch(watch->fd, name, WATCHED);
     if (id < 0) {
@@ -154,7 +155,7 @@ void notes_watch_commit(struct notes_watch *watch, bool linked)
     for (size_t i = 1; i < watch->fresh_count; i++) {
         watch->aliased = watch->aliased || watch->fresh[i].id == watch->fresh[i - 1].id;
     }
-    /* Folders that left the notebook but live on elsewhere. */
+    /* Watches of folders that left the notebook but still exist elsewhere. */
     for (size_t i = 0; i < watch->count; i++) {
         if (find(watch->fresh, watch->fresh_count, watch->items[i].id) == NULL) {
             (void)inotify_rm_watch(watch->fd, watch->items[i].id);
@@ -168,13 +169,13 @@ void notes_watch_commit(struct notes_watch *watch, bool linked)
     watch->fresh_cap = 0;
 }
 
-/* May a name that is no note's be a folder, or a link to one? */
+/* May this name, which is not a note's, be a folder, or a link to one? */
 static bool may_be_folder(const struct notes_watch *watch, int root_fd, const char *path,
                           uint32_t mask)
 {
     struct stat entry;
     if ((mask & (IN_MOVED_FROM | IN_DELETE)) != 0) {
-        return watch->linked; /* what it was cannot be asked any more */
+        return watch->linked; /* its type cannot be read any more */
     }
     return (mask & (IN_CREATE | IN_MOVED_TO)) != 0 &&
            fstatat(root_fd, path, &entry, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(entry.st_mode);
@@ -190,7 +191,7 @@ static enum notes_watch_news one_event(const struct notes_watch *watch, int root
     }
     const struct notes_watched *item = find(watch->items, watch->count, event->wd);
     if (item == NULL || (event->mask & IN_IGNORED) != 0) {
-        return NOTES_WATCH_NOTHING; /* of a folder that is watched no more */
+        return NOTES_WATCH_NOTHING; /* of a folder that is not watched any more */
     }
     if ((event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT)) != 0) {
         return NOTES_WATCH_ALL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tree_watch.h - told by the kernel what changes in the folders of a notebook (inotify). */
+/* tree_watch.h - inotify events of the folders of a notebook. */
 #ifndef NOTEGATE_OPENNOTES_TREE_WATCH_H
 #define NOTEGATE_OPENNOTES_TREE_WATCH_H
 
@@ -11,31 +11,31 @@ struct notes_watched {
 };
 
 struct notes_watch {
-    int fd;                      /* -1: off, everything is found by scanning */
+    int fd;                      /* -1: off, changes are found by walking */
     int error;                   /* errno that turned it off; 0: it was never on */
     struct notes_watched *items; /* by id */
     size_t count;
     struct notes_watched *fresh; /* those of the walk under way */
     size_t fresh_count, fresh_cap;
     bool linked;  /* some folders are reached through links */
-    bool aliased; /* a folder is there under two paths */
+    bool aliased; /* a folder is reachable under two paths */
 };
 
 enum notes_watch_news {
     NOTES_WATCH_NOTHING = 0,
-    NOTES_WATCH_FILES = 1, /* those that were told */
+    NOTES_WATCH_FILES = 1, /* the reported files */
     NOTES_WATCH_ALL = 2    /* anything may have changed: walk */
 };
 
-/* Off where the system has no more of them, and for remote file systems, whose changes by other
- * machines are told to nobody. */
+/* Off if the system has no watches left, and for remote file systems, which do not report
+ * changes by other machines. */
 void notes_watch_open(struct notes_watch *watch, int root_fd);
 void notes_watch_close(struct notes_watch *watch);
-/* For the folders of a walk, before each is read; then commit, or drop. */
+/* For each folder of a walk, before it is read; then commit, or drop. */
 void notes_watch_folder(struct notes_watch *watch, int fd, struct ng_str path);
 void notes_watch_commit(struct notes_watch *watch, bool linked);
 void notes_watch_drop(struct notes_watch *watch);
-/* All that came so far. Calls file() with the relative path of each note that changed. */
+/* Reads all pending events. Calls file() with the relative path of each changed note. */
 enum notes_watch_news notes_watch_drain(struct notes_watch *watch, int root_fd,
                                         int (*file)(void *user, struct ng_str path),
                                         void *user);

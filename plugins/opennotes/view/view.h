@@ -50,7 +50,8 @@ bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item);
 
 /* ---- view_time.c */
 
-/* What a time variable ("today", "this_week-1", "end_of_month") says. False: it is none. */
+/* The value of a time variable ("today", "this_week-1", "end_of_month"). false: there is no
+ * such variable. */
 bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE]);
 
 /* ---- view_builtin.c, view_query.c */
@@ -58,7 +59,7 @@ bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE])
 /* Adds the results from answer->offset on, and sets view->total. */
 int notes_view_run_builtin(struct notes_view *view);
 int notes_view_run_query(struct notes_view *view);
-/* The text with its {{variables}}: times, and, where `params` says so, parameters.
+/* The text with expanded {{variables}}: times, and parameters if `params` is set.
  * NOTEBOOK_CONFIG_ERROR for unknown ones and {{env:...}}. */
 int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
                       struct ng_str *ret);
@@ -66,14 +67,14 @@ int notes_view_fail(struct notes_view *view, const char *what, struct ng_str tex
 
 /* ---- view_row.c */
 
-/* A member of each result beside those of a note's summary; {NULL, 0}: none. */
+/* An additional member of each result beside those of a note's summary; {NULL, 0}: none. */
 struct notes_view_extra {
     const char *name;
     struct ng_str text;
     bool json; /* text is JSON already */
 };
-/* Counts a result; where it belongs to the page it is added: path, title, tags, created,
- * modified of the note. */
+/* Counts a result, and adds it if it is on the page: path, title, tags, created, modified of
+ * the note. */
 int notes_view_add(struct notes_view *view, int64_t note, const struct notes_view_extra *extras,
                    size_t count);
 /* Runs a statement whose first column is the id of a note, and adds each. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_builtin.c - the views that every notebook has. */
+/* view_builtin.c - the built-in views. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static int compare_cards(const void *a, const void *b)
     return str_compare(left->path, right->path);
 }
 
-/* The column of a status, by its text without regard to case; SIZE_MAX: none. */
+/* The column of a status, ignoring case; SIZE_MAX: none. */
 static size_t column_of(struct notes_view *view, struct ng_str status)
 {
     struct ng_str rest = notes_view_param(view, "status");
@@ -141,7 +141,7 @@ static const char kanban_sql[] =
     " WHERE q.note = n.id AND q.key = 'priority')"
     " ORDER BY n.id, s.rowid";
 
-/* A note with several statuses stands in the first column that it has. */
+/* A note with several statuses is in the first column that it has. */
 static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *ret_count)
 {
     sqlite3_stmt *row = notes_view_prepare(view, kanban_sql);
@@ -227,7 +227,8 @@ static int run_orphans(struct notes_view *view)
                    (int)definition.len, definition.data);
 }
 
-/* Does a link that leads to no note lead to another file or folder, or out of the notebook? */
+/* Does a link that resolves to no note lead to another file or folder, or out of the notebook?
+ */
 static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki,
                             struct ng_str key)
 {
@@ -237,7 +238,7 @@ static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki
     char path[4096];
     for (size_t i = 0; wiki && i < NG_COUNT(endings); i++) {
         if (str_ends(key, endings[i])) {
-            return notes_attachments_have(files, root, key); /* they may be anywhere */
+            return notes_attachments_have(files, root, key); /* they may be in any folder */
         }
     }
     if (str_is(key, "..") || str_begins(key, "../")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* view_find.c - which views there are: a notebook's own beat those of the configuration, which
- * beat those that are built in. */
+/* view_find.c - finds views: a notebook's own override those of the configuration, which
+ * override the built-in ones. */
 #include <string.h>
 
 #include "core/base/minmax.h"
@@ -168,7 +168,7 @@ static void add_definition(struct notes_view *view, struct ng_str name,
     (void)notes_answer_add(view->answer);
 }
 
-/* Each name once, with the definition that a call would run. */
+/* Each name once, with the definition that a call would use. */
 int notes_view_list(struct notes_view *view)
 {
     const struct ng_host *host = view->call->host;

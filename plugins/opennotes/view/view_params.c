@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_params.c - the parameters of a view: what it declares, what the call gives, types. */
+/* view_params.c - the parameters of a view: declaration, values of the call, types. */
 #include <string.h>
 
 #include "text/codes.h"
@@ -66,7 +66,7 @@ static bool is_number(struct ng_str text)
     return number;
 }
 
-/* What is wrong with a value; NULL: nothing. */
+/* The fault of a value; NULL: it is valid. */
 static const char *value_fault(struct ng_str type, struct ng_str value)
 {
     struct ng_str rest = value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_query.c - views that people define: filters with an order and a group, or a statement.
+/* view_query.c - views that users define: filters with an order and a group, or a statement.
  * Values of parameters are bound or compared; they never become syntax. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "view.h"
 
 #define SQL_BYTES_MAX 262144
-#define KEYS_MAX 64    /* of front matter in one query */
+#define KEYS_MAX 64    /* fields of front matter in one query */
 #define FILTERS_MAX 64 /* lists of alternatives in one query */
 
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text)
@@ -26,7 +26,7 @@ int notes_view_fail(struct notes_view *view, const char *what, struct ng_str tex
 
 /* ---- {{variables}} */
 
-/* Is the place behind `text` inside of quotes of SQL? */
+/* Does the place behind `text` lie inside quotes of SQL? */
 static bool in_quotes(struct ng_str text)
 {
     char quote = '\0';
@@ -139,7 +139,7 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
 
 /* ---- filters */
 
-/* One query as it is put together. */
+/* A query under construction. */
 struct query {
     struct notes_view *view;
     struct buf sql;
@@ -147,7 +147,7 @@ struct query {
     size_t filter_count;
     struct ng_str keys[KEYS_MAX]; /* of front matter, in the order of their parameters */
     size_t key_count;
-    size_t keys_before; /* those that come before the filters' parameters */
+    size_t keys_before; /* parameters before those of the filter */
 };
 
 static int compile(struct query *query, struct buf *json)
@@ -171,7 +171,7 @@ static int compile(struct query *query, struct buf *json)
     return rc;
 }
 
-/* The parameter of type list that a condition names; view->count: none. */
+/* The parameter of type list that a condition uses; view->count: none. */
 static size_t list_param(const struct notes_view *view, struct ng_str condition)
 {
     for (size_t at = str_find(condition, ng_str_of("{{"), 0); at != SIZE_MAX;
@@ -192,7 +192,7 @@ static size_t list_param(const struct notes_view *view, struct ng_str condition)
     return view->count;
 }
 
-/* A condition may only have variables in its value, and a value never begins the operator. */
+/* A condition may have variables in its value only, and a value never begins the operator. */
 static int expand_condition(struct notes_view *view, struct ng_str condition, struct buf *json)
 {
     size_t at = 0;
@@ -222,7 +222,7 @@ static int expand_condition(struct notes_view *view, struct ng_str condition, st
     return NG_OK;
 }
 
-/* Every element of a list parameter makes a condition of its own. */
+/* Every element of a list parameter makes its own condition. */
 static int add_conditions(struct notes_view *view, struct ng_str condition, struct buf *json)
 {
     size_t i = list_param(view, condition);
@@ -241,7 +241,7 @@ static int add_conditions(struct notes_view *view, struct ng_str condition, stru
     return rc;
 }
 
-/* An `and` with a list parameter: one of its values. */
+/* An `and` condition with a list parameter: one of its values must match. */
 static int add_alternatives(struct query *query, struct ng_str condition)
 {
     struct buf json;
@@ -325,7 +325,7 @@ static int add_key(struct query *query, const char *before, struct ng_str key,
     "(SELECT CASE WHEN f.number IS NULL THEN json_quote(f.text) ELSE f.text END"               \
     " FROM fields f WHERE f.note = n.id AND f.key = "
 
-/* Numbers before words, what is missing last; then the value. */
+/* Numbers before words, missing values last; then by value. */
 static int order_by_field(struct query *query, struct ng_str key, const char *direction)
 {
     int rc = add_key(query, FIELD_TEXT, key, " IS NULL, ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view_row.c - the results of views: a note each, with what the view adds to it. */
+/* view_row.c - the results of views: a note each, with additional members. */
 #include "view.h"
 
 sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* view_time.c - the times that views name: days, weeks that begin on Monday, months, quarters,
- * in the system's zone. */
+/* view_time.c - time variables of views: days, weeks that begin on Monday, months, quarters, in
+ * the system's zone. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "view.h"
 
-/* Furthest step of {{today+N}}: about a thousand years. */
+/* Largest step of {{today+N}}: about a thousand years. */
 #define STEP_MAX 400000
 
 enum unit { DAYS, WEEKS, MONTHS, MONTH_ENDS, QUARTERS, QUARTER_ENDS };
@@ -34,7 +34,7 @@ static const struct time_name time_names[] = {
     {"end_of_quarter", QUARTER_ENDS, 0},
 };
 
-/* "+3", "-10" at the end of a name; *ret_name is what is before it. */
+/* Splits "+3", "-10" from the end of a name; *ret_name is the part before. */
 static bool split_step(struct ng_str text, struct ng_str *ret_name, int *ret_step)
 {
     size_t at = 0;
@@ -62,8 +62,8 @@ static bool split_step(struct ng_str text, struct ng_str *ret_name, int *ret_ste
     return digits.len > 0 && step <= STEP_MAX;
 }
 
-/* The day that a unit and a number of steps come to. The first of a month comes before its
- * steps are added, so that the 31st does not run over. */
+/* The day of a unit plus a number of steps. The first of a month is computed before the steps
+ * are added, so that the 31st does not overflow. */
 static void move(struct tm *tm, enum unit unit, int step)
 {
     switch (unit) {
@@ -118,7 +118,7 @@ bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE])
             continue;
         }
         move(&tm, time_names[i].unit, time_names[i].step + step);
-        /* Noon is there on every day of every zone. */
+        /* Noon exists on every day in every zone. */
         tm.tm_hour = 12;
         tm.tm_min = tm.tm_sec = 0;
         tm.tm_isdst = -1;

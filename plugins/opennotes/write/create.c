@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* create.c - the tool that makes a note, and never over another. */
+/* create.c - the tool that creates a note and never overwrites one. */
 #include "create.h"
 #include "write.h"
 
@@ -49,7 +49,7 @@ const char notes_create_result[] =
     "\"title\":{\"type\":\"string\"}}},"
     "\"notebook\":" NOTES_SCHEMA_NOTEBOOK "}}";
 
-/* In call memory: what the file service's function needs after the tool returned. */
+/* In call memory: the file service runs the function after the tool returned. */
 struct create_job {
     const struct notes_notebook *notebook;
     struct ng_str path, absolute, title, bytes;
@@ -103,9 +103,9 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     return rc;
 }
 
-/* ---- where it will be */
+/* ---- the path of the note */
 
-/* A name for a title that has no letters: the time, and a number that no other has. */
+/* A name for a title without letters: the time and a random number. */
 static struct ng_str name_by_time(struct ng_call *call)
 {
     char now[RFC3339_SIZE];
@@ -118,7 +118,7 @@ static struct ng_str name_by_time(struct ng_call *call)
                               now + 11, now + 14, now + 17, number);
 }
 
-/* The folder that `path` names, without slashes around it; absent: the root. */
+/* The folder of `path` without slashes at its end; absent: the root. */
 static struct ng_str folder_of(struct ng_str path)
 {
     while (path.len > 0 && path.data[path.len - 1] == '/') {
@@ -162,8 +162,8 @@ static int note_path(struct ng_call *call, struct arena *arena, struct ng_str ti
     return notes_write_path(call, path, ret_path);
 }
 
-/* The first `len` bytes of the path are a folder with its slash: as its bytes are on disk,
- * where they differ. False: no note in it tells. */
+/* The first `len` bytes of the path are a folder with its slash: finds its bytes on disk, if
+ * they differ. false: no note in it shows them. */
 static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct ng_str path,
                            size_t len, struct ng_str *ret_file)
 {
@@ -186,7 +186,7 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
     return slashes == 0 && ret_file->data != NULL;
 }
 
-/* A folder of the path may be there in another form of Unicode: it is the same folder. */
+/* A folder of the path may exist in another Unicode form: it is the same folder. */
 static int find_folder(const struct notes_notebook *notebook, struct ng_call *call, sqlite3 *db,
                        struct ng_str path, struct ng_str *ret_file)
 {
@@ -210,9 +210,9 @@ static int find_folder(const struct notes_notebook *notebook, struct ng_call *ca
     return NG_OK;
 }
 
-/* There may be a note of this name in another form of Unicode: it is the same note. (One of
- * this very name is the file service's to find: it knows the repeat of a call.) *ret_file: the
- * path with its folders as they are on disk. */
+/* A note of this name may exist in another Unicode form: it is the same note. (The file service
+ * finds one of exactly this name, because it knows retried calls.) *ret_file: the path with its
+ * folders as they are on disk. */
 static int check_free(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* create.h - making notes: where one may be, what it is made of, templates. */
+/* create.h - creation of notes: paths, composition, templates. */
 #ifndef OPENNOTES_CREATE_H
 #define OPENNOTES_CREATE_H
 
 #include "note/note.h"
 #include "notebook/notebook.h"
 
-/* Bytes that composing one note may take. */
+/* Memory limit for composing one note. */
 #define NOTES_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
-/* Largest note that is edited. */
+/* Largest note that can be edited. */
 #define NOTES_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
 
-/* ---- create_path.c: nothing is written outside of the notebook */
+/* ---- create_path.c: nothing is written outside the notebook */
 
-/* Checks the relative path of a note that need not be there: *ret_path is its NFC form without
+/* Checks the relative path of a note that need not exist: *ret_path is its NFC form without
  * "./" and doubled slashes. NOTE_INVALID_PATH, PATH_TRAVERSAL. */
 int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* The absolute path of a file of the notebook; checks that it stays inside when links on the
- * way are followed, so that no folder is made outside either. */
+ * way are followed, so that no folder is created outside either. */
 int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str file, struct ng_str *ret_absolute);
-/* The same of a file as it was found, when it is about to be written. */
+/* The same check for a file that is about to be written. */
 int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
                        const struct ng_file *present, struct ng_str path);
 
 /* ---- create_template.c */
 
-/* What `{{...}}` stands for. */
+/* The values of `{{...}}`. */
 struct notes_vars {
     struct ng_str title, slug;
     int64_t now_ms;                 /* {{date}}, {{time}}, {{year}}, {{month}}, {{day}} */
@@ -38,7 +38,7 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
                         struct ng_str name, struct ng_str *ret_text);
 bool notes_template_known(const struct notes_notebook *notebook, struct ng_call *call,
                           struct ng_str name);
-/* Writes the text with its variables filled in; names that are not known stay as they are. */
+/* Writes the text with expanded variables; unknown names stay as they are. */
 void notes_template_fill(struct buf *out, struct ng_str text, const struct notes_vars *vars);
 
 /* ---- create_compose.c */
@@ -46,11 +46,11 @@ void notes_template_fill(struct buf *out, struct ng_str text, const struct notes
 struct notes_new_note {
     struct ng_str path; /* relative */
     struct ng_str title;
-    struct ng_str template_name;    /* {NULL, 0}: the group's, if there is one */
+    struct ng_str template_name;    /* {NULL, 0}: the template of the group, if there is one */
     struct ng_str content;          /* {NULL, 0}: none */
     const struct notes_value *data; /* a map */
-    int64_t now_ms;                 /* when it is made */
-    int64_t day_ms;                 /* what {{date}} and {{time}} say */
+    int64_t now_ms;                 /* time of creation */
+    int64_t day_ms;                 /* time of {{date}} and {{time}} */
 };
 
 /* The bytes of a new note, in call memory, and its title. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* create_compose.c - what a new note is made of: data, content, template and group, the first
- * of them before the others. */
+/* create_compose.c - composes a new note from data, content, template and group; earlier layers
+ * win. */
 #include <string.h>
 
 #include "create.h"
@@ -37,7 +37,7 @@ static bool group_matches(struct layers *layers, const struct ng_value *group)
     return false;
 }
 
-/* Where several groups match, the first of them says it. */
+/* If several groups match, the first one wins. */
 static int read_groups(struct layers *layers)
 {
     const struct ng_host *host = layers->call->host;
@@ -84,7 +84,7 @@ static int split_frontmatter(struct layers *layers, struct ng_str text,
         str_make(text.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
     int rc = notes_frontmatter_parse(layers->arena, yaml, 2, ret, ret_error);
     if (rc == NG_OK && frontmatter.there && (*ret)->first == NULL && notes_trim(yaml).len > 0) {
-        /* Nothing but comments: headings between two rules, and no front matter. */
+        /* Only comments: headings between two rules, not front matter. */
         *ret_body = str_make(text.data + frontmatter.bom, text.len - frontmatter.bom);
     }
     if (rc == NG_EINTERNAL) {
@@ -144,7 +144,7 @@ static int read_content(struct layers *layers)
     return rc;
 }
 
-/* ---- putting it together */
+/* ---- composition */
 
 static bool has_created(const struct notes_value *map)
 {
@@ -160,7 +160,7 @@ static void put_text(struct arena *arena, struct notes_value *map, const char *k
     (void)notes_value_put(arena, map, ng_str_of(key), &value);
 }
 
-/* Title and time first, then what the layers say. NULL: no memory. */
+/* Title and time first, then the layers. NULL: out of memory. */
 static const struct notes_value *merge_layers(const struct layers *layers,
                                               struct ng_str *ret_title)
 {
@@ -175,7 +175,7 @@ static const struct notes_value *merge_layers(const struct layers *layers,
         return NULL;
     }
     first->type = NOTES_MAP;
-    /* The argument is the title, unless `data` has one as well. */
+    /* The argument is the title, unless `data` has one. */
     const struct notes_value *title = notes_value_get(layers->note->data, ng_str_of("title"));
     *ret_title = layers->note->title;
     if (title != NULL && title->type == NOTES_STRING && notes_trim(title->text).len > 0) {
@@ -218,7 +218,7 @@ static void write_note(struct buf *out, const struct layers *layers,
     }
 }
 
-/* What was written says the same when it is read. */
+/* Parses the written note again: it must have the same front matter. */
 static int check_note(struct layers *layers, const struct notes_value *frontmatter,
                       struct ng_str bytes)
 {

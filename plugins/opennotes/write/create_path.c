@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* create_path.c - where notes may be written: below the notebook's folder, whatever the path
- * and the links on its way say. */
+/* create_path.c - checks that a note is written below the notebook's folder, for any path and
+ * any links on its way. */
 #include <string.h>
 
 #include "create.h"
@@ -8,7 +8,7 @@
 #include "notebook/notebook.h"
 #include "text/codes.h"
 
-#define NAME_BYTES_MAX 255 /* of one folder or file, as file systems have it */
+#define NAME_BYTES_MAX 255 /* bytes of one name, as file systems limit it */
 #define PATH_BYTES_MAX 4000
 #define SHOWN_BYTES 200
 
@@ -19,7 +19,7 @@ static int fail_path(struct ng_call *call, struct ng_str path, const char *why)
                    shown.data, why);
 }
 
-/* What is wrong with a name of a folder or file; NULL: nothing. */
+/* The fault of a folder or file name; NULL: it is valid. */
 static const char *name_fault(struct ng_str name)
 {
     if (name.len == 0) {
@@ -95,8 +95,8 @@ int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *ca
     return NG_OK;
 }
 
-/* The nearest part of `file` that is there, above a note that is not: a folder, or the note can
- * never be. `absolute` ends with `file`. */
+/* Checks that the nearest existing parent of a note is a folder. `absolute` ends with `file`.
+ */
 static int check_parents(struct ng_call *call, struct ng_str absolute, struct ng_str file)
 {
     size_t base = absolute.len - file.len;

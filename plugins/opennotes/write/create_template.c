@@ -64,7 +64,7 @@ static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_te
         memcpy(copy, bytes.data, bytes.len);
     }
     *ret_text = str_make(copy, copy != NULL ? bytes.len : 0);
-    free((void *)(uintptr_t)bytes.data); /* ours, though the view of it is const */
+    free((void *)(uintptr_t)bytes.data); /* allocated here, though the view of it is const */
     return notes_memory(call, copy != NULL);
 }
 
@@ -107,14 +107,14 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
     return rc;
 }
 
-/* ---- filling one in */
+/* ---- expansion */
 
 static void set_text(struct notes_value *value, struct ng_str text)
 {
     *value = (struct notes_value){.type = NOTES_STRING, .text = text};
 }
 
-/* What a name stands for. False: nothing. `scratch` holds texts that are made for it. */
+/* The value of a name. false: there is none. `scratch` holds generated texts. */
 static bool lookup(const struct notes_vars *vars, struct ng_str name,
                    char scratch[RFC3339_SIZE], struct notes_value *ret_value)
 {
@@ -160,7 +160,7 @@ static void write_plain(struct buf *out, const struct notes_value *value)
 }
 
 struct spot {
-    char before, after; /* next to it on its line, blanks left out; '\n': the line's end */
+    char before, after; /* next characters on the line, without blanks; '\n': the line's end */
     bool tight_before, tight_after;
 };
 
@@ -184,7 +184,7 @@ static struct spot look_around(struct ng_str text, size_t from, size_t to)
     return spot;
 }
 
-/* In front matter a value must stay one value, whatever is in it. */
+/* In front matter a value must stay one value, for any content. */
 static void write_frontmatter(struct buf *out, struct spot spot,
                               const struct notes_value *value)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* daily.c - the tool for the note of a day: made where it is missing, added to where it is
- * there. */
+/* daily.c - the tool for the note of a day: creates it if it is missing, appends to it. */
 #include <string.h>
 
 #include "answer/answer.h"
@@ -44,7 +43,7 @@ struct daily_job {
     const struct opennotes *self;
     const struct notes_notebook *notebook;
     struct ng_str path, content;
-    struct ng_str fresh; /* the note as it is made where there is none */
+    struct ng_str fresh; /* content of a new note */
 };
 
 /* ---- the answer */
@@ -173,7 +172,7 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
     return rc;
 }
 
-/* Noon of the day, so that no zone's changes of the clock make it another. */
+/* Noon of the day, so that a change of the clock in any zone does not change the day. */
 static int day_of(struct ng_call *call, char day[RFC3339_DAY_SIZE], int64_t *ret_ms)
 {
     struct ng_str given = ng_arg_text(call, "date");
@@ -205,14 +204,14 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
         rc = notes_write_path(call, made, ret_path);
     }
     if (rc == NG_OK && ret_path->data >= made.data && ret_path->data <= made.data + made.len) {
-        /* It may be a part of what was given. */
+        /* The path may point into the expanded template. */
         *ret_path = call->host->format(call, "%.*s", (int)ret_path->len, ret_path->data);
     }
     buf_done(&path);
     return rc;
 }
 
-/* The note of that day may be there in another form of Unicode: the file as it is on disk. */
+/* The note of that day may exist in another Unicode form: returns the file as it is on disk. */
 static int daily_file(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str path, struct ng_str *ret_file)
 {

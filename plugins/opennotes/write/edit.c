@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edit.c - the tool that changes a note in one place and leaves the rest byte for byte. */
+/* edit.c - the tool that edits one place of a note and leaves the rest byte for byte. */
 #include "edit.h"
 #include "write.h"
 
@@ -46,7 +46,7 @@ const char notes_edit_result[] =
 
 enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, SET };
 
-/* In call memory. Arguments are lent for the call, which lives longer than the tool's run. */
+/* In call memory. Arguments are lent for the call, which outlives the tool's run. */
 struct edit_job {
     const struct notes_notebook *notebook;
     struct ng_str path;
@@ -169,7 +169,7 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
     return rc;
 }
 
-/* What the operation needs must be there, and nothing that it would ignore. */
+/* Checks that all arguments of the operation are given, and none that it would ignore. */
 static int check_args(struct ng_call *call, struct edit_job *job)
 {
     static const char *const names[] = {"append", "prepend", "replace_section", "set"};

@@ -6,8 +6,8 @@
 
 #include "create.h"
 
-/* One place of a file that is made anew: old[at, to) becomes what is in `made` from `at` on;
- * all else of `made` is old. */
+/* One replaced place of a file: old[at, to) becomes the bytes of `made` from `at` on; all other
+ * bytes of `made` are old. */
 struct notes_change {
     struct ng_str old, made;
     size_t at, to;
@@ -19,25 +19,23 @@ int notes_text_append(struct arena *arena, struct ng_str bytes, struct ng_str co
 /* Behind the front matter. */
 int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str content,
                        struct notes_change *change);
-/* What follows the heading up to the next of its level or a higher one. The heading by its text
- * or its anchor. Fails with a sentence: SECTION_NOT_FOUND, INVALID_PARAMS where several are
- * meant, TOOL_FAILED where its end is not certain. */
+/* Replaces the text between the heading and the next one of its level or a higher one. Finds
+ * the heading by its text or its anchor. Fails with a sentence: SECTION_NOT_FOUND,
+ * INVALID_PARAMS if several match, TOOL_FAILED if its end is not certain. */
 int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str bytes,
                        struct ng_str section, struct ng_str content,
                        struct notes_change *change);
 
-/* ---- edit_check.c: what an edit must not do, looked for in its outcome. Each fails with a
- * sentence. */
+/* ---- edit_check.c: checks of the result of an edit. Each fails with a sentence. */
 
-/* NOT_TEXT, where the file holds anything but UTF-8 text. */
+/* NOT_TEXT, if the file is not UTF-8 text. */
 int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes);
-/* Is all but the place the old, byte for byte, and are the headings outside of it the same
- * ones? Does a replaced section hold no line that looks like a heading which would end it? */
+/* Checks that all bytes outside of the place and the headings outside of it are unchanged, and
+ * that a replaced section has no line that looks like the heading that would end it. */
 int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
                      const struct notes_change *change);
 
-/* Puts what was made into the draft as one splice: what changed between the two. In call
- * memory. */
+/* Writes the result into the draft as one splice: the differing part. In call memory. */
 int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str old,
                      struct ng_str made);
 

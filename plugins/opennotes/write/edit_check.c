@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_check.c - what an edit must not do, looked for in its outcome: touch bytes or headings
- * that are not its own, or take with it what only its reader of Markdown takes for a text. */
+/* edit_check.c - checks of the result of an edit: it must not change bytes or headings outside
+ * of its place, nor remove lines that only our Markdown parser reads as text. */
 #include <string.h>
 
 #include "edit.h"
@@ -122,7 +122,7 @@ static size_t level_of(struct ng_str line)
     return level;
 }
 
-/* Is a line the beginning, or the end, of a fenced code? */
+/* Updates the state of fenced code for a line that begins or ends one. */
 static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
 {
     size_t at = count_of(line, 0, ' ');
@@ -142,9 +142,9 @@ static void look_at_fence(struct ng_str line, char *fence, size_t *fence_len)
     }
 }
 
-/* The offset of a line from `at` to `to` that would end the section, were it a heading, which
- * the reader of Markdown takes for none; SIZE_MAX: there is none. Code between fences does not
- * count, but where the last fence is never closed. */
+/* The offset of a line in [at, to) that looks like a heading that would end the section, but
+ * that the Markdown parser reads as text; SIZE_MAX: there is none. Code between fences does not
+ * count, unless the last fence is never closed. */
 static size_t find_hidden(const struct notes_change *change,
                           const struct notes_outline *outline, size_t body)
 {
@@ -208,7 +208,7 @@ int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str pa
     struct notes_outline old;
     struct notes_outline made;
     struct ng_str bodies[2];
-    size_t counts[4]; /* headings before and behind the place: the old ones, those made */
+    size_t counts[4]; /* headings before and behind the place: old and new */
     if (!keeps_bytes(change)) {
         return ng_fail(call, NG_EFAILED,
                        "The note %.*s is unchanged: the edit would have changed more than its "
@@ -226,7 +226,7 @@ int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str pa
         return fail_hidden(call, path, change, hidden);
     }
     if (change->level == 0 && !(old.whole && made.whole)) {
-        return NG_OK; /* where its Markdown ends to be read says nothing of its headings */
+        return NG_OK; /* if the Markdown is only partly parsed, its headings are unknown */
     }
     size_t tail = change->old.len - change->to;
     count_outside(&old, old_body, change->at, change->to, &counts[0], &counts[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_text.c - edits of a note's text by its bytes: behind it, before it, a section of it. All
- * else stays as it is. */
+/* edit_text.c - edits of a note's text: append, prepend, replace a section. All other bytes
+ * stay. */
 #include <string.h>
 
 #include "edit.h"
@@ -14,7 +14,7 @@ static bool uses_crlf(struct ng_str bytes)
     return end > 0 && end < bytes.len && bytes.data[end - 1] == '\r';
 }
 
-/* Adds a text with the file's line ends and one at its end. */
+/* Adds a text with the file's line ends, and a line end at its end. */
 static void add_lines(struct buf *out, struct ng_str text, const char *newline)
 {
     for (size_t at = 0; at < text.len;) {
@@ -27,7 +27,7 @@ static void add_lines(struct buf *out, struct ng_str text, const char *newline)
     }
 }
 
-/* `content` as lines of its own at `at`, in place of what is up to `to`. */
+/* Writes `content` as its own lines at `at`, replacing the bytes up to `to`. */
 static int put_lines(struct arena *arena, struct ng_str bytes, size_t at, size_t to,
                      struct ng_str content, struct notes_change *change)
 {
@@ -80,7 +80,7 @@ static int fail_ambiguous(struct ng_call *call, const struct notes_outline_headi
     return NG_EINVAL;
 }
 
-/* A section within a list item or a quote ends with it, and its lines bear its marks. */
+/* A section inside a list item or a quote ends with it, and its lines have its marks. */
 static int fail_nested(struct ng_call *call, const struct notes_outline_heading *item)
 {
     (void)ng_fail(
@@ -133,7 +133,7 @@ static size_t skip_blank(struct ng_str bytes, size_t at, size_t end)
     return size_min(at, end);
 }
 
-/* Where the empty lines begin that end at `end`. */
+/* The beginning of the empty lines that end at `end`. */
 static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
 {
     size_t last = from;
@@ -169,7 +169,7 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
         end = frontmatter.body + next->at;
     }
     size_t start = size_min(frontmatter.body + outline.items[found].end, end);
-    /* The empty lines around the old text stay around the new one. */
+    /* The empty lines around the old text are kept. */
     size_t from = skip_blank(bytes, start, end);
     size_t to = size_max(before_blank(bytes, from, end), from);
     if (from == end && end < bytes.len && from > start) {

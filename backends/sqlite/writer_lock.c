@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* turn.c - who may use the writing connection: first come, first served, so that upkeep in
- * small steps never keeps the writer out. */
-#include "core/base/lock.h"
+/* writer_lock.c - the lock of the writing connection, first come first served so that upkeep in
+ * small steps never starves the writer; and short transactions under it. */
 #include "db.h"
 
-void turn_take(struct db *db)
+void writer_lock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    lock_take(&turn->lock);
-    uint64_t mine = turn->next++;
-    while (turn->serving != mine) {
-        lock_wait(&turn->moved, &turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    lock_take(&lock->lock);
+    uint64_t mine = lock->next++;
+    while (lock->serving != mine) {
+        lock_wait(&lock->moved, &lock->lock);
     }
-    lock_release(&turn->lock);
+    lock_release(&lock->lock);
 }
 
-void turn_give(struct db *db)
+void writer_unlock(struct db *db)
 {
-    struct turn *turn = &db->turn;
-    lock_take(&turn->lock);
-    turn->serving++;
-    pthread_cond_broadcast(&turn->moved);
-    lock_release(&turn->lock);
+    struct writer_lock *lock = &db->writer_lock;
+    lock_take(&lock->lock);
+    lock->serving++;
+    pthread_cond_broadcast(&lock->moved);
+    lock_release(&lock->lock);
 }
 
 int work_sync(struct db *db)
@@ -36,13 +35,16 @@ int work_sync(struct db *db)
 
 void work_enter(struct db *db)
 {
-    turn_take(db);
+    writer_lock(db);
     gate_enter_writer(db);
 }
 
 int work_open(struct db *db, bool durable)
 {
-    int rc = durable ? work_sync(db) : SQLITE_OK;
+    int rc = SQLITE_OK;
+    if (durable) {
+        rc = work_sync(db);
+    }
     if (!durable && !db->memory) {
         db->relaxed = true;
         rc = sqlite3_exec(db->writer->sql, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
@@ -53,14 +55,17 @@ int work_open(struct db *db, bool durable)
     return rc;
 }
 
-/* What a COMMIT that failed so has left in the log: a page that found no room ended it before
- * its last one was written; an index of the log that could not grow, after that. */
+/* The state of the log after a failed COMMIT. If a page found no room, the COMMIT ended before
+ * its last page was written; if the index of the log could not grow, after it. */
 static enum log_trouble trouble_of(const struct conn *writer, int rc)
 {
     bool reached_disk = rc == SQLITE_FULL || rc == SQLITE_IOERR_SHMSIZE ||
                         rc == SQLITE_IOERR_SHMMAP ||
                         (rc == SQLITE_IOERR_WRITE && conn_lacks_room(writer, rc));
-    return reached_disk ? TROUBLE_TAIL : TROUBLE_SYNC;
+    if (reached_disk) {
+        return TROUBLE_TAIL;
+    }
+    return TROUBLE_SYNC;
 }
 
 int work_commit(struct db *db, const char *doing, char *error, size_t error_max)
@@ -87,7 +92,7 @@ int work_close(struct db *db, bool keep)
     if (!sqlite3_get_autocommit(db->writer->sql)) {
         (void)conn_exec(db->writer, STMT_ROLLBACK);
     }
-    (void)work_sync(db); /* who commits next tries again, before anything is promised */
+    (void)work_sync(db); /* the next commit retries it before it promises anything */
     return rc;
 }
 
@@ -95,9 +100,9 @@ void work_leave(struct db *db)
 {
     bool failed = atomic_load(&db->trouble) != TROUBLE_NONE;
     gate_leave_writer(db);
-    turn_give(db);
+    writer_unlock(db);
     if (failed) {
-        /* The idle writer settles it, and may be asleep. */
+        /* Wake the idle writer, which handles it. */
         lock_take(&db->queue_lock);
         pthread_cond_signal(&db->queued);
         lock_release(&db->queue_lock);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* query_check.c - the conditions of a query, checked before anything is asked of the database.
+ */
+#include "query_check.h"
+
+#include "core/base/minmax.h"
+
+static int clip(struct ng_str text)
+{
+    return (int)size_min(text.len, NG_COLLECTION_MAX);
+}
+
+bool query_is_ordered(enum ng_op op)
+{
+    return op == NG_TERM_LT || op == NG_TERM_LE || op == NG_TERM_GT || op == NG_TERM_GE ||
+           op == NG_TERM_PREFIX;
+}
+
+static int term_check(struct ng_call *call, const struct ng_term *term, const char *name,
+                      query_find_fn *find, const void *collection)
+{
+    bool number = false;
+    int len = clip(term->field);
+    const char *field = term->field.data;
+    if (!find(collection, term->field, query_is_ordered(term->op), &number)) {
+        return ng_fail(call, NG_EINVAL,
+                       "`%.*s` is not a field of %s that can be compared like this", len, field,
+                       name);
+    }
+    if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
+        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
+                       (int)term->op, len, field);
+    }
+    if (number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
+        return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list", len,
+                       field);
+    }
+    if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
+        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d", len, field,
+                       term->value_count, NG_IN_MAX);
+    }
+    return NG_OK;
+}
+
+int query_check(struct ng_call *call, const struct ng_query *query, const char *name,
+                query_find_fn *find, const void *collection)
+{
+    bool number = false;
+    if (query->term_count > NG_TERMS_MAX) {
+        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
+                       query->term_count, NG_TERMS_MAX);
+    }
+    if (query->sort.len > 0 && !find(collection, query->sort, true, &number)) {
+        return ng_fail(call, NG_EINVAL, "%s cannot be sorted by `%.*s`", name,
+                       clip(query->sort), query->sort.data);
+    }
+    for (size_t i = 0; i < query->term_count; i++) {
+        int rc = term_check(call, &query->terms[i], name, find, collection);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
