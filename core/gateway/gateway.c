@@ -431,11 +431,9 @@ bool gateway_drain(struct gateway *gateway, int64_t wait_ms)
     return true;
 }
 
-void gateway_close(struct gateway *gateway)
+/* Ends all calls, then everything that they use. Frees nothing that a call could still use. */
+static void gateway_stop(struct gateway *gateway)
 {
-    if (gateway == NULL) {
-        return;
-    }
     atomic_store(&gateway->stopping, true);
     atomic_store(&gateway->cancelling, true);
     /* `cancelling` ends the deferred calls; modules are stopped after them. */
@@ -459,6 +457,14 @@ void gateway_close(struct gateway *gateway)
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry, gateway->watchdog);
     }
+}
+
+void gateway_close(struct gateway *gateway)
+{
+    if (gateway == NULL) {
+        return;
+    }
+    gateway_stop(gateway);
     files_close(gateway->files);
     store_close(gateway->store);
     if (gateway->tasks.self != NULL) {

@@ -99,6 +99,11 @@ static struct part *host_add_part(struct call *call, enum part_kind kind)
     return part;
 }
 
+static int part_rc(struct call *call, bool copied)
+{
+    return copied ? NG_OK : call_no_memory(call);
+}
+
 int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_type,
                      struct ng_str bytes)
 {
@@ -110,8 +115,8 @@ int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_typ
     }
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, bytes);
-    bool good = part->data.data != NULL && (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    return part_rc(call, part->data.data != NULL &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -126,9 +131,8 @@ int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, content);
     part->is_text = is_text;
-    bool good = part->data.data != NULL && part->uri.data != NULL &&
-                (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    return part_rc(call, part->data.data != NULL && part->uri.data != NULL &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
@@ -142,9 +146,9 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
     part->uri = arena_copy(&call->arena, uri);
     part->name = arena_copy(&call->arena, name);
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
-    bool good = part->uri.data != NULL && (name.data == NULL || part->name.data != NULL) &&
-                (mime_type == NULL || part->mime_type.data != NULL);
-    return good ? NG_OK : call_no_memory(call);
+    return part_rc(call, part->uri.data != NULL &&
+                             (name.data == NULL || part->name.data != NULL) &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_revision_number(struct ng_call *pub, uint64_t revision)
@@ -160,7 +164,7 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision)
     struct call *call = call_of(pub);
     call->staged.revision_kind = REVISION_TEXT;
     call->staged.revision_text = arena_copy(&call->arena, revision);
-    return call->staged.revision_text.data != NULL ? NG_OK : call_no_memory(call);
+    return part_rc(call, call->staged.revision_text.data != NULL);
 }
 
 int host_fail(struct ng_call *pub, int code, const char *format, ...)

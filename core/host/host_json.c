@@ -22,29 +22,36 @@ int host_json_parse(struct ng_call *pub, struct ng_str text, const struct ng_val
     return rc;
 }
 
+/* NULL is a value of type NG_TYPE_ABSENT. */
+static const struct ng_value *or_absent(const struct ng_value *value)
+{
+    static const struct ng_value absent = {.type = NG_TYPE_ABSENT};
+    return value != NULL ? value : &absent;
+}
+
 enum ng_type host_json_type(const struct ng_value *value)
 {
-    return value != NULL ? value->type : NG_TYPE_ABSENT;
+    return or_absent(value)->type;
 }
 
 size_t host_json_count(const struct ng_value *value)
 {
-    return value != NULL ? value->count : 0;
+    return or_absent(value)->count;
 }
 
 const struct ng_value *host_json_first(const struct ng_value *container)
 {
-    return container != NULL ? container->first : NULL;
+    return or_absent(container)->first;
 }
 
 const struct ng_value *host_json_next(const struct ng_value *element)
 {
-    return element != NULL ? element->next : NULL;
+    return or_absent(element)->next;
 }
 
 struct ng_str host_json_key(const struct ng_value *member)
 {
-    return member != NULL ? member->key : str_make(NULL, 0);
+    return or_absent(member)->key;
 }
 
 struct ng_str host_json_text(const struct ng_value *value)
@@ -53,21 +60,6 @@ struct ng_str host_json_text(const struct ng_value *value)
         return str_make(NULL, 0);
     }
     return value->text;
-}
-
-const struct ng_value *host_json_get(const struct ng_value *object, const char *name)
-{
-    return object != NULL ? json_get(object, name) : NULL;
-}
-
-int host_json_integer(const struct ng_value *number, int64_t *ret)
-{
-    return number != NULL ? json_integer(number, ret) : NG_EINVAL;
-}
-
-double host_json_double(const struct ng_value *number)
-{
-    return number != NULL ? json_double(number) : 0;
 }
 
 struct memory_writer {       /* a writer and its buffer in the memory of a call */

@@ -150,8 +150,12 @@ static int look_row(void *user, const struct ng_doc *row)
     rwlock_read(&keys->lock);
     bool known = *keys_place(keys, row->key.id) != NULL;
     rwlock_release(&keys->lock);
+    if (!known) {
+        atomic_store(&keys->stale, true);
+        return 0;
+    }
     struct key *key = NULL;
-    int rc = known ? key_read(row, &key) : NG_EINTERNAL;
+    int rc = key_read(row, &key);
     if (rc == NG_EINTERNAL) {
         atomic_store(&keys->stale, true);
     } else if (rc == NG_OK && atomic_load(&key->revoked)) {
@@ -195,8 +199,12 @@ int keys_look(struct keys *keys, struct call *call)
 void keys_look_now(struct keys *keys, struct call *call)
 {
     struct result before = call->staged;
-    bool shared = store_is_shared(keys->gateway->store);
-    int rc = shared ? keys_look(keys, call) : keys_read_again(keys, call);
+    int rc;
+    if (store_is_shared(keys->gateway->store)) {
+        rc = keys_look(keys, call);
+    } else {
+        rc = keys_read_again(keys, call);
+    }
     if (rc != NG_OK) {
         call->staged = before; /* the known keys count */
     }
@@ -372,6 +380,7 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         return rc;
     }
     struct ng_change changes[3];
+    size_t count = 1;
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
@@ -385,8 +394,9 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         changes[2].size = sizeof(changes[2]);
         changes[2].key = keys_use_document(ng_str_of(old->id));
         changes[2].fn = keys_remove_old;
+        count = 3;
     }
-    rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 3 : 1);
+    rc = store_write_wait(keys->gateway->store, call, changes, count);
     keys_end_reserve(keys, key, old, rc);
     key_unref(old);
     return rc;

@@ -113,6 +113,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
     struct remaining_key remaining = {.revocation = &revocation};
     struct result before = call->staged;
     struct ng_change changes[2];
+    size_t count = 1;
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
@@ -124,8 +125,9 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
         changes[1].key = keys_document(ng_str_of(other->id));
         changes[1].fn = check_remaining;
         changes[1].user = &remaining;
+        count = 2;
     }
-    int rc = store_write_wait(keys->gateway->store, call, changes, other != NULL ? 2 : 1);
+    int rc = store_write_wait(keys->gateway->store, call, changes, count);
     *ret_gone = rc == NG_ECONFLICT && remaining.gone;
     if (*ret_gone) {
         call->staged = before;

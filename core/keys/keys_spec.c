@@ -116,8 +116,12 @@ static int check_space(struct spec_reader *reader, const struct ng_value *item)
         return call_fail(call, NG_EINVAL, "`spaces` must be an array of strings");
     }
     struct ng_str space = item->text;
+    struct ng_str name = space;
     bool own = space.len > 0 && space.data[0] == '~';
-    if (!call_name_valid(own ? str_make(space.data + 1, space.len - 1) : space)) {
+    if (own) {
+        name = str_make(space.data + 1, space.len - 1);
+    }
+    if (!call_name_valid(name)) {
         return call_fail(call, NG_EINVAL,
                          "the space is \"%.*s\"; it must have 1 to 64 of the characters A-Z "
                          "a-z 0-9 . _ @ -, or be the agent's own, %.*s",

@@ -110,7 +110,10 @@ int keys_open_table(struct keys *keys)
             return NG_EINTERNAL;
         }
     }
-    return random_bytes(keys->unknown_hash, sizeof(keys->unknown_hash)) ? NG_OK : NG_EINTERNAL;
+    if (!random_bytes(keys->unknown_hash, sizeof(keys->unknown_hash))) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
 }
 
 void keys_close(struct keys *keys)
@@ -182,18 +185,21 @@ struct key *keys_get(struct keys *keys, struct ng_str id)
 
 int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_BYTES])
 {
-    for (size_t i = 0; i < KEYS_HASHERS; i++) {
-        struct hasher *hasher = &keys->hashers[i];
-        if (atomic_flag_test_and_set_explicit(&hasher->busy, memory_order_acquire)) {
-            continue;
+    struct hasher *hasher = NULL;
+    for (size_t i = 0; i < KEYS_HASHERS && hasher == NULL; i++) {
+        if (!atomic_flag_test_and_set_explicit(&keys->hashers[i].busy, memory_order_acquire)) {
+            hasher = &keys->hashers[i];
         }
-        bool good = EVP_DigestInit_ex(hasher->context, NULL, NULL) == 1 &&
-                    EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
-                    EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
-        atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
-        return good ? NG_OK : NG_EINTERNAL;
     }
-    bool good = EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1;
+    bool good;
+    if (hasher != NULL) {
+        good = EVP_DigestInit_ex(hasher->context, NULL, NULL) == 1 &&
+               EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
+               EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
+        atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
+    } else {
+        good = EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1;
+    }
     return good ? NG_OK : NG_EINTERNAL;
 }
 
@@ -212,7 +218,10 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
     /* An unknown id takes the same steps, and the same time, as a wrong secret. */
     struct key *key = keys_get(keys, id);
     int rc = keys_hash(keys, text, hash);
-    const unsigned char *known = key != NULL ? key->hash : keys->unknown_hash;
+    const unsigned char *known = keys->unknown_hash;
+    if (key != NULL) {
+        known = key->hash;
+    }
     bool same = CRYPTO_memcmp(hash, known, KEY_HASH_BYTES) == 0;
     if (rc != NG_OK || !same || key == NULL) {
         *ret_why = "The key that was sent is not known here";

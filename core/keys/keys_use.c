@@ -219,7 +219,10 @@ int keys_upkeep(struct keys *keys, struct call *call)
         return rc;
     }
     int uses_rc = store_due(keys, call);
-    return rc != NG_OK ? rc : uses_rc;
+    if (rc == NG_OK) {
+        rc = uses_rc;
+    }
+    return rc;
 }
 
 void keys_store_last(struct keys *keys)
