@@ -2,8 +2,8 @@
 /* key_ops.c - listing, adding and revoking keys, and the right to do so. */
 #include "key_ops.h"
 
-#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"

@@ -33,7 +33,9 @@ void http_reply_clear(struct http_request *request)
     struct http_reply *reply = &request->reply;
     struct buf body = reply->body;
     buf_clear(&body);
-    http_stream_drop(reply->stream);
+    if (reply->stream != NULL) {
+        http_stream_drop(reply->stream);
+    }
     memset(reply, 0, sizeof(*reply));
     reply->body = body;
 }
@@ -336,6 +338,9 @@ bool http_reply_send(struct http_request *request)
     } else {
         request->sent = body_bytes;
     }
-    request->answered = ok;
+    if (ok) {
+        http_request_enter(request, http_request_is_left(request) ? HTTP_STATE_LEFT_ANSWERED
+                                                                  : HTTP_STATE_ANSWERED);
+    }
     return ok;
 }

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/utf8.h"
 #include "http_server.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base64url.h"
-#include "core/base/private_file.h"
+#include "core/base/files/private_file.h"
 #include "core/base/str.h"
 
 #define SEAL_VERSION 1

@@ -175,7 +175,7 @@ static void *backup_run(void *user)
     if (call == NULL) {
         backup_end(job, NG_EINTERNAL, ng_str_of("Out of memory"));
     } else {
-        call->no_deadline = true;
+        call->options |= CALL_NO_DEADLINE;
         int rc =
             archive_write_store(gateway->store, job->files, call, backup_put, job, &counts);
         backup_end(job, rc, call->staged.message);

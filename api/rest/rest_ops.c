@@ -250,7 +250,7 @@ static int start_step(struct http_request *request, ng_step_fn *step)
         return NG_OK;
     }
     call->caller.agent = ng_str_of("/");
-    call->on_loop = true;
+    call->options |= CALL_ON_LOOP;
     call->done = http_request_call_done;
     call->done_user = request;
     request->call = call;

@@ -337,7 +337,7 @@ static void round_over(struct mcp_exchange *exchange)
 {
     struct mcp_round *round = exchange->wait_user;
     struct call *call = exchange->call;
-    bool cancelled = atomic_load(&call->cancelled);
+    bool cancelled = call_has(call, CALL_CANCELLED);
     bool gone = mcp_session_has_ended(exchange->job->session);
     leave(exchange->job->client_requests, round);
     bool complete = !cancelled && round->failed[0] == '\0' && round->left == 0;

@@ -24,7 +24,7 @@ struct completing {
     bool is_prompt;
     struct ng_str argument, prefix;
     struct ng_str space; /* of context.arguments, or absent */
-    bool filters;        /* what comes is a listing: only what begins so counts */
+    bool filters;        /* the values come from a listing: count only those with the prefix */
     struct ng_str values[MCP_COMPLETE_MAX];
     size_t count, looked;
     bool more;
@@ -63,7 +63,7 @@ static int complete_add(struct ng_listing *listing, const struct listing_item *i
 {
     struct completing *completing = (struct completing *)(void *)listing;
     if (completing->more || ++completing->looked > MCP_COMPLETE_LOOKED ||
-        atomic_load(&completing->call->cancelled)) {
+        call_has(completing->call, CALL_CANCELLED)) {
         completing->more = true;
         return COMPLETE_FULL;
     }

@@ -196,7 +196,7 @@ static int check_answer(struct call *call, struct prompting *prompting)
     const struct ng_value *value = NULL;
     const struct ng_value *description;
     struct json_error error;
-    if (!call->reply_open) {
+    if (!call_reply_is_open(call)) {
         if (call->staged.has_text || call->staged.parts != NULL) {
             return NG_OK;
         }

@@ -147,7 +147,7 @@ static int page_add(struct ng_listing *listing, const struct listing_item *item)
     struct ng_str id = arena_copy(&call->arena, str_or(item->id, ng_str_of("")));
     if (page->rc != NG_OK || id.data == NULL) {
         page->rc = call_fail(call, NG_EINTERNAL, "out of memory for a page of resources");
-    } else if (atomic_load(&call->cancelled)) {
+    } else if (call_has(call, CALL_CANCELLED)) {
         page->rc = call_fail(call, NG_ECANCELLED, "the call was cancelled while listing");
     }
     page->count++;
@@ -210,7 +210,7 @@ static int list_space(struct page *page, struct ng_str space)
         return rc;
     }
     page->skip = SKIP_NOTHING;
-    page->from.kind = no_text; /* what comes now is listed from its start */
+    page->from.kind = no_text; /* the following collections are listed from their start */
     return rc;
 }
 

@@ -381,7 +381,7 @@ static int start_read(struct mcp_exchange *exchange)
                           rc == NG_ENOTFOUND ? "there is no such resource" : why);
     }
     call->plugin = reading->source.plugin;
-    call->must_reply = true;
+    call->options |= CALL_MUST_REPLY;
     return dispatch_step(call, read_step, reading);
 }
 

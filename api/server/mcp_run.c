@@ -268,7 +268,7 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
         (void)atomic_fetch_add(&session->refs, 1);
     }
     atomic_store(&exchange->waits, MCP_WAITS);
-    if (atomic_load(&call->cancelled) || (session != NULL && mcp_session_has_ended(session))) {
+    if (call_has(call, CALL_CANCELLED) || (session != NULL && mcp_session_has_ended(session))) {
         mcp_wait_wake(exchange);
     }
     mcp_session_unref(session);
@@ -312,7 +312,9 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
 {
     exchange->run = run;
     exchange->progressed = false;
-    exchange->call->on_loop = exchange->job->on_loop;
+    if (exchange->job->on_loop) {
+        exchange->call->options |= CALL_ON_LOOP;
+    }
     if (!mcp_client_request_begin(exchange)) {
         return NG_OK;
     }
@@ -360,7 +362,7 @@ static struct call *call_again(struct mcp_exchange *exchange)
     call_take_origin(call, before);
     call->ask_state_in = arena_copy(&call->arena, state);
     call->client_asks = before->client_asks;
-    call->no_rate = true; /* the answer to our question is no new call */
+    call->options |= CALL_NO_RATE; /* the answer to our question is no new call */
     return call;
 }
 

@@ -228,7 +228,7 @@ static int give_call(struct mcp_exchange *exchange)
     lock_take(&job->lock);
     exchange->call = call;
     lock_release(&job->lock);
-    if (atomic_load(&job->call->cancelled)) {
+    if (call_has(job->call, CALL_CANCELLED)) {
         call_cancel(call);
     }
     return NG_OK;
@@ -277,7 +277,7 @@ static struct call *take_uncancelled(struct mcp_job *job)
     lock_take(&job->lock);
     for (size_t i = 0; i < job->count && call == NULL; i++) {
         struct call *of = job->many[i].call;
-        if (of != NULL && of != job->call && !atomic_load(&of->cancelled)) {
+        if (of != NULL && of != job->call && !call_has(of, CALL_CANCELLED)) {
             call = of;
             call_ref(call);
         }
@@ -459,7 +459,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 /* NG_OK: job->out has the answers. */
 static int refuse_no_memory(struct mcp_job *job)
 {
-    if (job->is_due) {
+    if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */
     }
     return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
@@ -502,7 +502,7 @@ static int refuse_busy(struct mcp_job *job, const char *sentence)
     mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
     job->status = 503;
     job->retry_after_s = 1;
-    if (job->is_due) {
+    if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */
     }
     return NG_OK;
@@ -514,7 +514,7 @@ static void run_on_worker(struct task *task)
         (struct mcp_job *)(void *)((char *)task - offsetof(struct mcp_job, task));
     int rc;
     job->on_loop = false;
-    if (atomic_load(&job->call->cancelled)) {
+    if (call_has(job->call, CALL_CANCELLED)) {
         rc = refuse_busy(job, "the client left, or the gateway stopped, before the message was "
                               "read");
     } else {

@@ -253,8 +253,8 @@ static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
     run->tasks = tasks;
     run->call = call;
     run->clerk = clerk;
-    call->on_loop = false;
-    call->no_deadline = true; /* it has until the task expires */
+    call->options &= ~(unsigned)CALL_ON_LOOP;
+    call->options |= CALL_NO_DEADLINE; /* it has until the task expires */
     call->begin = run_begin;
     call->done = run_done;
     call->done_user = run;
@@ -285,7 +285,7 @@ struct call *mcp_task_prepare(const struct call *from)
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
     call_take_origin(call, from);
-    call->no_rate = from->no_rate;
+    call->options |= from->options & CALL_NO_RATE;
     if (rc != NG_OK) {
         call_unref(call);
         return NULL;

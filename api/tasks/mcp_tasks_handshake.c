@@ -105,7 +105,7 @@ static int result_step(struct ng_call *pub, void *user)
         return rc;
     }
     if (request->task.status == MCP_TASK_INPUT_REQUIRED && call->client_asks != 0 &&
-        !atomic_load(&call->cancelled) && !mcp_tasks_stopping(request->tasks)) {
+        !call_has(call, CALL_CANCELLED) && !mcp_tasks_stopping(request->tasks)) {
         return ask_for_task(request, call);
     }
     if (!mcp_task_is_over(request->task.status)) {
@@ -179,7 +179,7 @@ static int start_result(struct mcp_exchange *exchange)
         request = request_again(exchange);
     }
     call->client_asks = mcp_task_session_asks(exchange);
-    call->no_deadline = true; /* the task has one: it expires */
+    call->options |= CALL_NO_DEADLINE; /* the task has one: it expires */
     return dispatch_step(call, wait_step, request);
 }
 
@@ -262,7 +262,7 @@ static void print_cursor(struct buf *out, const struct mcp_task_place *place)
 
 static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
 {
-    size_t digits = MCP_TASK_ID_LEN + 1; /* where they begin */
+    size_t digits = MCP_TASK_ID_LEN + 1; /* the beginning of the page */
     bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
                 text.data[MCP_TASK_ID_LEN] == '-' &&
                 memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;

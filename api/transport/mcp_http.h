@@ -50,7 +50,7 @@ struct mcp_http_request {
     /* Came by the gateway's own socket: nothing stands between that could have decided by
      * headers, so Mcp-Param-... need not repeat arguments. */
     bool is_local;
-    bool on_loop;    /* copy into call->on_loop: nothing here may block */
+    bool on_loop;    /* copy into call->options: nothing here may block */
     void *transport; /* the HTTP transport's own */
 };
 

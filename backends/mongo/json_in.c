@@ -2,8 +2,8 @@
 /* json_in.c - converts the JSON of an entry to BSON members. The core has validated the JSON,
  * so a value that BSON cannot represent is just left out; the caller then stores the text as
  * well. */
-#include "core/base/hex.h"
-#include "core/base/rfc3339.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/rfc3339.h"
 #include "db.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "core/base/hex.h"
 #include "core/base/minmax.h"
+#include "core/base/text/hex.h"
 #include "redis.h"
 
 /* Entries, and roughly the bytes, that one run of the script takes. Redis serves nobody else

@@ -5,8 +5,8 @@
 
 #include <notegate/journal.h>
 
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 
 #include "pipeline.h"
 #include "pool.h"

@@ -3,8 +3,8 @@
 #ifndef NOTEGATE_CORE_ARCHIVE_HASH_H
 #define NOTEGATE_CORE_ARCHIVE_HASH_H
 
-#include "core/base/hex.h"
-#include "core/base/sha256.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/sha256.h"
 
 #define ARCHIVE_HASH_CHARS (SHA256_HEX_SIZE - 1)
 /* Prefix of the running hash in every line: enough to find the line that was changed. */

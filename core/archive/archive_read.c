@@ -6,8 +6,8 @@
 #include "archive_hash.h"
 #include "archive_in.h"
 #include "core/base/arena.h"
-#include "core/base/base64.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/json/json.h"
 
 #define ARCHIVE_READ_BYTES ((size_t)64 * 1024)

@@ -2,6 +2,7 @@
 /* call.c - the life of a call: making it, who is calling, its result, its end. */
 #include "call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -114,9 +115,8 @@ struct call *call_new(struct gateway *gateway)
     atomic_init(&call->pending, 0);
     atomic_init(&call->answered, 0);
     atomic_init(&call->failed_rc, 0);
-    atomic_init(&call->cancelled, false);
-    atomic_init(&call->cancel_masked, false);
-    atomic_init(&call->timed, false);
+    atomic_init(&call->flags, 0);
+    call->user = CALL_NO_USER;
     call->caller.size = sizeof(call->caller);
     call->caller.agent = ng_str_of("local");
     call->caller.role = NG_ROLE_ADMIN;
@@ -183,9 +183,22 @@ int call_count_bytes(struct call *call, size_t bytes)
     return NG_OK;
 }
 
+void call_move(struct call *call, enum call_phase to)
+{
+    static const bool may[CALL_DONE + 1][CALL_DONE + 1] = {
+        [CALL_NEW] = {[CALL_ADMITTED] = true, [CALL_DONE] = true},
+        [CALL_ADMITTED] = {[CALL_INLINE] = true, [CALL_ASYNC] = true, [CALL_DONE] = true},
+        [CALL_INLINE] = {[CALL_ADMITTED] = true, [CALL_ASYNC] = true, [CALL_DONE] = true},
+        [CALL_ASYNC] = {[CALL_DONE] = true},
+    };
+    assert(may[call->phase][to]);
+    (void)may;
+    call->phase = to;
+}
+
 void call_pend(struct call *call)
 {
-    atomic_store_explicit(&call->waits, true, memory_order_relaxed);
+    call_set(call, CALL_WAITS);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
         /* Only the run itself: a failure it met before, and goes on after, is not the call's.
          */
@@ -216,7 +229,7 @@ int call_pin(struct call *call, void (*release)(void *object), void *object)
 
 void call_cancel(struct call *call)
 {
-    atomic_store(&call->cancelled, true);
+    call_set(call, CALL_CANCELLED);
     if (call->on_cancel != NULL) {
         call->on_cancel(call, call->on_user);
     }
@@ -511,7 +524,7 @@ int call_no_memory(struct call *call)
 bool call_lacks_memory(const struct call *call)
 {
     return call->arena.failed || call->arena.oom ||
-           (call->reply_open && call->reply_buf.rc != NG_OK &&
+           (call_reply_is_open(call) && call->reply_buf.rc != NG_OK &&
             call->reply_writer.misuse == NULL);
 }
 
@@ -529,8 +542,8 @@ void call_reset_result(struct call *call)
     memset(&call->staged, 0, sizeof(call->staged));
     buf_clear(&call->reply_buf);
     buf_clear(&call->details_buf);
-    call->reply_open = false;
-    call->details_open = false;
+    call->reply_writer.buf = NULL;
+    call->details_writer.buf = NULL;
     call->asks = NULL;
 }
 

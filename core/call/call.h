@@ -97,6 +97,47 @@ struct call_change {
     struct call_change *next;
 };
 
+/*
+ * The life of a call in dispatch(). One thread at a time moves it: the caller of dispatch(),
+ * its run, and the thread that ends it.
+ *
+ *   from      to        when
+ *   NEW       ADMITTED  it is counted in gateway->active
+ *   ADMITTED  INLINE    the tool is tried on the event loop
+ *   INLINE    ADMITTED  the tool needs a worker
+ *   ADMITTED  ASYNC     it is handed to the workers
+ *   INLINE    ASYNC     a commit or deferral is pending after the run
+ *   any       DONE      it is finished
+ */
+enum call_phase { CALL_NEW = 0, CALL_ADMITTED, CALL_INLINE, CALL_ASYNC, CALL_DONE };
+
+/* Set by any thread and never cleared: call_has(), call_set(). */
+enum call_flag {
+    CALL_CANCELLED = 1,       /* the client left or cancelled, or the deadline passed */
+    CALL_CANCEL_MASKED = 2,   /* the tool finishes all the same */
+    CALL_STAYS = 4,           /* its tool goes on when the client leaves */
+    CALL_TIMED = 8,           /* timers.h ends it at its deadline, and cancels it then */
+    CALL_WAITS = 16,          /* a commit or deferral was begun: NG_PENDING has an end */
+    CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
+};
+
+/* Of the request, before dispatch(). */
+enum call_option {
+    CALL_ON_LOOP = 1,     /* dispatch() is called on an event loop: nothing here may block */
+    CALL_NO_DEADLINE = 2, /* it takes as long as it takes */
+    CALL_NO_RATE = 4,     /* it continues what was counted in the rate before */
+    CALL_MUST_REPLY = 8   /* its success has an answer: of a tool, of a resource */
+};
+
+/* The answer of its idempotency key. */
+enum call_answer {
+    CALL_ANSWER_NONE = 0, /* not stored; also after the commit with it was refused */
+    CALL_ANSWER_STORED,   /* in the store, or on the way */
+    CALL_ANSWER_REPEATED  /* it is that of the first call with this key */
+};
+
+#define CALL_NO_USER ((uid_t)-1)
+
 struct call {
     struct ng_call
         pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
@@ -106,15 +147,14 @@ struct call {
     struct arena arena;
     struct ng_str remote; /* address of the caller, "unix", or absent */
     struct ng_str client; /* the program it names itself, or absent */
-    bool knows_user;      /* the caller's Unix user is known: */
-    uid_t user;
+    uid_t user;           /* the Unix user of the caller, or CALL_NO_USER */
 
     /* Request: filled by the transport before dispatch(). */
     struct ng_str tool_name;       /* as asked for */
     struct ng_str args_text;       /* JSON, lent until the call is freed; "" is "{}". Ignored if
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
-    bool on_loop; /* dispatch() is called on an event loop: nothing here may block */
+    unsigned options;              /* of enum call_option */
     /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
      * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
     int (*begin)(struct call *call, void *user);
@@ -151,17 +191,10 @@ struct call {
     int64_t deadline_ns;           /* CLOCK_MONOTONIC; 0: none */
     bool may_block;                /* of the thread that runs the tool just now */
     atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
-    bool has_mutex;                /* holds the mutex of its plugin */
-    bool counted;                  /* counted in gateway->active */
-    bool is_async;                 /* dispatch() returned or will return NG_PENDING */
-    bool held;                     /* something was begun that outlives the run */
-    atomic_bool waits;             /* a commit or deferral was begun: NG_PENDING has an end */
-    atomic_bool deferral_failed;   /* ... and one has ended with a failure */
-    bool must_reply;               /* its success has an answer: of a tool, of a resource */
-    atomic_bool cancelled;
-    atomic_bool cancel_masked;       /* ... but what is left is done all the same */
-    atomic_bool stays;               /* its tool goes on when the client leaves */
-    atomic_bool timed;               /* timers.h ends it at its deadline, and cancels it then */
+    enum call_phase phase;
+    atomic_uint flags;               /* of enum call_flag */
+    struct async_mutex *mutex;       /* of its plugin, where the call holds it */
+    bool held;                       /* something was begun that outlives the run */
     void (*over)(struct call *call); /* runs when nothing is pending; set by dispatch */
     atomic_int pending; /* the run itself, commits and deferrals that must end before the call
                            is done */
@@ -178,31 +211,25 @@ struct call {
     bool memory_busy; /* its memory is in use, by its run or by a change function that runs
                         again; see store_run_begins() */
     struct store_txn *memory_waiters; /* who is next */
-    bool idempotency_stored;          /* its answer is in the store, or on the way */
-    bool idempotency_repeated;        /* its answer is that of the first call with its key */
-    struct buf reply_buf;             /* JSON reply being written */
+    enum call_answer answer_state;
+    struct buf reply_buf; /* JSON reply being written */
     struct ng_writer reply_writer;
-    bool reply_open;
     struct buf details_buf;
     struct ng_writer details_writer;
-    bool details_open;
     struct task task;
     struct async_mutex_waiter mutex_waiter;
     ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
     void *step_user;
     struct deferral deferral;
-    ng_step_fn *later; /* what goes on with it: continue_on_worker */
+    ng_step_fn *repeat; /* call_gave(): runs again when all that is pending has ended well */
+    ng_step_fn *later;  /* what goes on with it: continue_on_worker */
     void *later_user;
-    bool runs_again; /* its step, when what is pending has ended well: call_gave() */
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
     struct call_change *changes; /* the last first; at most CALL_CHANGES_MAX */
     size_t change_count;         /* all of them */
     size_t bytes;                /* of files and the like that it keeps */
     size_t bytes_counted;        /* of them, in limits.buffered */
-    bool no_deadline;            /* of the request: what takes as long as it takes */
-    bool no_rate;  /* of the request: goes on with what was counted when it began */
-    bool unparsed; /* its arguments are parsed on a worker */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */
@@ -222,6 +249,30 @@ static inline struct call *call_of(struct ng_call *pub)
 {
     return (struct call *)(void *)pub;
 }
+
+static inline bool call_has(const struct call *call, enum call_flag flag)
+{
+    return (atomic_load(&call->flags) & (unsigned)flag) != 0;
+}
+
+static inline void call_set(struct call *call, enum call_flag flag)
+{
+    (void)atomic_fetch_or(&call->flags, (unsigned)flag);
+}
+
+/* Is a JSON reply, or are details, being written? */
+static inline bool call_reply_is_open(const struct call *call)
+{
+    return call->reply_writer.buf != NULL;
+}
+
+static inline bool call_details_are_open(const struct call *call)
+{
+    return call->details_writer.buf != NULL;
+}
+
+/* Asserts that the table of enum call_phase has the transition. */
+void call_move(struct call *call, enum call_phase to);
 
 /* A new call with one reference (the transport's). NULL: out of memory. The caller defaults to
  * agent "local", role admin, mode agent, no named space; a transport sets what it knows with

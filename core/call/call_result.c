@@ -21,7 +21,7 @@ static const char *result_plugin(const struct call *call)
 
 bool call_has_reply(const struct call *call)
 {
-    return call->staged.has_text || call->reply_open || call->staged.parts != NULL;
+    return call->staged.has_text || call_reply_is_open(call) || call->staged.parts != NULL;
 }
 
 /* A link only names a resource: it is no contents of one. */
@@ -31,13 +31,13 @@ static bool result_has_contents(const struct call *call)
     while (part != NULL && part->kind == PART_LINK) {
         part = part->next;
     }
-    return call->staged.has_text || call->reply_open || part != NULL;
+    return call->staged.has_text || call_reply_is_open(call) || part != NULL;
 }
 
 /* A success that says nothing is none that a caller could rely on. */
 static void result_check_reply(struct call *call)
 {
-    if (call->staged.rc != NG_OK || !call->must_reply) {
+    if (call->staged.rc != NG_OK || (call->options & CALL_MUST_REPLY) == 0) {
         return;
     }
     if (call->tool == NULL && !result_has_contents(call)) {
@@ -54,7 +54,7 @@ static void result_check_reply(struct call *call)
 static void result_close_buffers(struct call *call)
 {
     struct result *staged = &call->staged;
-    if (call->reply_open && staged->rc == NG_OK) {
+    if (call_reply_is_open(call) && staged->rc == NG_OK) {
         const char *misuse = call->reply_writer.misuse;
         if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
             call_fail(call, NG_EINTERNAL,
@@ -67,7 +67,8 @@ static void result_close_buffers(struct call *call)
             staged->text = buf_str(&call->reply_buf);
         }
     }
-    if (call->details_open && call->details_buf.rc == NG_OK && call->details_writer.complete) {
+    if (call_details_are_open(call) && call->details_buf.rc == NG_OK &&
+        call->details_writer.complete) {
         staged->details = buf_str(&call->details_buf);
     }
 }

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/base/lock.h"
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 #include "notegate/plugin.h"
 
 /* The collection of the documents of keys. */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "config_key.h"
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "gateway_options.h"
 
 /* Memory of one configuration, all sources and keys. */

@@ -8,8 +8,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 
 /* Looked for where no file is named: the user's own, then the machine's. Never in the current
  * folder: it may be anybody's, and a file there could load code. */

@@ -52,8 +52,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *staged = &call->staged;
-    if (!call_is_audited(call->gateway) || call->tool == NULL ||
-        (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
+    if (call->tool == NULL || (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
         return;
     }
     const char *outcome = "ok";
@@ -67,7 +66,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (rc != staged->rc) {
         log_record_text(&record, "ended", ng_str_of(staged->code));
     }
-    if (call->idempotency_repeated) {
+    if (call->answer_state == CALL_ANSWER_REPEATED) {
         log_record_word(&record, "repeated", "true"); /* nothing was done again */
     }
     log_record_text(&record, "agent", caller->agent);

@@ -31,7 +31,9 @@ static bool dispatch_name(struct call *call)
     call->tool = registry_find(call->gateway->registry, call->tool_name);
     if (call->tool != NULL) {
         call->pub.tool = ng_str_of(call->tool->desc.name);
-        atomic_store(&call->stays, (call->tool->desc.flags & NG_TOOL_STAYS) != 0);
+        if ((call->tool->desc.flags & NG_TOOL_STAYS) != 0) {
+            call_set(call, CALL_STAYS);
+        }
     }
     return call->tool != NULL;
 }
@@ -163,8 +165,7 @@ static void dispatch_take(struct call *call, int rc)
 {
     if (rc != NG_PENDING) {
         call->staged.rc = rc;
-    } else if (!atomic_load_explicit(&call->waits, memory_order_relaxed) &&
-               call_plugin(call) != NULL) {
+    } else if (!call_has(call, CALL_WAITS) && call_plugin(call) != NULL) {
         call_fail(
             call, NG_EINTERNAL,
             "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
@@ -173,11 +174,11 @@ static void dispatch_take(struct call *call, int rc)
     }
 }
 
-/* mutex: the one that was locked; the run may have gone on to another plugin. */
-static void dispatch_unlock(struct call *call, struct async_mutex *mutex)
+static void dispatch_unlock(struct call *call)
 {
-    if (call->has_mutex) {
-        call->has_mutex = false;
+    struct async_mutex *mutex = call->mutex;
+    if (mutex != NULL) {
+        call->mutex = NULL;
         async_mutex_unlock(mutex);
     }
 }
@@ -215,14 +216,14 @@ static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
     call->may_block = true;
-    if (atomic_load(&call->cancelled)) {
-        dispatch_unlock(call, call_mutex(call));
+    if (call_has(call, CALL_CANCELLED)) {
+        dispatch_unlock(call);
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_complete(call);
         return;
     }
     if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
-        dispatch_unlock(call, call_mutex(call));
+        dispatch_unlock(call);
         call_complete(call);
         return;
     }
@@ -230,15 +231,15 @@ static void dispatch_on_worker(struct task *task)
         return;
     }
     struct async_mutex *mutex = call_mutex(call);
-    if (mutex != NULL && !call->has_mutex) {
+    if (mutex != NULL && call->mutex == NULL) {
         if (!async_mutex_lock(mutex, &call->mutex_waiter)) {
             return;
         }
-        call->has_mutex = true;
+        call->mutex = mutex;
     }
     store_run_begins(call->gateway->store, call);
     int rc = dispatch_run(call);
-    dispatch_unlock(call, mutex);
+    dispatch_unlock(call);
     dispatch_take(call, rc);
     store_run_ends(call->gateway->store, call);
     call_complete(call);
@@ -247,7 +248,7 @@ static void dispatch_on_worker(struct task *task)
 static void dispatch_locked(void *user)
 {
     struct call *call = user;
-    call->has_mutex = true;
+    call->mutex = call_mutex(call);
     pool_resume(call->gateway->pool, &call->task);
 }
 
@@ -281,7 +282,7 @@ static void dispatch_unparsed(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     int rc;
-    if (atomic_load(&call->cancelled)) {
+    if (call_has(call, CALL_CANCELLED)) {
         rc = call_fail(call, NG_ECANCELLED, "the caller left before the call began");
     } else {
         rc = dispatch_prepare(call);
@@ -299,14 +300,15 @@ static void dispatch_unparsed(struct task *task)
 static int dispatch_submit(struct call *call)
 {
     struct gateway *gateway = call->gateway;
-    call->is_async = true;
+    bool is_parsed = call->pub.args != NULL || call->step != NULL;
+    call_move(call, CALL_ASYNC);
     if (call->begin != NULL) {
         call->task.run = dispatch_begin;
     } else {
-        if (call->unparsed) {
-            call->task.run = dispatch_unparsed;
-        } else {
+        if (is_parsed) {
             call->task.run = dispatch_on_worker;
+        } else {
+            call->task.run = dispatch_unparsed;
         }
     }
     call->task.group = call_workers(call);
@@ -352,14 +354,15 @@ static int dispatch_inline(struct call *call)
         if (!async_mutex_lock(mutex, NULL)) {
             return NG_EWOULDBLOCK;
         }
-        call->has_mutex = true;
+        call->mutex = mutex;
     }
     call->may_block = false;
+    call_move(call, CALL_INLINE);
     store_run_begins(call->gateway->store, call);
     watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
     watchdog_loop_end(call->gateway->watchdog);
-    dispatch_unlock(call, mutex);
+    dispatch_unlock(call);
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
         call_reset_result(call);
@@ -368,10 +371,11 @@ static int dispatch_inline(struct call *call)
     }
     store_run_ends(call->gateway->store, call);
     if (on_worker) {
+        call_move(call, CALL_ADMITTED);
         return rc;
     }
     if (atomic_load_explicit(&call->pending, memory_order_acquire) > 1) {
-        call->is_async = true;
+        call_move(call, CALL_ASYNC);
         call_ref(call); /* the run's, if a commit ends the call */
         if (call->deadline_ns != 0) {
             timers_add(call->gateway->timers, call);
@@ -380,7 +384,7 @@ static int dispatch_inline(struct call *call)
     if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) != 1) {
         return NG_PENDING;
     }
-    bool referenced = call->is_async;
+    bool referenced = call->phase == CALL_ASYNC;
     rc = dispatch_finish(call, true);
     if (referenced) {
         call_unref(call);
@@ -393,7 +397,7 @@ static int dispatch_admit(struct call *call)
     struct gateway *gateway = call->gateway;
     call->started_ns = clock_monotonic_ns();
     atomic_fetch_add(&gateway->active, 1);
-    call->counted = true;
+    call_move(call, CALL_ADMITTED);
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");
     }
@@ -418,10 +422,11 @@ int dispatch(struct call *call)
     } else {
         rc = dispatch_admit(call);
     }
-    call->unparsed =
-        call->on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
+    bool on_loop = (call->options & CALL_ON_LOOP) != 0;
+    bool parses_later =
+        on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        if (call->unparsed) {
+        if (parses_later) {
             rc = dispatch_find(call);
         } else {
             rc = dispatch_prepare(call);
@@ -435,15 +440,16 @@ int dispatch(struct call *call)
         }
         return dispatch_end_now(call);
     }
-    call->must_reply = true;
-    if (!call->no_deadline && (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
+    call->options |= CALL_MUST_REPLY;
+    if ((call->options & CALL_NO_DEADLINE) == 0 &&
+        (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
     dispatch_own(call);
     atomic_store(&call->pending, 1);
     bool from_memory =
         (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
-    if (call->on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
+    if (on_loop && from_memory && call->args_text.len <= DISPATCH_INLINE_BYTES &&
         (call->idempotency_key.len == 0 || call->read_only)) {
         rc = dispatch_inline(call);
         if (rc != NG_EWOULDBLOCK) {
@@ -469,7 +475,7 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user)
     }
     call->step = step;
     call->step_user = user;
-    if (!call->no_deadline &&
+    if ((call->options & CALL_NO_DEADLINE) == 0 &&
         (call->tool == NULL || (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0)) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }

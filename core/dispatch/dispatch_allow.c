@@ -297,7 +297,7 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
 int dispatch_rate(struct call *call)
 {
     int retry_s = 0;
-    if (call->no_rate || key_take(call->key, &retry_s)) {
+    if ((call->options & CALL_NO_RATE) != 0 || key_take(call->key, &retry_s)) {
         return NG_OK;
     }
     bool slow = call->key->rate < 1;

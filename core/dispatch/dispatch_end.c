@@ -42,8 +42,12 @@ static void dispatch_account(struct call *call, int rc)
                   (int)call->staged.message.len,
                   call->staged.message.data != NULL ? call->staged.message.data : "");
     }
-    audit_call(call, rc, took);
-    record_call(gateway->recorder, call, code, took);
+    if (call_is_audited(gateway)) {
+        audit_call(call, rc, took);
+    }
+    if (gateway->recorder != NULL) {
+        record_call(gateway->recorder, call, code, took);
+    }
     if (log_enabled(NG_LOG_DEBUG) && call->pub.tool.len > 0) {
         log_write(NG_LOG_DEBUG, "call", "%.*s by %.*s: %s in %lld us", (int)call->pub.tool.len,
                   call->pub.tool.data, (int)call->caller.agent.len, call->caller.agent.data,
@@ -62,13 +66,14 @@ static void dispatch_idempotency_stored(void *user, int rc)
  * wait for the commit. */
 static bool dispatch_store_answer(struct call *call)
 {
-    if (call->idempotency == NULL || call->idempotency_stored || call->staged.rc != NG_OK ||
-        (call->must_reply && !call_has_reply(call)) || call->after_rc < 0 ||
-        atomic_load(&call->failed_rc) < 0) {
+    if (call->idempotency == NULL || call->answer_state != CALL_ANSWER_NONE ||
+        call->staged.rc != NG_OK ||
+        ((call->options & CALL_MUST_REPLY) != 0 && !call_has_reply(call)) ||
+        call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
         return false;
     }
     struct ng_answer answer;
-    call->idempotency_stored = true;
+    call->answer_state = CALL_ANSWER_STORED;
     if (idempotency_answer(call, &answer) != NG_OK) {
         return false;
     }
@@ -89,11 +94,12 @@ int dispatch_finish(struct call *call, bool sync)
     if (call->idempotency != NULL) {
         idempotency_end(call);
     }
-    if (call->is_async && call->deadline_ns != 0) {
+    if (call->phase == CALL_ASYNC && call->deadline_ns != 0) {
         timers_remove(call->gateway->timers, call);
     }
     struct gateway *gateway = call->gateway;
-    bool counted = call->counted;
+    bool counted = call->phase != CALL_NEW;
+    call_move(call, CALL_DONE);
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
     dispatch_account(call, first ? call->staged.rc : NG_ETIMEOUT);
@@ -123,9 +129,10 @@ int dispatch_finish(struct call *call, bool sync)
 static void dispatch_over(struct call *call)
 {
     /* A failure that its step met, and went on after, is not the call's. */
-    if (call->runs_again && !atomic_load(&call->deferral_failed)) {
-        call->runs_again = false;
-        (void)dispatch_continue(&call->pub, call->step, call->step_user);
+    ng_step_fn *repeat = call->repeat;
+    if (repeat != NULL && !call_has(call, CALL_DEFERRAL_FAILED)) {
+        call->repeat = NULL;
+        (void)dispatch_continue(&call->pub, repeat, call->step_user);
         return;
     }
     if (dispatch_store_answer(call)) {
@@ -149,7 +156,7 @@ void dispatch_expire(struct call *call)
         return;
     }
     /* Not before: a tool that ends because of it would be taken for one that is done. */
-    atomic_store(&call->cancelled, true);
+    call_set(call, CALL_CANCELLED);
     (void)snprintf(
         call->late_text, sizeof(call->late_text),
         "the call took longer than limits.call_timeout allows (%lld ms)%s",

@@ -64,6 +64,6 @@ int call_gave(struct call *call, int rc)
                          "plugin %s returned NG_PENDING for a list, and has taken no deferral",
                          call_plugin(call)->desc.name);
     }
-    call->runs_again = true;
+    call->repeat = call->step;
     return NG_PENDING;
 }

@@ -111,8 +111,7 @@ static struct record *record_new(const struct call *call, struct ng_str event)
 void record_call(struct recorder *recorder, const struct call *call, const char *outcome,
                  int64_t took_ns)
 {
-    if (recorder == NULL || call->tool == NULL || call->pub.tool.len == 0 ||
-        call->caller.space.len == 0) {
+    if (call->tool == NULL || call->pub.tool.len == 0 || call->caller.space.len == 0) {
         return;
     }
     struct buf event;

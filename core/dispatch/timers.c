@@ -136,7 +136,7 @@ void timers_free(struct timers *timers)
 void timers_add(struct timers *timers, struct call *call)
 {
     call_ref(call);
-    atomic_store(&call->timed, true);
+    call_set(call, CALL_TIMED);
     lock_take(&timers->lock);
     struct call *before = timers->last;
     while (before != NULL && before->deadline_ns > call->deadline_ns) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* files_history.c - undo history: for each recent change of a file the splice that reverts it,
  * in one document per file (members as JSON, removed text beside it). */
-#include "core/base/hex.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 #include "files_state.h"
 

@@ -2,8 +2,8 @@
 /* files_intent.c - documents around a change of a file: the write intent before it; event,
  * history and removal of the intent after it, in one transaction. Every function here is
  * idempotent: another gateway or recovery may run it a second time for one change. */
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/call/plugin.h"
 #include "core/store/idempotency.h"
 #include "files_state.h"

@@ -392,7 +392,8 @@ static int op_abandon(struct file_op *op, int rc)
 static int op_seal(struct file_op *op)
 {
     struct call *call = op->call;
-    if (call->reply_open && call->reply_writer.complete && call->reply_buf.rc == NG_OK) {
+    if (call_reply_is_open(call) && call->reply_writer.complete &&
+        call->reply_buf.rc == NG_OK) {
         struct ng_str text = arena_copy(&call->arena, buf_str(&call->reply_buf));
         if (text.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
@@ -400,7 +401,7 @@ static int op_seal(struct file_op *op)
         call->staged.text = text;
         call->staged.is_json = true;
         call->staged.has_text = true;
-        call->reply_open = false;
+        call->reply_writer.buf = NULL;
     }
     op->kept = call->staged;
     op->record.sealed = &op->kept;

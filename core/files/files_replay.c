@@ -208,7 +208,6 @@ int files_replay_answer(struct call *call, bool *ret_answered)
 {
     int rc = idempotency_adopt(call);
     *ret_answered = rc == NG_OK;
-    call->idempotency_stored = call->idempotency_stored || *ret_answered;
     return rc == NG_ENOTFOUND ? NG_OK : rc;
 }
 

@@ -8,8 +8,8 @@
 
 #include "core/base/arena.h"
 #include "core/base/minmax.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "files_pack.h"
 #include "files_state.h"
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/trust.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "core/config/config.h"
 #include "gateway_open.h"
 

@@ -38,7 +38,7 @@ static void host_reply_is(struct call *call, struct ng_str text)
     call->staged.text = text;
     call->staged.has_text = true;
     call->staged.is_json = false;
-    call->reply_open = false;
+    call->reply_writer.buf = NULL;
 }
 
 int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t count)
@@ -79,7 +79,6 @@ struct ng_writer *host_reply_json(struct ng_call *pub)
     struct call *call = call_of(pub);
     buf_clear(&call->reply_buf);
     json_writer_init(&call->reply_writer, &call->reply_buf);
-    call->reply_open = true;
     return &call->reply_writer;
 }
 
@@ -244,6 +243,5 @@ struct ng_writer *host_details(struct ng_call *pub)
     struct call *call = call_of(pub);
     buf_clear(&call->details_buf);
     json_writer_init(&call->details_writer, &call->details_buf);
-    call->details_open = true;
     return &call->details_writer;
 }

@@ -26,7 +26,7 @@ void host_finish(struct ng_deferred *deferred, int rc)
     struct call *call = (struct call *)(void *)deferred;
     if (rc < 0) {
         call->staged.rc = rc;
-        atomic_store(&call->deferral_failed, true);
+        call_set(call, CALL_DEFERRAL_FAILED);
     }
     deferrals_remove(call);
     call_complete(call);
@@ -65,7 +65,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     }
     key_ref(call->key);
     background->key = call->key;
-    background->no_rate = true;
+    background->options = CALL_NO_RATE;
     background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;
     background->plugin = call->plugin;

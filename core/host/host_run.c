@@ -22,7 +22,7 @@ void host_progress(struct ng_call *pub, double done, double total, struct ng_str
 
 void host_mask_cancel(struct ng_call *pub)
 {
-    atomic_store(&call_of(pub)->cancel_masked, true);
+    call_set(call_of(pub), CALL_CANCEL_MASKED);
 }
 
 struct ng_str host_idempotency_token(struct ng_call *pub)
@@ -33,16 +33,16 @@ struct ng_str host_idempotency_token(struct ng_call *pub)
 bool host_cancelled(struct ng_call *pub)
 {
     const struct call *call = call_of(pub);
-    if (atomic_load_explicit(&call->cancel_masked, memory_order_relaxed)) {
+    if (call_has(call, CALL_CANCEL_MASKED)) {
         return false;
     }
-    /* A call that the timers watch (`timed`) does not check its deadline here: they answer it,
-     * and set `cancelled` afterwards. If a tool ended before that, it would pass for done. */
-    return atomic_load_explicit(&call->cancelled, memory_order_relaxed) ||
+    /* A call that the timers watch (CALL_TIMED) does not check its deadline here: they answer
+     * it, and cancel it afterwards. If a tool ended before that, it would pass for done. */
+    return call_has(call, CALL_CANCELLED) ||
            (call->gateway != NULL &&
             atomic_load_explicit(&call->gateway->cancelling, memory_order_relaxed)) ||
-           (!atomic_load_explicit(&call->timed, memory_order_relaxed) &&
-            call->deadline_ns != 0 && clock_monotonic_ns() >= call->deadline_ns);
+           (!call_has(call, CALL_TIMED) && call->deadline_ns != 0 &&
+            clock_monotonic_ns() >= call->deadline_ns);
 }
 
 int64_t host_remaining_ms(struct ng_call *pub)

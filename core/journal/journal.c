@@ -60,7 +60,7 @@ static int front_wait(struct journal_front *front, struct call *call, int64_t un
             rc = NG_EUNAVAILABLE;
         } else if (until_ns != 0 && clock_monotonic_ns() >= until_ns) {
             rc = NG_ETIMEOUT;
-        } else if (atomic_load(&call->cancelled)) {
+        } else if (call_has(call, CALL_CANCELLED)) {
             rc = NG_ECANCELLED;
         } else {
             /* In steps: a cancellation does not signal. */

@@ -169,7 +169,7 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
     int tries = 0;
     for (size_t at = 0; rc == NG_OK && at < count;) {
         size_t done = 0;
-        if (atomic_load(&call->cancelled)) {
+        if (call_has(call, CALL_CANCELLED)) {
             return call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
         }
         rc = journal_append_chunk(journal, call, entries + at, count - at, &done);
@@ -295,7 +295,7 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
     size_t at = 0;
     while (rc == NG_OK && !store_is_shared(journal->store) && at < count) {
         size_t done = 0;
-        if (atomic_load(&call->cancelled)) {
+        if (call_has(call, CALL_CANCELLED)) {
             return call_fail(call, NG_ECANCELLED, "the delivery was cancelled");
         }
         rc = journal_append_together(journal, call, entries + at, count - at, &done);

@@ -7,8 +7,8 @@
 
 #include "core/base/array.h"
 #include "core/base/hash.h"
-#include "core/base/hex.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "journal_delivery.h"
 #include "journal_documents.h"
 

@@ -8,7 +8,7 @@
 static int rwlock_wait(struct journal_front *front, struct call *call)
 {
     int64_t now = clock_monotonic_ns();
-    if (atomic_load(&call->cancelled) || front->state == DELIVERY_STOPPING) {
+    if (call_has(call, CALL_CANCELLED) || front->state == DELIVERY_STOPPING) {
         return call_fail(call, NG_ECANCELLED, "the call was cancelled");
     }
     if (call->deadline_ns != 0 && now >= call->deadline_ns) {

@@ -83,7 +83,7 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
             return NG_EINTERNAL;
         }
         terms[1].number = (double)dump.last_seq;
-        if (atomic_load(&call->cancelled)) {
+        if (call_has(call, CALL_CANCELLED)) {
             rc = call_fail(dump.call, NG_ECANCELLED, "the call was cancelled");
         } else {
             rc = store_query(journal->store, dump.call, &query, journal_dump_row, &dump, NULL);

@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_CORE_JOURNAL_ZONE_H
 #define NOTEGATE_CORE_JOURNAL_ZONE_H
 
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 
 struct journal_zone;
 

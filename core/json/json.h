@@ -6,7 +6,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
-#include "core/base/json_writer.h"
+#include "core/base/text/json_writer.h"
 #include "notegate/plugin.h"
 
 /* A parsed value. Read-only once parsed; lives as long as its arena. */

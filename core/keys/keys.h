@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "core/base/lock.h"
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 #include "core/call/call.h"
 #include "core/call/key.h"
 

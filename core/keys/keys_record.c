@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/base/hex.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 
 #define RECORD_DEPTH 8
 #define HASH_CHARS ((size_t)2 * KEY_HASH_BYTES)

@@ -3,8 +3,8 @@
 #include "keys_table.h"
 
 #include "core/base/clock.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/module/registry.h"
@@ -370,7 +370,7 @@ struct ng_str key_maker(struct call *call)
         return arena_printf(&call->arena, "agent %.*s (%s)", (int)call->caller.agent.len,
                             call->caller.agent.data, call->key->id);
     }
-    if (!call->knows_user || !trust_knows_user(call->user)) {
+    if (call->user == CALL_NO_USER || !trust_knows_user(call->user)) {
         return str_make(NULL, 0);
     }
     trust_user_name(call->user, name, sizeof(name));

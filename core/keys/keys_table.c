@@ -8,8 +8,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/call/gateway.h"
 
 /* ---- the table; the caller holds the lock ---- */

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/files/trust.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
-#include "core/base/trust.h"
 #include "elf_note.h"
 #include "loader_check.h"
 #include "module_lint.h"

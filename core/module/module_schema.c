@@ -4,8 +4,8 @@
 #include "module_schema.h"
 
 #include "core/base/arena.h"
-#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/utf8.h"
 #include "core/json/json.h"
 #include "core/schema/schema_tree.h"

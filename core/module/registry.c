@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/fault/module_run.h"
 #include "watchdog.h"
 

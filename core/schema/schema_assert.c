@@ -13,6 +13,28 @@
 
 static const struct ng_str described = {NULL, 0};
 
+unsigned schema_types_of(const struct ng_value *value)
+{
+    switch (value->type) {
+    case NG_TYPE_NULL:
+        return SCHEMA_NULL;
+    case NG_TYPE_FALSE:
+    case NG_TYPE_TRUE:
+        return SCHEMA_BOOLEAN;
+    case NG_TYPE_NUMBER:
+        if (json_is_integer(value)) {
+            return SCHEMA_INTEGER;
+        }
+        return SCHEMA_NUMBER;
+    case NG_TYPE_STRING:
+        return SCHEMA_STRING;
+    case NG_TYPE_ARRAY:
+        return SCHEMA_ARRAY;
+    default:
+        return SCHEMA_OBJECT;
+    }
+}
+
 static bool assert_type(struct schema_checker *checker, const struct schema_rule *rule,
                         const struct schema_place *place)
 {

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/utf8.h"
 #include "schema_tree.h"
 
@@ -24,28 +24,6 @@ static const struct {
     {SCHEMA_BOOLEAN, "a boolean"}, {SCHEMA_ARRAY, "an array"},  {SCHEMA_OBJECT, "an object"},
     {SCHEMA_NULL, "null"},
 };
-
-unsigned schema_types_of(const struct ng_value *value)
-{
-    switch (value->type) {
-    case NG_TYPE_NULL:
-        return SCHEMA_NULL;
-    case NG_TYPE_FALSE:
-    case NG_TYPE_TRUE:
-        return SCHEMA_BOOLEAN;
-    case NG_TYPE_NUMBER:
-        if (json_is_integer(value)) {
-            return SCHEMA_INTEGER;
-        }
-        return SCHEMA_NUMBER;
-    case NG_TYPE_STRING:
-        return SCHEMA_STRING;
-    case NG_TYPE_ARRAY:
-        return SCHEMA_ARRAY;
-    default:
-        return SCHEMA_OBJECT;
-    }
-}
 
 unsigned schema_types_admitted(const struct schema_node *node)
 {

@@ -144,7 +144,7 @@ static void idempotency_print_part(struct ng_writer *writer, struct call *call,
 static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
 {
     const struct result *staged = &call->staged;
-    bool open = call->reply_open && call->reply_writer.complete;
+    bool open = call_reply_is_open(call) && call->reply_writer.complete;
     struct ng_str text;
     if (open) {
         text = buf_str(&call->reply_buf);
@@ -376,8 +376,7 @@ static enum idempotency_state idempotency_stored(struct call *call,
     if (rc == NG_OK && !str_equal(answer.body_hash, claim->hash)) {
         rc = idempotency_reused(call);
     } else if (rc == NG_OK) {
-        call->idempotency_stored = true;
-        call->idempotency_repeated = true;
+        call->answer_state = CALL_ANSWER_REPEATED;
         rc = idempotency_read_reply(call, answer.reply);
     }
     call->staged.rc = rc;
@@ -416,7 +415,7 @@ int idempotency_adopt(struct call *call)
     if (rc == NG_OK && !str_equal(answer.body_hash, call->idempotency->hash)) {
         rc = idempotency_reused(call);
     } else if (rc == NG_OK) {
-        call->idempotency_repeated = true;
+        call->answer_state = CALL_ANSWER_REPEATED;
         rc = idempotency_read_reply(call, answer.reply);
     }
     return rc;

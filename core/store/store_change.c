@@ -35,7 +35,6 @@ void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *cal
     snapshot->staged = call->staged;
     snapshot->writer = call->reply_writer;
     snapshot->reply_len = call->reply_buf.len;
-    snapshot->reply_open = call->reply_open;
 }
 
 void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call)
@@ -45,10 +44,9 @@ void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *
     if (call->staged.last_part != NULL) {
         call->staged.last_part->next = NULL;
     }
-    if (snapshot->reply_open) {
+    if (snapshot->writer.buf != NULL) {
         call->reply_writer = snapshot->writer;
         call->reply_buf.len = snapshot->reply_len;
-        call->reply_open = true;
     }
 }
 
@@ -57,7 +55,7 @@ static void reply_mark_take(struct reply_mark *mark, const struct call *call)
     mark->text = call->staged.text.data;
     mark->last_part = call->staged.last_part;
     mark->reply_len = call->reply_buf.len;
-    mark->reply_open = call->reply_open;
+    mark->reply_open = call_reply_is_open(call);
 }
 
 static bool reply_mark_same(const struct reply_mark *a, const struct reply_mark *b)
@@ -84,8 +82,8 @@ static int txn_answer(struct store_txn *txn, struct ng_answer *made,
                       const struct ng_answer **ret)
 {
     struct call *call = txn->call;
-    bool stores = txn->own_answer && call->idempotency != NULL && call->after_rc == NG_OK &&
-                  (!call->idempotency_stored || txn->stores);
+    bool stores = txn->done == NULL && call->idempotency != NULL && call->after_rc == NG_OK &&
+                  (call->answer_state == CALL_ANSWER_NONE || txn->stores);
     int rc = NG_OK;
     if (stores) {
         rc = idempotency_answer(call, made);
@@ -106,10 +104,11 @@ static int txn_into_queue(struct store_txn *txn, const struct ng_answer *answer,
     if (rc != NG_OK) {
         return rc;
     }
-    bool stores = txn->own_answer && answer != NULL;
+    bool stores = txn->done == NULL && answer != NULL;
     txn->stores = txn->stores || stores;
-    call->idempotency_stored =
-        call->idempotency_stored || stores; /* before the commit's end may look */
+    if (stores && call->answer_state == CALL_ANSWER_NONE) {
+        call->answer_state = CALL_ANSWER_STORED; /* before the commit's end may look */
+    }
     return txn_queue(txn, ret_retry);
 }
 
@@ -179,7 +178,7 @@ int txn_attempt(struct store_txn *txn, bool *ret_settled)
         rc = txn_round(txn, ret_settled, &over);
     }
     if (rc < 0 && txn->stores) {
-        call->idempotency_stored = false; /* a later try of the tool keeps it */
+        call->answer_state = CALL_ANSWER_NONE; /* a later try of the tool keeps it */
         txn->stores = false;
     }
     if (rc != NG_OK || over) {
@@ -236,7 +235,6 @@ int store_change(struct store *store, struct call *call, const struct ng_change 
         return rc;
     }
     bool settled = false;
-    txn->own_answer = true;
     call_pend(call); /* before the commit can end */
     rc = txn_start(txn, &settled);
     if (rc == NG_PENDING) {

@@ -3,6 +3,7 @@
  * store_retry.c - shared stores: changes that another gateway was faster than are made again on
  * what it wrote, on threads of the store's own, one after the other in the order they came.
  */
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/base/clock.h"
@@ -43,8 +44,8 @@ static void retry_submit(struct store_txn *txn, int64_t delay_ns)
     struct store_retry *retry = &txn->store->retry;
     lock_take(&retry->lock);
     txn->due_ns = clock_monotonic_ns() + delay_ns;
-    if (txn->busy) {
-        txn->wake_pending = true;
+    if (txn->use != TXN_IDLE) {
+        txn->use = TXN_WAKE_PENDING;
     } else {
         retry_insert(retry, txn);
     }
@@ -58,9 +59,10 @@ void store_retry_release(struct store_txn *txn)
         return;
     }
     lock_take(&retry->lock);
-    txn->busy = false;
-    if (txn->wake_pending) {
-        txn->wake_pending = false;
+    bool wake = txn->use == TXN_WAKE_PENDING;
+    assert(txn->use != TXN_IDLE);
+    txn->use = TXN_IDLE;
+    if (wake) {
         retry_insert(retry, txn);
     }
     lock_release(&retry->lock);
@@ -162,9 +164,9 @@ void store_retry_wait(struct store_txn *txn)
     txn->wait_for = NULL;
     retry_disown(txn);
     cached_doc_enqueue(cached, txn);
-    /* `busy` is for commits: whoever has it from here on has it alone. */
+    /* `use` is for commits: whoever has it from here on has it alone. */
     lock_take(&store->retry.lock);
-    txn->busy = false;
+    txn->use = TXN_IDLE;
     lock_release(&store->retry.lock);
     store_retry_wake(store, cached);
     lock_release(&store->table.lock);
@@ -175,7 +177,7 @@ void store_retry_wait(struct store_txn *txn)
 bool store_retry_failed(struct store_txn *txn, int rc)
 {
     /* Who waits with an answer of another call's does not take it for this one's. */
-    bool own = txn->own_answer || !txn->waited;
+    bool own = !txn->waited;
     txn->adopt = rc == NG_EKEYREUSED && own && txn->batch.answer != NULL &&
                  txn->call->idempotency != NULL;
     if (rc != NG_ECONFLICT && !txn->adopt) {
@@ -258,7 +260,7 @@ static bool retry_claim_memory(struct store_txn *txn)
 static void retry_locked(void *user)
 {
     struct store_txn *txn = user;
-    txn->has_mutex = true;
+    txn->mutex = call_mutex(txn->call);
     retry_submit(txn, 0);
 }
 
@@ -266,7 +268,7 @@ static void retry_locked(void *user)
 static bool retry_lock(struct store_txn *txn)
 {
     struct async_mutex *mutex = txn->waited ? NULL : call_mutex(txn->call);
-    if (mutex == NULL || txn->has_mutex) {
+    if (mutex == NULL || txn->mutex != NULL) {
         return true;
     }
     txn->mutex_waiter.enter = retry_locked;
@@ -274,7 +276,7 @@ static bool retry_lock(struct store_txn *txn)
     if (!async_mutex_lock(mutex, &txn->mutex_waiter)) {
         return false;
     }
-    txn->has_mutex = true;
+    txn->mutex = mutex;
     return true;
 }
 
@@ -296,7 +298,7 @@ static int retry_check(struct store_txn *txn)
         return call_fail(call, NG_EUNAVAILABLE,
                          "the gateway is stopping; the change was not made");
     }
-    if (own && atomic_load(&call->cancelled) && !atomic_load(&call->cancel_masked)) {
+    if (own && call_has(call, CALL_CANCELLED) && !call_has(call, CALL_CANCEL_MASKED)) {
         return call_fail(call, NG_ECANCELLED, "the caller left before the change was made");
     }
     if (own && call->deadline_ns != 0 && now >= call->deadline_ns) {
@@ -358,9 +360,10 @@ static void retry_finish(struct store_txn *txn, int rc)
 
 static void retry_leave(struct store_txn *txn)
 {
-    if (txn->has_mutex) {
-        txn->has_mutex = false;
-        async_mutex_unlock(call_mutex(txn->call));
+    struct async_mutex *mutex = txn->mutex;
+    if (mutex != NULL) {
+        txn->mutex = NULL;
+        async_mutex_unlock(mutex);
     }
     if (!txn->waited) {
         store_run_ends(txn->store, txn->call);
@@ -376,7 +379,8 @@ static void retry_run(struct store_txn *txn)
         return;
     }
     call_ref(call);
-    txn->busy = true;
+    assert(txn->use == TXN_IDLE);
+    txn->use = TXN_BUSY;
     int rc = retry_attempt(txn, &settled);
     txn_unlock(txn);
     bool ends = settled || (rc != NG_OK && rc != NG_PENDING);

@@ -414,7 +414,7 @@ struct store_txn *txn_new(struct store *store, struct call *call,
     }
     txn->store = store;
     txn->call = call;
-    txn->busy = true;
+    txn->use = TXN_BUSY;
     atomic_init(&txn->refs, 1);
     arena_init(&txn->arena, 0);
     txn->arena.first = 1024;

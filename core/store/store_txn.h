@@ -26,7 +26,6 @@ struct reply_snapshot {
     struct result staged;
     struct ng_writer writer;
     size_t reply_len;
-    bool reply_open;
 };
 
 /* What tells whether a reply was made between two looks at the call. */
@@ -36,6 +35,18 @@ struct reply_mark {
     size_t reply_len;
     bool reply_open;
 };
+
+/*
+ * Does a thread use the transaction? A commit can end, and want it to run again, while the
+ * thread that queued it is still in it (shared stores).
+ *
+ *   from          to            when
+ *   BUSY          IDLE          its thread leaves it, or it waits for a document
+ *   BUSY          WAKE_PENDING  its commit has ended first
+ *   WAKE_PENDING  IDLE          its thread leaves it: it joins the list of what is due
+ *   IDLE          BUSY          a thread runs it again
+ */
+enum txn_use { TXN_IDLE = 0, TXN_BUSY, TXN_WAKE_PENDING };
 
 /* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
  * stores) a thread of store_retry.c. */
@@ -51,11 +62,10 @@ struct store_txn {
     size_t count;
     atomic_int refs; /* who runs it, who commits it, and the list it waits in */
     int64_t queued_ns;
-    store_done_fn *done;
+    store_done_fn *done; /* NULL: store_change(), the answer of the call waits for it */
     void *user;
-    bool own_answer; /* of store_change: the call's answer is kept with it */
-    bool stores;     /* the call's answer is in its batch */
-    bool waited;     /* a thread waits for its end in the call's own run */
+    bool stores; /* the call's answer is in its batch */
+    bool waited; /* a thread waits for its end in the call's own run */
 
     /* Shared stores only: running again. */
     const struct ng_answer *given; /* the answer to keep, or NULL */
@@ -70,9 +80,8 @@ struct store_txn {
     struct cached_doc *wait_for; /* out of an attempt: it has to wait for this document */
     bool was_queued;             /* it had its turn in a wait queue: it waits in no other */
     bool adopt;                  /* its idempotency key was used elsewhere: take that answer */
-    bool busy;                   /* whoever ran it last still uses it: with retry's lock */
-    bool wake_pending;           /* and it is to be run again already */
-    bool has_mutex;              /* holds the mutex of its call's plugin */
+    enum txn_use use;            /* with the lock of struct store_retry */
+    struct async_mutex *mutex;   /* of the plugin of its call, where it holds it */
     struct async_mutex_waiter mutex_waiter;
 };
 

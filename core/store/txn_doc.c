@@ -32,7 +32,7 @@ static int put_fields(struct store_txn *txn, const struct ng_collection *collect
 {
     put->fields = NULL;
     put->field_count = 0;
-    if (next->doc.deleted) {
+    if (next->doc.deleted || collection->field_count == 0) {
         return NG_OK;
     }
     return store_fields(&txn->arena, collection, next->doc.body, &put->fields,

@@ -2,7 +2,7 @@
 /* file_editor_hint.c - the nearest name in the folder of a path that does not exist. */
 #include <string.h>
 
-#include "core/base/edit_distance.h"
+#include "core/base/text/edit_distance.h"
 #include "file_editor.h"
 
 #define HINT_ENTRIES_MAX 2000

@@ -2,7 +2,7 @@
 /* notebook_name.c - names of notebooks, and the errors that quote them. */
 #include <string.h>
 
-#include "core/base/edit_distance.h"
+#include "core/base/text/edit_distance.h"
 #include "notebook.h"
 
 /* Names compared for a hint. */

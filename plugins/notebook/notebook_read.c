@@ -11,17 +11,6 @@
 #define NOTEBOOK_COMPLETE_MAX 200
 #define NOTEBOOK_MIME_TYPE "text/plain"
 
-int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
-{
-    const struct ng_value *body = row->body;
-    int64_t lines = 0;
-    if (body == NULL && call->host->json_parse(call, row->json, &body) != NG_OK) {
-        return 0;
-    }
-    (void)call->host->json_integer(call->host->json_get(body, "lines"), &lines);
-    return lines;
-}
-
 static int notebook_reply_range(struct ng_call *call, struct ng_str name,
                                 const struct ng_doc *doc)
 {

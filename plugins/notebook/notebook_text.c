@@ -8,6 +8,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "notebook.h"
 
 #define ONES UINT64_C(0x0101010101010101)
 /* Words that are counted in one-byte counters before these can overflow. */
@@ -172,4 +173,15 @@ bool notebook_place(int64_t lines, int64_t number, int64_t *ret_after)
         *ret_after = lines + number + 1;
     }
     return true;
+}
+
+int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row)
+{
+    const struct ng_value *body = row->body;
+    int64_t lines = 0;
+    if (body == NULL && call->host->json_parse(call, row->json, &body) != NG_OK) {
+        return 0;
+    }
+    (void)call->host->json_integer(call->host->json_get(body, "lines"), &lines);
+    return lines;
 }

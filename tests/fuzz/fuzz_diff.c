@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/diff.h"
+#include "core/base/text/diff.h"
 
 #define INPUT_BYTES_MAX 16384
 

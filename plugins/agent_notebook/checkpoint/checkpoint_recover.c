@@ -3,8 +3,8 @@
  * is asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
 #include "core/base/lock.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_time.c - times in the answers and arguments of the tools. */
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 #include "entry.h"
 
 struct ng_str entry_time(struct ng_call *call, int64_t ms)

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/hex.h"
-#include "core/base/random.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/random.h"
+#include "core/base/text/rfc3339.h"
 
 #define ID_BYTES 16
 #define SIGNED_FRAMES 4 /* header, parent header, metadata, content */

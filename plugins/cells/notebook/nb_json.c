@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* nb_json.c - strict JSON parser for files that Python writes: checks the syntax and finds the
  * spans of values. */
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 #include "nb_scan.h"
 

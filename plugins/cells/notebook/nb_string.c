@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nb_string.c - decodes and encodes JSON strings. */
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 #include "nb.h"
 

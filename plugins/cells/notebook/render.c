@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* render.c - renders outputs as text and images. */
 #include "render.h"
-#include "core/base/base64.h"
+#include "core/base/text/base64.h"
 #include "core/base/utf8.h"
 
 #include "core/base/minmax.h"

@@ -2,8 +2,8 @@
 /* cells_edit.c - tools that change cells. Each finds its cells in the file as it is when it is
  * saved, so that concurrent saves of other programs are kept. */
 #include "cells.h"
-#include "core/base/random.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -270,8 +270,8 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
                            "The filters have more than %d conditions.",
                            NOTES_FILTER_CONDITIONS_MAX);
         }
-        buf_add_c(&compiler->sql, first ? "" : group->between);
-        buf_add_c(&compiler->shown, first ? "" : group->between);
+        notes_add_if(&compiler->sql, !first, group->between);
+        notes_add_if(&compiler->shown, !first, group->between);
         int rc = add_condition(compiler, host->json_text(item));
         if (rc != NG_OK) {
             return rc;

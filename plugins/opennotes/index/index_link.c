@@ -2,7 +2,7 @@
 /* index_link.c - resolves link targets to keys, and extracts the line around a link. */
 #include <string.h>
 
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 #include "index_state.h"
 
 static bool is_alpha(char c)

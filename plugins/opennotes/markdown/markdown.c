@@ -276,7 +276,7 @@ static void count_text(struct ng_str text, struct notes_markdown_stats *stats)
     stats->words = notes_words(text);
     stats->lines = text.len > 0 && text.data[text.len - 1] != '\n';
     for (size_t i = 0; i < text.len; i++) {
-        stats->chars += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+        stats->chars += utf8_is_start(text.data[i]);
         stats->lines += text.data[i] == '\n';
     }
 }

@@ -9,17 +9,6 @@
 
 #define KINDS 14 /* of runs that can pair: mark, length modulo 3, opens or not */
 
-static int32_t char_before(struct ng_str text, size_t at)
-{
-    if (at == 0) {
-        return '\n';
-    }
-    do {
-        at--;
-    } while (at > 0 && ((unsigned char)text.data[at] & 0xc0) == 0x80);
-    return notes_next(text, &at);
-}
-
 static bool is_space(int32_t c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xa0 || c == 0x3000 ||
@@ -35,7 +24,7 @@ bool notes_emphasis_add(struct notes_scan *scan, struct ng_str text, size_t begi
 {
     struct notes_delimiters *all = &scan->delimiters;
     size_t behind = end;
-    int32_t before = char_before(text, begin);
+    int32_t before = notes_char_before(text, begin);
     int32_t after = '\n';
     if (end < text.len) {
         after = notes_next(text, &behind);

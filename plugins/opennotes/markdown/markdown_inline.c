@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 #include "markdown_parts.h"
 
 #define ENTITY_MAX 40

@@ -103,12 +103,8 @@ static struct piece *take(size_t size)
         longjmp(*memory_out, 1);
     }
     size = (size / SMALL_STEP + (size % SMALL_STEP > 0)) * SMALL_STEP;
-    struct piece *piece;
-    if (size <= SMALL_MAX) {
-        piece = take_small(memory, size);
-    } else {
-        piece = take_large(memory, size);
-    }
+    struct piece *piece =
+        size <= SMALL_MAX ? take_small(memory, size) : take_large(memory, size);
     if (piece == NULL) {
         longjmp(*memory_out, 1);
     }

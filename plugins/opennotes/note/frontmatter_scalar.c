@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hex.h"
+#include "core/base/text/hex.h"
 #include "note.h"
 
 /* Digits of a hexadecimal or octal number of 64 bits. */

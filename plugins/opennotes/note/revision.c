@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/base/hex.h"
-#include "core/base/sha256.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/sha256.h"
 
 #define STEP ((size_t)64 * 1024)
 

@@ -63,11 +63,7 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
     struct notes_registered *to = &notebooks->items[notebooks->count];
     char *text = copy_of(path);
     to->space = copy_of(space);
-    if (text != NULL && text[0] != '/') {
-        to->path = realpath(text, NULL);
-    } else {
-        to->path = text;
-    }
+    to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
     if (to->path != text) {
         free(text);
     }
@@ -116,11 +112,9 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
     }
     notes_indexes_sweep(self->folder, call->host->now_ms() / 1000);
     notebooks->discovery = notes_discovery_open(call);
-    int rc;
-    if (notebooks->discovery != NULL) {
+    int rc = notes_memory(call, notebooks->discovery != NULL);
+    if (rc == NG_OK) {
         rc = register_all(notebooks, call, registered, count);
-    } else {
-        rc = notes_fail_memory(call);
     }
     if (rc == NG_OK && notebooks->count > 0) {
         /* If this fails, the first call builds the indexes. */
@@ -375,11 +369,9 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     struct list list = {.self = self, .call = call};
     *ret = NULL;
     list.items = ng_alloc(call, (self->notebooks->count + 1) * sizeof(*list.items));
-    int rc;
-    if (list.items != NULL) {
+    int rc = notes_memory(call, list.items != NULL);
+    if (rc == NG_OK) {
         rc = add_registered_ones(&list);
-    } else {
-        rc = notes_fail_memory(call);
     }
     if (rc == NG_OK && list.count > 0) {
         *ret = list.items[0];
@@ -435,10 +427,9 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
         return fail_none(self, call, path);
     }
     list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
-    if (list.items != NULL) {
+    rc = notes_memory(call, list.items != NULL);
+    if (rc == NG_OK) {
         rc = add_registered_ones(&list);
-    } else {
-        rc = notes_fail_memory(call);
     }
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
         if (str_equal(list.items[i]->folder, notebook->folder) ||

@@ -137,8 +137,6 @@ static int find_section(struct ng_call *call, const struct want *want,
     section->first = outline.items[heading].line;
     if (next != NULL) {
         section->last = (int64_t)next->line - 1;
-    } else {
-        section->last = 0;
     }
     return NG_OK;
 }
@@ -177,9 +175,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
                        (long long)want->start_byte, (long long)line, first_end - at);
     }
     at += (size_t)want->start_byte;
-    while (at > 0 && at < end && ((unsigned char)found->text.data[at] & 0xC0) == 0x80) {
-        at--;
-    }
+    at = utf8_cut(found->text, at).len;
     part->start_line = line;
     part->text = str_make(found->text.data + at, end - at);
     return NG_OK;
@@ -204,15 +200,13 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
         line--;
     }
     part->truncated = true;
+    part->next_line = part->start_line;
     if (line > 0) {
         part->text.len = line;
-    } else {
-        part->text.len = cut;
-    }
-    part->next_line = part->start_line + (line > 0 ? count_lines(part->text) : 0);
-    if (line > 0) {
+        part->next_line += count_lines(part->text);
         part->next_byte = 0;
     } else {
+        part->text.len = cut;
         part->next_byte = start_byte + (int64_t)cut;
     }
 }

@@ -124,9 +124,6 @@ static int list_incoming(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, incoming_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (is_wanted(links)) {
@@ -142,9 +139,6 @@ static int list_outgoing(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, outgoing_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (!is_wanted(links)) {
@@ -192,9 +186,6 @@ static int read_names(struct links *links)
 {
     sqlite3_stmt *statement = prepare(links, names_sql);
     int step = SQLITE_ERROR;
-    if (statement != NULL) {
-        step = SQLITE_ROW;
-    }
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
@@ -204,24 +195,15 @@ static int read_names(struct links *links)
     return fail_step(links, statement, step);
 }
 
-static int32_t char_before(struct ng_str text, size_t at)
-{
-    size_t from = at;
-    do {
-        from--;
-    } while (from > 0 && ((unsigned char)text.data[from] & 0xc0) == 0x80);
-    return notes_next(text, &from);
-}
-
 /* Is the name at `at` a whole word? */
 static bool stands_alone(struct ng_str line, size_t at, struct ng_str name)
 {
     size_t zero = 0;
     size_t end = at + name.len;
     int32_t first = notes_next(name, &zero);
-    int32_t last = char_before(name, name.len);
+    int32_t last = notes_char_before(name, name.len);
     bool begins = at == 0 || is_cjk(first) || !notes_is_word(first) ||
-                  !notes_is_word(char_before(line, at));
+                  !notes_is_word(notes_char_before(line, at));
     return begins && (end == line.len || is_cjk(last) || !notes_is_word(last) ||
                       !notes_is_word(notes_next(line, &end)));
 }
@@ -242,18 +224,10 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
 
 static struct ng_str next_line(struct ng_str text, size_t *at)
 {
-    const char *end = memchr(text.data + *at, '\n', text.len - *at);
-    size_t stop = text.len;
-    if (end != NULL) {
-        stop = (size_t)(end - text.data);
-    }
-    struct ng_str line = str_make(text.data + *at, stop - *at);
-    if (end != NULL) {
-        *at = stop + 1;
-    } else {
-        *at = stop;
-    }
-    return line;
+    size_t from = *at;
+    size_t stop = notes_find_char(text, from, '\n');
+    *at = size_min(stop + 1, text.len);
+    return str_make(text.data + from, stop - from);
 }
 
 /* Does the note `from` link to ours in this line? */

@@ -189,11 +189,7 @@ static int run(struct notes_search *search, struct opennotes *self, struct ng_st
     search->offset = ng_arg_int(call, "offset", 0);
     notes_answer_begin(&search->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
-    if (sql.data != NULL) {
-        rc = search_sql(search, self, sql);
-    } else {
-        rc = search_notes(search, fuzzy);
-    }
+    rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
     notes_index_end(search->notebook->index, search->db);
     if (rc != NG_OK) {
         notes_answer_drop(&search->answer);

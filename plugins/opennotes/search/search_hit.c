@@ -174,12 +174,7 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 static void write_hit(struct notes_search *search, const struct body *body, struct buf *item)
 {
     size_t hit = find_hit(search, body->folded);
-    struct place place;
-    if (hit != SIZE_MAX) {
-        place = place_of(body, hit);
-    } else {
-        place = first_line(body);
-    }
+    struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
     if (place.line == 0) {
         return;
     }

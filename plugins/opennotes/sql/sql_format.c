@@ -100,34 +100,24 @@ static struct spec read_spec(struct reader *reader)
 /* The first character of a text, as SQLite reads it. */
 static unsigned first_character(sqlite3_value *value)
 {
-    struct ng_str text;
+    size_t at = 0;
+    struct ng_str text = str_make(NULL, 0);
     if (value != NULL) {
         text = notes_sql_text(value);
-    } else {
-        text = str_make(NULL, 0);
     }
-    size_t at = 0;
-    if (text.data != NULL && text.len > 0) {
-        return (unsigned)notes_next(text, &at);
+    if (text.len == 0) {
+        return 0;
     }
-    return 0;
+    return (unsigned)notes_next(text, &at);
 }
 
-/* false: there is no such conversion, and the text ends here. */
-static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct spec *spec)
+static void write_format(const struct spec *spec, char kind, char format[SPEC_MAX])
 {
     char width[24] = "";
     char precision[24] = "";
-    char format[SPEC_MAX];
     const char *size = "";
     if (strchr("diuxXopr", spec->kind) != NULL) {
         size = "ll";
-    }
-    char kind = spec->kind;
-    if (kind == 'p') {
-        kind = 'X';
-    } else if (kind == 'z') {
-        kind = 's';
     }
     if (spec->width >= 0) {
         (void)snprintf(width, sizeof(width), "%lld", (long long)spec->width);
@@ -135,8 +125,21 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
     if (spec->precision >= 0) {
         (void)snprintf(precision, sizeof(precision), ".%lld", (long long)spec->precision);
     }
-    (void)snprintf(format, sizeof(format), "%%%.*s%s%s%s%c", (int)spec->flag_count, spec->flags,
+    (void)snprintf(format, SPEC_MAX, "%%%.*s%s%s%s%c", (int)spec->flag_count, spec->flags,
                    width, precision, size, kind);
+}
+
+/* false: there is no such conversion, and the text ends here. */
+static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct spec *spec)
+{
+    char format[SPEC_MAX];
+    char kind = spec->kind;
+    if (kind == 'p') {
+        kind = 'X';
+    } else if (kind == 'z') {
+        kind = 's';
+    }
+    write_format(spec, kind, format);
     switch (spec->kind) {
     case 'd':
     case 'i':
@@ -167,10 +170,7 @@ static bool add_conversion(sqlite3_str *out, struct reader *reader, const struct
     case 'Q':
     case 'w': {
         sqlite3_value *value = next_value(reader);
-        const char *text = NULL;
-        if (value != NULL) {
-            text = (const char *)sqlite3_value_text(value);
-        }
+        const char *text = value != NULL ? (const char *)sqlite3_value_text(value) : NULL;
         sqlite3_str_appendf(out, format, text == NULL && kind == 's' ? "" : text);
         return true;
     }

@@ -14,7 +14,7 @@
 struct ng_str notes_sql_text(sqlite3_value *value)
 {
     const char *data = (const char *)sqlite3_value_text(value);
-    return str_make(data, data != NULL ? (size_t)sqlite3_value_bytes(value) : 0);
+    return str_make(data, (size_t)sqlite3_value_bytes(value));
 }
 
 static struct ng_str bytes_of(sqlite3_value *value)
@@ -43,48 +43,29 @@ static void result_text(sqlite3_context *context, struct buf *buf)
     }
 }
 
-/* memmem() is linear in glibc. Offset of the needle, SIZE_MAX: nowhere. */
-static size_t find_bytes(struct ng_str text, struct ng_str needle, size_t from)
-{
-    const char *found = NULL;
-    if (from <= text.len) {
-        found = memmem(text.data + from, text.len - from, needle.data, needle.len);
-    }
-    if (found == NULL) {
-        return SIZE_MAX;
-    }
-    return (size_t)(found - text.data);
-}
-
 /* instr(X, Y): where Y begins in X, in characters from 1 (of blobs: bytes). */
 static void sql_instr(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
     bool blobs = sqlite3_value_type(values[0]) == SQLITE_BLOB &&
                  sqlite3_value_type(values[1]) == SQLITE_BLOB;
-    struct ng_str text;
-    if (blobs) {
-        text = bytes_of(values[0]);
-    } else {
-        text = notes_sql_text(values[0]);
-    }
-    struct ng_str needle;
-    if (blobs) {
-        needle = bytes_of(values[1]);
-    } else {
-        needle = notes_sql_text(values[1]);
-    }
+    struct ng_str (*read)(sqlite3_value *) = blobs ? bytes_of : notes_sql_text;
+    struct ng_str text = read(values[0]);
+    struct ng_str needle = read(values[1]);
     if (text.data == NULL || needle.data == NULL) {
         return; /* NULL */
     }
-    size_t at = find_bytes(text, needle, 0);
+    size_t at = 0; /* an empty needle is found at once */
+    if (needle.len > 0) {
+        at = str_find(text, needle, 0);
+    }
     if (at == SIZE_MAX) {
         sqlite3_result_int(context, 0);
         return;
     }
     int64_t position = 1;
     for (size_t i = 0; i < at; i++) {
-        position += blobs || ((unsigned char)text.data[i] & 0xc0) != 0x80;
+        position += blobs || utf8_is_start(text.data[i]);
     }
     sqlite3_result_int64(context, position);
 }
@@ -107,7 +88,7 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
     buf_init(&buf, NOTES_SQL_VALUE_MAX);
     size_t looked = 0;
     for (size_t at = 0; at <= text.len && buf.rc == NG_OK;) {
-        size_t found = find_bytes(text, from, at);
+        size_t found = str_find(text, from, at);
         size_t end = found;
         if (found == SIZE_MAX) {
             end = text.len;
@@ -182,16 +163,13 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 {
     for (size_t at = 0; at < set.len;) {
         size_t end = at + 1;
-        while (end < set.len && ((unsigned char)set.data[end] & 0xc0) == 0x80) {
+        while (end < set.len && !utf8_is_start(set.data[end])) {
             end++;
         }
         size_t len = end - at;
         if (len <= text.len) {
-            const char *place = text.data;
-            if (at_end) {
-                place = text.data + (text.len - len);
-            }
-            if (memcmp(place, set.data + at, len) == 0) {
+            size_t place = (text.len - len) * at_end;
+            if (memcmp(text.data + place, set.data + at, len) == 0) {
                 return len;
             }
         }
@@ -203,11 +181,9 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
 {
     struct ng_str text = notes_sql_text(values[0]);
-    struct ng_str set;
+    struct ng_str set = str_make(" ", 1);
     if (count > 1) {
         set = notes_sql_text(values[1]);
-    } else {
-        set = str_make(" ", 1);
     }
     if (text.data == NULL || set.data == NULL) {
         return;
@@ -221,11 +197,7 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
     for (int side = TRIM_LEFT; side <= TRIM_RIGHT; side++) {
         size_t len = 0;
         while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
-            if (side == TRIM_LEFT) {
-                text = str_make(text.data + len, text.len - len);
-            } else {
-                text = str_make(text.data, text.len - len);
-            }
+            text = str_make(text.data + len * (side == TRIM_LEFT), text.len - len);
             if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
                 notes_sql_guard_result(guard_of(context), context);
                 return;

@@ -61,7 +61,7 @@ void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *cont
 static int64_t memory_max(const struct notes_sql_guard *guard)
 {
     uint32_t running = guard->load != NULL ? atomic_load(&guard->load->running) : 1;
-    return guard->bytes_max * (running > 0 ? running : 1);
+    return guard->bytes_max * u32_max(running, 1);
 }
 
 static int tick(void *user)
@@ -314,11 +314,7 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
     int64_t left = call->host->remaining_ms(call);
     int64_t timeout_ms = sql->timeout_ms;
     *guard = (struct notes_sql_guard){.call = call, .index = index};
-    if (sql->bytes_max > 0) {
-        guard->bytes_max = sql->bytes_max;
-    } else {
-        guard->bytes_max = NOTES_SQL_BYTES_MAX;
-    }
+    guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : NOTES_SQL_BYTES_MAX;
     guard->load = sql->load;
     if (guard->load != NULL) {
         atomic_fetch_add(&guard->load->running, 1);
@@ -340,21 +336,13 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
     if (rc != SQLITE_OK) {
         return rc;
     }
-    rc = notes_sql_functions(guard);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = notes_sql_notes_table(guard);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = notes_sql_markdown_tables(guard);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = declare_tables(guard);
-    if (rc != SQLITE_OK) {
-        return rc;
+    static int (*const steps[])(struct notes_sql_guard *) = {
+        notes_sql_functions, notes_sql_notes_table, notes_sql_markdown_tables, declare_tables};
+    for (size_t i = 0; i < NG_COUNT(steps); i++) {
+        rc = steps[i](guard);
+        if (rc != SQLITE_OK) {
+            return rc;
+        }
     }
     for (size_t i = 0; i < NG_COUNT(limits); i++) {
         (void)sqlite3_limit(guard->db, limits[i].id, limits[i].most);

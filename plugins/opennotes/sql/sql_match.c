@@ -213,8 +213,6 @@ void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
         }
         if (escape.len > 0) {
             match.escape = next_char(escape, &at);
-        } else {
-            match.escape = -1;
         }
         if (escape.len == 0 || at != escape.len) {
             sqlite3_result_error(context, "ESCAPE expression must be a single character", -1);

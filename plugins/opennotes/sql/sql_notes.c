@@ -100,19 +100,13 @@ static int vtab_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
         info->aConstraintUsage[glob].omit = 1;
         info->idxNum |= WITH_GLOB;
     }
+    info->estimatedCost = 1000000.0;
+    info->estimatedRows = 10000;
     if (path >= 0) {
         info->aConstraintUsage[path].argvIndex = ++argument;
         info->idxNum |= WITH_PATH;
-    }
-    if (path >= 0) {
         info->estimatedCost = 10.0;
-    } else {
-        info->estimatedCost = 1000000.0;
-    }
-    if (path >= 0) {
         info->estimatedRows = 1;
-    } else {
-        info->estimatedRows = 10000;
     }
     info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == FILE_PATH &&
                             info->aOrderBy[0].desc == 0;

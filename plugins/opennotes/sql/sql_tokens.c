@@ -27,11 +27,7 @@ static size_t skip_blanks(struct ng_str sql, size_t at)
             }
         } else if (sql.data[at] == '/' && at + 1 < sql.len && sql.data[at + 1] == '*') {
             size_t end = str_find(sql, str_make("*/", 2), at + 2);
-            if (end == SIZE_MAX) {
-                at = sql.len;
-            } else {
-                at = end + 2;
-            }
+            at = end == SIZE_MAX ? sql.len : end + 2;
         } else {
             break;
         }
@@ -73,11 +69,7 @@ struct notes_token notes_token_next(struct ng_str sql, size_t *at)
         kind = NOTES_TOKEN_BRACKET;
         end = quoted_end(sql, begin, ']');
     } else if (is_name(c)) {
-        if (c >= '0' && c <= '9') {
-            kind = NOTES_TOKEN_NUMBER;
-        } else {
-            kind = NOTES_TOKEN_WORD;
-        }
+        kind = c >= '0' && c <= '9' ? NOTES_TOKEN_NUMBER : NOTES_TOKEN_WORD;
         while (end < sql.len && is_name(sql.data[end])) {
             end++;
         }

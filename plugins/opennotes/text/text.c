@@ -83,6 +83,15 @@ struct ng_str notes_utf8_clean(struct arena *arena, struct ng_str text)
     return str_make(clean, len);
 }
 
+int32_t notes_char_before(struct ng_str text, size_t at)
+{
+    if (at == 0) {
+        return '\n';
+    }
+    at = utf8_cut(text, at - 1).len;
+    return notes_next(text, &at);
+}
+
 /* ---- JSON */
 
 /* A string ends in a quote, so none of these as the last byte belongs to a string. */

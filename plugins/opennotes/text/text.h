@@ -8,10 +8,10 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
-#include "core/base/edit_distance.h"
 #include "core/base/minmax.h"
-#include "core/base/rfc3339.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 
 /* Fails with NG_EINTERNAL and "Out of memory.". */
@@ -88,6 +88,9 @@ static inline int32_t notes_next(struct ng_str text, size_t *at)
     }
     return (int32_t)utf8_next(text, at);
 }
+
+/* The character that ends before `at`; '\n' at the beginning. */
+int32_t notes_char_before(struct ng_str text, size_t at);
 
 /* Normalizes valid UTF-8. {NULL, 0}: out of memory. */
 struct ng_str notes_nfc(struct arena *arena, struct ng_str text);

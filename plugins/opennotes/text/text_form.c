@@ -89,12 +89,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
     if (text.len <= SIZE_MAX / 4) {
         size = text.len * 2 + 4;
     }
-    char *slug;
-    if (text.data == NULL || size == 0) {
-        slug = NULL;
-    } else {
-        slug = arena_zalloc(arena, size);
-    }
+    char *slug = text.data == NULL || size == 0 ? NULL : arena_zalloc(arena, size);
     size_t len = 0;
     bool dash = false;
     if (slug == NULL) {

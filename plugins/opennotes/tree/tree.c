@@ -197,61 +197,37 @@ int notes_tree_stat(int root_fd, const char *path, struct notes_stat *ret_stat, 
     return rc;
 }
 
-/* Grows the memory by `need` bytes. */
-static char *grow(char *data, size_t len, size_t need, size_t *cap)
-{
-    if (len + need + 1 <= *cap) {
-        return data;
-    }
-    size_t wanted = size_max(*cap * 2, len + need + 1);
-    char *more = realloc(data, wanted);
-    if (more != NULL) {
-        *cap = wanted;
-    }
-    return more;
-}
-
 int notes_tree_read_fd(int fd, size_t max, struct ng_str *ret_bytes)
 {
     struct stat found;
-    size_t cap = 0;
-    size_t len = 0;
-    size_t first = 0;
+    struct buf bytes;
+    size_t step = READ_STEP;
+    buf_init(&bytes, max);
     if (fstat(fd, &found) == 0 && found.st_size > 0) {
-        first = (size_t)found.st_size;
+        step = (size_t)found.st_size + 1; /* one read sees the end too */
     }
-    char *data = grow(NULL, 0, first < max ? first + 1 : max, &cap);
-    int rc = NG_EINTERNAL;
-    if (data != NULL) {
-        rc = NG_OK;
-    }
-    while (rc == NG_OK && len < max) {
-        char *more = data;
-        if (len + 1 >= cap) {
-            more = grow(data, len, READ_STEP, &cap);
-        }
-        if (more == NULL) {
+    int rc = buf_reserve(&bytes, 0) != NULL ? NG_OK : NG_EINTERNAL;
+    while (rc == NG_OK && bytes.len < max) {
+        char *to = buf_reserve(&bytes, size_min(step, max - bytes.len));
+        if (to == NULL) {
             rc = NG_EINTERNAL;
             break;
         }
-        data = more;
-        size_t room = size_min(cap - len - 1, max - len);
-        ssize_t got = read(fd, data + len, room);
+        ssize_t got = read(fd, to, size_min(step, max - bytes.len));
         if (got == 0) {
             break;
         }
-        if (got < 0 && errno != EINTR) {
-            rc = NG_EFAILED;
-        }
         if (got > 0) {
-            len += (size_t)got;
+            bytes.len += (size_t)got;
+            step = READ_STEP;
+        } else if (errno != EINTR) {
+            rc = NG_EFAILED;
         }
     }
     if (rc != NG_OK) {
-        free(data);
+        buf_done(&bytes);
         return rc;
     }
-    data[len] = '\0';
-    *ret_bytes = str_make(data, len);
+    ret_bytes->data = buf_take(&bytes, &ret_bytes->len);
     return NG_OK;
 }

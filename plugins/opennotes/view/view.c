@@ -79,11 +79,8 @@ static int run_view(struct notes_view *view)
     notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
     notes_json_end(json, '}');
     notes_answer_list(view->answer, "results");
-    if (view->origin == NOTES_VIEW_BUILTIN) {
-        rc = notes_view_run_builtin(view);
-    } else {
-        rc = notes_view_run_query(view);
-    }
+    rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)
+                                            : notes_view_run_query(view);
     notes_answer_list_end(view->answer);
     notes_index_end(view->notebook->index, view->db);
     return rc;
@@ -121,11 +118,7 @@ int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
     notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     write_head(&view);
-    if (view.name.data == NULL) {
-        rc = list_views(&view);
-    } else {
-        rc = run_view(&view);
-    }
+    rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
     if (rc == NG_OK) {
         rc = notes_answer_end(&answer, view.total);
     } else {

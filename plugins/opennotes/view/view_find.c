@@ -40,11 +40,7 @@ static int views_of(struct notes_view *view, enum notes_view_origin origin,
     }
     const struct ng_value *config = view->notebook->config;
     const struct ng_value *views = config != NULL ? host->json_get(config, "views") : NULL;
-    if (host->json_type(views) == NG_TYPE_OBJECT) {
-        *ret_views = views;
-    } else {
-        *ret_views = NULL;
-    }
+    *ret_views = host->json_type(views) == NG_TYPE_OBJECT ? views : NULL;
     return NG_OK;
 }
 

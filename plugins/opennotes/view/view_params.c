@@ -8,15 +8,9 @@
 bool notes_view_next(struct ng_str *rest, struct ng_str *ret_item)
 {
     while (rest->len > 0) {
-        const char *comma = memchr(rest->data, ',', rest->len);
-        size_t len;
-        if (comma != NULL) {
-            len = (size_t)(comma - rest->data);
-        } else {
-            len = rest->len;
-        }
+        size_t len = notes_find_char(*rest, 0, ',');
         *ret_item = notes_trim(str_make(rest->data, len));
-        len += comma != NULL;
+        len = size_min(len + 1, rest->len);
         *rest = str_make(rest->data + len, rest->len - len);
         if (ret_item->len > 0) {
             return true;

@@ -239,14 +239,13 @@ static int check_free(const struct notes_notebook *notebook, struct ng_call *cal
 
 /* ---- */
 
-static int create_note(struct notes_notebook *notebook, struct ng_call *call,
-                       struct arena *arena)
+/* The arguments as a note; its path is found later. */
+static int read_args(struct ng_call *call, struct arena *arena, struct notes_new_note *ret)
 {
     const struct ng_value *data = ng_arg(call, "data");
     struct ng_str title = notes_trim(ng_arg_text(call, "title"));
-    struct create_job *job = ng_alloc(call, sizeof(*job));
     struct notes_value *fields = arena_zalloc(arena, sizeof(*fields));
-    if (job == NULL || fields == NULL) {
+    if (fields == NULL) {
         return notes_fail_memory(call);
     }
     fields->type = NOTES_MAP;
@@ -262,19 +261,34 @@ static int create_note(struct notes_notebook *notebook, struct ng_call *call,
     if (fields == NULL) {
         return notes_fail_memory(call);
     }
-    struct notes_new_note note = {
+    *ret = (struct notes_new_note){
         .title = title,
         .template_name = ng_arg_text(call, "template"),
         .content = ng_arg_text(call, "content"),
         .data = fields,
         .now_ms = call->host->now_ms(),
     };
-    note.day_ms = note.now_ms;
-    job->notebook = notebook;
-    int rc = note_path(call, arena, title, &note.path);
-    job->path = note.path;
+    ret->day_ms = ret->now_ms;
+    return NG_OK;
+}
+
+static int create_note(struct notes_notebook *notebook, struct ng_call *call,
+                       struct arena *arena)
+{
+    struct notes_new_note note;
+    struct ng_str title;
     struct ng_str file;
+    struct create_job *job = ng_alloc(call, sizeof(*job));
+    int rc = notes_memory(call, job != NULL);
     if (rc == NG_OK) {
+        rc = read_args(call, arena, &note);
+    }
+    if (rc == NG_OK) {
+        job->notebook = notebook;
+        rc = note_path(call, arena, note.title, &note.path);
+    }
+    if (rc == NG_OK) {
+        job->path = note.path;
         rc = check_free(notebook, call, note.path, &file);
     }
     if (rc == NG_OK) {

@@ -503,7 +503,7 @@ static void leaving_before_anything_was_said(void **state)
     assert_non_null(post.response.call);
     assert_non_null(post.response.left);
     post.response.left(post.response.left_user);
-    assert_false(atomic_load(&post.response.call->cancelled));
+    assert_false(call_has(post.response.call, CALL_CANCELLED));
     assert_false(atomic_load(&post.done));
     test_tools_release(true);
     post_wait(&post);

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/base64.h"
 #include "core/base/hash.h"
-#include "core/base/hex.h"
-#include "core/base/random.h"
-#include "core/base/sha256.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/random.h"
+#include "core/base/text/sha256.h"
 #include "harness.h"
 
 #define BYTES_MAX 100

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_diff.c - comparison of two texts by lines; unified diffs are applied by patch(1). */
-#include "core/base/diff.h"
+#include "core/base/text/diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>

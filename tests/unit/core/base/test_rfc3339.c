@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/rfc3339.h"
+#include "core/base/text/rfc3339.h"
 #include "harness.h"
 
 static void test_times_are_written(void **state)

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "core/base/edit_distance.h"
 #include "core/base/str.h"
+#include "core/base/text/edit_distance.h"
 #include "core/base/utf8.h"
 
 static void test_utf8_valid(void **state)

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/base/trust.h"
+#include "core/base/files/trust.h"
 
 #define NOBODY 65534
 

@@ -28,7 +28,7 @@ static void test_ways(void **state)
     struct job job;
     (void)state;
     open_probe(&harness, plain);
-    job_new(&harness, &job, "a", "d_echo", "{\"x\":1}")->on_loop = true;
+    job_new(&harness, &job, "a", "d_echo", "{\"x\":1}")->options |= CALL_ON_LOOP;
     job_start(&job);
     assert_int_equal(job.rc, NG_OK); /* where it arrived */
     job_expect(&job, "ok");
@@ -39,12 +39,12 @@ static void test_ways(void **state)
     job_expect(&job, "ok");
     /* The first needs to load, the second is queued where it arrived. */
     for (int i = 0; i < 2; i++) {
-        job_new(&harness, &job, "a", "d_write", "{\"text\":\"x\"}")->on_loop = true;
+        job_new(&harness, &job, "a", "d_write", "{\"text\":\"x\"}")->options |= CALL_ON_LOOP;
         job_start(&job);
         assert_int_equal(job_wait(&job)->revision_number, i + 1);
         job_expect(&job, "ok");
     }
-    job_new(&harness, &job, "a", "d_step", "{}")->on_loop = true;
+    job_new(&harness, &job, "a", "d_step", "{}")->options |= CALL_ON_LOOP;
     job_start(&job);
     assert_true(str_is(job_wait(&job)->text, "stepped"));
     job_expect(&job, "ok");

@@ -20,7 +20,9 @@ static int oom(struct harness *harness, const char *tool, const char *args, cons
     if (key != NULL) {
         call->idempotency_key = ng_str_of(key);
     }
-    call->on_loop = fails % 2 == 0;
+    if (fails % 2 == 0) {
+        call->options |= CALL_ON_LOOP;
+    }
     call->client_asks = 1U << NG_ASK_MODEL;
     alloc_fail_after(fails);
     job_start(&job);

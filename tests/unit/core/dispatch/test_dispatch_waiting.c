@@ -107,7 +107,7 @@ static void test_large_arguments(void **state)
         assert_non_null(texts[i]);
         memset(texts[i], ' ', DISPATCH_INLINE_BYTES);
         memcpy(texts[i] + DISPATCH_INLINE_BYTES, ends[i], strlen(ends[i]) + 1);
-        job_new(&harness, &jobs[i], "b", "d_echo", texts[i])->on_loop = true;
+        job_new(&harness, &jobs[i], "b", "d_echo", texts[i])->options |= CALL_ON_LOOP;
         job_start(&jobs[i]);
         assert_int_equal(jobs[i].rc, NG_PENDING);
     }
@@ -155,7 +155,8 @@ static void test_one_at_a_time(void **state)
     for (size_t i = 0; i < JOBS_MAX; i++) {
         char agent[16];
         (void)snprintf(agent, sizeof(agent), "agent%zu", i % 8);
-        job_new(&harness, &jobs[i], agent, "s_run", "{}")->on_loop = i % 3 == 0;
+        job_new(&harness, &jobs[i], agent, "s_run", "{}")->options |=
+            i % 3 == 0 ? CALL_ON_LOOP : 0;
         job_start(&jobs[i]);
     }
     for (size_t i = 0; i < JOBS_MAX; i++) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "json_writer.h"
-#include "str.h"
 
 #define NUMBER_TEXT_MAX 40
 

@@ -3,8 +3,8 @@
  * swapped pair). */
 #include "edit_distance.h"
 
-#include "minmax.h"
-#include "str.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 
 size_t edit_distance(struct ng_str a, struct ng_str b, size_t most)
 {

@@ -6,7 +6,7 @@
 
 #include <openssl/evp.h>
 
-#include "arena.h"
+#include "core/base/arena.h"
 #include "hex.h"
 
 struct sha256 {

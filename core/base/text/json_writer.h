@@ -3,7 +3,7 @@
 #ifndef NOTEGATE_CORE_JSON_WRITER_H
 #define NOTEGATE_CORE_JSON_WRITER_H
 
-#include "buf.h"
+#include "core/base/buf.h"
 
 /* Writing. The writer puts commas and escapes; misuse (a value where a name is due, ends
  * missing) and a full buffer stick in buf->rc. */

@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "minmax.h"
-#include "str.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 
 #define TRUST_OVERFLOW_FILE "/proc/sys/kernel/overflowuid"
 #define TRUST_OVERFLOW_DEFAULT 65534
@@ -51,6 +51,7 @@ bool trust_knows_user(uid_t uid)
         return true;
     }
     trust_read(TRUST_MAP_FILE, text, sizeof(text));
+    /* NOLINTNEXTLINE(cert-err34-c) */
     return sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
            outside == 0 && count == TRUST_MAP_WHOLE;
 }

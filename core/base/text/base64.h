@@ -4,7 +4,7 @@
 #ifndef NOTEGATE_CORE_BASE64_H
 #define NOTEGATE_CORE_BASE64_H
 
-#include "buf.h"
+#include "core/base/buf.h"
 
 enum base64_alphabet { BASE64_STANDARD = 0, BASE64_URL = 1 };
 

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "buf.h"
+#include "core/base/buf.h"
 
 enum trust {
     TRUST_OWN = 0, /* root or the running user owns it */

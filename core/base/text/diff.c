@@ -10,7 +10,7 @@
  */
 #include "diff.h"
 
-#include "minmax.h"
+#include "core/base/minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
