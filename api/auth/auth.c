@@ -257,18 +257,18 @@ static int refuse_unknown(struct auth_refusal *refusal)
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
                             const struct auth_headers *headers, struct auth_refusal *refusal)
 {
-    if (connection->is_started && connection->is_unseen) {
+    if (connection->started == AUTH_STARTED_UNSEEN) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The program that is calling was not found: it has ended, or the gateway "
                       "cannot look at it. As programs that this gateway started run, or just "
                       "ran, it may be one of them, and such a program needs a key");
     }
-    if (connection->is_started) {
+    if (connection->started == AUTH_STARTED_YES) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The call came from a program that this gateway started, as cells of a "
                       "notebook are; such a program needs a key");
     }
-    if (connection->is_socket) {
+    if (connection->way == AUTH_SOCKET) {
         if (!connection->is_unknown) {
             return NG_OK;
         }
@@ -284,7 +284,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                             "not Bearer and a key"
                           : "This gateway wants a key, and none was sent");
     }
-    if (!connection->is_loopback) {
+    if (connection->way != AUTH_LOOPBACK) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The call came from another machine, and this gateway has no keys yet");
     }
@@ -364,7 +364,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
      * headers. A key that is sent is checked even where none is required: its sender wants the
      * agent and the limits of the key, and wants to learn when it has expired. */
     bool keyed = find_token(headers->authorization, &token) &&
-                 (is_ours(token) || (auth_needs_key(auth) && !connection->is_socket));
+                 (is_ours(token) || (auth_needs_key(auth) && connection->way != AUTH_SOCKET));
     struct key *key = NULL;
     int rc = keyed ? find_key(auth, token, &key, refusal)
                    : check_connection(auth, connection, headers, refusal);
@@ -394,7 +394,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     }
     ret->role = NG_ROLE_ADMIN;
     ret->run = true;
-    ret->all_spaces = connection->is_socket; /* the owner */
+    ret->all_spaces = connection->way == AUTH_SOCKET; /* the owner */
     return NG_OK;
 }
 

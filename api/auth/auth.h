@@ -4,6 +4,7 @@
 #ifndef NOTEGATE_API_AUTH_H
 #define NOTEGATE_API_AUTH_H
 
+#include "auth_started.h"
 #include "core/call/gateway.h"
 
 enum auth_mode {
@@ -13,15 +14,20 @@ enum auth_mode {
 };
 
 /* Facts about a connection, determined once: when it is accepted, or at its first request. */
+enum auth_way {
+    AUTH_REMOTE = 0,
+    AUTH_LOOPBACK, /* both ends */
+    AUTH_SOCKET    /* the Unix socket in the data directory: the owner */
+};
+
 struct auth_connection {
-    bool is_socket;   /* the Unix socket in the data directory: the owner */
-    bool is_loopback; /* both ends */
+    enum auth_way way;
     bool is_own_user; /* the peer's socket belongs to the gateway's user */
     bool is_unknown;  /* the kernel could not be asked for the owner */
     bool is_mute;     /* nor can it ever be: this system does not tell */
-    bool is_started;  /* by the gateway, or by what it started: neither owner nor keyless */
-    bool is_unseen;   /* it counts as started because it was not found */
-    bool knows_user;  /* the peer's Unix user is known: */
+    /* YES, UNSEEN: by the gateway or a program of its own: neither owner nor keyless. */
+    enum auth_started started;
+    bool knows_user; /* the peer's Unix user is known: */
     uid_t user;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_ops.h - what may be done with keys, for REST and for the command line alike. */
+/* key_ops.h - operations on keys, for REST and for the command line alike. */
 #ifndef NOTEGATE_API_KEY_OPS_H
 #define NOTEGATE_API_KEY_OPS_H
 

@@ -45,7 +45,7 @@ void orphans_begin(struct orphans *orphans)
     pid_t pids[ORPHANS_MAX];
     size_t count = 0;
     if (orphans->open) {
-        return; /* what it could not look at is as old as the first begin */
+        return; /* a process that could not be examined is as old as the first begin */
     }
     orphans->before.count = 0;
     orphans->begin = ticks_now();

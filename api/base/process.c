@@ -23,6 +23,7 @@ static bool parse_stat(const char *text, struct process *ret)
     long parent = 0;
     unsigned long long start = 0;
     /* ") S PARENT ..." */
+    /* NOLINTNEXTLINE(cert-err34-c) */
     if (at == NULL || strlen(at) < 4 || sscanf(at + 4, "%ld", &parent) != 1) {
         return false;
     }
@@ -32,6 +33,7 @@ static bool parse_stat(const char *text, struct process *ret)
         at = strchr(at, ' ');
         at += at != NULL;
     }
+    /* NOLINTNEXTLINE(cert-err34-c) */
     if (at == NULL || sscanf(at, "%llu", &start) != 1) {
         return false;
     }

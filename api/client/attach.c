@@ -279,7 +279,7 @@ int attach_open(struct command_line *line, struct attach *ret)
     if (rc != COMMAND_OK || running) {
         return rc;
     }
-    bool needs_data = line->command->needs_data || line->needs_data;
+    bool needs_data = line->command->needs_data || line_has(line, LINE_NEEDS_DATA);
     rc = attach_check_owner(ret);
     if (rc != COMMAND_OK) {
         attach_done(ret);
@@ -392,7 +392,7 @@ void attach_print_error(const struct attach_answer *answer)
     } else {
         command_error("%.*s", (int)message->text.len, message->text.data);
         if (hint != NULL && hint->type == NG_TYPE_STRING) {
-            fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
+            (void)fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
         }
     }
     arena_done(&arena);

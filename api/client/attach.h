@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.h - what a command works on: the gateway that serves the data directory, or one of its
- * own.
+ * attach.h - the gateway that a command works on: the one that serves the data directory, or
+ * one of its own.
  */
 #ifndef NOTEGATE_API_ATTACH_H
 #define NOTEGATE_API_ATTACH_H

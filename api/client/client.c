@@ -126,6 +126,7 @@ static enum client_outcome client_perform(struct client_state *state, int *ret_s
     return CLIENT_BROKEN;
 }
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_once_t client_once = PTHREAD_ONCE_INIT;
 
 static void client_start(void)

@@ -11,7 +11,7 @@
 /* Exit codes of the process. */
 enum command_exit {
     COMMAND_OK = 0,
-    COMMAND_FAILED = 1, /* what was asked could not be done */
+    COMMAND_FAILED = 1, /* the request could not be carried out */
     COMMAND_USAGE = 2   /* the command line makes no sense */
 };
 
@@ -33,9 +33,23 @@ enum command_option {
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7,    /* what describes a key */
+    OPTION_KEY = 1 << 7,    /* the properties of a key */
     OPTION_SERVE = 1 << 8,  /* --user */
-    OPTION_BACKUP = 1 << 9  /* what a backup holds */
+    OPTION_BACKUP = 1 << 9  /* the contents of a backup */
+};
+
+/* Options without a value, or-ed. */
+enum line_flag {
+    LINE_RUN = 1 << 0,        /* of a key: it may run code */
+    LINE_ALL = 1 << 1,        /* keys: also those that have ended */
+    LINE_NEEDS_DATA = 1 << 2, /* as of the command, by its words */
+    LINE_FILES = 1 << 3,      /* backup: those of the roots as well */
+    LINE_JSON = 1 << 4,
+    LINE_HELP_CONFIG = 1 << 5,
+    LINE_FORCE = 1 << 6,
+    LINE_HELP = 1 << 7,
+    LINE_VERSION = 1 << 8,
+    LINE_HELP_MAN = 1 << 9
 };
 
 struct command;
@@ -55,15 +69,16 @@ struct command_line {
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
     const char *format;
-    bool run;                    /* of a key: it may run code */
-    bool all;                    /* keys: also those that have ended */
-    bool needs_data;             /* as of the command, by its words */
-    bool files;                  /* backup: those of the roots as well */
+    unsigned flags;              /* enum line_flag */
     const char *help_completion; /* the shell, or NULL */
-    bool json, help_config, force, help, version, help_man;
-    const char **words; /* what is neither command nor option */
+    const char **words;          /* arguments that are neither command nor option */
     size_t word_count;
 };
+
+static inline bool line_has(const struct command_line *line, unsigned flags)
+{
+    return (line->flags & flags) != 0;
+}
 
 struct command {
     const char *name;

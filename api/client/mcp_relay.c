@@ -46,7 +46,7 @@ static bool job_enter(struct relay_job *job)
         lock_release(&relay->lock);
         return false;
     }
-    if (job->ends_itself) {
+    if (job->kind == RELAY_JOB_REQUEST) {
         relay->running++;
     } else {
         relay->listening++;
@@ -74,7 +74,7 @@ static void job_leave(struct relay_job *job)
     } else {
         relay->jobs = job->next;
     }
-    if (job->ends_itself) {
+    if (job->kind == RELAY_JOB_REQUEST) {
         relay->running--;
     } else {
         relay->listening--;
@@ -182,14 +182,16 @@ static void relay_line(struct relay *relay, struct ng_str line)
 {
     struct relay_job *job = relay_job_new(relay);
     if (job == NULL || buf_add_str(&job->body, line) != NG_OK) {
-        relay->oom = true; /* its client would wait for the answer */
+        atomic_store(&relay->input, RELAY_INPUT_OOM); /* its client would wait for the answer */
         if (job != NULL) {
             relay_job_free(job);
         }
         return;
     }
     relay_message_read(buf_str(&job->body), &job->message);
-    job->ends_itself = !job->message.is_listen;
+    if (!job->message.is_listen) {
+        job->kind = RELAY_JOB_REQUEST;
+    }
     if ((job->message.id.len == 0 && !job->message.is_batch) || job->message.is_initialize) {
         post_now(relay, job);
     } else if (!job_enter(job)) {
@@ -206,7 +208,7 @@ static void relay_lines(struct relay *relay, struct buf *input)
 {
     size_t at = 0;
     const char *end;
-    while (at < input->len && !relay->oom &&
+    while (at < input->len && atomic_load(&relay->input) != RELAY_INPUT_OOM &&
            (end = memchr(input->data + at, '\n', input->len - at)) != NULL) {
         struct ng_str line = str_make(input->data + at, (size_t)(end - input->data) - at);
         at += line.len + 1;
@@ -228,7 +230,7 @@ static void relay_read(struct relay *relay, int stop_fd)
 {
     struct buf input;
     buf_init(&input, ATTACH_ANSWER_MAX);
-    while (!atomic_load(&relay->stop) && !relay->oom) {
+    while (!atomic_load(&relay->stop) && atomic_load(&relay->input) != RELAY_INPUT_OOM) {
         struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_fd, POLLIN, 0}};
         if (poll(fds, 2, -1) < 0) {
             if (errno == EINTR) {
@@ -248,14 +250,17 @@ static void relay_read(struct relay *relay, int stop_fd)
         if (len < 0 && errno == EINTR && to != NULL) {
             continue;
         }
-        relay->oom = to == NULL;
+        if (to == NULL) {
+            atomic_store(&relay->input, RELAY_INPUT_OOM);
+        }
         if (len <= 0) {
             break;
         }
         input.len += (size_t)len;
         relay_lines(relay, &input);
     }
-    if (input.len > 0 && !atomic_load(&relay->stop) && !relay->oom) {
+    if (input.len > 0 && !atomic_load(&relay->stop) &&
+        atomic_load(&relay->input) != RELAY_INPUT_OOM) {
         buf_add_char(&input, '\n');
         relay_lines(relay, &input);
     }
@@ -317,9 +322,9 @@ int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, 
     lock_cond_init(&relay->changed);
     buf_init(&relay->initialize, ATTACH_ANSWER_MAX);
     relay_read(relay, stop_fd);
+    bool oom = atomic_load(&relay->input) == RELAY_INPUT_OOM;
     relay_end(relay);
     relay_session_done(relay);
-    bool oom = relay->oom;
     (void)pthread_cond_destroy(&relay->changed);
     lock_done(&relay->opening);
     lock_done(&relay->lock);

@@ -107,7 +107,7 @@ void relay_answer_asked(struct relay *relay)
     for (size_t i = 0; i < RELAY_ASKED_MAX; i++) {
         char id[RELAY_ASKED_ID_MAX];
         lock_take(&relay->lock);
-        relay->ended = true;
+        atomic_store(&relay->input, RELAY_INPUT_ENDED);
         memcpy(id, relay->asked[i], sizeof(id));
         relay->asked[i][0] = '\0';
         lock_release(&relay->lock);
@@ -129,7 +129,7 @@ static void job_take(void *user, struct ng_str text)
         job->answered = true;
     } else if (said == RELAY_ASKS && id[0] != '\0') {
         lock_take(&relay->lock);
-        ended = relay->ended;
+        ended = atomic_load(&relay->input) == RELAY_INPUT_ENDED;
         if (!ended) {
             note_asked(relay, id);
         }
@@ -137,7 +137,7 @@ static void job_take(void *user, struct ng_str text)
     }
     if (ended) {
         answer_for_client(relay, id);
-    } else if (!job->is_own) {
+    } else if (job->kind != RELAY_JOB_OWN) {
         job_write(job, text);
     }
 }
@@ -239,7 +239,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.on_body = job_on_body;
     request.on_header = job_on_header;
     request.user = job;
-    if (job->is_own) {
+    if (job->kind == RELAY_JOB_OWN) {
         request.stop = &relay->stop;
     } else {
         request.stop = &job->stop;

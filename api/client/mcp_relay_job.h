@@ -26,6 +26,12 @@
 struct relay_job;
 struct relay_setting;
 
+enum relay_input {
+    RELAY_INPUT_OPEN = 0,
+    RELAY_INPUT_OOM,  /* no memory for a message of the client: nothing more is read */
+    RELAY_INPUT_ENDED /* the client sends nothing any more */
+};
+
 struct relay {
     struct attach *attach;
     int out_fd;
@@ -40,9 +46,8 @@ struct relay {
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX]; /* of the handshake versions, once agreed on */
     char asked[RELAY_ASKED_MAX][RELAY_ASKED_ID_MAX]; /* ids; "": a free place */
-    bool ended;  /* nothing comes from the client any more */
-    bool oom;    /* the reading thread's: no memory for what the client says */
-    bool broken; /* stdout takes nothing any more */
+    atomic_int input; /* enum relay_input; written by the reading thread */
+    bool broken;      /* stdout takes nothing any more */
     bool has_stream;
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */
@@ -51,20 +56,25 @@ struct relay {
     atomic_bool stop;
 };
 
+enum relay_job_kind {
+    RELAY_JOB_STREAM = 0, /* ends with the relay; counted in `listening` */
+    RELAY_JOB_REQUEST,    /* ends by itself; counted in `running` */
+    RELAY_JOB_OWN         /* of the relay itself: the client does not get the answer */
+};
+
 struct relay_job {
     struct relay *relay;
     struct buf body;
     struct relay_message message;
     struct buf answer; /* of the request, where it is not an event stream */
     struct relay_events events;
-    bool is_stream; /* the answer is an event stream */
-    int lost;       /* NG_OK, or why the answer could not be kept */
-    bool answered;  /* the answer went to stdout */
-    bool is_own;    /* of the relay's own: the client does not hear the answer */
+    bool is_stream;                 /* the answer is an event stream */
+    int lost;                       /* NG_OK, or why the answer could not be kept */
+    bool answered;                  /* the answer went to stdout */
     char session[RELAY_HEADER_MAX]; /* it was sent in */
-    bool ends_itself;               /* counted in running, else in listening */
-    bool has_thread;                /* of its own */
-    atomic_bool stop;               /* the client took it back, or the relay ends */
+    enum relay_job_kind kind;
+    bool has_thread;  /* of its own */
+    atomic_bool stop; /* the client took it back, or the relay ends */
     struct relay_job *prev, *next;
 };
 

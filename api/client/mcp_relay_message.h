@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_relay_message.h - what the relay must know of a message to pass it on over HTTP. */
+/* mcp_relay_message.h - the facts about a message that the relay needs to pass it on over
+ * HTTP. */
 #ifndef NOTEGATE_API_MCP_RELAY_MESSAGE_H
 #define NOTEGATE_API_MCP_RELAY_MESSAGE_H
 

@@ -86,7 +86,7 @@ static bool say(struct relay *relay, struct ng_str body)
     bool ok = job != NULL && buf_add_str(&job->body, body) == NG_OK;
     if (ok) {
         relay_message_read(buf_str(&job->body), &job->message);
-        job->is_own = true;
+        job->kind = RELAY_JOB_OWN;
         ok = relay_job_try(job);
     }
     if (job != NULL) {

@@ -127,65 +127,9 @@ static bool option_note(struct command_line *line, const char *value)
     return true;
 }
 
-static bool option_run(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->run = true;
-    return true;
-}
-
-static bool option_all(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->all = true;
-    return true;
-}
-
-static bool option_files(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->files = true;
-    return true;
-}
-
 static bool option_format(struct command_line *line, const char *value)
 {
     line->format = value;
-    return true;
-}
-
-static bool option_json(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->json = true;
-    return true;
-}
-
-static bool option_help_config(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->help_config = true;
-    return true;
-}
-
-static bool option_force(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->force = true;
-    return true;
-}
-
-static bool option_help(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->help = true;
-    return true;
-}
-
-static bool option_version(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->version = true;
     return true;
 }
 
@@ -195,59 +139,56 @@ static bool option_help_completion(struct command_line *line, const char *value)
     return true;
 }
 
-static bool option_help_man(struct command_line *line, const char *value)
-{
-    (void)value;
-    line->help_man = true;
-    return true;
-}
-
 const struct option_row option_table[] = {
-    {"agent", 0, "NAME", OPTION_CALLER, false, option_agent, "who is calling (default: local)"},
-    {"space", 0, "NAME", OPTION_CALLER, false, option_space,
+    {"agent", 0, "NAME", OPTION_CALLER, false, 0, option_agent,
+     "who is calling (default: local)"},
+    {"space", 0, "NAME", OPTION_CALLER, false, 0, option_space,
      "the space to work in (default: the tool's: the agent's own, or shared)"},
-    {"mode", 0, "MODE", OPTION_CALLER, false, option_mode,
+    {"mode", 0, "MODE", OPTION_CALLER, false, 0, option_mode,
      "what the caller may do: ask, edit or agent (default: agent)"},
-    {"space", 0, "NAME", OPTION_KEY, false, option_key_space,
+    {"space", 0, "NAME", OPTION_KEY, false, 0, option_key_space,
      "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
-    {"role", 0, "ROLE", OPTION_KEY, false, option_role,
+    {"role", 0, "ROLE", OPTION_KEY, false, 0, option_role,
      "reader, writer or admin (default: writer)"},
-    {"mode", 0, "MODE", OPTION_KEY, false, option_mode,
+    {"mode", 0, "MODE", OPTION_KEY, false, 0, option_mode,
      "the highest mode: ask, edit or agent (default: agent)"},
-    {"run", 0, NULL, OPTION_KEY, false, option_run,
+    {"run", 0, NULL, OPTION_KEY, false, LINE_RUN, NULL,
      "the key may run code: cells run as the gateway's user, and reach what that reaches"},
-    {"tool", 0, "TOOL", OPTION_KEY, false, option_key_tool,
+    {"tool", 0, "TOOL", OPTION_KEY, false, 0, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
-    {"rate", 0, "N/s", OPTION_KEY, false, option_rate,
+    {"rate", 0, "N/s", OPTION_KEY, false, 0, option_rate,
      "calls a second, in bursts of twice that; also N/min (default: no limit)"},
-    {"expires", 0, "WHEN", OPTION_KEY, false, option_expires,
+    {"expires", 0, "WHEN", OPTION_KEY, false, 0, option_expires,
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
-    {"note", 0, "TEXT", OPTION_KEY, false, option_note,
+    {"note", 0, "TEXT", OPTION_KEY, false, 0, option_note,
      "what the key is for: one line, shown by `key list`"},
-    {"all", 0, NULL, OPTION_KEY, false, option_all, "list also revoked and expired keys"},
-    {"force", 0, NULL, OPTION_KEY, false, option_force, "revoke also the last key in force"},
-    {"json", 0, NULL, OPTION_JSON, false, option_json, "answer in JSON, for scripts"},
-    {"format", 0, "FORMAT", OPTION_FORMAT, false, option_format,
+    {"all", 0, NULL, OPTION_KEY, false, LINE_ALL, NULL, "list also revoked and expired keys"},
+    {"force", 0, NULL, OPTION_KEY, false, LINE_FORCE, NULL,
+     "revoke also the last key in force"},
+    {"json", 0, NULL, OPTION_JSON, false, LINE_JSON, NULL, "answer in JSON, for scripts"},
+    {"format", 0, "FORMAT", OPTION_FORMAT, false, 0, option_format,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
-    {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, option_help_config,
+    {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, LINE_HELP_CONFIG, NULL,
      "print every configuration key with its type, default, present value and help"},
-    {"files", 0, NULL, OPTION_BACKUP, false, option_files, "with the files of the roots"},
-    {"force", 0, NULL, OPTION_FORCE, false, option_force, "write over a file that exists"},
-    {"user", 0, "NAME", OPTION_SERVE, false, option_user,
+    {"files", 0, NULL, OPTION_BACKUP, false, LINE_FILES, NULL, "with the files of the roots"},
+    {"force", 0, NULL, OPTION_FORCE, false, LINE_FORCE, NULL, "write over a file that exists"},
+    {"user", 0, "NAME", OPTION_SERVE, false, 0, option_user,
      "started as root: the user to become before anything is opened"},
-    {"config", 'c', "FILE", OPTION_CONFIG, false, option_config, "the configuration file"},
-    {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, option_set,
+    {"config", 'c', "FILE", OPTION_CONFIG, false, 0, option_config, "the configuration file"},
+    {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, 0, option_set,
      "set a configuration key, lists by commas (repeatable)"},
-    {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, false, option_listen,
+    {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, false, 0, option_listen,
      "where to listen; port 0 picks a free one"},
-    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, option_data_dir, "where the data is kept"},
-    {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, false, option_root,
+    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, 0, option_data_dir,
+     "where the data is kept"},
+    {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, false, 0, option_root,
      "a folder that file tools may use (repeatable)"},
-    {"help", 'h', NULL, OPTION_ALWAYS, false, option_help, "print this help"},
-    {"version", 'V', NULL, OPTION_ALWAYS, false, option_version, "print the version"},
-    {"help-man", 0, NULL, OPTION_ALWAYS, true, option_help_man, "print the man page's source"},
-    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, option_help_completion,
+    {"help", 'h', NULL, OPTION_ALWAYS, false, LINE_HELP, NULL, "print this help"},
+    {"version", 'V', NULL, OPTION_ALWAYS, false, LINE_VERSION, NULL, "print the version"},
+    {"help-man", 0, NULL, OPTION_ALWAYS, true, LINE_HELP_MAN, NULL,
+     "print the man page's source"},
+    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, 0, option_help_completion,
      "print the completion for bash or zsh"},
 };
 const size_t option_count = NG_COUNT(option_table);
@@ -385,7 +326,8 @@ static int option_take(struct command_line *line, const struct option_row *row,
                              line->command == NULL ? "notegate" : line->command->name,
                              row->name);
     }
-    if (!row->set(line, value)) {
+    line->flags |= row->flag;
+    if (row->set != NULL && !row->set(line, value)) {
         return command_usage(line, "too many options, or too long ones, at --%s", row->name);
     }
     return COMMAND_OK;
@@ -445,7 +387,8 @@ static int command_check_caller(const struct command_line *line)
 static int command_check_words(const struct command_line *line)
 {
     const struct command *command = line->command;
-    if (line->help || line->version || line->help_man || line->help_completion != NULL) {
+    if (line_has(line, LINE_HELP | LINE_VERSION | LINE_HELP_MAN) ||
+        line->help_completion != NULL) {
         return COMMAND_OK;
     }
     if (command == NULL) {
@@ -477,9 +420,9 @@ static int command_parse_words(int argc, char **argv, struct command_line *line)
         } else if (!only_words && word[0] == '-' && word[1] != '\0') {
             rc = option_parse(line, word, &argv[i + 1], &used_next);
         } else if (line->command == NULL && strcmp(word, "help") == 0) {
-            line->help = true; /* the next word is the command */
+            line->flags |= LINE_HELP; /* the next word is the command */
         } else if (line->command == NULL && strcmp(word, "version") == 0) {
-            line->version = true;
+            line->flags |= LINE_VERSION;
         } else if (line->command == NULL) {
             line->command = command_find(ng_str_of(word));
             if (line->command == NULL) {

@@ -27,9 +27,9 @@ struct backup {
     struct private_file temporary; /* else */
     struct backup_check check;     /* of what went to stdout */
     int failed_errno;              /* of writing */
-    struct buf refusal;            /* what the running gateway said instead */
+    struct buf refusal;            /* the refusal of the running gateway */
     struct archive_counts counts;
-    char data_dir[PATH_MAX]; /* what was copied */
+    char data_dir[PATH_MAX]; /* the copied files */
 };
 
 static const char *backup_reason(int number, char *text)
@@ -84,7 +84,8 @@ static int backup_here(struct backup *backup)
         return NG_EINTERNAL;
     }
     struct gateway *gateway = backup->attach.gateway;
-    int rc = archive_write_store(gateway->store, backup->line->files ? gateway->files : NULL,
+    int rc = archive_write_store(gateway->store,
+                                 line_has(backup->line, LINE_FILES) ? gateway->files : NULL,
                                  call, backup_put, backup, &backup->counts);
     if (rc != NG_OK && backup->failed_errno == 0) {
         struct ng_str why = command_call_message(call);
@@ -101,7 +102,8 @@ static int backup_there(struct backup *backup)
     struct client_request request = {
         .socket_path = backup->attach.socket_path,
         .method = "POST",
-        .path = backup->line->files ? "/v1/admin/backup?files=true" : "/v1/admin/backup",
+        .path = line_has(backup->line, LINE_FILES) ? "/v1/admin/backup?files=true"
+                                                   : "/v1/admin/backup",
         .body = {"", 0},
         .on_body = backup_take,
         .user = backup,
@@ -189,13 +191,13 @@ static int backup_name(struct backup *backup)
         return NG_EFAILED;
     }
     int rc;
-    if (backup->line->force) {
+    if (line_has(backup->line, LINE_FORCE)) {
         rc = rename(backup->temporary.path, backup->path);
     } else {
         rc = renameat2(AT_FDCWD, backup->temporary.path, AT_FDCWD, backup->path,
                        RENAME_NOREPLACE);
     }
-    if (rc != 0 && errno == EINVAL && !backup->line->force) {
+    if (rc != 0 && errno == EINVAL && !line_has(backup->line, LINE_FORCE)) {
         /* A file system without RENAME_NOREPLACE: a second name never replaces one either. */
         rc = link(backup->temporary.path, backup->path);
         if (rc == 0) {
@@ -214,7 +216,7 @@ static int backup_name(struct backup *backup)
 static int backup_open_file(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
-    if (!backup->line->force && access(backup->path, F_OK) == 0) {
+    if (!line_has(backup->line, LINE_FORCE) && access(backup->path, F_OK) == 0) {
         command_error("%s exists; choose another name, or write over it with --force",
                       backup->path);
         return NG_EFAILED;
@@ -289,7 +291,7 @@ static void backup_report_json(const struct backup *backup, struct buf *text)
         {"bytes", counts->bytes},         {"files", counts->files},
         {"left_out", counts->left_out},   {"changed", counts->changed},
     };
-    size_t shown = NG_COUNT(numbers) - (backup->line->files ? 0 : 3);
+    size_t shown = NG_COUNT(numbers) - (line_has(backup->line, LINE_FILES) ? 0 : 3);
     buf_add_c(text, "{\"file\":");
     buf_add_json(text, ng_str_of(backup->path));
     buf_add_c(text, ",\"data_dir\":");
@@ -307,7 +309,7 @@ static void backup_report_text(const struct backup *backup, struct buf *text)
     buf_printf(text, "%s: %llu documents, %llu revisions, %llu events, ", backup->path,
                (unsigned long long)counts->documents, (unsigned long long)counts->revisions,
                (unsigned long long)counts->events);
-    if (backup->line->files) {
+    if (line_has(backup->line, LINE_FILES)) {
         buf_printf(text, "%llu files, ", (unsigned long long)counts->files);
     }
     buf_printf(text, "%llu bytes, of %s\n", (unsigned long long)counts->bytes,
@@ -329,7 +331,7 @@ static void backup_report(const struct backup *backup)
 {
     struct buf text;
     buf_init(&text, BACKUP_ERROR_MAX);
-    if (backup->line->json) {
+    if (line_has(backup->line, LINE_JSON)) {
         backup_report_json(backup, &text);
     } else {
         backup_report_text(backup, &text);

@@ -160,7 +160,7 @@ static int call_here(struct call_job *job)
         call->final.code = error_name(NULL, call->staged.rc);
         call->final.status = error_status(NULL, call->staged.rc);
     }
-    rc = print_call_answer(call, job->line->json);
+    rc = print_call_answer(call, line_has(job->line, LINE_JSON));
     call_unref(call);
     return rc;
 }
@@ -207,7 +207,7 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         buf_add_c(&job->args, CALL_NO_ARGS);
         rc = COMMAND_OK;
     } else if (answer.status != 200) {
-        rc = print_answer(answer.status, buf_str(&answer.body), job->line->json);
+        rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
     } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
                NG_OK) {
         command_error("the gateway's definition of the tool is not JSON");
@@ -241,7 +241,7 @@ static int call_there(struct call_job *job)
     }
     int rc = COMMAND_FAILED;
     if (attach_request(&job->attach, &request, &answer) == NG_OK) {
-        rc = print_answer(answer.status, buf_str(&answer.body), job->line->json);
+        rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
     }
     attach_answer_done(&answer);
     return rc;

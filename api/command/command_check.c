@@ -64,7 +64,7 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         told = buf_cstr(&text);
     }
     check->failed = check->failed || !ok;
-    if (check->line->json) {
+    if (line_has(check->line, LINE_JSON)) {
         json_object(&check->writer);
         json_name(&check->writer, "check");
         json_cstring(&check->writer, what);
@@ -220,7 +220,7 @@ static int check_help_config(struct command_line *line)
         command_error("%s", buf_cstr(&error));
         config_free(config);
     } else {
-        /* Includes the backends that are not in use: a reader who chooses a backend needs its
+        /* Includes the backends that are not in use: a reader that chooses a backend needs its
          * keys. */
         rc = gateway_declare_unused(gateway, gateway->config, NG_KIND_DOCUMENTS, true, &error);
         if (rc == NG_OK) {
@@ -577,19 +577,19 @@ static void check_all(struct check *check)
 
 int command_check(struct command_line *line)
 {
-    if (line->help_config) {
+    if (line_has(line, LINE_HELP_CONFIG)) {
         return check_help_config(line);
     }
     struct check check = {.line = line, .colours = command_colours(stdout)};
     buf_init(&check.out, CHECK_OUT_MAX);
     json_writer_init(&check.writer, &check.out);
-    if (line->json) {
+    if (line_has(line, LINE_JSON)) {
         json_object(&check.writer);
         json_name(&check.writer, "checks");
         json_array(&check.writer);
     }
     check_all(&check);
-    if (line->json) {
+    if (line_has(line, LINE_JSON)) {
         json_end(&check.writer);
         json_name(&check.writer, "ok");
         json_bool(&check.writer, !check.failed);

@@ -175,7 +175,7 @@ static int key_add_body(const struct command_line *line, struct buf *out)
     key_name_text(&writer, "agent", line->words[1]);
     key_name_text(&writer, "role", line->role);
     key_name_text(&writer, "mode", line->mode);
-    if (line->run) {
+    if (line_has(line, LINE_RUN)) {
         json_name(&writer, "run");
         json_bool(&writer, true);
     }
@@ -278,7 +278,7 @@ static int key_add(struct key_command *command)
         rc = key_do(command, &job, buf_str(&body), &key, &text);
     }
     if (rc == COMMAND_OK) {
-        if (command->line->json) {
+        if (line_has(command->line, LINE_JSON)) {
             rc = key_print_json(text);
         } else {
             rc = key_show_new(key);
@@ -388,11 +388,12 @@ static int key_list(struct key_command *command)
 {
     const struct ng_value *list = NULL;
     struct ng_str text;
-    int rc = key_fetch(command, command->line->all, str_make(NULL, 0), &list, &text);
+    int rc =
+        key_fetch(command, line_has(command->line, LINE_ALL), str_make(NULL, 0), &list, &text);
     if (rc != COMMAND_OK) {
         return rc;
     }
-    if (command->line->json) {
+    if (line_has(command->line, LINE_JSON)) {
         return key_print_json(text);
     }
     key_print_table(list);
@@ -460,13 +461,14 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
     buf_init(&answers, ATTACH_ANSWER_MAX);
     (void)buf_add_c(&answers, "{\"revoked\":[");
     for (size_t i = 0; i < count && rc == COMMAND_OK; i++) {
-        struct key_job job = {
-            .op = KEY_OP_REVOKE, .id = key_text(found[i], "id"), .force = command->line->force};
+        struct key_job job = {.op = KEY_OP_REVOKE,
+                              .id = key_text(found[i], "id"),
+                              .force = line_has(command->line, LINE_FORCE)};
         struct ng_str agent = key_text(found[i], "agent");
         const struct ng_value *key = NULL;
         struct ng_str text = {NULL, 0};
         rc = key_do(command, &job, ng_str_of(""), &key, &text);
-        if (rc == COMMAND_OK && !command->line->json) {
+        if (rc == COMMAND_OK && !line_has(command->line, LINE_JSON)) {
             printf("revoked %.*s of %.*s\n", (int)job.id.len, job.id.data, (int)agent.len,
                    agent.data);
         }
@@ -474,7 +476,7 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
         (void)buf_add_str(&answers, text);
     }
     (void)buf_add_c(&answers, "]}");
-    if (rc == COMMAND_OK && command->line->json) {
+    if (rc == COMMAND_OK && line_has(command->line, LINE_JSON)) {
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
         printf("%zu key%s revoked\n", count, plural(count));
@@ -559,15 +561,15 @@ static int key_check(const struct command_line *line, const struct key_verb *ver
     }
     bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
                      line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL ||
-                     line->run || line->note != NULL;
+                     line_has(line, LINE_RUN) || line->note != NULL;
     if (describes && !verb->adds) {
         return command_usage(line, "\"key %s\" takes none of the options that describe a key",
                              verb->name);
     }
-    if (line->all && strcmp(verb->name, "list") != 0) {
+    if (line_has(line, LINE_ALL) && strcmp(verb->name, "list") != 0) {
         return command_usage(line, "--all belongs to \"key list\"");
     }
-    if (line->force && strcmp(verb->name, "revoke") != 0) {
+    if (line_has(line, LINE_FORCE) && strcmp(verb->name, "revoke") != 0) {
         return command_usage(line, "--force belongs to \"key revoke\"");
     }
     return COMMAND_OK;
@@ -588,7 +590,9 @@ int command_key(struct command_line *line)
     }
     int rc = key_check(line, verb);
     if (rc == COMMAND_OK) {
-        line->needs_data = !verb->adds;
+        if (!verb->adds) {
+            line->flags |= LINE_NEEDS_DATA;
+        }
         rc = attach_open(line, &command.attach);
     }
     if (rc == COMMAND_OK) {

@@ -8,10 +8,11 @@
 struct option_row {
     const char *name;     /* without the dashes */
     char letter;          /* 0: none */
-    const char *argument; /* what it takes, for help; NULL: nothing */
+    const char *argument; /* its value, for help; NULL: none */
     unsigned group;       /* one of enum command_option: which commands take it */
     bool hidden;          /* not in help texts */
-    /* Takes the value. False: it does not fit in. */
+    unsigned flag;        /* enum line_flag, or 0 */
+    /* Takes the value, or NULL. False: it does not fit in. */
     bool (*set)(struct command_line *line, const char *value);
     const char *help;
 };

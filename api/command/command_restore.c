@@ -197,7 +197,7 @@ static void restore_refuse(const struct restore_job *job)
 static void restore_report(const struct restore_job *job)
 {
     const struct archive_counts *counts = &job->counts;
-    printf(job->line->json
+    printf(line_has(job->line, LINE_JSON)
                ? "{\"documents\":%llu,\"revisions\":%llu,\"events\":%llu,\"files\":%llu}\n"
                : "restored %llu documents, %llu revisions, %llu events, %llu files\n",
            (unsigned long long)counts->documents, (unsigned long long)counts->revisions,

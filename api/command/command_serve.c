@@ -202,13 +202,14 @@ static void serve_print_example(const struct serve *serve)
         key = "";
     }
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
-        fprintf(stderr,
-                "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
-                "-d '{\"mode\":\"list\"}'%s\n",
-                scheme, address, key);
+        (void)fprintf(
+            stderr,
+            "try: curl -s %s://%s/v1/tools/notebook -H 'Content-Type: application/json' "
+            "-d '{\"mode\":\"list\"}'%s\n",
+            scheme, address, key);
     } else if (count > 0) {
-        fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
-                tools[0]->desc.name, key);
+        (void)fprintf(stderr, "try: curl -s %s://%s/v1/tools/%s%s\n", scheme, address,
+                      tools[0]->desc.name, key);
     }
 }
 

@@ -191,7 +191,7 @@ int command_tools(struct command_line *line)
     } else {
         tools.name = NULL;
     }
-    bool text = line->format == NULL && !line->json &&
+    bool text = line->format == NULL && !line_has(line, LINE_JSON) &&
                 (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
     return tools_print(&tools, text);
 }

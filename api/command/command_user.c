@@ -55,7 +55,7 @@ static int user_make_data_dir(const char *data_dir, const struct passwd *user)
         *at = '/';
     }
     if (rc == 0 && mkdir(data_dir, S_IRWXU) != 0) {
-        /* what is there keeps its owner */
+        /* a directory that exists keeps its owner */
         if (errno == EEXIST) {
             rc = 1;
         } else {

@@ -87,7 +87,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         json_integer(json_get(value, "count"), &count) != NG_OK) {
         command_error(error.code == NG_EINTERNAL ? "out of memory for the report of the gateway"
                                                  : "the report of the gateway cannot be read");
-    } else if (line->json) {
+    } else if (line_has(line, LINE_JSON)) {
         (void)command_put(stdout, buf_str(report));
         (void)command_put(stdout, ng_str_of("\n"));
     } else {

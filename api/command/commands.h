@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* commands.h - what each command runs; enum command_exit. */
+/* commands.h - the functions of the commands; enum command_exit. */
 #ifndef NOTEGATE_API_COMMANDS_H
 #define NOTEGATE_API_COMMANDS_H
 

@@ -17,16 +17,16 @@ int main(int argc, char **argv)
     crash_install();
     int rc = command_parse(argc, argv, &line);
     if (rc == COMMAND_OK) {
-        if (line.help_man) {
+        if (line_has(&line, LINE_HELP_MAN)) {
             command_print_man();
         } else if (line.help_completion != NULL) {
             rc = command_print_completion(line.help_completion);
-        } else if (line.help && line.command != NULL && line.command->run == command_call &&
-                   line.word_count > 0) {
+        } else if (line_has(&line, LINE_HELP) && line.command != NULL &&
+                   line.command->run == command_call && line.word_count > 0) {
             rc = command_call_help(&line);
-        } else if (line.help) {
+        } else if (line_has(&line, LINE_HELP)) {
             command_print_help(line.command);
-        } else if (line.version) {
+        } else if (line_has(&line, LINE_VERSION)) {
             printf("notegate %s\n", NOTEGATE_VERSION);
         } else {
             rc = line.command->run(&line);

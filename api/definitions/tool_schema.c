@@ -100,7 +100,7 @@ struct lowering {
     struct ng_writer *writer;
     enum tool_schema_vendor vendor;
     bool top;
-    struct buf notes; /* what this schema's description says at its end */
+    struct buf notes; /* sentences added to the end of this schema's description */
 };
 
 static void lower(struct job *job, const struct ng_value *schema, bool top);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tool_schema_ref.h - where a reference in a tool's schema leads. */
+/* tool_schema_ref.h - the target of a reference in a tool's schema. */
 #ifndef NOTEGATE_API_TOOL_SCHEMA_REF_H
 #define NOTEGATE_API_TOOL_SCHEMA_REF_H
 

@@ -36,7 +36,7 @@ static struct ng_str absent_if_empty(const char *text)
 static struct ng_str remote(const struct http_connection *connection,
                             char out[INET6_ADDRSTRLEN])
 {
-    if (connection->auth.is_socket) {
+    if (connection->auth.way == AUTH_SOCKET) {
         return ng_str_of("unix");
     }
     http_connection_peer(connection, out);
@@ -164,7 +164,8 @@ void http_access_end(struct http_request *request, bool whole)
     struct http_access *access = &request->access;
     struct log_record record;
     char address[INET6_ADDRSTRLEN];
-    metrics_http(request->gateway->metrics, request->answered ? request->reply.status : 0);
+    metrics_http(request->gateway->metrics,
+                 http_request_is_answered(request) ? request->reply.status : 0);
     if (access->started_ns == 0) {
         return;
     }
@@ -177,7 +178,7 @@ void http_access_end(struct http_request *request, bool whole)
     char shown[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str path = shown_path(request, shown);
     int status = 0;
-    if (request->answered) {
+    if (http_request_is_answered(request)) {
         status = request->reply.status;
     }
     char sentence_path[HTTP_ACCESS_PATH_MAX + 1];

@@ -67,7 +67,9 @@ struct http_connection *http_connection_new(struct http_server *server,
     (void)atomic_fetch_add(&server->held, 1);
     connection->mhd = mhd;
     connection->fd = fd;
-    connection->auth.is_socket = is_socket;
+    if (is_socket) {
+        connection->auth.way = AUTH_SOCKET;
+    }
     connection->since_ticks = auth_started_ticks();
     atomic_init(&connection->refs, 1);
     atomic_init(&connection->since_ms, http_now_ms());
@@ -89,7 +91,7 @@ void http_connection_unref(struct http_connection *connection)
     }
     struct http_server *server = connection->server;
     http_monitor_forget(&server->monitor, connection);
-    connection->request.abandoned = false;
+    http_request_enter(&connection->request, HTTP_STATE_LINE);
     http_request_end(&connection->request);
     buf_done(&connection->request.reply.body);
     free(connection);
@@ -99,8 +101,8 @@ void http_connection_unref(struct http_connection *connection)
 /* Which user is at the other end. */
 static void identify_user(struct http_connection *connection)
 {
-    connection->auth_known = true;
-    if (connection->auth.is_socket) {
+    connection->identity = HTTP_IDENTITY_USER;
+    if (connection->auth.way == AUTH_SOCKET) {
         return;
     }
     socklen_t size = sizeof(connection->peer);
@@ -112,9 +114,10 @@ static void identify_user(struct http_connection *connection)
         return;
     }
     address_text(&connection->local, connection->local_text);
-    connection->auth.is_loopback =
-        auth_peer_is_loopback(&connection->peer) && auth_peer_is_loopback(&connection->local);
-    if (!connection->auth.is_loopback) {
+    if (auth_peer_is_loopback(&connection->peer) && auth_peer_is_loopback(&connection->local)) {
+        connection->auth.way = AUTH_LOOPBACK;
+    }
+    if (connection->auth.way != AUTH_LOOPBACK) {
         return;
     }
     int rc = auth_peer_find(&connection->peer, &connection->local, &connection->at_peer);
@@ -126,7 +129,9 @@ static void identify_user(struct http_connection *connection)
     connection->auth.is_mute = rc == NG_EFORBIDDEN;
     /* Then the next request asks again. */
     connection->auth.is_unknown = rc == NG_EUNAVAILABLE;
-    connection->auth_known = !connection->auth.is_unknown;
+    if (connection->auth.is_unknown) {
+        connection->identity = HTTP_IDENTITY_NONE;
+    }
 }
 
 static enum auth_started started_of_socket(struct http_connection *connection)
@@ -152,9 +157,9 @@ static enum auth_started started_of_socket(struct http_connection *connection)
 static void identify_started(struct http_connection *connection)
 {
     enum auth_started started = AUTH_STARTED_NO;
-    if (connection->auth.is_socket) {
+    if (connection->auth.way == AUTH_SOCKET) {
         started = started_of_socket(connection);
-    } else if (!connection->auth.is_loopback) {
+    } else if (connection->auth.way != AUTH_LOOPBACK) {
         return;
     } else if (auth_needs_key(connection->server->auth)) {
         /* The last key may go before this very request is judged. */
@@ -169,17 +174,20 @@ static void identify_started(struct http_connection *connection)
                                       &connection->server->recent_peers);
     }
     connection->auth.is_unknown = started == AUTH_STARTED_UNKNOWN;
-    connection->auth.is_unseen = started == AUTH_STARTED_UNSEEN;
-    connection->auth.is_started = started == AUTH_STARTED_YES || connection->auth.is_unseen;
-    connection->started_known = started != AUTH_STARTED_UNKNOWN;
+    if (started != AUTH_STARTED_UNKNOWN) {
+        connection->auth.started = started;
+    }
+    if (started != AUTH_STARTED_UNKNOWN) {
+        connection->identity = HTTP_IDENTITY_PROGRAM;
+    }
 }
 
 void http_connection_identify(struct http_connection *connection)
 {
-    if (!connection->auth_known) {
+    if (connection->identity == HTTP_IDENTITY_NONE) {
         identify_user(connection);
     }
-    if (connection->auth_known && !connection->started_known) {
+    if (connection->identity == HTTP_IDENTITY_USER) {
         identify_started(connection);
     }
 }

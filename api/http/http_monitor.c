@@ -77,7 +77,7 @@ void http_monitor_remove(struct http_monitor *monitor, struct http_connection *c
     lock_take(&monitor->lock);
     list_remove(&monitor->first, connection);
     monitor->count--;
-    if (connection->is_behind) {
+    if (connection->client == HTTP_CLIENT_BEHIND) {
         list_add(&monitor->behind, connection);
     } else {
         give_place(monitor, connection);
@@ -87,7 +87,7 @@ void http_monitor_remove(struct http_monitor *monitor, struct http_connection *c
 
 void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection)
 {
-    if (!connection->is_behind) {
+    if (connection->client != HTTP_CLIENT_BEHIND) {
         return;
     }
     lock_take(&monitor->lock);
@@ -126,7 +126,7 @@ void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *
     }
     lock_take(&monitor->lock);
     connection->waits = *wait;
-    connection->left = false;
+    connection->client = HTTP_CLIENT_PRESENT;
     lock_release(&monitor->lock);
 }
 
@@ -134,13 +134,13 @@ bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *c
 {
     lock_take(&monitor->lock);
     bool abandoned = atomic_load(&connection->request.stage) == HTTP_ABANDONED;
-    connection->is_behind = connection->is_behind && abandoned;
     struct call *call = NULL;
-    if (!connection->is_behind) {
+    if (connection->client != HTTP_CLIENT_BEHIND || !abandoned) {
         call = connection->waits.call;
-    }
-    if (!connection->is_behind) {
         connection->waits.call = NULL;
+    }
+    if (connection->client == HTTP_CLIENT_BEHIND && !abandoned) {
+        connection->client = HTTP_CLIENT_LEFT;
     }
     lock_release(&monitor->lock);
     call_unref(call);
@@ -176,11 +176,11 @@ void http_monitor_unstream(struct http_monitor *monitor, struct http_connection 
  */
 static bool half_closed_has_left(struct http_connection *connection)
 {
-    if (connection->auth.is_loopback) {
+    if (connection->auth.way == AUTH_LOOPBACK) {
         struct auth_peer found;
         return auth_peer_find(&connection->peer, &connection->local, &found) == NG_ENOTFOUND;
     }
-    if (!connection->half_closed && !connection->auth.is_socket) {
+    if (!connection->half_closed && connection->auth.way != AUTH_SOCKET) {
         static const int on = 1;
         static const int idle = PROBE_IDLE_S;
         static const int interval = PROBE_INTERVAL_S;
@@ -279,7 +279,7 @@ static bool dawdles(struct http_connection *connection, long long now)
 static bool is_stranger(struct http_connection *connection)
 {
     return !atomic_load_explicit(&connection->trusted, memory_order_relaxed) &&
-           !connection->auth.is_socket;
+           connection->auth.way != AUTH_SOCKET;
 }
 
 /* From whom a crowded look takes connections that wait: the agent that has the most, or all
@@ -345,7 +345,8 @@ static void look_at_stream(struct http_connection *connection, long long now, bo
         return;
     }
     /* The first key that is made holds for streams that came before it, too. */
-    bool needs_key = !connection->auth.is_socket && auth_needs_key(connection->server->auth);
+    bool needs_key =
+        connection->auth.way != AUTH_SOCKET && auth_needs_key(connection->server->auth);
     bool shut =
         http_stream_look(connection->stream, now, needs_key) || (ask && has_left(connection));
     if (shut) {
@@ -362,14 +363,13 @@ static bool take_left(struct http_connection *connection, struct http_wait *ret)
 {
     struct call *call = connection->waits.call;
     bool goes_on = call == NULL || connection->waits.left != NULL || call_has(call, CALL_STAYS);
-    if (connection->left || !has_left(connection)) {
+    if (connection->client != HTTP_CLIENT_PRESENT || !has_left(connection)) {
         return false;
     }
     if (goes_on && !http_request_abandon(&connection->request)) {
         return false; /* not asleep yet, or over: the next look sees it again */
     }
-    connection->left = true;
-    connection->is_behind = goes_on;
+    connection->client = goes_on ? HTTP_CLIENT_BEHIND : HTTP_CLIENT_LEFT;
     if (goes_on && connection->waits.left == NULL) {
         return false;
     }

@@ -338,6 +338,9 @@ bool http_reply_send(struct http_request *request)
     } else {
         request->sent = body_bytes;
     }
-    request->answered = ok;
+    if (ok) {
+        http_request_enter(request, http_request_is_left(request) ? HTTP_STATE_LEFT_ANSWERED
+                                                                  : HTTP_STATE_ANSWERED);
+    }
     return ok;
 }

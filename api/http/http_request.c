@@ -2,6 +2,7 @@
 /* http_request.c - from the request line to the route's answer. */
 #include "http_request.h"
 
+#include <assert.h>
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,6 +76,19 @@ bool http_request_body(struct http_request *request, const char *data, size_t le
 
 /* ---- the headers ---- */
 
+void http_request_enter(struct http_request *request, enum http_state state)
+{
+    static const unsigned from[] = {
+        [HTTP_STATE_LINE] = ~0U,
+        [HTTP_STATE_READ] = 1U << HTTP_STATE_LINE,
+        [HTTP_STATE_ANSWERED] = 1U << HTTP_STATE_READ,
+        [HTTP_STATE_LEFT] = 1U << HTTP_STATE_READ,
+        [HTTP_STATE_LEFT_ANSWERED] = 1U << HTTP_STATE_LEFT,
+    };
+    assert((from[state] & 1U << request->state) != 0);
+    request->state = state;
+}
+
 void http_request_begin(struct http_request *request, const char *target)
 {
     memset(&request->headers, 0, sizeof(request->headers));
@@ -88,9 +102,7 @@ void http_request_begin(struct http_request *request, const char *target)
     request->authenticated = false;
     request->bad_token = false;
     request->origin_allowed = false;
-    request->abandoned = false;
-    request->begun = false;
-    request->answered = false;
+    http_request_enter(request, HTTP_STATE_LINE);
     request->received = 0;
     request->sent = 0;
     http_access_begin(request);
@@ -232,7 +244,8 @@ static bool is_foreign_probe(const struct http_request *request)
     const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     return request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0 &&
-           headers->authorization.data == NULL && !request->connection->auth.is_socket &&
+           headers->authorization.data == NULL &&
+           request->connection->auth.way != AUTH_SOCKET &&
            !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text));
 }
 
@@ -241,7 +254,7 @@ static void count_connection(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     int rc = NG_OK;
-    if (request->caller.key != NULL && !connection->auth.is_socket) {
+    if (request->caller.key != NULL && connection->auth.way != AUTH_SOCKET) {
         rc = http_monitor_agent(&request->server->monitor, connection, request->caller.agent);
     }
     if (rc == NG_OK) {
@@ -340,7 +353,7 @@ static void check_body(struct http_request *request)
 
 void http_request_headers(struct http_request *request, const char *method)
 {
-    request->begun = true;
+    http_request_enter(request, HTTP_STATE_READ);
     request->method = http_check_method(method);
     struct header_walk walk = {request, NULL};
     (void)MHD_get_connection_values_n(request->connection->mhd, MHD_HEADER_KIND, each_header,
@@ -399,7 +412,7 @@ struct call *http_request_call(struct http_request *request)
 static void check_caller_again(struct http_request *request)
 {
     struct key *key = request->caller.key;
-    bool keyless = key == NULL && !request->connection->auth.is_socket &&
+    bool keyless = key == NULL && request->connection->auth.way != AUTH_SOCKET &&
                    auth_needs_key(request->server->auth);
     bool open = request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0;
     if (request->fault.rc != NG_OK || open || (key_live(key) && !keyless)) {
@@ -440,7 +453,7 @@ int http_request_run(struct http_request *request)
 
 void http_request_finish(struct http_request *request)
 {
-    if (request->abandoned) {
+    if (http_request_is_left(request)) {
         request->reply.close = true;
         bool stopping = atomic_load(&request->server->stopping);
         (void)http_reply_error(request, stopping ? NG_EBUSY : NG_ECANCELLED, NULL, "%s",
@@ -478,7 +491,7 @@ void http_request_call_done(struct call *call, void *user)
 
 void http_request_end(struct http_request *request)
 {
-    if (request->abandoned) {
+    if (http_request_is_left(request)) {
         return; /* the thread that is still at it ends it, with the last reference */
     }
     auth_release(&request->caller);

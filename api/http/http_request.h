@@ -65,6 +65,37 @@ enum http_phase {
     HTTP_PHASE_STREAMING /* an answer without end; mostly suspended */
 };
 
+/* PRESENT to LEFT or BEHIND when the monitor sees that the client left; BEHIND to LEFT when
+ * what it began has ended; any to PRESENT at the next suspended request. */
+enum http_client {
+    HTTP_CLIENT_PRESENT = 0,
+    HTTP_CLIENT_LEFT,
+    HTTP_CLIENT_BEHIND /* left, and what it began still runs */
+};
+
+/* The known facts about the peer; they only grow. */
+enum http_identity {
+    HTTP_IDENTITY_NONE = 0,
+    HTTP_IDENTITY_USER,   /* its user */
+    HTTP_IDENTITY_PROGRAM /* also whether the gateway started it */
+};
+
+/*
+ * The state of a request; http_request_enter() asserts these transitions:
+ *   LINE to READ                 its headers were checked
+ *   READ to ANSWERED             its answer is queued
+ *   READ to LEFT                 it is not waited for: the client left, or the server stops
+ *   LEFT to LEFT_ANSWERED        its client gets an error all the same
+ *   any to LINE                  the next request line, or the connection's last reference
+ */
+enum http_state {
+    HTTP_STATE_LINE = 0,
+    HTTP_STATE_READ,
+    HTTP_STATE_ANSWERED,
+    HTTP_STATE_LEFT, /* call, body and service_state are still in use */
+    HTTP_STATE_LEFT_ANSWERED
+};
+
 struct http_request {
     struct http_server *server;
     struct gateway *gateway;
@@ -74,16 +105,14 @@ struct http_request {
     struct http_headers headers;
     struct http_fault fault;   /* found while reading; answered when the body is in */
     const char *fault_hint;    /* static, or `hint`, or NULL */
-    char hint[80];             /* where fault_hint is made for this request */
+    char hint[80];             /* memory of a fault_hint that is made for this request */
     const struct route *route; /* NULL: none fits */
-    struct ng_str param;       /* what stood for {name} in the route */
+    struct ng_str param;       /* the text in the place of {name} in the route */
     struct auth_caller caller;
     bool authenticated;
-    bool bad_token;         /* refused for the key that was sent */
-    bool origin_allowed;    /* there is an Origin header, and it was found good */
-    bool abandoned;         /* answered without waiting: call, body and mcp are still in use */
-    bool begun;             /* the headers were looked at */
-    bool answered;          /* a response is queued */
+    bool bad_token;      /* refused for the key that was sent */
+    bool origin_allowed; /* there is an Origin header, and it was found good */
+    enum http_state state;
     struct http_body *body; /* NULL: none */
     uint64_t received;
     uint64_t sent; /* bytes of the answer's body; of a stream, when it has ended */
@@ -112,14 +141,14 @@ struct http_connection {
     struct http_stream *stream; /* under the monitor's lock: what is streamed, a reference */
     struct http_wait waits;     /* under the monitor's lock: with a reference of the call */
     long long head_since_ms; /* the monitor's: bytes of a request line came, it is not whole */
-    bool half_closed, left;  /* the monitor's */
-    bool is_behind;          /* the monitor's: closed, but what it began still runs */
+    bool half_closed;        /* the monitor's */
+    enum http_client client; /* under the monitor's lock */
     /* The agent of the last key that came on it, for which it counts; written under the
      * monitor's lock. "": none. */
     char agent[HTTP_AGENT_MAX];
     size_t agent_len;
     struct auth_connection auth;
-    bool auth_known, started_known;
+    enum http_identity identity;
     uint64_t since_ticks;     /* when it was accepted */
     struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
@@ -135,6 +164,16 @@ void http_connection_identify(struct http_connection *connection);
 /* The other end's address without its port; "" for the Unix socket. */
 void http_connection_peer(const struct http_connection *connection,
                           char ret_text[INET6_ADDRSTRLEN]);
+
+void http_request_enter(struct http_request *request, enum http_state state);
+static inline bool http_request_is_left(const struct http_request *request)
+{
+    return request->state >= HTTP_STATE_LEFT;
+}
+static inline bool http_request_is_answered(const struct http_request *request)
+{
+    return request->state == HTTP_STATE_ANSWERED || request->state == HTTP_STATE_LEFT_ANSWERED;
+}
 
 /* Called with the request line; forgets the request before. */
 void http_request_begin(struct http_request *request, const char *target);

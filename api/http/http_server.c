@@ -174,6 +174,15 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     return connection;
 }
 
+/* The connection waits no longer. */
+static void note_left(struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    if (http_monitor_resume(&connection->server->monitor, connection)) {
+        http_request_enter(request, HTTP_STATE_LEFT);
+    }
+}
+
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code)
 {
@@ -186,7 +195,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         int phase = atomic_load(&connection->phase);
         if (phase == HTTP_PHASE_WORKING) {
             /* Its client had left when it was resumed, so that work() was not called. */
-            request->abandoned = http_monitor_resume(&connection->server->monitor, connection);
+            note_left(request);
         } else if (phase == HTTP_PHASE_STREAMING) {
             /* Only this thread sets and clears `stream`. */
             request->sent = http_stream_bytes(connection->stream);
@@ -252,7 +261,7 @@ static enum MHD_Result work(struct http_request *request)
 {
     struct http_connection *connection = request->connection;
     if (atomic_load_explicit(&connection->phase, memory_order_relaxed) == HTTP_PHASE_WORKING) {
-        request->abandoned = http_monitor_resume(&connection->server->monitor, connection);
+        note_left(request);
         http_request_finish(request);
         return send_reply(request);
     }
@@ -280,7 +289,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         return MHD_NO; /* out of memory when it was accepted */
     }
     struct http_request *request = &connection->request;
-    if (!request->begun) {
+    if (request->state == HTTP_STATE_LINE) {
         http_request_headers(request, method);
         /* Otherwise a body is always read whole before the answer: the next request begins
          * behind it. */
@@ -297,7 +306,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         }
         return MHD_NO;
     }
-    if (request->answered) {
+    if (http_request_is_answered(request)) {
         return MHD_YES;
     }
     return work(request);

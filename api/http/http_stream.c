@@ -22,6 +22,21 @@
 #define BLOCK_BYTES ((size_t)1024)
 #define COMMENT ":\n\n"
 
+/* AWAKE to SLEEPING when the source has nothing, any to WOKEN when it may have more, WOKEN to
+ * AWAKE when it is asked. */
+enum stream_wake {
+    STREAM_AWAKE = 0,
+    STREAM_WOKEN,   /* since fill() began */
+    STREAM_SLEEPING /* suspended: to be resumed */
+};
+
+/* OPEN to ENDING to CUT, or OPEN to CUT. */
+enum stream_end {
+    STREAM_OPEN = 0,
+    STREAM_ENDING, /* fill() is asked once more, then the end is sent */
+    STREAM_CUT     /* nothing more is sent */
+};
+
 /*
  * Three parties: the event loop, which reads; any thread that wakes; the monitor. `lock` guards
  * their shared state and is held while suspending and resuming, so that a connection is resumed
@@ -36,11 +51,9 @@ struct http_stream {
 
     struct lock lock;
     struct MHD_Connection *mhd; /* while it is being answered */
-    bool sleeping;              /* suspended: to be resumed */
-    bool woken;                 /* since fill() began */
+    enum stream_wake wake;
+    enum stream_end end;
     bool comment_due;
-    bool ending; /* fill() is asked once more, then the end is sent */
-    bool cut;    /* nothing more is sent */
     bool closed; /* closed() was or is being called */
     long long ending_ms;
 
@@ -49,8 +62,7 @@ struct http_stream {
     /* The event loop's. */
     struct buf pending;
     size_t sent;    /* of it */
-    bool begun;     /* something was sent */
-    bool last;      /* what is pending is the last */
+    bool last;      /* the pending bytes are the last */
     uint64_t bytes; /* handed out, in all */
     struct gateway *gateway;
     size_t counted; /* of `pending` in limits.buffered */
@@ -134,11 +146,10 @@ void http_stream_drop(struct http_stream *stream)
 /* With the lock held. */
 static void stream_resume(struct http_stream *stream)
 {
-    stream->woken = true;
-    if (stream->sleeping) {
-        stream->sleeping = false;
+    if (stream->wake == STREAM_SLEEPING) {
         MHD_resume_connection(stream->mhd);
     }
+    stream->wake = STREAM_WOKEN;
 }
 
 void http_stream_wake(struct http_stream *stream)
@@ -160,7 +171,6 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
     if (stream->sent == stream->pending.len) {
         stream_forget_pending(stream);
     }
-    stream->begun = true;
     atomic_store(&stream->fed_ms, http_now_ms());
     return (ssize_t)len;
 }
@@ -169,19 +179,18 @@ static ssize_t hand_out(struct http_stream *stream, char *out, size_t max)
 static bool stream_fill(struct http_stream *stream)
 {
     lock_take(&stream->lock);
-    bool cut = stream->cut;
-    bool ending = stream->ending;
-    stream->woken = false;
+    enum stream_end end = stream->end;
+    stream->wake = STREAM_AWAKE;
     lock_release(&stream->lock);
-    if (cut) {
+    if (end == STREAM_CUT) {
         return false;
     }
     int state = stream->source.fill(stream->user, &stream->pending);
-    stream->last = state == HTTP_STREAM_END || (ending && !stream->source.plain);
+    stream->last = state == HTTP_STREAM_END || (end == STREAM_ENDING && !stream->source.plain);
     stream_count(stream, stream->pending.len);
     /* Half of what is no list of events must not pass for the whole. */
     bool half = state == HTTP_STREAM_BROKEN ||
-                (ending && state != HTTP_STREAM_END && stream->source.plain);
+                (end == STREAM_ENDING && state != HTTP_STREAM_END && stream->source.plain);
     return stream->pending.rc == NG_OK && !half;
 }
 
@@ -190,11 +199,11 @@ static bool stream_sleep(struct http_stream *stream)
 {
     lock_take(&stream->lock);
     /* The first bytes go out at once: they bring the headers with them. */
-    bool comment = !stream->source.plain && (stream->comment_due || !stream->begun);
-    bool sleep = !comment && !stream->woken && !stream->ending && !stream->cut;
+    bool comment = !stream->source.plain && (stream->comment_due || stream->bytes == 0);
+    bool sleep = !comment && stream->wake == STREAM_AWAKE && stream->end == STREAM_OPEN;
     stream->comment_due = false;
     if (sleep) {
-        stream->sleeping = true;
+        stream->wake = STREAM_SLEEPING;
         MHD_suspend_connection(stream->mhd);
     }
     lock_release(&stream->lock);
@@ -230,7 +239,7 @@ static void stream_detach(void *cls)
     struct http_stream *stream = cls;
     lock_take(&stream->lock);
     stream->mhd = NULL;
-    stream->sleeping = false;
+    stream->wake = STREAM_AWAKE;
     lock_release(&stream->lock);
     http_stream_drop(stream);
 }
@@ -259,10 +268,19 @@ uint64_t http_stream_bytes(const struct http_stream *stream)
 
 /* ---- the monitor ---- */
 
+/* With the lock held. */
+static void stream_end(struct http_stream *stream)
+{
+    if (stream->end == STREAM_OPEN) {
+        stream->end = STREAM_ENDING;
+    }
+    stream_resume(stream);
+}
+
 void http_stream_cut(struct http_stream *stream)
 {
     lock_take(&stream->lock);
-    stream->cut = true;
+    stream->end = STREAM_CUT;
     stream_resume(stream);
     lock_release(&stream->lock);
 }
@@ -270,8 +288,7 @@ void http_stream_cut(struct http_stream *stream)
 void http_stream_finish(struct http_stream *stream)
 {
     lock_take(&stream->lock);
-    stream->ending = true;
-    stream_resume(stream);
+    stream_end(stream);
     lock_release(&stream->lock);
 }
 
@@ -281,12 +298,11 @@ bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_k
     bool late = false;
     lock_take(&stream->lock);
     if (!live && stream->ending_ms == 0) {
-        stream->ending = true;
         stream->ending_ms = now_ms;
-        stream_resume(stream);
+        stream_end(stream);
     } else if (!live) {
         late = now_ms - stream->ending_ms >= HTTP_STREAM_FAREWELL_MS;
-    } else if (stream->sleeping &&
+    } else if (stream->wake == STREAM_SLEEPING &&
                now_ms - atomic_load(&stream->fed_ms) >= HTTP_STREAM_KEEPALIVE_MS) {
         stream->comment_due = true;
         stream_resume(stream);

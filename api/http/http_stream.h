@@ -28,7 +28,7 @@ struct key;
 
 enum http_stream_state {
     HTTP_STREAM_OPEN = 0,  /* more may come; nothing added: asleep until http_stream_wake() */
-    HTTP_STREAM_END = 1,   /* what was added is the last */
+    HTTP_STREAM_END = 1,   /* the added bytes are the last */
     HTTP_STREAM_BROKEN = 2 /* it cannot go on: the connection ends before the answer does */
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_stream_transport.h - what the HTTP transport does with streams that sources have made.
- */
+/* http_stream_transport.h - the HTTP transport's side of streams that sources have made. */
 #ifndef NOTEGATE_API_HTTP_STREAM_TRANSPORT_H
 #define NOTEGATE_API_HTTP_STREAM_TRANSPORT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* http_transport.h - what the commands need of the HTTP transport: starting it, its address,
- * stopping it. */
+/* http_transport.h - the HTTP transport for the commands: starting it, its address, stopping
+ * it. */
 #ifndef NOTEGATE_API_HTTP_TRANSPORT_H
 #define NOTEGATE_API_HTTP_TRANSPORT_H
 

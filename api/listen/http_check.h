@@ -37,7 +37,7 @@ enum http_method {
 /* Why a request is refused: a code of the error table and one sentence. rc NG_OK: it is not. */
 struct http_fault {
     int rc;
-    bool fatal; /* where the next request begins is in doubt: answer, then close */
+    bool fatal; /* the beginning of the next request is in doubt: answer, then close */
     char text[512];
 };
 

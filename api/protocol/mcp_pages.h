@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_pages.h - where the next page of a list begins, as an opaque text. */
+/* mcp_pages.h - the beginning of the next page of a list, as an opaque text. */
 #ifndef NOTEGATE_API_MCP_PAGES_H
 #define NOTEGATE_API_MCP_PAGES_H
 

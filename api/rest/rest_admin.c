@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rest_admin.c - what the owner's commands ask of the running gateway: backup, verify (only on
- * the Unix socket); and a reload, for every admin. */
+/* rest_admin.c - requests of the owner's commands to the running gateway: backup, verify (only
+ * on the Unix socket), reload. */
 #include <stdio.h>
 
 #include "api/http/http_access.h"
@@ -70,7 +70,8 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
 static int admin_start(struct http_request *request, ng_step_fn *step, bool files)
 {
     const struct auth_connection *who = &request->connection->auth;
-    if (!who->is_socket || who->is_started || who->is_unknown) {
+    if (who->way != AUTH_SOCKET || who->started == AUTH_STARTED_YES ||
+        who->started == AUTH_STARTED_UNSEEN || who->is_unknown) {
         return admin_refuse(request, NG_EFORBIDDEN,
                             "Use the command on the gateway's own machine",
                             "This is answered only on the Unix socket in the data directory");

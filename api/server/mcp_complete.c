@@ -24,7 +24,7 @@ struct completing {
     bool is_prompt;
     struct ng_str argument, prefix;
     struct ng_str space; /* of context.arguments, or absent */
-    bool filters;        /* what comes is a listing: only what begins so counts */
+    bool filters;        /* the values come from a listing: count only those with the prefix */
     struct ng_str values[MCP_COMPLETE_MAX];
     size_t count, looked;
     bool more;

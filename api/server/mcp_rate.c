@@ -14,7 +14,7 @@ static bool prepay(struct mcp_job *job)
 {
     struct call *call = job->call;
     if (dispatch_take_rate(call) == NG_OK) {
-        job->is_prepaid = true;
+        job->rate = MCP_RATE_PREPAID;
         return true;
     }
     job->status = call->final.status;
@@ -25,14 +25,16 @@ static bool prepay(struct mcp_job *job)
 
 bool mcp_rate_before_parse(struct mcp_job *job)
 {
-    job->is_prepaid = false;
-    job->is_due = false;
+    job->rate = MCP_RATE_NONE;
     if (!job->on_loop || job->text.len <= MCP_FREE_BYTES) {
         return true;
     }
     /* The call that asks was counted when it began. */
-    job->is_due = job->session != NULL && mcp_session_let_in(job->session);
-    return job->is_due || prepay(job);
+    if (job->session != NULL && mcp_session_let_in(job->session)) {
+        job->rate = MCP_RATE_DUE;
+        return true;
+    }
+    return prepay(job);
 }
 
 static bool is_answer(const struct ng_value *message)
@@ -54,7 +56,7 @@ static bool only_answers(const struct ng_value *value)
 
 bool mcp_rate_after_parse(struct mcp_job *job, const struct ng_value *value)
 {
-    if (!job->is_due || (value != NULL && only_answers(value))) {
+    if (job->rate != MCP_RATE_DUE || (value != NULL && only_answers(value))) {
         return true;
     }
     if (!prepay(job)) {
@@ -68,8 +70,8 @@ bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *metho
 {
     struct mcp_job *job = exchange->job;
     bool alone = !job->is_batch && job->text.len <= MCP_FREE_BYTES;
-    if (job->is_prepaid) {
-        job->is_prepaid = false;
+    if (job->rate == MCP_RATE_PREPAID) {
+        job->rate = MCP_RATE_NONE;
         exchange->call->options |= CALL_NO_RATE;
         return true;
     }

@@ -210,7 +210,7 @@ static int list_space(struct page *page, struct ng_str space)
         return rc;
     }
     page->skip = SKIP_NOTHING;
-    page->from.kind = no_text; /* what comes now is listed from its start */
+    page->from.kind = no_text; /* the following collections are listed from their start */
     return rc;
 }
 

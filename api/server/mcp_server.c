@@ -459,7 +459,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
 /* NG_OK: job->out has the answers. */
 static int refuse_no_memory(struct mcp_job *job)
 {
-    if (job->is_due) {
+    if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */
     }
     return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
@@ -502,7 +502,7 @@ static int refuse_busy(struct mcp_job *job, const char *sentence)
     mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
     job->status = 503;
     job->retry_after_s = 1;
-    if (job->is_due) {
+    if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */
     }
     return NG_OK;

@@ -63,11 +63,19 @@ struct mcp_exchange {
     bool taken_back;           /* the client cancelled it */
     bool progressed;
     double progress;  /* the last one sent */
-    size_t answer_at; /* where the answer begins in the buffer */
+    size_t answer_at; /* start of the answer in the buffer */
     atomic_int waits; /* of mcp_wait(): enum mcp_waits */
     void (*over)(struct mcp_exchange *exchange);
     void *wait_user;  /* of mcp_wait() */
     struct task task; /* over() on a worker */
+};
+
+/* How a large text stands with the caller's rate: NONE to DUE or PREPAID before it is parsed,
+ * DUE to PREPAID after it, PREPAID to NONE at the first request that counts. */
+enum mcp_rate_state {
+    MCP_RATE_NONE = 0,
+    MCP_RATE_PREPAID, /* the first request that counts was taken from the rate */
+    MCP_RATE_DUE      /* let in as an answer of the client: counts unless it is one */
 };
 
 struct mcp_job {
@@ -97,8 +105,7 @@ struct mcp_job {
 
     /* The job's own. */
     struct task task; /* a large text is parsed on a worker */
-    bool is_prepaid;  /* the first request that counts was taken from the caller's rate */
-    bool is_due;      /* let in as an answer of the client: counts unless it is one */
+    enum mcp_rate_state rate;
     size_t out_start; /* the transport may have written before it */
     struct mcp_exchange one;
     struct mcp_exchange *many; /* a batch */

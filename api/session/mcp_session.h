@@ -87,7 +87,7 @@ struct mcp_session {
     struct lock lock;                  /* of the inflight and the lists below */
     struct mcp_inflight *inflight;
     struct mcp_session_end *ends;
-    struct mcp_notifier *notifier; /* what it wants to hear of (mcp_subscribe.c), a reference */
+    struct mcp_notifier *notifier; /* its subscriptions (mcp_subscribe.c), a reference */
     bool ended;
     struct mcp_question *questions;
     size_t question_count;

@@ -81,7 +81,7 @@ struct mcp_stream_reader {
 /* A connection reads from here on; the one before, if any, ends. The HTTP transport's
  * reference. NULL: out of memory (what `reader` holds stays the caller's). */
 struct http_stream *mcp_stream_attach(struct mcp_stream *stream,
-                                      const struct mcp_stream_reader *reader);
+                                      const struct mcp_stream_reader *asked);
 
 /* "NUMBER-SEQ". False: not of that form. */
 bool mcp_stream_parse_id(struct ng_str text, unsigned *ret_number, uint64_t *ret_seq);

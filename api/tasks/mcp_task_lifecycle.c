@@ -185,8 +185,8 @@ static int find_task(const struct mcp_task *task, void *user)
     } else {
         entry->status = task->status;
     }
-    entry->is_elsewhere = is_elsewhere;
     if (is_elsewhere) {
+        entry->host = MCP_TASK_ELSEWHERE;
         memcpy(entry->gateway, task->gateway.data, task->gateway.len);
     }
     entry->is_stored = true;

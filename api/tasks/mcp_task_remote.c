@@ -35,7 +35,9 @@ static void take_gateway(const struct mcp_tasks *tasks, struct mcp_task_entry *e
         memcpy(entry->gateway, gateway.data, len);
     }
     entry->gateway[len] = '\0';
-    entry->is_elsewhere = len > 0 && !is_ours(tasks, gateway);
+    if (len > 0 && !is_ours(tasks, gateway)) {
+        entry->host = MCP_TASK_ELSEWHERE;
+    }
 }
 
 /* With the lock held. NULL: there is no room, or it is none that could be here. */
@@ -57,7 +59,9 @@ static struct mcp_task_entry *add_entry(struct mcp_tasks *tasks, const struct mc
     entry->status = task->status;
     entry->is_stored = true;
     take_gateway(tasks, entry, task->gateway);
-    entry->is_former = task->status == MCP_TASK_WORKING && !entry->is_elsewhere;
+    if (task->status == MCP_TASK_WORKING && entry->host == MCP_TASK_HERE) {
+        entry->host = MCP_TASK_FORMER;
+    }
     mcp_task_entry_link(tasks, entry);
     return entry;
 }
@@ -124,8 +128,8 @@ static void collect_dead(struct mcp_tasks *tasks, struct looking *looking)
     for (const struct mcp_task_entry *at = tasks->newest;
          at != NULL && looking->count < LOOK_CHANGES_MAX; at = at->next) {
         bool runs = at->call != NULL || at->status != MCP_TASK_WORKING;
-        bool died = at->is_former ||
-                    (at->is_elsewhere &&
+        bool died = at->host == MCP_TASK_FORMER ||
+                    (at->host == MCP_TASK_ELSEWHERE &&
                      !cluster_is_alive(tasks->gateway->cluster, ng_str_of(at->gateway)));
         if (!runs && died) {
             struct change *change = &looking->changes[looking->count++];

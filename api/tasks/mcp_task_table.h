@@ -50,10 +50,10 @@ void mcp_task_fail_died(struct mcp_task *task);
 struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);
 void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
-/* With the lock held: those who wait for the task and whose clients have left, in front of
- * *ret_left. How many stay. */
+/* With the lock held: requests that wait for the task and whose clients have left, in front of
+ * *ret_left. Returns the number of the others. */
 size_t mcp_task_take_left(struct mcp_task_entry *entry, struct mcp_task_waiter **ret_left);
-/* Those who wait, taken out of the table, go on. */
+/* Continues waiting requests that were taken out of the table. */
 void mcp_task_wake(struct mcp_task_waiter *waiters);
 
 #endif

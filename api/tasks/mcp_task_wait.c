@@ -87,7 +87,7 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
     return call_fail(call, rc, "%d requests wait for this task already", MCP_TASK_WAITERS_MAX);
 }
 
-/* With the lock held: the first of those who wait whose client can be asked, alone. */
+/* With the lock held: takes out the first waiting request whose client can be asked. */
 static struct mcp_task_waiter *take_asker(struct mcp_task_entry *entry)
 {
     struct mcp_task_waiter **link = &entry->waiters;

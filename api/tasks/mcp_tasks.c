@@ -296,7 +296,7 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
         ret->outcome = ng_str_of("{\"code\":-32603,\"message\":\"the tool ended, but the "
                                  "outcome could not be stored\"}");
     } else if (entry.status == MCP_TASK_WORKING && ret->status != MCP_TASK_CANCELLED &&
-               !entry.is_elsewhere) {
+               entry.host != MCP_TASK_ELSEWHERE) {
         ret->status = MCP_TASK_WORKING; /* the end is told when the run is over */
     }
     if (ret->status == MCP_TASK_WORKING) {

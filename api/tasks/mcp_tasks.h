@@ -107,16 +107,22 @@ struct mcp_tasks;
 struct mcp_task_waiter;
 
 /* The table's entry of a task. All under its lock. */
+/* The gateway that runs a task. */
+enum mcp_task_host {
+    MCP_TASK_HERE = 0,
+    MCP_TASK_FORMER,   /* this gateway, before it was started again */
+    MCP_TASK_ELSEWHERE /* entry->gateway */
+};
+
 struct mcp_task_entry {
     char id[MCP_TASK_ID_LEN + 1];
     char owner[MCP_TASK_OWNER_MAX];
     int64_t created_ms, expires_ms;
     enum mcp_task_status status;
-    bool is_stored;    /* its creation is on disk */
-    bool is_gone;      /* expired while it ran */
-    bool is_lost;      /* its end could not be stored */
-    bool is_former;    /* this gateway ran it before it was started again */
-    bool is_elsewhere; /* another gateway runs it: */
+    bool is_stored; /* its creation is on disk */
+    bool is_gone;   /* expired while it ran */
+    bool is_lost;   /* its end could not be stored */
+    enum mcp_task_host host;
     char gateway[MCP_TASK_GATEWAY_MAX + 1];
     bool is_asking;    /* a request that waits for it puts its questions to the client */
     struct call *call; /* the run, or NULL; lent */

@@ -262,7 +262,7 @@ static void print_cursor(struct buf *out, const struct mcp_task_place *place)
 
 static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
 {
-    size_t digits = MCP_TASK_ID_LEN + 1; /* where they begin */
+    size_t digits = MCP_TASK_ID_LEN + 1; /* the beginning of the page */
     bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
                 text.data[MCP_TASK_ID_LEN] == '-' &&
                 memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;

@@ -83,7 +83,7 @@ int mcp_route(struct http_request *request)
         .body = http_request_text(request),
         .keep = keep_body,
         .caller = &request->caller,
-        .is_local = request->connection->auth.is_socket,
+        .is_local = request->connection->auth.way == AUTH_SOCKET,
         .on_loop = true,
         .transport = request,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_http_post.h - what the two halves of MCP over HTTP share. */
+/* mcp_http_post.h - state shared by the two halves of MCP over HTTP. */
 #ifndef NOTEGATE_API_MCP_HTTP_POST_H
 #define NOTEGATE_API_MCP_HTTP_POST_H
 
@@ -17,8 +17,7 @@ struct mcp_http {
     struct mcp_client_requests *client_requests;
     struct lock lock;
     pthread_cond_t idle;
-    int jobs; /* that ended pending, also those whose client went away; less than none while one
-                 of them is over before it is counted */
+    int jobs; /* jobs that ended pending, also those whose client left; negative while one of them is over before it is counted */
 };
 
 /* mcp_http.c */

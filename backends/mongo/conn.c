@@ -26,6 +26,7 @@ enum {
     SERVER_TOO_LARGE_UPDATE = 17420
 };
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
 static void driver_quiet(mongoc_log_level_t level, const char *domain, const char *message,

@@ -201,6 +201,7 @@ static int uri_path(struct uri_parser *parser, struct ng_str text, struct redis_
     return uri_query(parser, uri_from(text, path.len), uri);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_URI_ERROR_SIZE])
 {
     struct redis_uri uri = {0};

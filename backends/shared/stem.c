@@ -170,6 +170,7 @@ static void endings(struct stem *stem)
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 size_t word_stem(char *word, size_t len)
 {
     struct stem stem = {word, len};

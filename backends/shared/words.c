@@ -7,6 +7,8 @@
 
 #include <utf8proc.h>
 
+#include "core/base/utf8.h"
+
 struct range {
     utf8proc_int32_t from, to;
     enum script script;
@@ -80,7 +82,7 @@ static size_t word_char(struct ng_str text, size_t at, size_t *ret_step,
 size_t word_step(struct ng_str text, size_t at)
 {
     size_t i = at + 1;
-    while (i < text.len && ((unsigned char)text.data[i] & 0xC0) == 0x80) {
+    while (i < text.len && !utf8_is_start(text.data[i])) {
         i++;
     }
     return i - at;
@@ -116,10 +118,7 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
 {
     bool ascii = true;
     if (script == SCRIPT_SPACED && word.len > WORD_BYTES_MAX) {
-        word.len = WORD_BYTES_MAX;
-        while (word.len > 0 && ((unsigned char)word.data[word.len] & 0xC0) == 0x80) {
-            word.len--;
-        }
+        word = utf8_cut(word, WORD_BYTES_MAX);
     }
     int rc = bytes_set(ret, word);
     for (size_t i = 0; i < ret->len && rc == NG_OK; i++) {

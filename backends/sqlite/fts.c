@@ -259,8 +259,6 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
         if (value.field == field && value.kind == VALUE_TEXT) {
             if (ret->len > 0) {
                 rc = bytes_add(ret, "\n", 1);
-            } else {
-                rc = NG_OK;
             }
             if (rc == NG_OK) {
                 rc = bytes_add(ret, value.bytes.data, value.bytes.len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* query.c - lists of documents: picks the index that leads, so that the cost of a page depends
  * on its rows and not on the size of the store. */
+#include "core/base/utf8.h"
 #include "db.h"
 
 /* A condition with fewer matches than this leads, whatever the order of the list. */
@@ -135,7 +136,8 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
         sql_add(&sql, index);
         sql_add(&sql, " WHERE d.shelf");
         shelves_add(&sql, &plan->shelves);
-        if (strcmp(index, "docs_key") != 0) { /* that index also has deleted documents */
+        if (strcmp(index, "docs_key") !=
+            0) { /* the index of values has deleted documents, too */
             add_deleted(&sql, plan->query->with_deleted ? -1 : 0);
         }
         sql_add(&sql, " AND ");
@@ -313,21 +315,6 @@ static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret
     return NG_OK;
 }
 
-/* Cuts the snippet to a number of characters. */
-static struct ng_str cut(struct ng_str text, uint32_t chars)
-{
-    size_t at = 0;
-    uint32_t count = 0;
-    while (at < text.len) {
-        bool begins = ((unsigned char)text.data[at] & 0xC0) != 0x80;
-        if (begins && count++ == chars) {
-            break;
-        }
-        at++;
-    }
-    return str_of(text.data, at);
-}
-
 int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
                const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row, void *user)
 {
@@ -353,7 +340,7 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
         if (sqlite3_column_count(stmt) > 3) {
             doc.score = sqlite3_column_double(stmt, 3);
             if (snippet_chars > 0) {
-                doc.snippet = cut(column_str(stmt, 4), snippet_chars);
+                doc.snippet = utf8_cut_count(column_str(stmt, 4), snippet_chars);
             }
         }
         int stop = row(user, &doc);

@@ -189,8 +189,6 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     for (size_t i = 0; i < phrase->count && rc == NG_OK; i++) {
         if (i > 0) {
             rc = bytes_add(&words, &border, 1);
-        } else {
-            rc = NG_OK;
         }
         if (rc == NG_OK) {
             rc = bytes_add(&words, phrase->words[i].data, phrase->words[i].len);

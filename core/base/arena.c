@@ -32,6 +32,7 @@ struct arena_block {
 };
 
 /* Test hook: see alloc_fail_after(). A mutable global by need: allocation has no context. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_long alloc_countdown = -1;
 
 void alloc_fail_after(long count)

@@ -21,8 +21,11 @@
 
 /* Process-wide by contract: the level, the format (-1: not set, see log_format_now) and the
  * switches. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_int log_level_now = NG_LOG_INFO;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_int log_format_set = -1;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool log_switches[LOG_KINDS];
 
 struct log_line {

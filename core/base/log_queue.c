@@ -34,8 +34,10 @@ static struct {
     bool waits; /* the thread waits for lines */
     bool stopping, ended;
     pthread_t thread;
+    /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 } queue = {.lock = LOCK_INITIALIZER(LOCK_LOG_QUEUE), .filled = PTHREAD_COND_INITIALIZER};
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_uint_fast64_t dropped;
 
 /* False: stderr takes nothing any more. */

@@ -46,6 +46,7 @@ static void print_memory(struct buf *out)
     unsigned long long resident = 0;
     long page = sysconf(_SC_PAGESIZE);
     if (read_text("/proc/self/statm", text, sizeof(text)) > 0 &&
+        /* NOLINTNEXTLINE(cert-err34-c) */
         sscanf(text, "%llu %llu", &total, &resident) == 2) {
         gauge(out, "process_resident_memory_bytes", "Memory in RAM.",
               (double)resident * (double)page);
@@ -95,6 +96,7 @@ static void print_times(struct buf *out)
         at = strchr(at + 1, ' ');
     }
     unsigned long long ticks = 0;
+    /* NOLINTNEXTLINE(cert-err34-c) */
     if (at != NULL && sscanf(at, " %llu", &ticks) == 1) {
         double since = (double)real.tv_sec - (double)boot.tv_sec;
         gauge(out, "process_start_time_seconds", "When it was started, since 1970.",

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,8 +45,11 @@
 #endif
 
 /* Process-wide, as signal handlers are. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_int crash_fd = -1;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool crash_installed;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool crash_told;
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
@@ -169,7 +173,7 @@ static void crash_frame_module(char *out, size_t size)
     Dl_info own;
     Dl_info at;
     int count = backtrace(frames, CRASH_FRAMES_MAX);
-    if (dladdr((const void *)crash_signals, &own) == 0) {
+    if (dladdr((const void *)getauxval(AT_ENTRY), &own) == 0) {
         return;
     }
     for (int i = 0; i < count; i++) {
@@ -264,8 +268,11 @@ static void crash_free_stack(void *stack)
     free(stack);
 }
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_key_t crash_stack_key;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_once_t crash_stack_once = PTHREAD_ONCE_INIT;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static bool crash_stack_keyed;
 
 static void make_stack_key(void)

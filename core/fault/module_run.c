@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 /* By thread: a signal handler has nothing else to find it by. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local struct module_run *module_run_innermost;
 
 void module_run_begin(struct module_run *run, const char *module, const char *what,

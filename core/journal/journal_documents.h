@@ -52,7 +52,7 @@ const struct ng_journal *journal_documents_vtable(void);
 #define JOURNAL_TRIES 8
 
 /* journal_append.c: deliver of struct ng_journal. */
-int journal_documents_deliver(void *journal, struct ng_call *call,
+int journal_documents_deliver(void *user, struct ng_call *pub,
                               const struct ng_entry *const *entries, size_t count);
 
 /* ---- between journal_documents.c and journal_snapshot.c ---- */
@@ -153,23 +153,23 @@ int journal_remove_doc(struct ng_call *call, const struct ng_doc *present,
                        struct ng_draft *next, void *user);
 
 /* journal_aside.c: functions of struct ng_journal. */
-int journal_documents_restore_aside(void *journal, struct ng_call *call, struct ng_str space,
-                                    struct ng_str id, struct ng_str json);
-int journal_documents_checkpoint_delete(void *journal, struct ng_call *call,
-                                        struct ng_str space, struct ng_str id);
-int journal_documents_trim(void *journal, struct ng_call *call, struct ng_str space,
+int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_str space,
+                                    struct ng_str id, struct ng_str text);
+int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct ng_str space,
+                                        struct ng_str id);
+int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
                            int64_t before_ms);
 
 /* journal_snapshot.c: functions of struct ng_journal. */
-int journal_snapshot_dump(void *journal, struct ng_call *call, struct ng_str space,
+int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
                           struct ng_str *ret_json);
-int journal_snapshot_restore(void *journal, struct ng_call *call, struct ng_str space,
+int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str space,
                              struct ng_str json);
-int journal_checkpoint_put(void *journal, struct ng_call *call, struct ng_str space,
+int journal_checkpoint_put(void *user, struct ng_call *pub, struct ng_str space,
                            struct ng_str id, struct ng_str json);
-int journal_checkpoint_get(void *journal, struct ng_call *call, struct ng_str space,
+int journal_checkpoint_get(void *user, struct ng_call *pub, struct ng_str space,
                            struct ng_str id, struct ng_str *ret_json);
-int journal_checkpoint_list(void *journal, struct ng_call *call, struct ng_str space,
-                            ng_row_fn *row, void *user);
+int journal_checkpoint_list(void *user, struct ng_call *pub, struct ng_str space,
+                            ng_row_fn *row, void *row_user);
 
 #endif

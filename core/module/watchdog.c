@@ -34,7 +34,9 @@ struct watchdog {
 };
 
 /* Each thread has the same slot in every watchdog of the process. 0: none yet. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_uint watchdog_threads;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local unsigned watchdog_slot;
 
 static struct loop_slot *own_slot(struct watchdog *watchdog)

@@ -566,6 +566,7 @@ static int compile_text(struct schema_compiler *compiler, struct ng_str text)
     return schema_resolve(compiler);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 int schema_compile(struct ng_str text, struct schema **ret, char *error, size_t error_size)
 {
     char unused[1];

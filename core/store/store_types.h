@@ -42,7 +42,7 @@ struct version {
 };
 
 struct version *version_ref(struct version *version);
-void version_unref(void *version); /* NULL is a no-op */
+void version_unref(void *object); /* NULL is a no-op */
 /* A version of these parts (references are taken); parses json. NULL: *rc says why (NG_EJSON:
  * json is no object). */
 struct version *version_new(struct blob *key, size_t collection_len, size_t space_len,

@@ -186,6 +186,7 @@ static int regex_fail_match(struct regex *regex, int error)
 }
 
 /* Searches from *at. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static int regex_next(struct regex *regex, struct ng_str text, size_t *at, bool *after_empty,
                       bool *ret_found)
 {

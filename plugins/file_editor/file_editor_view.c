@@ -44,7 +44,7 @@ static int check_range(struct ng_call *call, const int64_t range[2], size_t line
         return editor_fail_input(call, "view_range", "a first line of the file",
                                  range_message(call, range, 0, lines));
     }
-    if (range[1] != -1 && range[1] > 0 && (uint64_t)range[1] > lines) {
+    if (range[1] > 0 && (uint64_t)range[1] > lines) {
         return editor_fail_input(call, "view_range", "a last line of the file, or -1",
                                  range_message(call, range, 1, lines));
     }

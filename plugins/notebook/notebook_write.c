@@ -81,7 +81,7 @@ static int notebook_insert_place(struct ng_call *call, const struct notebook_wri
     (void)ng_fail(call, NG_EINVAL, "Line number out of range");
     notebook_violation(call, "/insertLine",
                        call->host->format(call, "an integer from %lld to %lld",
-                                          (long long)-(lines + 1), (long long)(lines + 1)),
+                                          -(long long)lines - 1, (long long)lines + 1),
                        call->host->format(call, "%lld", (long long)number));
     return NG_EINVAL;
 }

@@ -45,7 +45,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "plain_build: not for a build with a sanitizer")
 
 
+# Files that take long begin first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).
+LONG_FILES = ("mcp/test_clients", "cells/test_cells_kernels", "team/test_cluster", "http/test_odd_arguments", "notes/test_opennotes.",
+              "team/test_memory", "keys/test_started_programs", "http/test_http_raw", "cells/test_cells_files", "cells/test_cells_bad",
+              "cells/test_cells_kernel_ends", "team/test_mongo", "package/test_installed", "package/test_package", "ops/test_bench")
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG_FILES) if name in str(item.path)), len(LONG_FILES)))
     # A sanitizer has handlers of fatal signals of its own: those tests are not skipped, they are none.
     if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
         items[:] = [item for item in items if item.get_closest_marker("plain_build") is None]

@@ -16,7 +16,10 @@
  * An array that a module reads is an array of pointers. An array that a module writes advances
  * by the size of its first element.
  *
- * Additions to ABI 1 (newest last): not frozen yet.
+ * ABI 1 is frozen: members are only appended, to structs that are read by their size; nothing
+ * is renamed, moved, removed or given another meaning. tests/abi/v1 keeps its first headers.
+ *
+ * Additions to ABI 1 (newest last): none.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

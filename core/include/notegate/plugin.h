@@ -115,7 +115,7 @@ struct ng_host {
     int (*reply)(struct ng_call *call, struct ng_str text); /* copies */
     int (*reply_parts)(struct ng_call *call, const struct ng_str *pieces,
                        size_t count);                      /* concatenates */
-    struct ng_writer *(*reply_json)(struct ng_call *call); /* write one object into it */
+    struct ng_writer *(*reply_json)(struct ng_call *call); /* one object; never NULL */
     int (*reply_media)(struct ng_call *call, const char *kind, const char *mime_type,
                        struct ng_str bytes); /* kind "image" or "audio" */
     int (*reply_resource)(struct ng_call *call, struct ng_str uri, const char *mime_type,
@@ -131,7 +131,7 @@ struct ng_host {
         __attribute__((format(printf, 3, 4)));
     void (*hint)(struct ng_call *call, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-    struct ng_writer *(*details)(struct ng_call *call); /* write one object into it */
+    struct ng_writer *(*details)(struct ng_call *call); /* one object; never NULL */
 
     /* Progress (total 0: unknown), cancellation (the client disconnected, or the deadline has
      * passed), remaining time. */

@@ -111,7 +111,7 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     memory_put(call, writer, "checkpoint_id", id);
     memory_put(call, writer, "label", label);
     memory_put(call, writer, "created_at", entry_time(call, host->now_ms()));
-    memory_put(call, writer, "created_by", memory_agent(call, call->caller->agent));
+    memory_put(call, writer, "created_by", entry_agent_of(call, call->caller->agent));
     if (dump.data != NULL) {
         struct ng_str summary = checkpoint_text_member(dump, "summary");
         entry_put_int(call, writer, "daily_entries",
@@ -134,8 +134,6 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
         *ret_head = host->json_result(writer);
         if (ret_head->data == NULL) {
             rc = checkpoint_too_large(call);
-        } else {
-            rc = NG_OK;
         }
     }
     return rc;

@@ -93,7 +93,8 @@ static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writ
         memory_put(call, writer, "content",
                    utf8_cut_count(memory_text(call, item, "content"), CHECKPOINT_MEMORY_CHARS));
         memory_put(call, writer, "source", memory_text(call, item, "source"));
-        memory_put(call, writer, "agent", memory_agent(call, memory_text(call, item, "agent")));
+        memory_put(call, writer, "agent",
+                   entry_agent_of(call, memory_text(call, item, "agent")));
         host->json_end(writer);
     }
     host->json_end(writer);
@@ -244,12 +245,7 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     const struct ng_host *host = call->host;
     struct checkpoint_plan plan = {0};
     struct ng_writer *writer = host->reply_json(call);
-    int rc;
-    if (writer == NULL) {
-        rc = entry_no_memory(call);
-    } else {
-        rc = checkpoint_plan_make(call, then, now, &plan);
-    }
+    int rc = checkpoint_plan_make(call, then, now, &plan);
     if (rc != NG_OK) {
         return rc;
     }

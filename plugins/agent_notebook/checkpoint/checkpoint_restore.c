@@ -44,9 +44,6 @@ static int checkpoint_job_answer(const struct checkpoint_job *job)
     struct ng_call *call = job->caller;
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("restored"));
     memory_put(call, writer, "checkpoint_id", job->intent.checkpoint);
@@ -155,8 +152,6 @@ int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
         job->deferred = call->host->defer(call);
         if (job->deferred == NULL) {
             rc = entry_no_memory(call);
-        } else {
-            rc = NG_OK;
         }
     }
     if (rc != NG_OK) {

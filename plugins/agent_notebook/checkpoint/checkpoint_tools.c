@@ -37,16 +37,10 @@ int checkpoint_snapshot_run(void *self, struct ng_call *call, struct ng_str args
     if (rc == NG_OK) {
         rc = host->json_parse(call, json, &body);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return entry_no_memory(call);
-    }
+    struct ng_writer *writer = host->reply_json(call);
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("kept"));
     checkpoint_head_write(call, writer, body);
@@ -110,9 +104,6 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     };
     (void)self;
     (void)args;
-    if (rows.writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(rows.writer);
     host->json_name(rows.writer, "checkpoints");
     host->json_array(rows.writer);
@@ -148,16 +139,10 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc == NG_ENOTFOUND) {
         return checkpoint_not_found(call, space, id);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return entry_no_memory(call);
-    }
+    struct ng_writer *writer = host->reply_json(call);
     host->json_object(writer);
     memory_put(call, writer, "status", ng_str_of("deleted"));
     memory_put(call, writer, "checkpoint_id", id);

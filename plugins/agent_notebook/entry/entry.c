@@ -13,6 +13,7 @@
 #define ENTRY_HEADINGS_SHOWN 50
 /* Bytes of a text that a failure quotes. */
 #define ENTRY_QUOTED_MAX 80
+#define ENTRY_AGENT "agent:"
 
 const char *const entry_collections[ENTRY_COLLECTIONS] = {"pages", "code_snippets",
                                                           "research_notes"};
@@ -39,10 +40,44 @@ int entry_key(struct ng_call *call, struct ng_key *ret)
     return NG_OK;
 }
 
+struct ng_str entry_agent_name(struct ng_str agent)
+{
+    size_t prefix = sizeof(ENTRY_AGENT) - 1;
+    if (agent.len > prefix && str_begins(agent, ENTRY_AGENT)) {
+        agent.data += prefix;
+        agent.len -= prefix;
+    }
+    return agent;
+}
+
+struct ng_str entry_agent_of(struct ng_call *call, struct ng_str name)
+{
+    struct ng_str bare = entry_agent_name(name);
+    return call->host->format(call, ENTRY_AGENT "%.*s", (int)bare.len, bare.data);
+}
+
 struct ng_str entry_agent(struct ng_call *call)
 {
-    return call->host->format(call, "agent:%.*s", (int)call->caller->agent.len,
-                              call->caller->agent.data);
+    return entry_agent_of(call, call->caller->agent);
+}
+
+int entry_strings(struct ng_call *call, const char *argument, const struct ng_str **ret,
+                  size_t *ret_count)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *array = ng_arg(call, argument);
+    struct ng_str *list = ng_alloc(call, (host->json_count(array) + 1) * sizeof(*list));
+    size_t count = 0;
+    if (list == NULL) {
+        return entry_no_memory(call);
+    }
+    for (const struct ng_value *item = host->json_first(array); item != NULL;
+         item = host->json_next(item)) {
+        list[count++] = host->json_text(item);
+    }
+    *ret = list;
+    *ret_count = count;
+    return NG_OK;
 }
 
 bool entry_exists(const struct ng_doc *doc)
@@ -82,11 +117,9 @@ static void entry_fail_pieces(struct ng_call *call, int code, const struct ng_st
 static struct ng_writer *entry_details(struct ng_call *call, const struct ng_key *key)
 {
     struct ng_writer *writer = call->host->details(call);
-    if (writer != NULL) {
-        call->host->json_object(writer);
-        entry_put(call, writer, "notebook_id", key->id);
-        entry_put(call, writer, "status", ng_str_of("not_found"));
-    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", key->id);
+    entry_put(call, writer, "status", ng_str_of("not_found"));
     return writer;
 }
 
@@ -115,9 +148,7 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
                    entry_collections[here == 0 ? 1 : 0], entry_collections[here == 2 ? 1 : 2]);
     }
     struct ng_writer *writer = entry_details(call, key);
-    if (writer != NULL) {
-        host->json_end(writer);
-    }
+    host->json_end(writer);
     return AGENT_NOTEBOOK_ENTRY_NOT_FOUND;
 }
 
@@ -130,10 +161,8 @@ int entry_no_version(struct ng_call *call, const struct ng_key *key, uint64_t ve
     entry_fail_pieces(call, AGENT_NOTEBOOK_VERSION_NOT_FOUND, pieces, NG_COUNT(pieces));
     call->host->hint(call, "notebook_history lists the versions there are.");
     struct ng_writer *writer = entry_details(call, key);
-    if (writer != NULL) {
-        entry_put_int(call, writer, "version", version);
-        call->host->json_end(writer);
-    }
+    entry_put_int(call, writer, "version", version);
+    call->host->json_end(writer);
     return AGENT_NOTEBOOK_VERSION_NOT_FOUND;
 }
 
@@ -154,17 +183,15 @@ int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_s
     host->hint(call,
                "`section` is the plain text of a heading; `details` has those there are.");
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        entry_put(call, writer, "notebook_id", key->id);
-        host->json_name(writer, "headings");
-        host->json_array(writer);
-        for (int i = 0; i < ENTRY_HEADINGS_SHOWN && entry_next_heading(&scan, &heading); i++) {
-            host->json_string(writer, entry_heading_text(call, &heading));
-        }
-        host->json_end(writer);
-        host->json_end(writer);
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", key->id);
+    host->json_name(writer, "headings");
+    host->json_array(writer);
+    for (int i = 0; i < ENTRY_HEADINGS_SHOWN && entry_next_heading(&scan, &heading); i++) {
+        host->json_string(writer, entry_heading_text(call, &heading));
     }
+    host->json_end(writer);
+    host->json_end(writer);
     return AGENT_NOTEBOOK_SECTION_NOT_FOUND;
 }
 
@@ -178,18 +205,16 @@ int entry_invalid(struct ng_call *call, const char *path, struct ng_str expected
         expected,       ng_str_of(", got "), got};
     entry_fail_pieces(call, NG_EINVAL, pieces, NG_COUNT(pieces));
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        host->json_name(writer, "violations");
-        host->json_array(writer);
-        host->json_object(writer);
-        entry_put(call, writer, "path", ng_str_of(path));
-        entry_put(call, writer, "expected", expected);
-        entry_put(call, writer, "got", got);
-        host->json_end(writer);
-        host->json_end(writer);
-        host->json_end(writer);
-    }
+    host->json_object(writer);
+    host->json_name(writer, "violations");
+    host->json_array(writer);
+    host->json_object(writer);
+    entry_put(call, writer, "path", ng_str_of(path));
+    entry_put(call, writer, "expected", expected);
+    entry_put(call, writer, "got", got);
+    host->json_end(writer);
+    host->json_end(writer);
+    host->json_end(writer);
     return NG_EINVAL;
 }
 

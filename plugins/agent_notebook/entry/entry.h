@@ -25,8 +25,13 @@ unsigned entry_collection(struct ng_str name);
 /* The key of the entry that the arguments `collection` and `notebook_id` name, in the space of
  * the caller. Fails with NG_EINVAL for an id that no entry can have. */
 int entry_key(struct ng_call *call, struct ng_key *ret);
-/* "agent:NAME" of the caller. */
+/* "agent:NAME" of the caller; of a name, with or without that prefix; and the bare name. */
 struct ng_str entry_agent(struct ng_call *call);
+struct ng_str entry_agent_of(struct ng_call *call, struct ng_str name);
+struct ng_str entry_agent_name(struct ng_str agent);
+/* The strings of an array argument, in call memory. */
+int entry_strings(struct ng_call *call, const char *argument, const struct ng_str **ret,
+                  size_t *ret_count);
 bool entry_exists(const struct ng_doc *doc);
 /* Fails with ENTRY_NOT_FOUND and its details; `doc` (or NULL) tells whether the entry was
  * deleted. */
@@ -101,6 +106,9 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
 /* Makes the derived members, checks the sizes, and gives JSON and event to the store. The
  * caller gives the text. */
 int entry_draft_store(struct ng_call *call, struct entry_draft *draft, struct ng_draft *next);
+/* Answers a change: id, collection, status, version, restored_from. */
+int entry_draft_reply(struct ng_call *call, const struct entry_draft *draft,
+                      const char *status);
 /* Gives the event of an entry to the store: title, summary, status and the members of its
  * reference. */
 void entry_event(struct ng_call *call, struct ng_draft *next, const struct entry_draft *draft);

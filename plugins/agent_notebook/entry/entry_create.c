@@ -35,9 +35,6 @@ static int create_id(struct ng_call *call, struct ng_str *ret)
 static int create_reply(struct ng_call *call, const struct entry_draft *draft)
 {
     struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     call->host->json_object(writer);
     entry_put(call, writer, "notebook_id", draft->key.id);
     entry_put(call, writer, "title", draft->title);

@@ -29,9 +29,6 @@ static int delete_change(struct ng_call *call, const struct ng_doc *present,
     read_receipts_deleted(delete->self->receipts, &delete->key, draft.version);
     call->host->draft_delete(next);
     struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     call->host->json_object(writer);
     entry_put(call, writer, "notebook_id", delete->key.id);
     entry_put(call, writer, "collection", delete->key.collection);

@@ -180,16 +180,10 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     if (rc == NG_OK) {
         rc = diff_text(call, diff, key, versions, &text);
     }
-    struct ng_writer *writer = NULL;
-    if (rc == NG_OK) {
-        writer = host->reply_json(call);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return entry_no_memory(call);
-    }
+    struct ng_writer *writer = host->reply_json(call);
     host->json_object(writer);
     entry_put(call, writer, "notebook_id", key->id);
     entry_put(call, writer, "collection", key->collection);

@@ -317,13 +317,11 @@ static int draft_too_large(struct ng_call *call, const struct entry_draft *draft
                   (unsigned long long)bytes, (unsigned long long)most);
     host->hint(call, "Split it into several entries that name each other.");
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        entry_put(call, writer, "notebook_id", draft->key.id);
-        entry_put_int(call, writer, "size", bytes);
-        entry_put_int(call, writer, "limit", most);
-        host->json_end(writer);
-    }
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put_int(call, writer, "size", bytes);
+    entry_put_int(call, writer, "limit", most);
+    host->json_end(writer);
     return NG_ETOOLARGE;
 }
 
@@ -376,4 +374,19 @@ int entry_draft_store(struct ng_call *call, struct entry_draft *draft, struct ng
     }
     entry_event(call, next, draft);
     return call->host->draft_json(next, json);
+}
+
+int entry_draft_reply(struct ng_call *call, const struct entry_draft *draft, const char *status)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put(call, writer, "collection", draft->key.collection);
+    entry_put(call, writer, "status", ng_str_of(status));
+    entry_put_int(call, writer, "version", draft->version);
+    if (draft->restored_from > 0) {
+        entry_put_int(call, writer, "restored_from", draft->restored_from);
+    }
+    call->host->json_end(writer);
+    return NG_OK;
 }

@@ -86,24 +86,20 @@ static struct ng_writer *edit_details(struct ng_call *call, const struct entry_d
                                       size_t index, struct ng_str old)
 {
     struct ng_writer *writer = call->host->details(call);
-    if (writer != NULL) {
-        call->host->json_object(writer);
-        entry_put(call, writer, "notebook_id", draft->key.id);
-        entry_put_int(call, writer, "current_version", draft->version - 1);
-        entry_put_int(call, writer, "edit", index);
-        entry_put(call, writer, "old_str", entry_quoted(old));
-        call->host->json_name(writer, "lines");
-        call->host->json_array(writer);
-    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    entry_put_int(call, writer, "current_version", draft->version - 1);
+    entry_put_int(call, writer, "edit", index);
+    entry_put(call, writer, "old_str", entry_quoted(old));
+    call->host->json_name(writer, "lines");
+    call->host->json_array(writer);
     return writer;
 }
 
 static void edit_details_end(struct ng_call *call, struct ng_writer *writer)
 {
-    if (writer != NULL) {
-        call->host->json_end(writer);
-        call->host->json_end(writer);
-    }
+    call->host->json_end(writer);
+    call->host->json_end(writer);
 }
 
 static void edit_put_line(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
@@ -153,7 +149,7 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
         call->host->hint(call, "Read the entry again: another agent may have changed it.");
     }
     struct ng_writer *writer = edit_details(call, draft, index, old);
-    for (int i = 0; writer != NULL && found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
+    for (int i = 0; found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, found);
         found = str_find(text, line, found + line.len);
     }
@@ -177,7 +173,7 @@ static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
     call->host->hint(call, "Add text around it to old_str until it is there only once.");
     struct ng_writer *writer = edit_details(call, draft, index, old);
     size_t at = first;
-    for (int i = 0; writer != NULL && at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
+    for (int i = 0; at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
         edit_put_line(call, writer, text, at);
         at = str_find(text, old, at + 1);
     }
@@ -394,14 +390,12 @@ static int edit_section_again(struct ng_call *call, const struct entry_draft *dr
     call->host->hint(call, "Change the one that is meant with `edits`, or give its heading "
                            "another text first.");
     struct ng_writer *writer = call->host->details(call);
-    if (writer != NULL) {
-        call->host->json_object(writer);
-        entry_put(call, writer, "notebook_id", draft->key.id);
-        call->host->json_name(writer, "lines");
-        call->host->json_array(writer);
-        edit_put_line(call, writer, text, section->heading.at);
-        edit_put_line(call, writer, text, section->again);
-    }
+    call->host->json_object(writer);
+    entry_put(call, writer, "notebook_id", draft->key.id);
+    call->host->json_name(writer, "lines");
+    call->host->json_array(writer);
+    edit_put_line(call, writer, text, section->heading.at);
+    edit_put_line(call, writer, text, section->again);
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
 }

@@ -14,10 +14,9 @@ struct history_said {
 struct history_list {
     struct ng_call *call;
     struct ng_writer *writer;
-    struct history_said
-        *said;            /* the history member of the document: the last hundred versions */
-    size_t said_count;    /* rows that are still to come */
-    uint64_t skip, limit; /* version of the next row */
+    struct history_said *said; /* the history member of the document, oldest first */
+    size_t said_count;         /* items for rows that are still to come */
+    uint64_t skip, limit;      /* of the rows that are still to come */
 };
 
 /* The description of a version in the history of the document. Rows come newest first, so later
@@ -47,14 +46,17 @@ static int history_row(void *user, const struct ng_doc *row)
     }
     list->limit--;
     struct ng_str did = history_did(list, row->revision);
+    if (did.data == NULL && row->deleted) {
+        did = ng_str_of("Deleted");
+    } else if (did.data == NULL) {
+        did = ng_str_of("");
+    }
     call->host->json_object(list->writer);
     entry_put_int(call, list->writer, "version", row->revision);
     entry_put(call, list->writer, "timestamp", entry_time(call, row->updated_ms));
     entry_put(call, list->writer, "action", row->action);
-    entry_put(call, list->writer, "summary",
-              did.data != NULL ? did : ng_str_of(row->deleted ? "Deleted" : ""));
-    entry_put(call, list->writer, "changed_by",
-              call->host->format(call, "agent:%.*s", (int)row->author.len, row->author.data));
+    entry_put(call, list->writer, "summary", did);
+    entry_put(call, list->writer, "changed_by", entry_agent_of(call, row->author));
     call->host->json_end(list->writer);
     return 0;
 }
@@ -89,21 +91,21 @@ static int history_light(struct history_list *list, const struct ng_key *key,
     struct ng_call *call = list->call;
     const struct ng_value *body = NULL;
     int rc = NG_OK;
-    if (newest->deleted) {
-        if (newest->revision < 2) {
-            rc = NG_ENOTFOUND;
-        } else {
-            rc = call->host->get(call, key, newest->revision - 1, &newest);
-        }
+    if (newest->deleted && newest->revision < 2) {
+        return NG_OK;
     }
-    if (rc == NG_OK) {
-        rc = entry_body(call, newest, &body);
+    if (newest->deleted) {
+        rc = call->host->get(call, key, newest->revision - 1, &newest);
+    }
+    if (rc == NG_ENOTFOUND) {
+        return NG_OK;
     }
     if (rc != NG_OK) {
-        if (rc != NG_ENOTFOUND) {
-            return rc;
-        }
-        return NG_OK;
+        return rc;
+    }
+    rc = entry_body(call, newest, &body);
+    if (rc != NG_OK) {
+        return rc;
     }
     return history_said(list, call->host->json_get(body, "history"));
 }
@@ -146,16 +148,9 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     uint64_t limit = list->limit;
     int rc = host->history_count(call, key, &all, &total);
     if (rc != NG_OK) {
-        list->writer = NULL;
-    } else {
-        list->writer = host->reply_json(call);
+        return rc;
     }
-    if (rc != NG_OK || list->writer == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
-        return entry_no_memory(call);
-    }
+    list->writer = host->reply_json(call);
     host->json_object(list->writer);
     entry_put(call, list->writer, "notebook_id", key->id);
     entry_put(call, list->writer, "collection", key->collection);
@@ -166,8 +161,6 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     host->json_array(list->writer);
     if (offset < total) {
         rc = history_page(list, key, newest->revision, offset);
-    } else {
-        rc = NG_OK;
     }
     host->json_end(list->writer);
     entry_put_int(call, list->writer, "total", total);

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -22,7 +24,6 @@
 #define LIST_KEPT_MAX 100
 /* Filters of one query. */
 #define LIST_TERMS_MAX 4
-#define LIST_AGENT_PREFIX "agent:"
 /* Limits of an excerpt, in characters and bytes. */
 #define LIST_EXCERPT_CHARS 180
 #define LIST_EXCERPT_BYTES 200
@@ -66,40 +67,13 @@ static void list_term_eq(struct list *list, const char *field, struct ng_str val
     };
 }
 
-/* `percy` and `agent:percy` are the same agent. */
-static void list_term_agent(struct list *list, struct ng_str agent)
-{
-    size_t prefix = sizeof(LIST_AGENT_PREFIX) - 1;
-    if (agent.len < prefix || memcmp(agent.data, LIST_AGENT_PREFIX, prefix) != 0) {
-        agent = list->call->host->format(list->call, LIST_AGENT_PREFIX "%.*s", (int)agent.len,
-                                         agent.data);
-    }
-    list_term_eq(list, "metadata.created_by", agent);
-}
-
 static int list_term_tags(struct list *list)
 {
-    const struct ng_host *host = list->call->host;
-    const struct ng_value *tags = ng_arg(list->call, "tags");
-    size_t count = host->json_count(tags);
-    struct ng_str *values = ng_alloc(list->call, (count + 1) * sizeof(*values));
-    if (values == NULL) {
-        return entry_no_memory(list->call);
-    }
-    size_t used = 0;
-    for (const struct ng_value *tag = host->json_first(tags); tag != NULL && used < count;
-         tag = host->json_next(tag)) {
-        values[used++] = host->json_text(tag);
-    }
-    if (used > 0) {
-        list->terms[list->term_count++] = (struct ng_term){
-            .field = ng_str_of("metadata.tags"),
-            .op = NG_TERM_IN,
-            .values = values,
-            .value_count = used,
-        };
-    }
-    return NG_OK;
+    struct ng_term *term = &list->terms[list->term_count];
+    *term = (struct ng_term){.field = ng_str_of("metadata.tags"), .op = NG_TERM_IN};
+    int rc = entry_strings(list->call, "tags", &term->values, &term->value_count);
+    list->term_count += term->value_count > 0;
+    return rc;
 }
 
 static int list_filters(struct list *list)
@@ -111,7 +85,8 @@ static int list_filters(struct list *list)
         list_term_eq(list, "metadata.status", ng_arg_text(call, "status"));
     }
     if (ng_has_arg(call, "created_by")) {
-        list_term_agent(list, ng_arg_text(call, "created_by"));
+        list_term_eq(list, "metadata.created_by",
+                     entry_agent_of(call, ng_arg_text(call, "created_by")));
     }
     if (since.data != NULL) {
         if (!entry_time_read(since, &ms)) {
@@ -142,18 +117,6 @@ static bool list_copy(struct list *list, struct ng_str from, struct ng_str *ret)
     return true;
 }
 
-/* At most LIST_EXCERPT_BYTES, cut between characters. */
-static struct ng_str list_excerpt(struct ng_str snippet)
-{
-    if (snippet.len > LIST_EXCERPT_BYTES) {
-        snippet.len = LIST_EXCERPT_BYTES;
-        while (snippet.len > 0 && ((unsigned char)snippet.data[snippet.len] & 0xC0) == 0x80) {
-            snippet.len--;
-        }
-    }
-    return snippet;
-}
-
 static int list_row(void *user, const struct ng_doc *row)
 {
     struct list *list = user;
@@ -169,7 +132,8 @@ static int list_row(void *user, const struct ng_doc *row)
     };
     if (!list_copy(list, row->key.id, &hit->id) ||
         (list->keeps && !list_copy(list, row->json, &hit->json)) ||
-        (row->snippet.len > 0 && !list_copy(list, list_excerpt(row->snippet), &hit->excerpt))) {
+        (row->snippet.len > 0 &&
+         !list_copy(list, utf8_cut(row->snippet, LIST_EXCERPT_BYTES), &hit->excerpt))) {
         list->rc = entry_no_memory(list->call);
         return 1;
     }
@@ -221,29 +185,18 @@ static int list_order_newest(const void *left, const void *right)
     const struct list_hit *a = left;
     const struct list_hit *b = right;
     if (a->updated_ms != b->updated_ms) {
-        if (a->updated_ms < b->updated_ms) {
-            return 1;
-        }
-        return -1;
+        return (b->updated_ms > a->updated_ms) - (b->updated_ms < a->updated_ms);
     }
-    if (a->seq == b->seq) {
-        return 0;
-    }
-    if (a->seq < b->seq) {
-        return 1;
-    }
-    return -1;
+    return (b->seq > a->seq) - (b->seq < a->seq);
 }
 
 static int list_order_rank(const void *left, const void *right)
 {
     const struct list_hit *a = left;
     const struct list_hit *b = right;
-    if (a->score < b->score || a->score > b->score) {
-        if (a->score < b->score) {
-            return 1;
-        }
-        return -1;
+    int order = (b->score > a->score) - (b->score < a->score);
+    if (order != 0) {
+        return order;
     }
     return list_order_newest(left, right);
 }
@@ -288,12 +241,10 @@ static int list_find(struct list *list)
         qsort(list->hits, list->count, sizeof(*list->hits),
               list->by_rank ? list_order_rank : list_order_newest);
     }
-    size_t skip = list->offset < list->count ? (size_t)list->offset : list->count;
+    size_t skip = (size_t)u64_min(list->offset, list->count);
     list->hits += skip;
     list->count -= skip;
-    if (list->count >= list->limit) {
-        list->count = (size_t)list->limit;
-    }
+    list->count = (size_t)u64_min(list->count, list->limit);
     return NG_OK;
 }
 
@@ -413,9 +364,6 @@ static int list_reply(struct list *list)
     struct ng_call *call = list->call;
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     host->json_name(writer, "results");
     host->json_array(writer);

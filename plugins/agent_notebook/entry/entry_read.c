@@ -130,9 +130,6 @@ static int read_reply(struct ng_call *call, const struct ng_doc *doc,
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     entry_put(call, writer, "_id", doc->key.id);
     entry_put(call, writer, "notebook_id", doc->key.id);

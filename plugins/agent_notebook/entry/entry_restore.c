@@ -15,22 +15,6 @@ struct entry_restore {
     bool with_reply;
 };
 
-static int restore_reply(struct ng_call *call, const struct entry_draft *draft)
-{
-    struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
-    call->host->json_object(writer);
-    entry_put(call, writer, "notebook_id", draft->key.id);
-    entry_put(call, writer, "collection", draft->key.collection);
-    entry_put(call, writer, "status", ng_str_of("restored"));
-    entry_put_int(call, writer, "version", draft->version);
-    entry_put_int(call, writer, "restored_from", draft->restored_from);
-    call->host->json_end(writer);
-    return NG_OK;
-}
-
 static int restore_change(struct ng_call *call, const struct ng_doc *present,
                           struct ng_draft *next, void *user)
 {
@@ -60,7 +44,7 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
     if (rc != NG_OK || !restore->with_reply) {
         return rc;
     }
-    return restore_reply(call, &draft);
+    return entry_draft_reply(call, &draft, "restored");
 }
 
 /* Loads the version and, if the entry is deleted, its last history. */

@@ -24,13 +24,11 @@ static int update_conflict(struct ng_call *call, const struct ng_doc *present)
                   (long long)expected, (unsigned long long)present->revision);
     host->hint(call, "Read it again and repeat the change on what is there now.");
     struct ng_writer *writer = host->details(call);
-    if (writer != NULL) {
-        host->json_object(writer);
-        entry_put(call, writer, "notebook_id", present->key.id);
-        entry_put_int(call, writer, "expected_version", (uint64_t)expected);
-        entry_put_int(call, writer, "current_version", present->revision);
-        host->json_end(writer);
-    }
+    host->json_object(writer);
+    entry_put(call, writer, "notebook_id", present->key.id);
+    entry_put_int(call, writer, "expected_version", (uint64_t)expected);
+    entry_put_int(call, writer, "current_version", present->revision);
+    host->json_end(writer);
     return NG_ECONFLICT;
 }
 
@@ -76,21 +74,6 @@ static struct ng_str update_did(struct ng_call *call, const struct entry_draft *
     return ng_str_of("Updated");
 }
 
-static int update_reply(struct ng_call *call, const struct entry_draft *draft)
-{
-    struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
-    call->host->json_object(writer);
-    entry_put(call, writer, "notebook_id", draft->key.id);
-    entry_put(call, writer, "collection", draft->key.collection);
-    entry_put(call, writer, "status", ng_str_of("updated"));
-    entry_put_int(call, writer, "version", draft->version);
-    call->host->json_end(writer);
-    return NG_OK;
-}
-
 /* Each update makes a version, even if it sets nothing: the tool promises so. */
 static int update_change(struct ng_call *call, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
@@ -126,7 +109,7 @@ static int update_change(struct ng_call *call, const struct ng_doc *present,
     if (rc != NG_OK) {
         return rc;
     }
-    return update_reply(call, &draft);
+    return entry_draft_reply(call, &draft, "updated");
 }
 
 int entry_update_run(void *self, struct ng_call *call, struct ng_str args)

@@ -23,7 +23,7 @@ void read_receipts_stop(struct read_receipts *receipts);
 /* Queues a receipt. NG_EWOULDBLOCK: the queue is full and the call may not wait; NG_EBUSY: it
  * stayed full. */
 int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
-                      const struct read_receipt *receipt);
+                      const struct read_receipt *from);
 /* Before a change of the entry: hands its queued receipts to the store, so that they come
  * before the change. NG_EWOULDBLOCK: call again where the call may block. */
 int read_receipts_flush(struct read_receipts *receipts, struct ng_call *call,

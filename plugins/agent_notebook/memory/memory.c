@@ -8,7 +8,6 @@
 #include "core/base/text/rfc3339.h"
 #include "entry/entry.h"
 
-#define MEMORY_AGENT "agent:"
 #define MEMORY_ID_BYTES 12
 
 const struct ng_journal *memory_journal(struct ng_call *call, void **ret_handle)
@@ -60,23 +59,6 @@ struct ng_str memory_uuid_once(struct ng_call *call)
         return str_make(NULL, 0);
     }
     return memory_uuid_of(call, bytes);
-}
-
-struct ng_str memory_agent_name(struct ng_str agent)
-{
-    size_t prefix = sizeof(MEMORY_AGENT) - 1;
-    if (agent.len > prefix && str_begins(agent, MEMORY_AGENT)) {
-        agent.data += prefix;
-        agent.len -= prefix;
-    }
-    return agent;
-}
-
-struct ng_str memory_agent(struct ng_call *call, struct ng_str name)
-{
-    struct ng_str bare = memory_agent_name(name);
-    return call->host->format(call, MEMORY_AGENT "%.*s", (int)bare.len,
-                              bare.data == NULL ? "" : bare.data);
 }
 
 bool memory_time_read(struct ng_str text, int64_t *ret_ms)
@@ -158,32 +140,12 @@ void memory_write_entry(struct ng_call *call, struct ng_writer *writer,
     }
     host->json_end(writer);
     memory_put(call, writer, "timestamp", entry_time(call, entry->time_ms));
-    memory_put(call, writer, "agent", memory_agent(call, entry->agent));
+    memory_put(call, writer, "agent", entry_agent_of(call, entry->agent));
     memory_put(call, writer, "event_id", entry->event_id);
     host->json_end(writer);
 }
 
-/* ---- arguments, waiting ---- */
-
-int memory_list(struct ng_call *call, const char *argument, const struct ng_str **ret,
-                size_t *ret_count)
-{
-    const struct ng_host *host = call->host;
-    const struct ng_value *array = ng_arg(call, argument);
-    size_t count = host->json_count(array);
-    struct ng_str *list = ng_alloc(call, (count + 1) * sizeof(*list));
-    if (list == NULL) {
-        return entry_no_memory(call);
-    }
-    size_t kept = 0;
-    for (const struct ng_value *item = host->json_first(array); item != NULL;
-         item = host->json_next(item)) {
-        list[kept++] = host->json_text(item);
-    }
-    *ret = list;
-    *ret_count = kept;
-    return NG_OK;
-}
+/* ---- waiting ---- */
 
 int memory_flush(struct ng_call *call, uint64_t *ret_backlog)
 {

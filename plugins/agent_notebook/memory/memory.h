@@ -27,9 +27,6 @@ struct ng_str memory_uuid(struct ng_call *call);
 struct ng_str memory_uuid_once(struct ng_call *call);
 /* A day, or a time with or without seconds and offset (else UTC), from 1970 on. */
 bool memory_time_read(struct ng_str text, int64_t *ret_ms);
-/* "agent:NAME" of a name, and the name of either form. */
-struct ng_str memory_agent(struct ng_call *call, struct ng_str name);
-struct ng_str memory_agent_name(struct ng_str agent);
 /* "name": text; an absent text is left out. */
 void memory_put(struct ng_call *call, struct ng_writer *writer, const char *name,
                 struct ng_str text);
@@ -41,8 +38,5 @@ void memory_write_entry(struct ng_call *call, struct ng_writer *writer,
                         const struct ng_entry *entry);
 /* Waits for earlier commits to reach the journal. *ret_backlog: how many have not. */
 int memory_flush(struct ng_call *call, uint64_t *ret_backlog);
-/* The strings of an array argument, in call memory. */
-int memory_list(struct ng_call *call, const char *argument, const struct ng_str **ret,
-                size_t *ret_count);
 
 #endif

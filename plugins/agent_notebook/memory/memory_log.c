@@ -57,7 +57,7 @@ static int memory_log_change(struct ng_call *call, const struct ng_doc *present,
     struct ng_str json =
         host->format(call, "{\"memories\":%llu,\"last\":\"%.*s\"}",
                      (unsigned long long)logged + 1, (int)memory->id.len, memory->id.data);
-    if (reply == NULL || json.data == NULL) {
+    if (json.data == NULL) {
         return entry_no_memory(call);
     }
     host->json_object(reply);

@@ -24,17 +24,13 @@ static int memory_row(void *user, const struct ng_entry *entry)
 }
 
 /* Begins the answer, up to its rows. */
-static int memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
+static void memory_rows_begin(struct ng_call *call, struct memory_rows *rows, const char *name)
 {
     rows->call = call;
     rows->writer = call->host->reply_json(call);
-    if (rows->writer == NULL) {
-        return entry_no_memory(call);
-    }
     call->host->json_object(rows->writer);
     call->host->json_name(rows->writer, name);
     call->host->json_array(rows->writer);
-    return NG_OK;
 }
 
 static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
@@ -69,7 +65,7 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
                              ng_str_of("a day as YYYY-MM-DD or a time as 2026-02-16T10:30:00Z"),
                              since);
     }
-    int rc = memory_list(call, "tags", &recall.tags, &recall.tag_count);
+    int rc = entry_strings(call, "tags", &recall.tags, &recall.tag_count);
     if (rc != NG_OK) {
         return rc;
     }
@@ -77,10 +73,7 @@ int memory_recall_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = memory_rows_begin(call, &rows, "results");
-    if (rc != NG_OK) {
-        return rc;
-    }
+    memory_rows_begin(call, &rows, "results");
     rc = journal->recall(handle, call, &recall, memory_row, &rows, &engine);
     if (rc != NG_OK) {
         return rc;
@@ -101,7 +94,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         .size = sizeof(timeline),
         .space = call->caller->space,
         .date = ng_arg_text(call, "date"),
-        .agent = memory_agent_name(ng_arg_text(call, "agent")),
+        .agent = entry_agent_name(ng_arg_text(call, "agent")),
         .limit = (uint32_t)ng_arg_int(call, "limit", MEMORY_TIMELINE_ROWS),
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
     };
@@ -118,10 +111,7 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = memory_rows_begin(call, &rows, "events");
-    if (rc != NG_OK) {
-        return rc;
-    }
+    memory_rows_begin(call, &rows, "events");
     rc = journal->timeline(handle, call, &timeline, memory_row, &rows);
     if (rc != NG_OK) {
         return rc;

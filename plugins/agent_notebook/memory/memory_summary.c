@@ -19,9 +19,6 @@ static int memory_summary_reply(struct ng_call *call, struct ng_str text, const 
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
-    if (writer == NULL) {
-        return entry_no_memory(call);
-    }
     host->json_object(writer);
     host->json_name(writer, "summary");
     if (text.data == NULL) {
@@ -211,7 +208,7 @@ int memory_context_get(void *self, struct ng_call *call, struct ng_str args)
     struct memory_context context = {.call = call};
     struct ng_timeline timeline = {
         .size = sizeof(timeline),
-        .agent = memory_agent_name(ng_arg_text(call, "agent")),
+        .agent = entry_agent_name(ng_arg_text(call, "agent")),
         .limit = memory_context_rows(ng_arg_text(call, "limit")),
     };
     (void)self;

@@ -21,6 +21,7 @@
 
 /* ---- the parser */
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static pthread_once_t extensions_once = PTHREAD_ONCE_INIT;
 
 static void register_extensions(void)

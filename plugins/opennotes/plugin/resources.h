@@ -6,9 +6,9 @@
 
 #include <notegate/plugin.h>
 
-int notes_resource_list(void *self, struct ng_call *call, struct ng_str space,
+int notes_resource_list(void *user, struct ng_call *call, struct ng_str space,
                         struct ng_listing *listing);
-int notes_resource_read(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
+int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, struct ng_str id,
                         uint64_t revision);
 
 #endif

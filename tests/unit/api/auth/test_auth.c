@@ -49,37 +49,39 @@ static void expect_all(const char *auth_mode, const struct expected *expected, s
 static void test_programs_of_the_gateway_get_in_by_no_mode(void **state)
 {
     static const struct expected off[] = {
-        {{.is_loopback = true}, NG_OK}, /* any user's */
-        {{.is_loopback = true, .is_own_user = true}, NG_OK},
-        {{.is_loopback = true, .is_own_user = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_loopback = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_loopback = true, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
-        {{.is_loopback = true, .is_unknown = true}, NG_EBUSY},
-        {{.is_loopback = true, .is_mute = true}, NG_OK},
-        {{.is_loopback = true, .is_mute = true, .is_started = true, .is_unseen = true},
+        {{.way = AUTH_LOOPBACK}, NG_OK}, /* any user's */
+        {{.way = AUTH_LOOPBACK, .is_own_user = true}, NG_OK},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true, .started = AUTH_STARTED_YES},
+         NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK, .started = AUTH_STARTED_YES}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_LOOPBACK, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_LOOPBACK, .is_mute = true}, NG_OK},
+        {{.way = AUTH_LOOPBACK, .is_mute = true, .started = AUTH_STARTED_UNSEEN},
          NG_EUNAUTHENTICATED},
         {{.is_own_user = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true}, NG_OK},
-        {{.is_socket = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_SOCKET}, NG_OK},
+        {{.way = AUTH_SOCKET, .started = AUTH_STARTED_YES}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_SOCKET, .is_unknown = true}, NG_EBUSY},
     };
     static const struct expected automatic[] = {
-        {{.is_loopback = true}, NG_EUNAUTHENTICATED},
-        {{.is_loopback = true, .is_own_user = true}, NG_OK},
-        {{.is_loopback = true, .is_own_user = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_loopback = true, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
-        {{.is_loopback = true, .is_mute = true}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true}, NG_OK},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true, .started = AUTH_STARTED_YES},
+         NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_LOOPBACK, .is_mute = true}, NG_EUNAUTHENTICATED},
         {{.is_own_user = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true}, NG_OK},
-        {{.is_socket = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_SOCKET}, NG_OK},
+        {{.way = AUTH_SOCKET, .started = AUTH_STARTED_YES}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_SOCKET, .is_unknown = true}, NG_EBUSY},
     };
     static const struct expected on[] = {
-        {{.is_loopback = true, .is_own_user = true}, NG_EUNAUTHENTICATED},
-        {{.is_loopback = true, .is_own_user = true, .is_unknown = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true}, NG_OK},
-        {{.is_socket = true, .is_started = true}, NG_EUNAUTHENTICATED},
-        {{.is_socket = true, .is_unknown = true}, NG_EBUSY},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_LOOPBACK, .is_own_user = true, .is_unknown = true}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_SOCKET}, NG_OK},
+        {{.way = AUTH_SOCKET, .started = AUTH_STARTED_YES}, NG_EUNAUTHENTICATED},
+        {{.way = AUTH_SOCKET, .is_unknown = true}, NG_EBUSY},
     };
     (void)state;
     expect_all("auth=off", off, NG_COUNT(off));

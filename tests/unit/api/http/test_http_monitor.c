@@ -46,8 +46,7 @@ static void leave_behind(struct test *test)
 {
     const struct http_wait wait = {.call = test->call};
     http_monitor_suspend(&test->monitor, test->connection, &wait);
-    test->connection->left = true;
-    test->connection->is_behind = true;
+    test->connection->client = HTTP_CLIENT_BEHIND;
     atomic_store(&test->connection->request.stage, HTTP_ABANDONED);
 }
 
@@ -76,7 +75,7 @@ static void test_its_call_has_come_back(void **state)
         atomic_store(&test.connection->request.stage, HTTP_DONE);
         assert_false(http_monitor_resume(&test.monitor, test.connection));
         assert_int_equal(atomic_load(&test.call->refs), 1);
-        assert_false(test.connection->is_behind);
+        assert_int_not_equal(test.connection->client, HTTP_CLIENT_BEHIND);
     }
     http_monitor_remove(&test.monitor, test.connection);
     assert_null(test.monitor.behind);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * documents.h - documents, which plugins read and change and backends store.
+ *
+ * A document is a JSON object and a text beside it; the text is never escaped, parsed or
+ * compared as JSON. Every change makes one new revision. The revisions of a document are 1, 2,
+ * 3, ... without a gap, and continue after a delete. The design is in core/README.md.
+ */
+#ifndef NOTEGATE_DOCUMENTS_H
+#define NOTEGATE_DOCUMENTS_H
+
+#include "abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ng_value; /* a parsed JSON value, read-only; enum ng_type is its type */
+struct ng_call;
+struct ng_draft;
+
+enum ng_type {
+    NG_TYPE_ABSENT = 0,
+    NG_TYPE_NULL = 1,
+    NG_TYPE_FALSE = 2,
+    NG_TYPE_TRUE = 3,
+    NG_TYPE_NUMBER = 4,
+    NG_TYPE_STRING = 5,
+    NG_TYPE_ARRAY = 6,
+    NG_TYPE_OBJECT = 7
+};
+
+/* Longest names, in bytes; longer ones fail with NG_EINVAL. */
+#define NG_COLLECTION_MAX 64
+#define NG_SPACE_MAX 128
+#define NG_ID_MAX 65536
+
+/* The identity of a document. Collection: [a-z0-9_]+, declared by a plugin. Space: see struct
+ * ng_caller. Id: any UTF-8 text, also "" and text with newlines or NUL. Never grows. */
+struct ng_key {
+    struct ng_str collection;
+    struct ng_str space;
+    struct ng_str id;
+};
+
+/* The use of an indexed field. Its value is the top-level member of that name in the JSON of
+ * the document; "a.b" names a member of a nested object. */
+enum ng_field_use {
+    /* A string or an array of strings; NG_TERM_EQ matches any element. */
+    NG_FIELD_TAG = 1,
+    NG_FIELD_NUMBER = 2, /* a number; equality, ranges, sorting */
+    NG_FIELD_STRING = 3, /* a string; equality, ranges, sorting (by bytes), prefix */
+    /* A string for full-text search. The text beside the JSON has the field name "text". */
+    NG_FIELD_TEXT = 4
+};
+
+/* Read by its size, which is field_size of the collection. */
+struct ng_field {
+    const char *name;
+    enum ng_field_use use;
+    double weight; /* NG_FIELD_TEXT: rank factor of a hit; 0 means 1.0 */
+};
+
+enum ng_collection_flags {
+    NG_COLLECTION_TEXT_SEARCH = 1, /* the text beside the JSON is searchable */
+    NG_COLLECTION_QUIET = 2,       /* changes make no event (internal data of a plugin) */
+    NG_COLLECTION_REFERENCED = 4,  /* events are delivered to the journal, see journal.h */
+    NG_COLLECTION_NO_HISTORY = 8   /* only the newest revision is kept */
+};
+
+/* Declared by the plugin that owns it; must live as long as the module. Read by its size, which
+ * is in the module record. */
+struct ng_collection {
+    const char *name;
+    uint32_t flags; /* enum ng_collection_flags */
+    const struct ng_field *fields;
+    size_t field_count;
+    size_t field_size; /* sizeof(struct ng_field); required if there are fields */
+};
+
+/* One revision of a document. Its pointers are borrowed: for the call (host->get) or for the
+ * row callback. revision 0: the document does not exist and never did. Read by its size. */
+struct ng_doc {
+    size_t size;
+    struct ng_key key;
+    uint64_t revision;
+    bool deleted;                /* a tombstone: json is "{}", text is "" */
+    struct ng_str json;          /* an object; member order and number spelling as written */
+    const struct ng_value *body; /* the same, parsed; NULL in a row of a backend */
+    struct ng_str text;          /* {NULL, 0} if a query did not request it */
+    uint64_t text_size;          /* bytes of the text, also without the text */
+    uint64_t seq;                /* sequence number of this revision; 0: not committed yet */
+    uint64_t created_seq; /* sequence number of the last revision that created the document */
+    int64_t created_ms;   /* Unix time in milliseconds */
+    int64_t updated_ms;
+    struct ng_str author;  /* agent that made this revision */
+    struct ng_str action;  /* "created", "updated", "deleted", or a name of the plugin */
+    double score;          /* search rows: rank, higher is better; else 0 */
+    struct ng_str snippet; /* search rows: the hit in context, else {NULL, 0} */
+};
+
+/* Return 0 to continue, any other value to stop; the calling function then returns NG_OK. */
+typedef int ng_row_fn(void *user, const struct ng_doc *row);
+
+enum ng_op {
+    NG_TERM_EQ = 1, /* equal; for a tag: one of its elements is equal */
+    NG_TERM_NE = 2, /* the negation of EQ: true for a missing field */
+    NG_TERM_LT = 3,
+    NG_TERM_LE = 4,
+    NG_TERM_GT = 5,
+    NG_TERM_GE = 6,
+    NG_TERM_PREFIX = 7, /* strings: begins with */
+    NG_TERM_IN = 8      /* EQ with one of `values` */
+};
+
+/* A condition on a declared field or a built-in one: "id" (string), "created" and "updated"
+ * (number, ms), "created_seq", "seq", "revision" (number), "author" (string). Never grows. */
+struct ng_term {
+    struct ng_str field;
+    enum ng_op op;
+    struct ng_str value;         /* strings and tags */
+    double number;               /* NUMBER fields and numeric built-in ones */
+    const struct ng_str *values; /* NG_TERM_IN */
+    size_t value_count;
+};
+
+#define NG_TERMS_MAX 32
+#define NG_IN_MAX 256
+
+/* A query for documents, and their order. Read by its size. */
+struct ng_query {
+    size_t size;
+    struct ng_str collection;
+    struct ng_str space; /* {NULL, 0}: all spaces in `spaces` */
+    const struct ng_str *spaces;
+    size_t space_count;
+    const struct ng_term *terms; /* combined with AND */
+    size_t term_count;
+    struct ng_str sort; /* a sortable or built-in field; absent, and for ties: created_seq */
+    bool descending;
+    uint64_t offset;
+    uint32_t limit; /* 0: no rows, only the total */
+    bool with_text; /* include the texts */
+    bool with_deleted;
+    bool want_total;
+};
+
+/* Full-text search: finds documents with any of the words of `text`. Documents with more of the
+ * words come first, then those with more exact matches. Case and accents are folded. English
+ * words match by their stems, too, and scripts without spaces by pairs of characters. "Quoted
+ * words" match as a phrase, and a trailing * matches a prefix. Stop words count only if there
+ * are no other words. No text is a syntax error. Read by its size. */
+struct ng_search {
+    size_t size;
+    /* Without sort: by rank; with `descending`, equal ranks come newest first. */
+    const struct ng_query *query;
+    struct ng_str text;
+    uint32_t snippet_chars; /* 0: no snippet */
+};
+
+/* A range of the history of one document, newest first. Read by its size. */
+struct ng_range {
+    size_t size;
+    uint64_t from, to; /* revisions, inclusive; to 0: the newest */
+    uint32_t limit;
+    bool with_body; /* include json and text of every revision */
+    bool ascending;
+};
+
+/* One change in the event feed. Borrowed for the callback. Read by its size. */
+struct ng_event {
+    size_t size;
+    uint64_t seq; /* increasing; a gap is never filled later */
+    int64_t time_ms;
+    struct ng_key key;
+    uint64_t revision;
+    struct ng_str agent;
+    struct ng_str tool;
+    struct ng_str action;
+    struct ng_str data; /* JSON object of the plugin (host->draft_event), or {NULL, 0} */
+};
+
+typedef int ng_event_fn(void *user, const struct ng_event *event);
+
+/* ---- changes of documents ---- */
+
+/*
+ * Makes the next state of a document from the present one (revision 0 or deleted: none). Runs
+ * under the lock of the document, on the newest state, committed or queued; it must be quick
+ * and free of I/O. It must not change other documents (NG_EINTERNAL): pass documents that
+ * change together in one array of changes. It may be retried later, on another thread, after
+ * the tool has returned, because another gateway has changed the document: so `user` is in call
+ * memory, and replies made in the function are discarded before the retry. The next state
+ * begins as a copy of the present one; without a draft call there is no change and no revision.
+ * An error discards the whole transaction, and the call fails with it.
+ */
+typedef int ng_change_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user);
+
+/* A change of one document. Read by its size. */
+struct ng_change {
+    size_t size;
+    struct ng_key key;
+    ng_change_fn *fn;
+    void *user;
+    const char *action; /* of the event; NULL: "created", "updated" or "deleted" */
+    bool has_expected;  /* compare-and-swap with expected_revision */
+    /* The id is a fresh random one: skips the read. NG_ECONFLICT if it exists nevertheless. */
+    bool is_new;
+    uint64_t expected_revision; /* 0: the document must not exist. NG_ECONFLICT on mismatch */
+};
+
+/* Most documents of one transaction. */
+#define NG_CHANGES_MAX 64
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

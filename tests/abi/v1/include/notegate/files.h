@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * files.h - files under the roots of the gateway: read, edit, list, undo, for all tools.
+ *
+ * One service in the core serves all tools, so that two of them cannot overwrite each other's
+ * changes. Paths are absolute; a path outside the accessible roots is NG_EOUTSIDE. A save
+ * commits a write intent, exchanges the file atomically and commits a completion; the answer is
+ * sent after that. These functions may block: on an event loop they return NG_EWOULDBLOCK,
+ * which the tool returns.
+ */
+#ifndef NOTEGATE_FILES_H
+#define NOTEGATE_FILES_H
+
+#include "documents.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ng_draft;
+
+enum ng_file_type {
+    NG_FILE_NONE = 0,
+    NG_FILE_REGULAR = 1,
+    NG_FILE_DIRECTORY = 2,
+    NG_FILE_OTHER = 3
+};
+
+/* Undo steps of one file. */
+#define NG_FILE_UNDO_MAX 10
+/* Pause before a retry of a read while another program seems to write the file. */
+#define NG_FILE_PAUSE_MS 50
+/* Most links in one path. */
+#define NG_FILE_LINKS_MAX 40
+
+/* A file. Borrowed for the call. For a missing file file_stat returns NG_OK and NG_FILE_NONE;
+ * file_read and file_stream fail with NG_ENOTFOUND. For other types than regular files the
+ * latter fail with NG_EFAILED. A stream has a revision only after it was read to its end. Read
+ * by its size: set `size` before you pass one to be filled. */
+struct ng_file {
+    size_t size;
+    enum ng_file_type
+        type;            /* NG_FILE_NONE: it does not exist; its parents may not exist either */
+    struct ng_str path;  /* as the caller gave it */
+    struct ng_str real;  /* absolute path with links resolved: the identity of the file */
+    struct ng_str space; /* space of its root */
+    struct ng_str data;  /* the bytes; {NULL, 0} from file_stat */
+    struct ng_str revision; /* hash of the bytes, 32 hex digits; {NULL, 0} if not read */
+    uint64_t bytes;
+    int64_t modified_ms;
+    uint32_t mode; /* permission bits */
+};
+
+/*
+ * Makes the next content from the present one: sets it with host->draft_text or
+ * host->draft_splice, and replies. Without a draft call nothing is written and the reply is
+ * sent. May be retried after a save of another program, on another thread, after the tool has
+ * returned: so `user` is in call memory. An error writes nothing and fails the call, except
+ * NG_EWOULDBLOCK: it means that another program seems to be writing the file. Then the file is
+ * read and the function called again after NG_FILE_PAUSE_MS; the function limits the retries.
+ */
+typedef int ng_file_fn(struct ng_call *call, const struct ng_file *present,
+                       struct ng_draft *next, void *user);
+
+/* A change of one file. Read by its size. */
+struct ng_file_edit {
+    size_t size;
+    struct ng_str path;
+    ng_file_fn *fn;
+    void *user;
+    struct ng_str expected_revision; /* compare-and-swap; absent: none */
+    bool create;            /* the file must not exist; else fn decides by present->type */
+    bool parents;           /* create missing parent folders */
+    bool not_undoable;      /* add no undo step */
+    uint64_t max_bytes;     /* NG_ETOOLARGE if the present file is larger; 0: no limit */
+    const char *collection; /* of the event; NULL: "files" */
+    const char *action;     /* of the event; NULL: "created" or "updated" */
+    int exists_code;        /* with `create`, if the file exists; 0: NG_ECONFLICT */
+};
+
+/* An entry of a listing. name: path relative to the listed folder. Read by its size. */
+struct ng_file_entry {
+    size_t size;
+    struct ng_str name;
+    enum ng_file_type
+        type; /* of a link: type of its target; NG_FILE_NONE: missing or outside */
+    bool link;
+    uint64_t bytes;
+    int64_t modified_ms;
+};
+
+/* Return 0 to continue, any other value to stop. Chunks come in file order. */
+typedef int ng_entry_fn(void *user, const struct ng_file_entry *entry);
+typedef int ng_chunk_fn(void *user, struct ng_str chunk);
+
+/* Options of a listing. Read by its size. */
+struct ng_file_list {
+    size_t size;
+    struct ng_str path;
+    uint32_t depth;       /* levels; 1: only entries of the folder itself */
+    bool hidden;          /* also entries that begin with '.', and those below them */
+    uint32_t max_entries; /* NG_ETOOLARGE if there are more; 0: NG_FILE_ENTRIES_MAX */
+    /* One level, ordered by names (as bytes): the first max_entries, then NG_ETOOLARGE if there
+     * are more. */
+    bool sorted;
+    struct ng_str from; /* with `sorted`: skips names before this one; absent: none */
+};
+
+#define NG_FILE_ENTRIES_MAX 100000
+
+/* Copies or moves a file inside the roots; never replaces a file. Creates missing parents and
+ * keeps the mode. Undoable; a move takes the undo history along. `replied` makes the reply once
+ * all checks have passed; NULL: no reply. Read by its size. */
+struct ng_file_transfer {
+    size_t size;
+    struct ng_str from;
+    struct ng_str to;
+    struct ng_str expected_revision; /* of `from` */
+    bool keep;                       /* true: copy, false: move */
+    ng_file_fn *replied;             /* present: the file under its new path, next: NULL */
+    void *user;
+    int exists_code; /* if `to` exists; 0: NG_ECONFLICT */
+};
+
+/* The effect of an undo, for its reply. */
+enum ng_undo_kind {
+    NG_UNDO_EDIT = 1,   /* restored the content before the edit */
+    NG_UNDO_CREATE = 2, /* removed the file */
+    NG_UNDO_MOVE = 3    /* moved the file back to its former path (`former`) */
+};
+
+typedef int ng_undo_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
+                       struct ng_str former, void *user);
+
+/* Reverts the last change of a tool. NG_ENOTFOUND: the file does not exist. NG_ECONFLICT: it
+ * was changed since by another program; nothing is changed. NG_EFAILED: no history. Read by its
+ * size.
+ */
+struct ng_file_undo {
+    size_t size;
+    struct ng_str path;
+    struct ng_str expected_revision;
+    ng_undo_fn *replied;
+    void *user;
+    int no_history_code; /* without history; 0: NG_EFAILED */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

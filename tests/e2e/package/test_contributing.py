@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""CONTRIBUTING.md: every command in it runs, on the development build where there is one; of the suites, each name is one."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import SOURCE
+
+TEXT = (SOURCE / "CONTRIBUTING.md").read_text()
+COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```$", TEXT, re.M | re.S) for line in block.splitlines()]
+TIMEOUT = 600
+
+
+@pytest.fixture(scope="module")
+def suites():
+    done = subprocess.run([SOURCE / "packaging/test", "no-such-suite"], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 2
+    return set(re.findall(r"[a-z]\w+", done.stderr))
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("packaging/test")])
+def test_suites(command, suites):
+    assert set(command.split()[1:]) <= suites
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if not line.startswith("packaging/test")])
+def test_commands(command):
+    if "build/dev" in command or "preset dev" in command:
+        if not (SOURCE / "build/dev/tests/test-unit-json").exists():
+            pytest.skip("there is no development build")
+    program = command.split()[0]
+    if program == "gdb" and shutil.which("gdb") is None:
+        wanted = re.search(r"--args (\S+)", command).group(1)
+        assert (SOURCE / wanted).exists()  # gdb is no package of the tests: what it is to run is there
+        return
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CMOCKA")}
+    done = subprocess.run(["bash", "-euc", command], cwd=SOURCE, capture_output=True, text=True, timeout=TIMEOUT, env=kept)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_named_suites_of_the_text(suites):
+    assert set(re.findall(r"`packaging/test (\w+)`", TEXT)) <= suites
