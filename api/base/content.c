@@ -3,48 +3,13 @@
 #include "content.h"
 
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 
 /* A JSON string of bytes in base64. */
 static void print_base64(struct buf *out, struct ng_str bytes)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t groups = bytes.len / 3 + (bytes.len % 3 != 0);
     (void)buf_add_char(out, '"');
-    char *to = NULL;
-    if (groups <= out->max / 4) {
-        to = buf_reserve(out, groups * 4);
-    }
-    if (to == NULL) {
-        if (out->rc == NG_OK) {
-            out->rc = NG_ETOOLARGE;
-        }
-        return;
-    }
-    const unsigned char *from = (const unsigned char *)bytes.data;
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t left = bytes.len - i;
-        unsigned group = (unsigned)from[i] << 16;
-        if (left > 1) {
-            group |= (unsigned)from[i + 1] << 8;
-        }
-        if (left > 2) {
-            group |= (unsigned)from[i + 2];
-        }
-        *to++ = digits[(group >> 18) & 63];
-        *to++ = digits[(group >> 12) & 63];
-        if (left > 1) {
-            *to++ = digits[(group >> 6) & 63];
-        } else {
-            *to++ = '=';
-        }
-        if (left > 2) {
-            *to++ = digits[group & 63];
-        } else {
-            *to++ = '=';
-        }
-    }
-    out->len += groups * 4;
+    base64_encode(out, bytes, BASE64_STANDARD);
     (void)buf_add_char(out, '"');
 }
 

@@ -74,15 +74,8 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
         json_cstring(&check->writer, told);
         json_end(&check->writer);
     } else {
-        const char *on;
-        if (!check->colours) {
-            on = "";
-        } else if (ok) {
-            on = "\033[32m";
-        } else {
-            on = "\033[31m";
-        }
-        printf("%s%-6s%s %s: %s\n", on, ok ? "ok" : "failed",
+        static const char *const colours[] = {"\033[31m", "\033[32m"};
+        printf("%s%-6s%s %s: %s\n", text_if(check->colours, colours[ok]), ok ? "ok" : "failed",
                text_if(check->colours, "\033[0m"), what, told);
     }
     buf_done(&text);

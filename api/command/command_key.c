@@ -191,10 +191,7 @@ static int key_add_body(const struct command_line *line, struct buf *out)
 static struct ng_str key_text(const struct ng_value *key, const char *name)
 {
     const struct ng_value *value = json_get(key, name);
-    if (value == NULL || value->text.data == NULL) {
-        return ng_str_of("");
-    }
-    return value->text;
+    return value == NULL || value->text.data == NULL ? ng_str_of("") : value->text;
 }
 
 static void key_join(const struct ng_value *array, const char *none, const char *between,
@@ -338,10 +335,7 @@ static void key_print_row(const struct ng_value *key, const size_t widths[KEY_CO
         } else {
             key_cell(key, i, cell);
         }
-        int pad = 0;
-        if (i + 1 < KEY_COLUMNS) {
-            pad = (int)(widths[i] - cell->len) + 2;
-        }
+        int pad = i + 1 < KEY_COLUMNS ? (int)(widths[i] - cell->len) + 2 : 0;
         printf("%s%*s", buf_cstr(cell), pad, "");
     }
     printf("\n");

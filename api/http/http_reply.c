@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "http_route.h"
@@ -106,12 +107,7 @@ int http_reply_call_error(struct http_request *request, const struct call *call)
 void http_reply_etag(struct http_request *request)
 {
     struct http_reply *reply = &request->reply;
-    /* FNV-1a: the same text has the same tag in every process, which str_hash() does not give.
-     */
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < reply->body.len; i++) {
-        hash = (hash ^ (unsigned char)reply->body.data[i]) * UINT64_C(1099511628211);
-    }
+    uint64_t hash = hash_fnv(HASH_FNV_BASIS, buf_str(&reply->body));
     (void)snprintf(reply->etag, sizeof(reply->etag), "\"%016llx\"", (unsigned long long)hash);
     reply->status = MHD_HTTP_OK;
     reply->cache = "no-cache";

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 
 /* Characters of a value that go into a message at most. */
@@ -106,18 +107,6 @@ const char *http_method_name(unsigned method)
 
 /* ---- the target ---- */
 
-static int hex_value(char c)
-{
-    if (is_digit(c)) {
-        return c - '0';
-    }
-    c = lower(c);
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return -1;
-}
-
 int http_decode(struct ng_str text, char *out, size_t *ret_len)
 {
     size_t len = 0;
@@ -127,8 +116,8 @@ int http_decode(struct ng_str text, char *out, size_t *ret_len)
             if (text.len - i < 3) {
                 return NG_EINVAL;
             }
-            int high = hex_value(text.data[i + 1]);
-            int low = hex_value(text.data[i + 2]);
+            int high = hex_digit(text.data[i + 1]);
+            int low = hex_digit(text.data[i + 2]);
             if (high < 0 || low < 0) {
                 return NG_EINVAL;
             }

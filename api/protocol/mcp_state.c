@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base64url.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #define SEAL_VERSION 1
 /* Version and the end of life before the payload, the HMAC behind it. */
@@ -29,18 +29,6 @@ struct mcp_seal {
 };
 
 /* ---- the key ---- */
-
-static int make_key(unsigned char key[MCP_SEAL_KEY_BYTES])
-{
-    ssize_t got;
-    do {
-        got = getrandom(key, MCP_SEAL_KEY_BYTES, 0);
-    } while (got < 0 && errno == EINTR);
-    if (got == MCP_SEAL_KEY_BYTES) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
-}
 
 /* NG_OK; NG_ENOTFOUND: there is none, or it is cut short. */
 static int read_key(const char *path, unsigned char key[MCP_SEAL_KEY_BYTES])
@@ -108,7 +96,7 @@ int mcp_seal_new(const char *data_dir, struct mcp_seal **ret)
         }
     }
     if (rc == NG_ENOTFOUND) {
-        rc = make_key(seal->key);
+        rc = random_bytes(seal->key, sizeof(seal->key)) ? NG_OK : NG_EINTERNAL;
         if (rc == NG_OK && data_dir != NULL) {
             rc = store_key(path, seal->key);
         }

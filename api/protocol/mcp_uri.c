@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 
 #define MCP_URI_REVISION "revision="
@@ -25,20 +26,6 @@ static bool is_literal(unsigned char c)
     return is_unreserved(c) || c >= 0x80 || (c != '\0' && strchr("!$&'()*+,;=:@", c) != NULL);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return -1;
-}
-
 /* slashes: they may stand as they are (ids that are paths). */
 static int decode(struct arena *arena, struct ng_str text, bool slashes, struct ng_str *ret,
                   const char **ret_why)
@@ -52,8 +39,8 @@ static int decode(struct arena *arena, struct ng_str text, bool slashes, struct 
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         if (c == '%') {
-            int high = i + 2 < text.len ? hex_value(text.data[i + 1]) : -1;
-            int low = i + 2 < text.len ? hex_value(text.data[i + 2]) : -1;
+            int high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
+            int low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
             if (high < 0 || low < 0) {
                 *ret_why = "a % is not followed by two hexadecimal digits";
                 return NG_EINVAL;

@@ -7,6 +7,7 @@
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
@@ -210,15 +211,9 @@ static void events_wake(void *user)
 
 static void print_time(struct buf *out, int64_t time_ms)
 {
-    char text[32];
-    struct tm parts;
-    time_t seconds = (time_t)(time_ms / 1000);
-    if (gmtime_r(&seconds, &parts) == NULL ||
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts) == 0) {
-        (void)buf_add_c(out, "null");
-        return;
-    }
-    (void)buf_printf(out, "\"%s.%03dZ\"", text, (int)(time_ms % 1000));
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_MS, text);
+    (void)buf_printf(out, "\"%s\"", text);
 }
 
 static void print_member(struct buf *out, const char *name, struct ng_str value)

@@ -6,6 +6,7 @@
 
 #include "api/protocol/mcp_pages.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/call/listing.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
@@ -51,11 +52,9 @@ static void page_done(void *object)
 
 static void print_time(struct ng_writer *writer, int64_t time_ms)
 {
-    char text[32];
-    struct tm parts;
-    time_t seconds = (time_t)(time_ms / 1000);
-    if (time_ms > 0 && gmtime_r(&seconds, &parts) != NULL &&
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) > 0) {
+    if (time_ms > 0) {
+        char text[RFC3339_SIZE];
+        rfc3339_write(time_ms, RFC3339_SECONDS, text);
         json_name(writer, "annotations");
         json_object(writer);
         json_name(writer, "lastModified");

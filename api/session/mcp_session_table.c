@@ -3,11 +3,11 @@
  * what was silent longest is at the front. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/keys/keys.h"
 #include "mcp_session.h"
 
@@ -224,25 +224,6 @@ static struct mcp_share *share_new(struct mcp_sessions *sessions)
     return share;
 }
 
-static int make_id(char id[MCP_SESSION_ID_LEN + 1])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[MCP_SESSION_ID_BYTES];
-    ssize_t got;
-    do {
-        got = getrandom(bytes, sizeof(bytes), 0);
-    } while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof(bytes)) {
-        return NG_EINTERNAL;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        id[2 * i] = digits[bytes[i] >> 4];
-        id[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    id[MCP_SESSION_ID_LEN] = '\0';
-    return NG_OK;
-}
-
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
 {
     struct mcp_sessions *sessions = alloc_zeroed(1, sizeof(*sessions));
@@ -345,7 +326,7 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct
     }
     session->share = share_new(sessions);
     if (session->share == NULL || owner.len >= sizeof(session->owner) ||
-        make_id(session->id) != NG_OK) {
+        !random_hex(MCP_SESSION_ID_BYTES, session->id)) {
         mcp_session_unref(session);
         return NG_EINTERNAL;
     }

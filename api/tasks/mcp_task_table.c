@@ -3,11 +3,11 @@
  * expire. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "mcp_task_table.h"
 
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)
@@ -179,27 +179,13 @@ static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char *
     return NG_OK;
 }
 
-static bool make_id(char *id)
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[MCP_TASK_ID_BYTES];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        id[2 * i] = digits[bytes[i] >> 4];
-        id[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    id[MCP_TASK_ID_LEN] = '\0';
-    return true;
-}
-
 int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
                   struct call *call, struct mcp_task_entry **ret, const char **ret_error)
 {
     struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
     *ret_error = "the gateway ran out of memory";
-    if (entry == NULL || owner.len >= sizeof(entry->owner) || !make_id(entry->id)) {
+    if (entry == NULL || owner.len >= sizeof(entry->owner) ||
+        !random_hex(MCP_TASK_ID_BYTES, entry->id)) {
         free(entry);
         return NG_EINTERNAL;
     }

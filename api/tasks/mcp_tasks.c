@@ -10,55 +10,7 @@
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 
-/* "2026-07-28T12:00:00.000Z" and a NUL. */
-#define TASK_TIME_SIZE 32
-
 static const struct ng_str no_text = {NULL, 0};
-
-/* ---- printing ---- */
-
-static void print_time(struct buf *out, const char *name, int64_t ms)
-{
-    struct tm parts;
-    char text[TASK_TIME_SIZE] = "1970-01-01T00:00:00.000Z";
-    time_t seconds = (time_t)(ms / 1000);
-    if (gmtime_r(&seconds, &parts) != NULL) {
-        size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-        (void)snprintf(text + len, sizeof(text) - len, ".%03dZ", (int)(ms % 1000));
-    }
-    buf_printf(out, ",\"%s\":\"%s\"", name, text);
-}
-
-void mcp_task_print(struct buf *out, const struct mcp_task *task, bool is_stateless, bool whole)
-{
-    enum mcp_task_status status = task->status;
-    if (!is_stateless && status == MCP_TASK_COMPLETED && task->is_error) {
-        status = MCP_TASK_FAILED; /* the handshake versions does not tell them apart */
-    }
-    buf_add_c(out, "\"taskId\":");
-    buf_add_json(out, task->id);
-    buf_printf(out, ",\"status\":\"%s\"", mcp_task_status_text(status));
-    if (task->message.len > 0) {
-        buf_add_c(out, ",\"statusMessage\":");
-        buf_add_json(out, task->message);
-    }
-    print_time(out, "createdAt", task->created_ms);
-    print_time(out, "lastUpdatedAt", task->updated_ms);
-    buf_printf(out,
-               is_stateless ? ",\"ttlMs\":%lld,\"pollIntervalMs\":%d"
-                            : ",\"ttl\":%lld,\"pollInterval\":%d",
-               (long long)task->ttl_ms, MCP_TASK_POLL_MS);
-    if (!whole) {
-        return;
-    }
-    if (task->status == MCP_TASK_COMPLETED || task->status == MCP_TASK_FAILED) {
-        buf_add_c(out, task->status == MCP_TASK_FAILED ? ",\"error\":" : ",\"result\":");
-        buf_add_str(out, str_or(task->outcome, ng_str_of("{}")));
-    } else if (task->status == MCP_TASK_INPUT_REQUIRED) {
-        buf_add_c(out, ",\"inputRequests\":");
-        buf_add_str(out, str_or(task->asks, ng_str_of("{}")));
-    }
-}
 
 /* ---- which calls are tasks ---- */
 

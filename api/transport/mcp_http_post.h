@@ -17,7 +17,8 @@ struct mcp_http {
     struct mcp_client_requests *client_requests;
     struct lock lock;
     pthread_cond_t idle;
-    int jobs; /* jobs that ended pending, also those whose client left; negative while one of them is over before it is counted */
+    int jobs; /* jobs that ended pending, also those whose client left; negative while one of
+                 them is over before it is counted */
 };
 
 /* mcp_http.c */

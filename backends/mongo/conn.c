@@ -108,18 +108,6 @@ static void set_where(struct mongo *db, const mongoc_uri_t *uri)
     }
 }
 
-static char *text_copy(struct ng_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy != NULL) {
-        if (text.len > 0) {
-            memcpy(copy, text.data, text.len);
-        }
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_conf *conf,
                      mongoc_uri_t **ret_uri)
 {
@@ -133,8 +121,8 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
                        "mongo.uri is not set: give the server's address, for example "
                        "mongodb://127.0.0.1:27017, in the configuration or in MONGODB_URL");
     }
-    char *copy = text_copy(uri);
-    db->database = text_copy(name);
+    char *copy = str_dup(uri);
+    db->database = str_dup(name);
     if (copy != NULL) {
         *ret_uri = mongoc_uri_new_with_error(copy, &error);
     } else {

@@ -437,6 +437,8 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query);
+/* The time limit of a read on the server: that of the call, at most mongo.timeout. */
+void add_time_limit(bson_t *opts, const struct mongo *db, struct ng_call *call);
 /* The filter of a query. false: nothing can match. */
 bool terms_filter(const struct db_collection *collection, const struct ng_query *query,
                   bson_t *ret);

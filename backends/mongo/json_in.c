@@ -208,12 +208,10 @@ static bool read_member(struct reader *in, bson_t *out, enum place place)
     if (!fit_name(name, place)) {
         return false;
     }
-    char *copy = malloc(name.len + 1);
+    char *copy = str_dup(name);
     if (copy == NULL) {
         return false;
     }
-    memcpy(copy, name.data, name.len);
-    copy[name.len] = '\0';
     name.data = copy;
     skip_space(in);
     bool good;

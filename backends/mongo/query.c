@@ -73,6 +73,15 @@ static void query_opts(const struct db_collection *collection, const struct ng_q
     (void)bson_append_document_end(ret, &part);
 }
 
+void add_time_limit(bson_t *opts, const struct mongo *db, struct ng_call *call)
+{
+    int64_t left = call->host->remaining_ms(call);
+    if (left <= 0 || left > db->timeout_ms) {
+        left = db->timeout_ms;
+    }
+    BSON_APPEND_INT64(opts, "maxTimeMS", left);
+}
+
 /* Applies a committed change of several documents before showing it: locked rows are read
  * again. */
 static int resolve_rows(struct mongo *db, const struct db_collection *collection,
@@ -106,9 +115,7 @@ static int fetch(struct mongo *db, const struct db_collection *collection,
     BSON_APPEND_INT64(&opts, "skip", (int64_t)offset);
     BSON_APPEND_INT64(&opts, "limit", (int64_t)limit);
     BSON_APPEND_BOOL(&opts, "allowDiskUse", true);
-    int64_t left = page->call->host->remaining_ms(page->call);
-    BSON_APPEND_INT64(&opts, "maxTimeMS",
-                      left > 0 && left < db->timeout_ms ? left : db->timeout_ms);
+    add_time_limit(&opts, db, page->call);
     bool good = op_find(db, collection->name, filter, &opts, keep_row, page, &fault);
     bson_destroy(&opts);
     if (page->cancelled) {

@@ -298,6 +298,15 @@ static bson_t *version_doc(const struct entry *entry, uint64_t created)
     return doc;
 }
 
+static void docs_free(const bson_t **docs, bson_t **made, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bson_destroy(made[i]);
+    }
+    free(docs);
+    free(made);
+}
+
 static bool insert_events(struct round *round, struct fault *fault)
 {
     struct mongo *db = round->db;
@@ -321,11 +330,7 @@ static bool insert_events(struct round *round, struct fault *fault)
             atomic_store(&db->last_seq, seq - 1);
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        bson_destroy(made[i]);
-    }
-    free(docs);
-    free(made);
+    docs_free(docs, made, count);
     return good;
 }
 
@@ -367,11 +372,7 @@ static bool insert_versions(struct round *round, struct fault *fault)
             good = op_insert(round->db, OWN_VERSIONS, docs[i], fault) || fault->duplicate;
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        bson_destroy(made[i]);
-    }
-    free(docs);
-    free(made);
+    docs_free(docs, made, count);
     return good;
 }
 

@@ -230,6 +230,20 @@ static double part_score(double weight, size_t words, uint32_t hits)
     return weight * (double)hits / ((double)hits + RANK_SATURATION * length);
 }
 
+/* The text or, below field_count, a field of the document. false: it is not searched. */
+static bool searched_part(const struct db_collection *collection, size_t i, const bson_t *doc,
+                          struct ng_str *ret, double *ret_weight)
+{
+    if (i == collection->field_count) {
+        *ret = member_str(doc, collection->text_member);
+        *ret_weight = 1.0;
+        return searches_text(collection);
+    }
+    *ret = member_str(doc, collection->fields[i].path);
+    *ret_weight = collection->fields[i].weight;
+    return collection->fields[i].use == NG_FIELD_TEXT;
+}
+
 /* 0 if none of the phrases occurs. */
 static double doc_score(const struct find *find, const bson_t *doc)
 {
@@ -239,21 +253,20 @@ static double doc_score(const struct find *find, const bson_t *doc)
     size_t exact = 0;
     const struct db_collection *collection = find->collection;
     for (size_t i = 0; i <= collection->field_count; i++) {
-        bool text = i == collection->field_count;
-        if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
-            continue;
-        }
         struct found hits[PHRASES_MAX] = {0};
         size_t first = 0;
-        struct ng_str part =
-            member_str(doc, text ? collection->text_member : collection->fields[i].path);
+        struct ng_str part;
+        double part_weight;
+        if (!searched_part(collection, i, doc, &part, &part_weight)) {
+            continue;
+        }
         size_t words = wanted_count(&find->wanted, part, hits, &first);
         for (size_t j = 0; j < find->wanted.count; j++) {
             uint32_t both = hits[j].exact + hits[j].stems;
             total[j].exact += hits[j].exact;
             total[j].stems += hits[j].stems;
             if (both > 0) {
-                weight += part_score(text ? 1.0 : collection->fields[i].weight, words, both);
+                weight += part_score(part_weight, words, both);
             }
         }
     }
@@ -312,9 +325,7 @@ static void find_opts(const struct find *find, bson_t *ret)
         BSON_APPEND_BOOL(ret, "allowDiskUse", true);
     }
     nest_i32(ret, "projection", "outbox", 0);
-    int64_t left = find->call->host->remaining_ms(find->call);
-    BSON_APPEND_INT64(ret, "maxTimeMS",
-                      left > 0 && left < find->db->timeout_ms ? left : find->db->timeout_ms);
+    add_time_limit(ret, find->db, find->call);
 }
 
 static int by_rank_newest(const void *left, const void *right)
@@ -444,14 +455,13 @@ static int make_snippet(const struct find *find, const bson_t *doc, struct bytes
 {
     const struct db_collection *collection = find->collection;
     for (size_t i = collection->field_count + 1; i-- > 0;) {
-        bool text = i == collection->field_count;
         struct found hits[PHRASES_MAX] = {0};
         size_t first = SIZE_MAX;
-        if (text ? !searches_text(collection) : collection->fields[i].use != NG_FIELD_TEXT) {
+        struct ng_str part;
+        double weight;
+        if (!searched_part(collection, i, doc, &part, &weight)) {
             continue;
         }
-        struct ng_str part =
-            member_str(doc, text ? collection->text_member : collection->fields[i].path);
         (void)wanted_count(&find->wanted, part, hits, &first);
         if (first != SIZE_MAX) {
             return cut_around(part, first, find->search->snippet_chars, ret);

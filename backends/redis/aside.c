@@ -12,7 +12,7 @@
 #define ASIDE_MADE "made"
 /* Prefix of the copy of a kept journal that is about to become the present one. */
 #define ASIDE_NEXT "next:"
-/* Keys removed by one run of a script. Redis serves nobody else while it runs. */
+/* Keys removed by one run of a script. Redis serves no other client while it runs. */
 #define ASIDE_PAGE "1000"
 /* Attempts at a step while the server is still busy with it. */
 #define ASIDE_TRIES 16

@@ -78,26 +78,11 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
 int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str space,
                          struct ng_str id, struct ng_str *ret_json)
 {
-    struct redis *redis = journal;
-    struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
-    struct pipeline pipeline;
-    if (key.data == NULL) {
-        return NG_EINTERNAL;
+    struct ng_str key = redis_key(journal, call, space, REDIS_CHECKPOINT, id);
+    int rc = redis_get(journal, call, key, ret_json);
+    if (rc == NG_OK && ret_json->data == NULL) {
+        rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len, id.data);
     }
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("GET"), key);
-    int rc = pipeline_run_all(&pipeline);
-    if (rc == NG_OK) {
-        struct ng_str json = redis_text(pipeline_reply(&pipeline, 0));
-        if (json.data == NULL) {
-            rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
-                         id.data);
-        } else {
-            *ret_json = redis_copy(call, json);
-            rc = redis_check_memory(call, *ret_json);
-        }
-    }
-    pipeline_done(&pipeline);
     return rc;
 }
 

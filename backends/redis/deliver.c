@@ -13,8 +13,8 @@
 #include "core/base/text/hex.h"
 #include "redis.h"
 
-/* Entries, and roughly the bytes, that one run of the script takes. Redis serves nobody else
- * while it runs. */
+/* Entries, and roughly the bytes, that one run of the script takes. Redis serves no other
+ * client while it runs. */
 #define DELIVER_ENTRIES 64
 #define DELIVER_BYTES ((size_t)1024 * 1024)
 #define DELIVER_KEYS 5

@@ -114,3 +114,23 @@ uint32_t redis_limit(uint32_t limit)
     }
     return u32_min(limit, REDIS_ROWS_MAX);
 }
+
+int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, struct ng_str *ret)
+{
+    struct pipeline pipeline;
+    if (key.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("GET"), key);
+    int rc = pipeline_run_all(&pipeline);
+    if (rc == NG_OK) {
+        *ret = redis_text(pipeline_reply(&pipeline, 0));
+    }
+    if (rc == NG_OK && ret->data != NULL) {
+        *ret = redis_copy(call, *ret);
+        rc = redis_check_memory(call, *ret);
+    }
+    pipeline_done(&pipeline);
+    return rc;
+}

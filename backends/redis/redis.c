@@ -67,14 +67,11 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
     };
     struct ng_str prefix = host->conf_text(conf, "prefix");
     struct redis *redis = calloc(1, sizeof(*redis));
-    char *copy = malloc(prefix.len + 1);
+    char *copy = str_dup(prefix);
     if (redis == NULL || copy == NULL) {
         free(redis);
         free(copy);
         return redis_no_memory(call);
-    }
-    if (prefix.len > 0) {
-        memcpy(copy, prefix.data, prefix.len);
     }
     redis->prefix.data = copy;
     redis->prefix.len = prefix.len;

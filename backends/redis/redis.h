@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* redis.h - what the files of this backend share: the journal's handle and its parts. */
+/* redis.h - shared by all files of this backend: the journal's handle and its parts. */
 #ifndef NOTEGATE_REDIS_H
 #define NOTEGATE_REDIS_H
 
@@ -8,8 +8,8 @@
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
 
-#include "pipeline.h"
-#include "pool.h"
+#include "connection/pipeline.h"
+#include "connection/pool.h"
 
 /* Most rows of one answer; also the default limit. */
 #define REDIS_ROWS_MAX 1000
@@ -38,6 +38,8 @@ uint32_t redis_limit(uint32_t limit);
 int redis_no_memory(struct ng_call *call);
 /* Out of memory if the text has no data, else NG_OK. */
 int redis_check_memory(struct ng_call *call, struct ng_str text);
+/* The string at a key (data NULL: out of memory) in call memory; {NULL, 0} if there is none. */
+int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, struct ng_str *ret);
 
 /* The keys of a space that are not in the first table of backends/redis/README.md ... */
 #define REDIS_DAYS "journal:days"

@@ -18,7 +18,7 @@ struct restore_state {
     struct ng_call *call;
     struct ng_str space;
     const struct ng_value *dump;
-    const struct aside *aside; /* where the present journal is kept; NULL: it is deleted */
+    const struct aside *aside; /* keys of the kept present journal; NULL: it is deleted */
     struct pipeline pipeline;
     struct ng_str days, recent, seen, summary;
     struct ng_str now;

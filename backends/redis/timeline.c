@@ -101,32 +101,9 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
 int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
                   struct ng_str *ret_text)
 {
-    struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
-    struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
-    struct pipeline pipeline;
-    if (key.data == NULL) {
-        return NG_EINTERNAL;
-    }
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("GET"), key);
-    int rc = pipeline_run_all(&pipeline);
-    if (rc == NG_OK) {
-        struct ng_str text = redis_text(pipeline_reply(&pipeline, 0));
-        if (text.data != NULL) {
-            text = redis_copy(call, text);
-            if (text.data == NULL) {
-                rc = redis_no_memory(call);
-            } else {
-                rc = NG_OK;
-            }
-        }
-        if (rc == NG_OK) {
-            *ret_text = text;
-        }
-    }
-    pipeline_done(&pipeline);
-    return rc;
+    return redis_get(journal, call, redis_key(journal, call, space, REDIS_SUMMARY, none),
+                     ret_text);
 }
 
 int redis_set_summary(void *journal, struct ng_call *call, struct ng_str space,

@@ -2,6 +2,7 @@
 /* str.c - helpers over struct ng_str. */
 #include "str.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "minmax.h"
@@ -84,6 +85,18 @@ bool str_ends(struct ng_str text, const char *ending)
     size_t len = strlen(ending);
     return text.len >= len &&
            (len == 0 || memcmp(text.data + text.len - len, ending, len) == 0);
+}
+
+char *str_dup(struct ng_str text)
+{
+    char *copy = malloc(text.len + 1);
+    if (copy != NULL) {
+        if (text.len > 0) {
+            memcpy(copy, text.data, text.len);
+        }
+        copy[text.len] = '\0';
+    }
+    return copy;
 }
 
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from)

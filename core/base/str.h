@@ -74,6 +74,8 @@ bool str_in_words(struct ng_str word, const char *words);
 /* How `text` begins and ends. */
 bool str_begins(struct ng_str text, const char *beginning);
 bool str_ends(struct ng_str text, const char *ending);
+/* A copy with a NUL behind it, to be freed. NULL: out of memory. */
+char *str_dup(struct ng_str text);
 /* Place of the needle at or behind `from`; SIZE_MAX: none. An empty needle has no place. */
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call.c - the life of a call: making it, who is calling, its result, its end. */
+/* call.c - the life of a call: creation, caller, result, end. */
 #include "call.h"
 
 #include <assert.h>

@@ -80,7 +80,7 @@ struct pin {
     struct pin *next;
 };
 
-/* Who is told that the call has ended. Memory of the call. */
+/* A callback for the end of the call. Memory of the call. */
 struct call_end {
     ng_complete_fn *ended;
     void *user;
@@ -182,7 +182,7 @@ struct call {
 
     /* The core's own. */
     struct result
-        staged; /* what the tool makes; becomes `result` unless the deadline came first */
+        staged; /* result of the tool; becomes `final` unless the deadline came first */
     const struct tool *tool;
     struct plugin *plugin; /* of a step that runs a plugin's code without a tool: it goes by
                               that plugin's mutex. A step may change it before it continues. */
@@ -210,7 +210,7 @@ struct call {
         *idempotency; /* this call holds an idempotency key, see idempotency.h */
     bool memory_busy; /* its memory is in use, by its run or by a change function that runs
                         again; see store_run_begins() */
-    struct store_txn *memory_waiters; /* who is next */
+    struct store_txn *memory_waiters; /* transactions that wait for it */
     enum call_answer answer_state;
     struct buf reply_buf; /* JSON reply being written */
     struct ng_writer reply_writer;
@@ -218,11 +218,11 @@ struct call {
     struct ng_writer details_writer;
     struct task task;
     struct async_mutex_waiter mutex_waiter;
-    ng_step_fn *step; /* what runs instead of the tool: dispatch_step, background */
+    ng_step_fn *step; /* runs instead of the tool: dispatch_step, background */
     void *step_user;
     struct deferral deferral;
     ng_step_fn *repeat; /* call_gave(): runs again when all that is pending has ended well */
-    ng_step_fn *later;  /* what goes on with it: continue_on_worker */
+    ng_step_fn *later;  /* its next step: continue_on_worker */
     void *later_user;
     struct call *timer_prev, *timer_next; /* in the deadline list */
     bool on_timer;
@@ -233,7 +233,7 @@ struct call {
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */
-    char failed_text[512]; /* that of failed_rc */
+    char failed_text[512]; /* sentence of failed_rc */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -298,8 +298,8 @@ struct spare_calls {
 void call_init_spares(struct gateway *gateway);
 void call_free_spares(struct gateway *gateway);
 
-/* Who is calling. Copies the texts. space: absent = not named. spaces: further ones it may see
- * (keys). NG_EINVAL: a name is not of the form; the result says which. */
+/* Sets the caller. Copies the texts. space: absent if the caller named none. NG_EINVAL: a name
+ * is malformed; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
@@ -366,7 +366,7 @@ bool call_is_audited(const struct gateway *gateway);
 void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
                       uint64_t revision);
 
-/* The plugin whose code this call runs; NULL: none's. */
+/* The plugin that runs in this call; NULL: none. */
 const struct plugin *call_plugin(const struct call *call);
 /* Its share of the workers, for a task of the call; NULL: the core's own work has none. */
 struct pool_group *call_workers(const struct call *call);
@@ -377,7 +377,7 @@ void call_enter_module(const struct call *call, struct module_run *run);
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);
 int error_status(const struct tool *tool, int rc);
-/* The same in a call: of its tool, or of the plugin whose code it runs. */
+/* The same in a call: of its tool, or of the plugin that runs in it. */
 const char *call_error_name(const struct call *call, int rc);
 int call_error_status(const struct call *call, int rc);
 

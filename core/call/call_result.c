@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* call_result.c - what a tool made becomes the call's result: complete, of the declared form,
- * within the limits. */
+/* call_result.c - checks the staged result of a tool: complete, of the declared form, within
+ * the limits. */
 #include <stdio.h>
 
 #include "core/base/str.h"
@@ -73,7 +73,7 @@ static void result_close_buffers(struct call *call)
     }
 }
 
-/* What the tool answered must be what it declared. */
+/* The answer must match the schema that the tool declares. */
 static void result_check_output(struct call *call)
 {
     struct result *staged = &call->staged;
@@ -101,8 +101,8 @@ static void result_check_output(struct call *call)
     if (rc == NG_OK && call->tool->result != NULL) {
         rc = schema_check(call->tool->result, value, &call->arena, &found);
     }
-    /* What it did is done, and its answer is complete: that it cannot be checked for want of
-     * memory is no reason to withhold it. */
+    /* The change is made and the answer is complete: return it even if memory does not allow to
+     * check it. */
     if (rc != NG_OK && rc != NG_EINTERNAL && !call->arena.failed) {
         struct ng_str path;
         if (found.count > 0) {
@@ -146,8 +146,8 @@ void call_complete_result(struct call *call)
         call_fail(call, call->after_rc, "%s", "");
         staged->message = call->after_text;
     }
-    /* What it failed with instead, not found or too large, may only be what that looked like.
-     */
+    /* Out of memory may have looked to the tool like another failure, as not found or too
+     * large. */
     if ((staged->rc == NG_OK && call_lacks_memory(call)) ||
         (staged->rc < 0 && call->arena.oom)) {
         call_no_memory(call);

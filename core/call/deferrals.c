@@ -17,8 +17,8 @@ void deferrals_done(struct deferrals *deferrals)
     lock_done(&deferrals->lock);
 }
 
-/* In whose list the call is to be. It is moved where none of its deferrals is left: then no
- * other thread reads of which plugin it is. */
+/* The plugin that lists the call. The call moves to another list only if none of its deferrals
+ * is left: then no other thread reads the plugin. */
 static struct plugin *plugin_for(struct call *call)
 {
     struct deferral *deferral = &call->deferral;

@@ -23,8 +23,8 @@ struct deferrals {
 
 /* In a call. Under the lock but for `plugin`. */
 struct deferral {
-    struct plugin *plugin; /* in whose list the call is, or was last; NULL: in none yet. Set by
-                            * the call's run, where the count is 0. */
+    struct plugin *plugin; /* the plugin that lists the call, or did last; NULL: none yet. Set
+                              by the call's run while the count is 0. */
     unsigned count;        /* not finished yet */
     int64_t since_ns;      /* CLOCK_MONOTONIC */
     struct call *before, *after;

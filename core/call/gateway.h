@@ -38,14 +38,14 @@ struct gateway {
     struct files *files;
     struct journal_front *journal; /* journal.h of the core */
     struct idempotency_table *idempotency;
-    struct feed *feed;         /* feed.h; NULL in commands that serve nobody */
+    struct feed *feed;         /* feed.h; NULL in commands without a server */
     struct recorder *recorder; /* record.h; NULL: calls are not recorded */
     struct keys *keys;         /* keys.h */
     /* Keys that were not revoked, expired or not; NULL: there is no table of keys. */
     const atomic_size_t *active_keys;
     struct cluster *cluster;   /* cluster.h; NULL where there is no store */
     struct quota *buffered;    /* bytes of bodies, by agent: limits.buffered */
-    struct quota *streams;     /* quota.h: who has how many of limits.streams */
+    struct quota *streams;     /* quota.h: streams by agent: limits.streams */
     struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
     struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
@@ -70,7 +70,7 @@ struct gateway {
         _Atomic int64_t call_timeout_ms;
         unsigned workers, stream_backlog;
     } limits;
-    /* Tasks of MCP (api/tasks/mcp_tasks.h); self NULL: nobody runs any. It is set last: upkeep
+    /* Tasks of MCP (api/tasks/mcp_tasks.h); self NULL: there are none. It is set last: upkeep
      * may run by then. */
     struct {
         void *_Atomic self;

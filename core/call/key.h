@@ -30,7 +30,7 @@
 /* Immutable but for `revoked`, its time, the bucket and the last use; counted references. */
 struct key {
     atomic_int refs;
-    char id[KEY_ID_LEN + 1]; /* what list and revoke show; not secret */
+    char id[KEY_ID_LEN + 1]; /* shown by list and revoke; not secret */
     struct ng_str agent;     /* NAME of `key add` */
     enum ng_role role;
     enum ng_mode mode;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* listing.h - where a plugin's entries of a resource, prompt or completion listing go
+/* listing.h - receives a plugin's entries of a resource, prompt or completion listing
  * (ng_host.list_add). */
 #ifndef NOTEGATE_CORE_LISTING_H
 #define NOTEGATE_CORE_LISTING_H

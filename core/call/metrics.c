@@ -173,7 +173,7 @@ static void metrics_count_outcome(struct metrics_tool *tool, const char *outcome
     for (size_t i = 0; i < METRICS_OUTCOMES_MAX; i++) {
         struct metrics_outcome *cell = &tool->outcomes[i];
         const char *name = atomic_load_explicit(&cell->name, memory_order_acquire);
-        /* Where another thread was quicker, `name` becomes what that one put there. */
+        /* If another thread was quicker, `name` becomes the text that it stored. */
         if (name == NULL && atomic_compare_exchange_strong(&cell->name, &name, outcome)) {
             name = outcome;
         }

@@ -28,7 +28,7 @@ enum metrics_limit {
 
 /* Things that are only counted: notegate_<name>_total. */
 enum metrics_counter {
-    METRICS_AUTH_FAILURES, /* requests whose key was missing, wrong, expired or revoked */
+    METRICS_AUTH_FAILURES, /* requests with a missing, wrong, expired or revoked key */
     METRICS_RATE_LIMITED,  /* calls over the rate of their key */
     METRICS_REFUSED_CONNECTIONS,
     METRICS_RELOADS,
@@ -52,8 +52,8 @@ void metrics_count(struct metrics *metrics, enum metrics_counter counter);
 void metrics_http(struct metrics *metrics, int status);
 /* A commit has ended, so long after it was handed to the backend. */
 void metrics_commit(struct metrics *metrics, bool good, int64_t duration_ns);
-/* Who reads it, if not everything is for its eyes: of other agents only the sum, and of tools
- * only those that `sees` says yes to. */
+/* A reader with restricted rights: it gets only the sum of other agents, and only the tools
+ * that `sees` allows. */
 struct metrics_reader {
     struct ng_str agent;
     bool (*sees)(void *user, const char *tool);

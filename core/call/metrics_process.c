@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics_process.c - what the kernel knows of this process, under the names that Prometheus'
- * own clients use. */
+/* metrics_process.c - figures of this process from the kernel, with the names of Prometheus'
+ * own clients. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

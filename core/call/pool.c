@@ -117,7 +117,7 @@ static void group_count(struct pool *pool, struct lane *lane, struct pool_group 
     }
 }
 
-/* Where the first task hangs whose group has a worker left; NULL: nowhere. */
+/* Link of the first task that has a worker left in its group; NULL: none. */
 static struct task **pool_runnable(const struct pool *pool, struct lane *lane,
                                    struct task **first)
 {
@@ -191,8 +191,8 @@ static void pool_drop_lane(struct pool *pool, struct lane *lane)
     free(lane);
 }
 
-/* The next lane in turn that has a task to run. Lanes whose tasks wait for their groups only
- * leave the ring: pool_end_task() brings them back. */
+/* The next lane in turn that has a task to run. A lane leaves the ring if all its tasks wait
+ * for their groups: pool_end_task() brings it back. */
 static struct lane *pool_next_lane(struct pool *pool, struct task ***ret_at)
 {
     while (pool->ring_first != NULL) {
@@ -339,8 +339,8 @@ void pool_set_queue(struct pool *pool, unsigned queue)
     lock_release(&pool->lock);
 }
 
-/* With the lock held: somebody will take the new task. *ret_signal: once the lock is free one
- * is to be woken, who would only wait for it before. */
+/* With the lock held: makes sure that a worker takes the new task. *ret_signal: wake one after
+ * the lock is released, else it would only wait for the lock. */
 static int pool_wake(struct pool *pool, bool *ret_signal)
 {
     if (pool->idle > pool->signalled) {
@@ -392,7 +392,7 @@ static int pool_admit(struct pool *pool, struct ng_str lane_name, struct lane **
     if (lane->queued >= pool->queue_max - pool->queue_max / 2) {
         return NG_ERATE;
     }
-    /* Last: who is refused wakes nobody. */
+    /* Last: a refused task wakes no worker. */
     if (pool_wake(pool, ret_signal) != NG_OK) {
         pool_drop_lane(pool, lane);
         return NG_EBUSY;

@@ -5,7 +5,7 @@
  * Tasks wait in one lane per agent; lanes take turns, and one lane has at most half of the
  * workers (at least one) and half of the queue, so that one busy agent does not make another
  * wait or be refused. A task may also name a group, of which at most half of the workers (at
- * least two) run at once: the plugin whose code it runs, so that a plugin that blocks leaves
+ * least two) run at once: the plugin that it runs, so that a plugin that blocks leaves
  * workers to others. The last of a group's workers is not for a lane that has all the others:
  * the plugin of a busy agent answers other agents, too.
  */
@@ -35,7 +35,7 @@ void pool_set_queue(struct pool *pool, unsigned queue);
 /* Runs what is queued, then joins the workers: what is submitted afterwards is refused, what is
  * resumed never runs. */
 void pool_stop(struct pool *pool);
-/* When nobody is left who could submit or resume. NULL is a no-op. */
+/* After the last submit and resume. NULL is a no-op. */
 void pool_free(struct pool *pool);
 /* NG_OK: task->run is called later on a worker; the task is the caller's memory. NG_EBUSY: the
  * queue is full; NG_ERATE: this lane has its half of it; NG_EINTERNAL: out of memory. */

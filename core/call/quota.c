@@ -50,7 +50,7 @@ void quota_free(struct quota *quota)
     free(quota);
 }
 
-/* Where the agent's holder hangs, or would. */
+/* The link of the agent's holder; *link is NULL if it has none. */
 static struct holder **quota_find(struct quota *quota, struct ng_str agent)
 {
     struct holder **at = &quota->buckets[str_hash(agent) % QUOTA_BUCKETS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cluster.c - the gateway's id, its beat, the beats of others, and the thread that looks. */
+/* cluster.c - the gateway's id, its heartbeat, the leases of others, and the polling thread. */
 #include "cluster.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 /* Gateways known at a time, and how long the document of a dead one stays. */
 #define CLUSTER_PEERS_MAX 256
 #define CLUSTER_KEEP_MS ((int64_t)24 * 3600 * 1000)
-/* Time of one look. */
+/* Timeout of one poll. */
 #define CLUSTER_TIMEOUT_MS 10000
 
 struct peer {
@@ -41,10 +41,10 @@ struct cluster {
     struct lock lock;
     pthread_cond_t wake;
     bool stopping;
-    struct call *call;    /* the look under way */
-    int64_t heartbeat_ns; /* when this one's last beat was on disk; 0: never */
-    int64_t polled_ns;    /* when the others were looked at last */
-    int64_t since_ns;     /* from when on they were, without a gap */
+    struct call *call;    /* of the poll under way */
+    int64_t heartbeat_ns; /* when this gateway's last heartbeat was on disk; 0: never */
+    int64_t polled_ns;    /* when the others were polled last */
+    int64_t since_ns;     /* since when, without a gap */
     struct peer peers[CLUSTER_PEERS_MAX];
     size_t peer_count;
     bool complains;
@@ -127,7 +127,7 @@ struct ng_str cluster_id(const struct cluster *cluster)
     return str_make(cluster->id, CLUSTER_ID_LEN);
 }
 
-/* ---- who lives ---- */
+/* ---- leases ---- */
 
 static struct peer *peer_find(struct cluster *cluster, struct ng_str id)
 {
@@ -220,7 +220,7 @@ static int forget_fn(struct ng_call *pub, const struct ng_doc *present, struct n
     return NG_OK;
 }
 
-/* What the database knows of the others now. */
+/* Reads the documents of the other gateways. */
 static int poll_peers(struct cluster *cluster, struct call *call, struct peer_poll *poll)
 {
     *poll = (struct peer_poll){
@@ -238,7 +238,8 @@ static int poll_peers(struct cluster *cluster, struct call *call, struct peer_po
     int64_t now = clock_monotonic_ns();
     if (rc == NG_OK) {
         lock_take(&cluster->lock);
-        /* Who could not look for a while has not seen the others live. */
+        /* After a gap in polling the leases of the others start anew: their heartbeats were not
+         * seen. */
         if (cluster->since_ns == 0 ||
             now - cluster->polled_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
             cluster->since_ns = now;
@@ -360,7 +361,7 @@ int cluster_announce(struct cluster *cluster, struct call *call)
     return rc;
 }
 
-/* ---- the thread that looks ---- */
+/* ---- the polling thread ---- */
 
 void cluster_each_step(struct cluster *cluster, cluster_step_fn *step, void *user)
 {

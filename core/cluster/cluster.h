@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cluster.h - the gateways that share one database: who this one is, which others live, and
- * what has to be looked at now and then because others change it.
+ * cluster.h - the gateways that share one database: the id of this one, the leases of all, and
+ * the poll of what other gateways change.
  *
- * Each gateway has an id, kept in its data directory, and beats: a document of the collection
- * "gateways" that it writes every few seconds. One whose document does not change any more for
- * CLUSTER_LEASE_MS, by the clock of who looks, is dead; what it had in hand is others' then.
- * Where documents are not shared there is the id, and nothing else.
+ * Each gateway has an id, kept in its data directory, and sends heartbeats: every few seconds
+ * it writes its document in the collection "gateways". If that document does not change for
+ * CLUSTER_LEASE_MS, by the observer's clock, the lease has expired: the gateway counts as dead,
+ * and others recover its work. If documents are not shared, there is only the id.
  */
 #ifndef NOTEGATE_CORE_CLUSTER_H
 #define NOTEGATE_CORE_CLUSTER_H
@@ -15,8 +15,7 @@
 
 struct cluster;
 
-/* How often it looks at what others change, how often it beats, and after which silence another
- * one is dead. */
+/* Intervals of polls and heartbeats, and the length of a lease. */
 #define CLUSTER_STEP_MS 400
 #define CLUSTER_HEARTBEAT_MS 3000
 #define CLUSTER_LEASE_MS 15000
@@ -37,7 +36,7 @@ void cluster_free(struct cluster *cluster);
 
 /* This gateway's id. cluster NULL: "". */
 struct ng_str cluster_id(const struct cluster *cluster);
-/* May that gateway still be at work? This one is. */
+/* May that gateway still hold its lease? This one does. */
 bool cluster_is_alive(struct cluster *cluster, struct ng_str id);
 /* The ids of all other gateways that announced themselves until now, living or not, as the
  * database knows them: in memory of the call. cluster NULL, documents not shared: none. Waits.
@@ -46,7 +45,7 @@ int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **re
                   size_t *ret_count);
 /* From then on all others find this one. Before it leaves what they have to find. Waits. */
 int cluster_announce(struct cluster *cluster, struct call *call);
-/* Do the others know that this one lives? Else it must not go on with what only one may do. */
+/* Does this gateway hold its lease? Else it must not continue work that only one may do. */
 bool cluster_has_lease(struct cluster *cluster);
 
 #endif

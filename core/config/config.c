@@ -61,8 +61,9 @@ struct config_key *config_key_find(const struct config *config, const char *name
 
 /* ---- values ---- */
 
-/* Elements with '+' add to the default. Where all have one, they stay for who knows the default
- * (it depends on what is installed); else the list replaces it and the signs go. */
+/* Elements with '+' add to the default. If all elements have it, the signs stay for the code
+ * that knows the default (it depends on the installed modules); else the list replaces the
+ * default and the signs are removed. */
 static int config_plus(struct config *config, struct config_value *value, struct buf *error)
 {
     bool all = true;

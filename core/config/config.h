@@ -14,7 +14,7 @@
 
 struct config;
 
-/* Where values come from, strongest last: file, environment, flags. */
+/* Sources of values in rising priority: file, environment, flags. */
 struct config_input {
     /* --config; NULL: notegate/notegate.yaml in $XDG_CONFIG_HOME (~/.config), else in /etc,
      * else none. */
@@ -45,7 +45,7 @@ size_t config_list(const struct config *config, const char *key,
                    const struct ng_str **ret_items);
 /* Was it set by anyone (not the default)? */
 bool config_is_set(const struct config *config, const char *key);
-/* Where it was set, as "notegate.yaml:3: "; nothing where it was not. */
+/* The source of the value, as "notegate.yaml:3: "; empty if it was not set. */
 void config_where(const struct config *config, const char *key, struct buf *out);
 /* The file that was read, or NULL. */
 const char *config_file(const struct config *config);
@@ -58,8 +58,8 @@ struct ng_conf *config_view(struct config *config,
                             const char *prefix); /* lives as long as config */
 const struct config *config_of_view(const struct ng_conf *conf);
 
-/* What struct ng_host offers as conf_*: the module's own key, else the gateway's of that name.
- * A key that neither has gives 0, false, {NULL, 0}: a module's mistake stops nobody. */
+/* The conf_* functions of struct ng_host: the module's own key, else the gateway's key of that
+ * name. An unknown key gives 0, false or {NULL, 0}. */
 struct ng_str config_view_text(const struct ng_conf *conf, const char *key);
 int64_t config_view_int(const struct ng_conf *conf, const char *key);
 double config_view_number(const struct ng_conf *conf, const char *key);
@@ -67,8 +67,8 @@ bool config_view_bool(const struct ng_conf *conf, const char *key);
 size_t config_view_list(const struct ng_conf *conf, const char *key,
                         const struct ng_str **ret_items);
 
-/* Did anyone set a key `prefix`.NAME that nobody has declared so far? Then config_finish() will
- * refuse it, unless the module of that name (present, but not in use) is asked for its keys. */
+/* Is a key `prefix`.NAME set that is not declared yet? Then config_finish() refuses it, unless
+ * the module of that name (present, but not in use) declares its keys. */
 bool config_mentions(const struct config *config, const char *prefix);
 
 /* Every declared key with type, default, range, present value (secrets as "***") and help, for

@@ -10,7 +10,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 
-/* Where a user's data goes, below the home folder; and the machine's. */
+/* The data folder of a user, below the home folder, and that of the system. */
 #define CONFIG_HOME_DATA ".local/share"
 #define CONFIG_MACHINE_DATA "/var/lib/notegate"
 #define CONFIG_WORKERS_PER_CORE 4

@@ -14,7 +14,7 @@
 struct config_key {
     char *name;              /* whole */
     char *env;               /* NOTEGATE_... */
-    char *prefix;            /* of who declared it; "" = the gateway */
+    char *prefix;            /* prefix of the module that declared it; "" is the gateway */
     struct ng_option option; /* its texts are copies */
     struct config_value value;
     bool has_value;                  /* set, or a default */
@@ -30,7 +30,7 @@ struct config {
     struct config_key *first, **last;
 };
 
-/* By whole name; NULL: nobody declared it. */
+/* By whole name; NULL: it is not declared. */
 struct config_key *config_key_find(const struct config *config, const char *name);
 /* `text` (lent for as long as the configuration) is the key's default and present value. */
 int config_key_default(struct config *config, struct config_key *key, const char *text,

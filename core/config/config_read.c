@@ -189,7 +189,9 @@ static void config_help_value(const struct config_key *key, struct buf *out)
         (void)buf_add_c(out, "(none)");
     } else if (key->option.type == NG_OPTION_LIST) {
         for (size_t i = 0; i < key->value.item_count; i++) {
-            (void)buf_add_c(out, i > 0 ? ", " : "");
+            if (i > 0) {
+                (void)buf_add_c(out, ", ");
+            }
             (void)buf_add_str(out, key->value.items[i]);
         }
     } else if (key->origin != NULL) {

@@ -304,7 +304,7 @@ int config_source_flags(struct config_sources *sources, const char *const *sets,
     return NG_OK;
 }
 
-/* What stands between "${" and "}". */
+/* The text between "${" and "}". */
 static int config_expand_one(struct config_sources *sources, struct ng_str what,
                              struct buf *out, struct buf *error)
 {

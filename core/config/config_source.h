@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config_source.h - where the configuration comes from: file, environment, flags. Collects
- * values; what they mean is checked later. */
+/* config_source.h - the sources of the configuration: file, environment, flags. Collects
+ * values; their meaning is checked later. */
 #ifndef NOTEGATE_CORE_CONFIG_SOURCE_H
 #define NOTEGATE_CORE_CONFIG_SOURCE_H
 
@@ -22,7 +22,7 @@
 
 struct config_sources {
     struct arena *arena;
-    const char *file;     /* that was read, or NULL */
+    const char *file;     /* the file that was read, or NULL */
     const char *passed;   /* a usual file that this user may not read, or NULL */
     char *const *environ; /* copied: "NAME=value", NULL at the end */
     struct config_raw *first, **last;

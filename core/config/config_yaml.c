@@ -215,9 +215,11 @@ static int config_yaml_broken(const struct config_sources *sources, const yaml_p
                          parser->problem_offset);
         return NG_EINVAL;
     }
-    (void)buf_printf(error, "%s:%zu: not YAML: %s%s%s", sources->file, line,
-                     parser->context != NULL ? parser->context : "",
-                     parser->context != NULL ? ", " : "", problem);
+    (void)buf_printf(error, "%s:%zu: not YAML: ", sources->file, line);
+    if (parser->context != NULL) {
+        (void)buf_printf(error, "%s, ", parser->context);
+    }
+    (void)buf_add_c(error, problem);
     return NG_EINVAL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* audit.c - what a call's line in the audit log says, and which calls have one. */
+/* audit.c - the audit log: the calls that have a line, and the text of it. */
 #include "audit.h"
 
 #include "core/base/log_record.h"
@@ -8,7 +8,7 @@
 #include "core/call/key.h"
 #include "core/call/plugin.h"
 
-/* Refused for who is calling, and not for what was asked. */
+/* Refused because of the caller, not because of the request. */
 static bool is_refusal(int rc)
 {
     return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERUN ||

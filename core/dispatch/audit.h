@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * audit.h - the audit log (log.audit; where that is not set, once there is a key): who did what
- * to which document, and how it ended.
+ * audit.h - the audit log (log.audit; where that is not set, once there is a key): caller,
+ * tool, documents and outcome of each change.
  *
  * One line for each call that changes something, tries to, or is refused; and for keys,
  * reloads and callers that were turned away. Names, ids and revisions only: never a document's
@@ -19,8 +19,8 @@
  * TIMEOUT, the line also says what the tool then came to ("ended"). took_ns: since it came. */
 void audit_call(const struct call *call, int rc, int64_t took_ns);
 
-/* What is no call: "reload", "key_add", "key_revoke", "refused". All texts may be absent.
- * outcome: "ok" or an error code. */
+/* Events that are not calls: "reload", "key_add", "key_revoke", "refused". All texts may be
+ * absent. outcome: "ok" or an error code. */
 struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;

@@ -260,7 +260,7 @@ static struct ng_str dispatch_lane(const struct call *call)
     return call->caller.agent;
 }
 
-/* What comes before the tool, in the caller's own lane: that of the tool may be full. */
+/* call->begin in the caller's own lane: the lane of the tool may be full. */
 static void dispatch_begin(struct task *task)
 {
     struct call *call = call_of_task(task);

@@ -31,8 +31,8 @@ bool dispatch_configured(struct call *call, const struct plugin *plugin);
  * sessions, which may vary by rights only. */
 bool dispatch_allows(struct call *call, const struct tool *tool);
 
-/* A caller whose key allows only some tools sees the resources, prompts and events of a plugin
- * only if it may use one of its tools. Everyone else sees them all. */
+/* A key that allows only some tools sees the resources, prompts and events of a plugin only if
+ * it may use one of its tools. Other callers see them all. */
 bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin);
 /* The same of documents and events of a collection: it belongs to the plugins that declare it
  * or name it in a resource. The keys themselves are seen by admins only. */

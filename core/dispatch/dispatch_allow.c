@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_allow.c - what a caller may call and see: by its key's tools, its role, its mode and
- * its spaces; how often its key lets it. */
+/* dispatch_allow.c - the rights of a caller: tools of its key, role, mode and spaces, and its
+ * rate. */
 #include "dispatch_allow.h"
 
 #include "core/base/minmax.h"
@@ -87,7 +87,7 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
         return false;
     }
-    /* What reads for some arguments stays listed for them. */
+    /* A tool that only reads for some arguments stays listed for readers. */
     return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 
@@ -300,9 +300,14 @@ int dispatch_rate(struct call *call)
     if ((call->options & CALL_NO_RATE) != 0 || key_take(call->key, &retry_s)) {
         return NG_OK;
     }
-    bool slow = call->key->rate < 1;
-    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more",
-              slow ? call->key->rate * 60 : call->key->rate, slow ? "minute" : "second");
+    double rate = call->key->rate;
+    const char *unit = "second";
+    if (rate < 1) {
+        rate *= 60;
+        unit = "minute";
+    }
+    call_fail(call, NG_ERATE, "the caller's key allows %g calls a %s, and this is more", rate,
+              unit);
     call->staged.retry_after_s = retry_s;
     call->staged.hint = arena_printf(&call->arena, "Try again in %d s", retry_s);
     return NG_ERATE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_allow.h - what dispatch.c asks before a call runs. */
+/* dispatch_allow.h - checks of dispatch.c before a call runs. */
 #ifndef NOTEGATE_CORE_DISPATCH_ALLOW_H
 #define NOTEGATE_CORE_DISPATCH_ALLOW_H
 

@@ -115,7 +115,7 @@ int dispatch_finish(struct call *call, bool sync)
         }
         call_unref(call); /* the run's */
     }
-    /* Last: who drains the gateway then takes transports and modules away. */
+    /* Last: gateway_drain() waits for it, and transports and modules are closed then. */
     if (counted) {
         atomic_fetch_sub(&gateway->active, 1);
     }

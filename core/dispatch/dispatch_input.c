@@ -14,11 +14,13 @@
 static void print_violation(struct buf *out, const struct violation *found)
 {
     struct ng_str path = found->path;
-    bool whole = path.len == 0;
-    (void)buf_printf(out, "%s%.*s%s: expected %.*s, got %.*s", whole ? "the arguments" : "`",
-                     whole ? 0 : (int)path.len - 1, whole ? "" : path.data + 1,
-                     whole ? "" : "`", (int)found->expected.len, found->expected.data,
-                     (int)found->got.len, found->got.data);
+    if (path.len == 0) {
+        (void)buf_add_c(out, "the arguments");
+    } else {
+        (void)buf_printf(out, "`%.*s`", (int)path.len - 1, path.data + 1);
+    }
+    (void)buf_printf(out, ": expected %.*s, got %.*s", (int)found->expected.len,
+                     found->expected.data, (int)found->got.len, found->got.data);
 }
 
 static void detail_violation(struct ng_writer *writer, const struct violation *found)
@@ -42,7 +44,9 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
     json_name(writer, "violations");
     json_array(writer);
     for (size_t i = 0; i < found->count; i++) {
-        (void)buf_add_c(&text, i == 0 ? "" : "; ");
+        if (i > 0) {
+            (void)buf_add_c(&text, "; ");
+        }
         print_violation(&text, &found->items[i]);
         detail_violation(writer, &found->items[i]);
     }

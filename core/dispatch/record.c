@@ -214,7 +214,7 @@ static void records_written(struct recorder *recorder, struct record *records)
     }
 }
 
-/* With the lock held, which it gives away meanwhile: some at a time, whose commits are one. */
+/* With the lock held, released meanwhile: writes several records in one commit. */
 static void write_some(struct recorder *recorder)
 {
     struct record *records = recorder->first;

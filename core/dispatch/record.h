@@ -20,7 +20,7 @@ struct recorder;
 /* Ended calls that wait to be written. */
 #define RECORD_QUEUE_MAX 4096
 
-/* Where journal.record_calls is off: NG_OK, and *ret stays NULL. */
+/* If journal.record_calls is off: NG_OK, and *ret stays NULL. */
 int record_open(struct gateway *gateway, struct call *call, struct recorder **ret);
 /* Writes what waits, for some seconds at most. Before the store is closed; NULL is a no-op. */
 void record_close(struct recorder *recorder);

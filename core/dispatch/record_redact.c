@@ -51,7 +51,10 @@ static const struct ng_value *resolve(const struct ng_value *root, struct ng_str
     return at;
 }
 
-/* The schema, and all that it says hold as well (or may). */
+static void schemas_add_all(struct schemas *schemas, const struct ng_value *container,
+                            enum ng_type type);
+
+/* The schema, and all that it refers to or combines. */
 static void schemas_add(struct schemas *schemas, const struct ng_value *schema)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -75,14 +78,22 @@ static void schemas_add(struct schemas *schemas, const struct ng_value *schema)
     }
     for (size_t i = 0; i < NG_COUNT(lists); i++) {
         const struct ng_value *list = json_get(schema, lists[i]);
-        bool is_list = list != NULL && list->type == NG_TYPE_ARRAY;
-        for (const struct ng_value *item = is_list ? list->first : NULL; item != NULL;
-             item = item->next) {
-            schemas_add(schemas, item);
-        }
+        schemas_add_all(schemas, list, NG_TYPE_ARRAY);
     }
     for (size_t i = 0; i < NG_COUNT(ones); i++) {
         schemas_add(schemas, json_get(schema, ones[i]));
+    }
+}
+
+/* The elements of a container of this type. */
+static void schemas_add_all(struct schemas *schemas, const struct ng_value *container,
+                            enum ng_type type)
+{
+    if (container == NULL || container->type != type) {
+        return;
+    }
+    for (const struct ng_value *item = container->first; item != NULL; item = item->next) {
+        schemas_add(schemas, item);
     }
 }
 
@@ -121,11 +132,7 @@ static void schemas_of_member(const struct schemas *schemas, struct ng_str name,
                                         : json_get(schemas->items[i], "additionalProperties"));
         /* Which names a pattern means is left open: whatever one of them marks is a secret. */
         const struct ng_value *patterns = json_get(schemas->items[i], "patternProperties");
-        bool has_patterns = patterns != NULL && patterns->type == NG_TYPE_OBJECT;
-        for (const struct ng_value *pattern = has_patterns ? patterns->first : NULL;
-             pattern != NULL; pattern = pattern->next) {
-            schemas_add(ret, pattern);
-        }
+        schemas_add_all(ret, patterns, NG_TYPE_OBJECT);
     }
 }
 
@@ -135,11 +142,7 @@ static void schemas_of_items(const struct schemas *schemas, struct schemas *ret)
     for (size_t i = 0; i < schemas->count; i++) {
         schemas_add(ret, json_get(schemas->items[i], "items"));
         const struct ng_value *prefix = json_get(schemas->items[i], "prefixItems");
-        bool is_list = prefix != NULL && prefix->type == NG_TYPE_ARRAY;
-        for (const struct ng_value *item = is_list ? prefix->first : NULL; item != NULL;
-             item = item->next) {
-            schemas_add(ret, item);
-        }
+        schemas_add_all(ret, prefix, NG_TYPE_ARRAY);
     }
 }
 

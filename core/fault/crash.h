@@ -22,8 +22,8 @@ void crash_install(void);
 /* The calling thread may run module code that crashes by overflowing its stack: gives it a
  * stack for the handler. Once a thread; nothing where memory is missing. */
 void crash_thread(void);
-/* Where crashes are remembered from now on; the folder need not be there yet. NULL: nowhere.
- * Process-wide: the last one counts. */
+/* Sets the folder of the crash file; it need not exist yet. NULL: crashes are not recorded.
+ * Process-wide: the last call counts. */
 void crash_remember_in(const char *data_dir);
 
 /* How often this module (as the configuration names it) crashed within CRASHES_WITHIN_S before

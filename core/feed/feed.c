@@ -3,6 +3,7 @@
 #include "core/base/lock.h"
 #include "feed_types.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -47,8 +48,11 @@ static void feed_watch(void *user, const struct ng_event *events, size_t count)
         feed->told = feed->pushed;
     }
     /* Once for all that comes until the thread runs, and when it finds the lock free. */
-    bool wake = feed->asleep && (feed->shared || atomic_load(&feed->reader_count) > 0);
-    feed->asleep = feed->asleep && !wake;
+    bool wake =
+        feed->state == FEED_ASLEEP && (feed->shared || atomic_load(&feed->reader_count) > 0);
+    if (wake) {
+        feed->state = FEED_RUNNING;
+    }
     lock_release(&feed->lock);
     if (wake) {
         pthread_cond_signal(&feed->wake);
@@ -143,6 +147,14 @@ static void wake_readers(struct feed *feed, uint64_t first)
     lock_release(&feed->readers_lock);
 }
 
+/* With the lock held: a wait has ended, unless the feed is stopping. */
+static void feed_awake(struct feed *feed)
+{
+    if (feed->state == FEED_ASLEEP) {
+        feed->state = FEED_RUNNING;
+    }
+}
+
 /* With the lock held. */
 static void feed_sleep_for(struct feed *feed, long wait_ms)
 {
@@ -152,20 +164,22 @@ static void feed_sleep_for(struct feed *feed, long wait_ms)
     until.tv_nsec += wait_ms % 1000 * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
-    feed->asleep = true;
+    assert(feed->state == FEED_RUNNING);
+    feed->state = FEED_ASLEEP;
     (void)lock_wait_until(&feed->wake, &feed->lock, &until);
-    feed->asleep = false;
+    feed_awake(feed);
 }
 
 /* With the lock held: until there is something to tell, or to try again. */
 static void feed_sleep(struct feed *feed)
 {
-    while (!feed->stopping && feed->told == feed->pushed && !feed->retry) {
-        feed->asleep = true;
+    while (feed->state != FEED_STOPPING && feed->told == feed->pushed && !feed->retry) {
+        assert(feed->state == FEED_RUNNING);
+        feed->state = FEED_ASLEEP;
         lock_wait(&feed->wake, &feed->lock);
-        feed->asleep = false;
+        feed_awake(feed);
     }
-    if (!feed->stopping && feed->told == feed->pushed && feed->retry) {
+    if (feed->state != FEED_STOPPING && feed->told == feed->pushed && feed->retry) {
         feed_sleep_for(feed, FEED_RETRY_MS);
     }
 }
@@ -173,7 +187,7 @@ static void feed_sleep(struct feed *feed)
 /* The same where the store is looked at. True: look. */
 static bool feed_sleep_shared(struct feed *feed)
 {
-    while (!feed->stopping) {
+    while (feed->state != FEED_STOPPING) {
         int64_t gap = feed->poll ? FEED_POLL_FIRST_MS : feed->poll_ms;
         int64_t left = feed->polled_ns / 1000000 + gap - clock_monotonic_ns() / 1000000;
         if (feed->more || left <= 0) {
@@ -218,7 +232,7 @@ static void *feed_run(void *user)
             feed_poll(feed);
             lock_take(&feed->lock);
         }
-        if (feed->stopping) {
+        if (feed->state == FEED_STOPPING) {
             break;
         }
         bool lost = feed->told < feed->first;
@@ -302,7 +316,7 @@ static int next_live(struct feed_reader *reader)
     return rc;
 }
 
-/* What a worker read from the store, then more of it. */
+/* Events that a worker read from the store, then further ones. */
 static int next_stored(struct feed_reader *reader)
 {
     if (reader->taken < reader->count) {
@@ -449,14 +463,14 @@ static int feed_start(struct feed *feed)
     if (rc != NG_OK) {
         return rc;
     }
-    /* What is committed from here on comes to the ring; what was before is in the store. */
+    /* Later commits come to the ring; earlier events are in the store. */
     uint64_t last = store_last_seq(feed->store);
     lock_take(&feed->lock);
     feed->dropped_seq = u64_max(last, feed->dropped_seq);
     feed->last_seq = u64_max(last, feed->last_seq);
     lock_release(&feed->lock);
-    /* Before anybody reads: who reads from now on misses nothing that comes. If the database is
-     * away, the thread finds out later. */
+    /* Before the first reader, so that it misses no event. If the database is away, the thread
+     * learns the position later. */
     while (feed->shared && !feed->known) {
         feed_poll(feed);
         if (!feed->known && !feed->more) {
@@ -519,7 +533,7 @@ void feed_free(struct feed *feed)
     }
     store_unwatch(feed->store, feed_watch, feed);
     lock_take(&feed->lock);
-    feed->stopping = true;
+    feed->state = FEED_STOPPING;
     if (feed->call != NULL) {
         call_cancel(feed->call);
     }

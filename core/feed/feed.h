@@ -17,7 +17,7 @@ struct feed;
 struct feed_reader;
 struct store;
 
-/* What a reader wants. Copied by feed_open, except `wants` and its user. */
+/* The filter of a reader. Copied by feed_open, except `wants` and its user. */
 struct feed_filter {
     bool all_spaces;
     const struct ng_str *spaces;

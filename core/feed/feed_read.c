@@ -246,7 +246,7 @@ static int poll_take(void *user, const struct ng_event *row)
     return 0;
 }
 
-/* Where the feed is, if the backend can tell without reading all of it. */
+/* The position of the feed, if the backend knows it without reading all events. */
 static void poll_begin(struct feed *feed, struct feed_poll *poll)
 {
     uint64_t last = poll->known ? 0 : store_look_seq(feed->store);

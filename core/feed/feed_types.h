@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed_types.h - what the files of the feed share. Included by feed*.c only. */
+/* feed_types.h - types shared by the files of the feed. Included by feed*.c only. */
 #ifndef NOTEGATE_CORE_FEED_TYPES_H
 #define NOTEGATE_CORE_FEED_TYPES_H
 
@@ -15,7 +15,7 @@
 /* Bytes of texts that are kept of events, for all readers together. */
 #define FEED_TEXT_BYTES ((size_t)8 * 1024 * 1024)
 
-/* What feed_print() has made of an event. */
+/* An event as feed_print() has formatted it. */
 struct feed_text {
     atomic_size_t *total; /* feed->text_bytes */
     size_t len;
@@ -30,6 +30,16 @@ struct feed_event {
     struct ng_event event; /* into texts */
     char texts[];
 };
+
+/*
+ * The thread of the feed.
+ *
+ *   from      to        when
+ *   RUNNING   ASLEEP    it waits for events
+ *   ASLEEP    RUNNING   a commit wakes it, or its time is up
+ *   any       STOPPING  feed_free()
+ */
+enum feed_state { FEED_RUNNING = 0, FEED_ASLEEP, FEED_STOPPING };
 
 /* Locks in this order: readers_lock, reader->lock, lock. The committing thread takes only the
  * last, which is never held for more than a look at the ring. */
@@ -49,19 +59,18 @@ struct feed {
     uint64_t dropped_seq; /* events behind it are in the ring, or come later */
     uint64_t last_seq;    /* of what was pushed */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
-    atomic_size_t reader_count; /* while there are none, nobody is woken for what is pushed */
+    atomic_size_t reader_count; /* while there are none, the thread is not woken */
     atomic_size_t text_bytes;
     bool shared; /* other gateways write too: the ring is filled from the store */
     /* shared: */
-    bool known;      /* where the feed is now; until then nothing goes into the ring */
+    bool known;      /* the position in the store is known; until then the ring stays empty */
     bool poll;       /* this gateway has committed: it will be in the store soon */
-    bool asleep;     /* the thread waits, and nobody has woken it yet */
     bool more;       /* there is more in the store */
     int64_t poll_ms; /* the wait between two looks, if nothing wakes */
     int64_t polled_ns;
     struct call *call; /* shared: of the read under way */
     bool retry;        /* a reader waits for room among the workers */
-    bool stopping;
+    enum feed_state state;
 
     struct lock readers_lock;
     struct feed_reader *readers;
@@ -75,7 +84,7 @@ struct feed_reader {
     struct ng_str agent;
     void (*wake)(void *user);
     void *wake_user;
-    atomic_uint refs; /* who opened it, and the read under way */
+    atomic_uint refs; /* of the caller that opened it, and the read under way */
 
     struct lock lock;
     bool closed;
@@ -91,7 +100,7 @@ struct feed_reader {
     uint64_t read_to;  /* the store was read up to here */
     struct call *call; /* of the read under way */
     struct task task;
-    struct feed_event **batch; /* what was read, and is wanted */
+    struct feed_event **batch; /* events that were read and match the filter */
     size_t count, taken, cap;
 };
 

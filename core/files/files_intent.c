@@ -91,7 +91,10 @@ static int print_record(struct call *call, const struct file_record *record, str
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
     int rc = files_intent_add_idempotency(call, record, out);
-    return rc != NG_OK ? rc : buf_add_char(out, '}');
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return buf_add_char(out, '}');
 }
 
 static struct ng_str member_text(const struct ng_value *root, const char *name)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gateway.c - opening and closing one gateway: data directory, modules, store, files, plugins.
- */
+/* gateway.c - opens and closes a gateway: data directory, modules, store, files, plugins. */
 #include "core/call/gateway.h"
 
 #include <errno.h>
@@ -33,20 +32,21 @@
 #include "gateway_open.h"
 
 #define GATEWAY_UPKEEP_MS ((int64_t)60 * 1000)
-/* What a cell that does not let itself be interrupted takes to be given up, and more. */
+/* How long a close waits for running calls: longer than the notebook takes to abandon a cell
+ * that ignores its interrupt. */
 #define GATEWAY_CLOSE_MS 8000
 #define GATEWAY_ERRNO_TEXT 128
-/* Names of plugins left out, for /readyz. */
+/* Bytes of the names of plugins left out, for /readyz. */
 #define GATEWAY_LEFT_OUT_MAX ((size_t)16 * 1024)
 
 /* ---- storage ---- */
 
 static int call_error(struct call *call, int rc, struct buf *error)
 {
-    if (rc != NG_OK) {
-        struct ng_str text = call->staged.message;
-        buf_printf(error, "%.*s", text.data != NULL ? (int)text.len : 18,
-                   text.data != NULL ? text.data : "it did not say why");
+    if (rc != NG_OK && call->staged.message.data == NULL) {
+        buf_add_c(error, "it did not say why");
+    } else if (rc != NG_OK) {
+        buf_add_str(error, call->staged.message);
     }
     return rc;
 }
@@ -115,7 +115,7 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
     };
     const struct ng_str *roots = NULL;
     size_t count = config_list(config, "roots", &roots);
-    /* The default, `files` in the data directory. A folder that was named is never made: a
+    /* Only the default root (`files` in the data directory) is made. A configured one is not: a
      * mistyped name would become an empty root. */
     if (!config_is_set(config, "roots") && count == 1 && mkdir(roots[0].data, S_IRWXU) != 0 &&
         errno != EEXIST) {
@@ -134,10 +134,7 @@ static int gateway_open_files(struct gateway *gateway, struct buf *error)
     struct call *call = call_new(gateway);
     int rc = NG_EINTERNAL;
     if (call != NULL) {
-        rc = gateway_set_files(gateway, call, gateway->config);
-    }
-    if (call != NULL) {
-        call_error(call, rc, error);
+        rc = call_error(call, gateway_set_files(gateway, call, gateway->config), error);
     }
     call_unref(call);
     const struct disk_roots roots = {gateway->files, files_each_disk, files_each_gone};
@@ -189,7 +186,8 @@ static int gateway_open_journal(struct gateway *gateway, struct buf *error)
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    /* First its collection: the delivery passes over events that are not for the journal. */
+    /* The recorder declares its collection first: the delivery of the journal skips the events
+     * of other collections. */
     rc = record_open(gateway, call, &gateway->recorder);
     if (rc == NG_OK) {
         rc = journal_open(call, gateway, backend, conf, &gateway->journal);
@@ -212,6 +210,11 @@ static void upkeep_done(struct call *call, void *user)
     call_unref(call);
 }
 
+static int first_error(int first, int second)
+{
+    return first != NG_OK ? first : second;
+}
+
 static int upkeep_step(struct ng_call *pub, void *user)
 {
     struct call *call = call_of(pub);
@@ -224,23 +227,13 @@ static int upkeep_step(struct ng_call *pub, void *user)
     if (rc == NG_OK) {
         rc = store_maintain(gateway->store, call);
     }
-    int keep_rc = journal_keep_run(gateway->journal, call);
-    if (rc == NG_OK) {
-        rc = keep_rc;
-    }
-    int keys_rc = keys_upkeep(gateway->keys, call);
-    if (rc == NG_OK) {
-        rc = keys_rc;
-    }
+    rc = first_error(rc, journal_keep_run(gateway->journal, call));
+    rc = first_error(rc, keys_upkeep(gateway->keys, call));
     void *tasks = atomic_load(&gateway->tasks.self);
-    if (tasks == NULL) {
-        return rc;
+    if (tasks != NULL) {
+        rc = first_error(rc, gateway->tasks.upkeep(tasks, call));
     }
-    int tasks_rc = gateway->tasks.upkeep(tasks, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return tasks_rc;
+    return rc;
 }
 
 static void gateway_upkeep(void *user)
@@ -254,7 +247,7 @@ static void gateway_upkeep(void *user)
         atomic_store(&gateway->upkeep_runs, false);
         return;
     }
-    call->lane = ng_str_of("/"); /* no agent's: no agent's calls are in its way */
+    call->lane = ng_str_of("/"); /* not an agent's lane: it waits for no agent's calls */
     call->done = upkeep_done;
     call->done_user = gateway;
     if (dispatch_step(call, upkeep_step, NULL) == NG_OK) {
@@ -355,11 +348,10 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         crash_forget_old(gateway->data_dir, clock_unix_ms() / 1000);
         crash_remember_in(gateway->data_dir);
         gateway->disk = disk_new(gateway->data_dir);
-        if (gateway->disk == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = watchdog_new(gateway->metrics, &gateway->watchdog);
-        }
+        rc = gateway->disk != NULL ? NG_OK : NG_EINTERNAL;
+    }
+    if (rc == NG_OK) {
+        rc = watchdog_new(gateway->metrics, &gateway->watchdog);
     }
     if (rc == NG_OK) {
         rc = pool_new(gateway->limits.workers, gateway->limits.queue, gateway->metrics,
@@ -367,11 +359,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
-        if (gateway->timers == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
+        rc = gateway->timers != NULL ? NG_OK : NG_EINTERNAL;
     }
     if (rc == NG_OK) {
         rc = gateway_open_store(gateway, &backend->desc.documents, error);
@@ -421,7 +409,7 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
         if (error->len == 0) {
             buf_add_c(error, "the gateway could not be opened");
         }
-        gateway->config = NULL; /* stays the caller's */
+        gateway->config = NULL; /* the caller frees it */
         gateway_close(gateway);
         return rc;
     }
@@ -443,16 +431,15 @@ bool gateway_drain(struct gateway *gateway, int64_t wait_ms)
     return true;
 }
 
-void gateway_close(struct gateway *gateway)
+/* Ends all calls, then everything that they use. Frees nothing that a call could still use. */
+static void gateway_stop(struct gateway *gateway)
 {
-    if (gateway == NULL) {
-        return;
-    }
     atomic_store(&gateway->stopping, true);
     atomic_store(&gateway->cancelling, true);
-    /* Those that wait without a thread end by that; modules are stopped after them. */
+    /* `cancelling` ends the deferred calls; modules are stopped after them. */
     (void)gateway_drain(gateway, GATEWAY_CLOSE_MS);
-    /* Calls that are left use timers and workers to their end: nothing is freed before them. */
+    /* Remaining calls use timers and workers until they end: these are stopped first, and freed
+     * later. */
     if (gateway->timers != NULL) {
         timers_stop(gateway->timers);
     }
@@ -470,6 +457,14 @@ void gateway_close(struct gateway *gateway)
     if (gateway->registry != NULL) {
         registry_stop(gateway->registry, gateway->watchdog);
     }
+}
+
+void gateway_close(struct gateway *gateway)
+{
+    if (gateway == NULL) {
+        return;
+    }
+    gateway_stop(gateway);
     files_close(gateway->files);
     store_close(gateway->store);
     if (gateway->tasks.self != NULL) {
@@ -478,7 +473,7 @@ void gateway_close(struct gateway *gateway)
     journal_close(gateway->journal);
     cluster_free(gateway->cluster);
     pool_free(gateway->pool);
-    keys_close(gateway->keys); /* the store told it of changes to the end */
+    keys_close(gateway->keys); /* after the store, which calls its watcher */
     timers_free(gateway->timers);
     watchdog_free(gateway->watchdog);
     disk_close(gateway->disk);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gateway_data_dir.c - the data directory: its path, its permissions, and the lock that says
- * which process owns it. */
+/* gateway_data_dir.c - the data directory: its path, its permissions, and the lock of its
+ * owner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ char *gateway_data_dir(const struct config *config, bool make, struct buf *error
         return NULL;
     }
     memcpy(dir, path.data, path.len);
-    /* Every missing parent as well: ~/.local/share may not be there yet. */
+    /* Missing parents too: ~/.local/share may not exist yet. */
     for (size_t i = 1; make && i <= path.len; i++) {
         if (dir[i] != '/' && dir[i] != '\0') {
             continue;
@@ -99,7 +99,7 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
     return NG_OK;
 }
 
-/* Who holds the lock, as it wrote itself into the file. */
+/* The process that holds the lock: lock_sign() wrote it into the file. */
 static void lock_owner(int fd, char *owner, size_t size)
 {
     ssize_t len = pread(fd, owner, size - 1, 0);

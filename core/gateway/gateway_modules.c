@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gateway_modules.c - the gateway's modules: which ones, loading them, starting plugins, adding
- * some while calls run. */
+/* gateway_modules.c - the modules of a gateway: chooses and loads them, starts plugins, adds
+ * plugins in a reload. */
 #include "gateway_modules.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "core/module/watchdog.h"
 #include "core/store/store.h"
 
-/* The folders modules are looked for in: plugin_path, else where this program is installed. */
+/* The folders with modules: plugin_path, or those of the installation. */
 #define GATEWAY_FOLDERS_MAX 16
 
 struct folders {
@@ -52,8 +52,9 @@ static void folders_of(const struct config *config, enum ng_module_kind kind,
     folders->list[kept] = NULL;
 }
 
-/* A wrong name: which there are. builtin: one that is no module, or NULL. */
-static void gateway_tell_modules(const struct folders *folders, enum ng_module_kind kind,
+/* Adds the existing names to the message about an unknown one. builtin: a name without a
+ * module, or NULL. */
+static void gateway_list_modules(const struct folders *folders, enum ng_module_kind kind,
                                  const char *builtin, struct buf *error)
 {
     char **names = NULL;
@@ -71,8 +72,8 @@ static void gateway_tell_modules(const struct folders *folders, enum ng_module_k
     free(names);
 }
 
-/* One that is there already, by another name or because its keys were asked for, stays the only
- * one of its code. */
+/* Adds a loaded module. If its library is loaded already, by another name or for its options,
+ * closes it and returns the earlier one. */
 static struct module *gateway_keep_module(struct gateway *gateway, struct module *module)
 {
     for (size_t i = 0; i < gateway->module_count; i++) {
@@ -102,7 +103,7 @@ static int gateway_find(struct gateway *gateway, const struct config *config,
     if (rc == NG_OK) {
         *ret = gateway_keep_module(gateway, *ret);
     } else if (rc == NG_ENOTFOUND && strchr(name, '/') == NULL) {
-        gateway_tell_modules(&folders, kind, builtin, error);
+        gateway_list_modules(&folders, kind, builtin, error);
     }
     return rc;
 }
@@ -129,8 +130,22 @@ int gateway_load_backend(struct gateway *gateway, enum ng_module_kind kind, cons
     return rc;
 }
 
-/* Keys of a module that is there but not in use are no mistake: it is asked for what it knows.
- */
+static int declare_options(struct config *config, const char *name, const struct module *module,
+                           struct buf *error)
+{
+    const struct ng_option *options = module->desc.plugin.options;
+    size_t count = module->desc.plugin.option_count;
+    if (module->kind == NG_KIND_DOCUMENTS) {
+        options = module->desc.documents.options;
+        count = module->desc.documents.option_count;
+    } else if (module->kind == NG_KIND_JOURNAL) {
+        options = module->desc.journal.options;
+        count = module->desc.journal.option_count;
+    }
+    return config_declare(config, name, options, count, sizeof(struct ng_option), error);
+}
+
+/* The options of a module that is not in use are no mistake in the configuration. */
 int gateway_declare_unused(struct gateway *gateway, struct config *config,
                            enum ng_module_kind kind, bool all, struct buf *error)
 {
@@ -143,24 +158,7 @@ int gateway_declare_unused(struct gateway *gateway, struct config *config,
         struct module *module = NULL;
         if (rc == NG_OK && (all || config_mentions(config, names[i])) &&
             gateway_load(gateway, config, kind, names[i], &module, error) == NG_OK) {
-            const struct ng_option *options;
-            if (kind == NG_KIND_PLUGIN) {
-                options = module->desc.plugin.options;
-            } else if (kind == NG_KIND_DOCUMENTS) {
-                options = module->desc.documents.options;
-            } else {
-                options = module->desc.journal.options;
-            }
-            size_t option_count;
-            if (kind == NG_KIND_PLUGIN) {
-                option_count = module->desc.plugin.option_count;
-            } else if (kind == NG_KIND_DOCUMENTS) {
-                option_count = module->desc.documents.option_count;
-            } else {
-                option_count = module->desc.journal.option_count;
-            }
-            rc = config_declare(config, names[i], options, option_count,
-                                sizeof(struct ng_option), error);
+            rc = declare_options(config, names[i], module, error);
         }
         free(names[i]);
     }
@@ -168,10 +166,10 @@ int gateway_declare_unused(struct gateway *gateway, struct config *config,
     return rc;
 }
 
-/* ---- which plugins ---- */
+/* ---- choosing plugins ---- */
 
-/* The names of the configuration, without "+", and those of the default where it adds to that.
- * Memory of the arena. */
+/* The configured names, without "+"; if all have it, the installed plugins before them. Memory
+ * of the arena. */
 static int wanted_plugins(const struct config *config, struct arena *arena, struct ng_str **ret,
                           size_t *ret_count)
 {
@@ -202,26 +200,20 @@ static int wanted_plugins(const struct config *config, struct arena *arena, stru
     }
     free(found);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
-        size_t skip = 0;
-        if (names[i].len > 0 && names[i].data[0] == '+') {
-            skip = 1;
-        }
+        size_t skip = names[i].len > 0 && names[i].data[0] == '+' ? 1 : 0;
         wanted[kept++] = arena_copy(arena, str_make(names[i].data + skip, names[i].len - skip));
     }
     for (size_t i = 0; i < kept && rc == NG_OK; i++) {
-        if (wanted[i].data == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
+        rc = wanted[i].data != NULL ? NG_OK : NG_EINTERNAL;
     }
     *ret = wanted;
     *ret_count = kept;
     return rc;
 }
 
-/* Has it crashed so often just now that it is left out? Then the log and /readyz say so. Its
- * keys are still known, unless loading it is what crashed. asked: ends in NUL. */
+/* Is the plugin left out because of repeated crashes? Then the log and /readyz tell it. It is
+ * still loaded for its options (*ret_load), unless loading it crashed. asked: NUL-terminated.
+ */
 static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_load)
 {
     struct buf folder;
@@ -236,7 +228,7 @@ static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_
                   "the plugin %s crashed the gateway %u times within %d minutes and is left "
                   "out; when it is mended, remove the file %s/%s and start again",
                   asked.data, count, CRASHES_WITHIN_S / 60, buf_cstr(&folder), CRASH_FILE_NAME);
-        /* In a reload readers are there; what it adds was in the list at the start already. */
+        /* Only at the start: in a reload, other threads read left_out. */
         if (gateway->store == NULL) {
             buf_printf(&gateway->left_out, "%s%s", gateway->left_out.len > 0 ? ", " : "",
                        asked.data);
@@ -246,8 +238,8 @@ static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_
     return count >= CRASHES_MAX;
 }
 
-/* Loads one, declares its keys and makes it; its tools are not published yet. asked: ends in
- * NUL. *ret NULL with NG_OK: it is left out, or was named before. */
+/* Loads a plugin, declares its options and makes it, without publishing its tools. asked:
+ * NUL-terminated. *ret NULL with NG_OK: it is left out, or was named before. */
 static int make_plugin(struct gateway *gateway, struct config *config, struct ng_str asked,
                        struct plugin **ret, struct buf *error)
 {
@@ -279,8 +271,6 @@ static int make_plugin(struct gateway *gateway, struct config *config, struct ng
             struct ng_str prefix = call_host.conf_text(plugin->conf, "prefix");
             if (prefix.data != NULL) {
                 rc = registry_rename(plugin, prefix, error);
-            } else {
-                rc = NG_OK;
             }
         }
     }
@@ -325,7 +315,7 @@ int gateway_declare_collections(struct gateway *gateway, struct call *call,
     return rc;
 }
 
-/* ---- starting them ---- */
+/* ---- starting plugins ---- */
 
 struct start_wait {
     struct lock lock;
@@ -343,7 +333,8 @@ static void start_done(struct call *call, void *user)
     lock_release(&wait->lock);
 }
 
-/* start(), and what it began: its changes are on disk before the first call comes. */
+/* Calls start() and waits for its changes and deferred work: its changes are on disk before the
+ * first call. */
 static int gateway_start_plugin(struct plugin *plugin, struct call *call)
 {
     struct start_wait wait = {LOCK_INITIALIZER(LOCK_GATEWAY_START), PTHREAD_COND_INITIALIZER,
@@ -352,9 +343,9 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->done_user = &wait;
     call->started_ns = clock_monotonic_ns();
     call->plugin = plugin;
-    call->caller.all_spaces = true; /* it prepares for every caller */
+    call->caller.all_spaces = true; /* it works for all spaces */
     dispatch_own(call);
-    call_ref(call); /* the run's */
+    call_ref(call); /* for the run, until it has completed */
     call_pend(call);
     struct module_run run;
     struct watched watched;
@@ -378,7 +369,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     lock_release(&wait.lock);
     lock_done(&wait.lock);
     pthread_cond_destroy(&wait.wake);
-    plugin->started = started; /* stop() runs also where a change of it failed */
+    plugin->started = started; /* even if its changes failed: stop() is called */
     return call->final.rc;
 }
 
@@ -412,7 +403,7 @@ int gateway_start_plugins(struct gateway *gateway, struct buf *error)
     return rc;
 }
 
-/* ---- adding while calls run ---- */
+/* ---- adding plugins in a reload ---- */
 
 int gateway_make_new_plugins(struct gateway *gateway, struct config *config,
                              struct gateway_added *ret, struct buf *error)
@@ -496,11 +487,11 @@ size_t gateway_removed_plugins(const struct gateway *gateway, const struct confi
         plugin_count = 0;
     }
     for (size_t i = 0; i < plugin_count && removed < max; i++) {
-        bool there = plugins[i]->asked.data == NULL;
-        for (size_t j = 0; j < count && !there; j++) {
-            there = str_equal(plugins[i]->asked, wanted[j]);
+        bool named = plugins[i]->asked.data == NULL;
+        for (size_t j = 0; j < count && !named; j++) {
+            named = str_equal(plugins[i]->asked, wanted[j]);
         }
-        if (!there) {
+        if (!named) {
             ret_names[removed++] = plugins[i]->desc.name;
         }
     }

@@ -16,26 +16,26 @@ enum gateway_parts {
  */
 int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
                           struct buf *error);
-/* The data directory by configuration, made with mode 0700 if `make`. malloc'd. */
+/* The configured data directory, made with mode 0700 if `make`. To be freed. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
-/* May a gateway serve from there? Not where other users can get in, or where it is another
- * user's. One that is not there yet is fine. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the
- * sentence and the way out. */
+/* Checks that the data directory belongs to this user and is closed to other users. NG_OK also
+ * if it does not exist yet. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the reason and a way
+ * out. */
 int gateway_check_data_dir(const char *data_dir, struct buf *error);
 
-/* The limits as the configuration has them (at the start). */
+/* Reads all limits from the configuration, at the start. */
 void gateway_read_limits(struct gateway *gateway);
-/* Those limits that can change while it runs (a reload), and history.keep. */
+/* Reads those limits that a reload can change, and history.keep. */
 void gateway_take_limits(struct gateway *gateway, const struct config *config);
-/* The file service with the roots of this configuration (none: `files` in the data directory):
- * opened at the start, from then on these roots hold, each opened anew. */
+/* At the start: opens the file service with the roots of this configuration (by default `files`
+ * in the data directory). In a reload: replaces the roots, and opens each again. */
 int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config);
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);
-/* New calls fail with BUSY; waits until those running are done, at most wait_ms. False: some
- * were left. */
+/* Refuses new calls with BUSY, and waits at most wait_ms for the running ones. False: some are
+ * still running. */
 bool gateway_drain(struct gateway *gateway, int64_t wait_ms);
 /* Closes in the reverse order. NULL is a no-op. */
 void gateway_close(struct gateway *gateway);

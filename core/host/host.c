@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - the table of services handed to plugins. What is behind it is in host_*.c. */
+/* host.c - the table of functions for plugins; host_*.c has the functions. */
 #include "host.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
@@ -41,13 +41,13 @@ const struct ng_host call_host = {
     .json_parse = host_json_parse,
     .json_type = host_json_type,
     .json_count = host_json_count,
-    .json_get = host_json_get,
+    .json_get = json_get,
     .json_first = host_json_first,
     .json_next = host_json_next,
     .json_key = host_json_key,
     .json_text = host_json_text,
-    .json_integer = host_json_integer,
-    .json_double = host_json_double,
+    .json_integer = json_integer,
+    .json_double = json_double,
     .json_object = json_object,
     .json_array = json_array,
     .json_end = json_end,

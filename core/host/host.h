@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.h - the functions behind `struct ng_host`, which notegate/plugin.h documents. Thin ones
- * over the core's modules; nothing in the core calls them but through the table.
+ * host.h - the functions behind `struct ng_host`, which notegate/plugin.h documents. They are
+ * thin wrappers of functions of the core, which calls them only through the table.
  */
 #ifndef NOTEGATE_CORE_HOST_H
 #define NOTEGATE_CORE_HOST_H
 
 #include "core/call/call.h"
 
-/* The table of all of them: gateway_open() copies it into the gateway. */
+/* The table of these functions: gateway_open() copies it into the gateway. */
 extern const struct ng_host call_host;
 
 /* ---- host_answer.c ---- */
@@ -60,6 +60,8 @@ struct ng_str host_asked_state(struct ng_call *pub);
 
 /* ---- host_later.c ---- */
 
+/* The gateway with this table. */
+struct gateway *host_gateway(const struct ng_host *host);
 struct ng_deferred *host_defer(struct ng_call *pub);
 void host_finish(struct ng_deferred *deferred, int rc);
 int host_background(struct ng_call *pub, ng_step_fn *step, void *user);
@@ -74,9 +76,6 @@ const struct ng_value *host_json_first(const struct ng_value *container);
 const struct ng_value *host_json_next(const struct ng_value *element);
 struct ng_str host_json_key(const struct ng_value *member);
 struct ng_str host_json_text(const struct ng_value *value);
-const struct ng_value *host_json_get(const struct ng_value *object, const char *name);
-int host_json_integer(const struct ng_value *number, int64_t *ret);
-double host_json_double(const struct ng_value *number);
 struct ng_writer *host_json_writer(struct ng_call *pub);
 struct ng_str host_json_result(struct ng_writer *writer);
 struct ng_str host_conf_text(const struct ng_conf *conf, const char *key);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* host_answer.c - what a plugin answers: text, JSON, parts, failures; and the memory of a call.
+/* host_answer.c - the answer of a plugin: text, JSON, parts, failures; and the memory of a
+ * call.
  */
 
 #include "core/base/str.h"
 #include "core/store/store.h"
 #include "host.h"
 
-/* Shorter texts are copied sooner than looked for. */
+/* A shorter text is copied: that is faster than store_lends(). */
 #define REPLY_LENT_BYTES ((size_t)16 * 1024)
 
 void *host_alloc(struct ng_call *pub, size_t bytes)
@@ -97,6 +98,11 @@ static struct part *host_add_part(struct call *call, enum part_kind kind)
     return part;
 }
 
+static int part_rc(struct call *call, bool copied)
+{
+    return copied ? NG_OK : call_no_memory(call);
+}
+
 int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_type,
                      struct ng_str bytes)
 {
@@ -108,11 +114,8 @@ int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_typ
     }
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, bytes);
-    bool good = part->data.data != NULL && (mime_type == NULL || part->mime_type.data != NULL);
-    if (good) {
-        return NG_OK;
-    }
-    return call_no_memory(call);
+    return part_rc(call, part->data.data != NULL &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -127,12 +130,8 @@ int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
     part->data = arena_copy(&call->arena, content);
     part->is_text = is_text;
-    bool good = part->data.data != NULL && part->uri.data != NULL &&
-                (mime_type == NULL || part->mime_type.data != NULL);
-    if (good) {
-        return NG_OK;
-    }
-    return call_no_memory(call);
+    return part_rc(call, part->data.data != NULL && part->uri.data != NULL &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
@@ -146,12 +145,9 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
     part->uri = arena_copy(&call->arena, uri);
     part->name = arena_copy(&call->arena, name);
     part->mime_type = arena_copy(&call->arena, ng_str_of(mime_type));
-    bool good = part->uri.data != NULL && (name.data == NULL || part->name.data != NULL) &&
-                (mime_type == NULL || part->mime_type.data != NULL);
-    if (good) {
-        return NG_OK;
-    }
-    return call_no_memory(call);
+    return part_rc(call, part->uri.data != NULL &&
+                             (name.data == NULL || part->name.data != NULL) &&
+                             (mime_type == NULL || part->mime_type.data != NULL));
 }
 
 int host_revision_number(struct ng_call *pub, uint64_t revision)
@@ -167,10 +163,7 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision)
     struct call *call = call_of(pub);
     call->staged.revision_kind = REVISION_TEXT;
     call->staged.revision_text = arena_copy(&call->arena, revision);
-    if (call->staged.revision_text.data != NULL) {
-        return NG_OK;
-    }
-    return call_no_memory(call);
+    return part_rc(call, call->staged.revision_text.data != NULL);
 }
 
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
@@ -186,10 +179,8 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
 {
     struct call *call = call_of(pub);
     call_fail(call, code, "%s", "");
-    struct ng_str copy = arena_copy(&call->arena, message);
-    if (copy.data != NULL) {
-        call->staged.message = copy;
-    } else {
+    call->staged.message = arena_copy(&call->arena, message);
+    if (call->staged.message.data == NULL) {
         call->staged.message = ng_str_of("out of memory while a failure was described");
     }
     return code;
@@ -198,18 +189,11 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
 int host_fail_on_completion(struct ng_call *pub, int code, struct ng_str message)
 {
     struct call *call = call_of(pub);
-    struct ng_str copy = arena_copy(&call->arena, message);
-    if (copy.data == NULL) {
+    call->after_rc = code;
+    call->after_text = arena_copy(&call->arena, message);
+    if (call->after_text.data == NULL) {
         call->after_rc = NG_EINTERNAL;
-    } else {
-        call->after_rc = code;
-    }
-    if (copy.data == NULL) {
         call->after_text = ng_str_of("out of memory while a failure was described");
-    } else {
-        call->after_text = copy;
-    }
-    if (copy.data == NULL) {
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -227,14 +211,11 @@ int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
     return NG_OK;
 }
 
-/* An empty hint takes an earlier one back. */
+/* An empty hint removes an earlier one. */
 static void host_set_hint(struct call *call, struct ng_str text)
 {
-    if (text.len > 0) {
-        call->staged.hint = arena_copy(&call->arena, text);
-    } else {
-        call->staged.hint = str_make(NULL, 0);
-    }
+    struct ng_str none = {NULL, 0};
+    call->staged.hint = text.len > 0 ? arena_copy(&call->arena, text) : none;
 }
 
 void host_hint(struct ng_call *pub, const char *format, ...)

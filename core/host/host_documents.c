@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_documents.c - documents, files and the journal as plugins reach them. */
+/* host_documents.c - access of plugins to documents, files and the journal. */
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -13,8 +13,8 @@
 #include "core/store/store.h"
 #include "host.h"
 
-/* Between two lines of the log about changes that no call waits for. */
-#define HOST_TELL_MS 1000
+/* Least time between two log lines about failed changes in the background. */
+#define HOST_FAILED_LOG_MS 1000
 
 int host_get(struct ng_call *pub, const struct ng_key *key, uint64_t revision,
              const struct ng_doc **ret_doc)
@@ -93,8 +93,8 @@ static bool plugin_declares(const struct ng_plugin *plugin, struct ng_str collec
     return declares;
 }
 
-/* A plugin changes what it declared, or said that it uses; what no call does in its name must
- * at least belong to a plugin. */
+/* A plugin may change the collections that it declares or names in `uses`. A change without a
+ * plugin (change_as) may change any collection that a plugin declares. */
 static int host_may_change(struct call *call, struct ng_str collection)
 {
     const struct plugin *own = call_plugin(call);
@@ -109,7 +109,7 @@ static int host_may_change(struct call *call, struct ng_str collection)
         may = plugin_declares(&plugins[i]->desc, collection);
     }
     if (may || store_collection(call->gateway->store, collection) == NULL) {
-        return NG_OK; /* what was not declared at all, the store refuses */
+        return NG_OK; /* the store refuses an undeclared collection */
     }
     return call_fail(
         call, NG_EINTERNAL,
@@ -118,7 +118,7 @@ static int host_may_change(struct call *call, struct ng_str collection)
         own != NULL ? own->desc.name : "(unknown)", (int)collection.len, collection.data);
 }
 
-/* In a change function it would wait for locks that its own thread holds. */
+/* Refused in a change function, which would wait for locks that its own thread holds. */
 static int host_may_write(struct call *call)
 {
     if (!module_run_in_change()) {
@@ -129,7 +129,7 @@ static int host_may_write(struct call *call)
                      "the lock of its own; name all documents in one change");
 }
 
-/* In today's size, and of collections that the plugin may change. */
+/* Checks the changes, and brings them to the size of this gateway's structs. */
 static int host_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                              const struct ng_change **ret)
 {
@@ -169,21 +169,21 @@ int host_change_wait(struct ng_call *pub, const struct ng_change *changes, size_
     return store_write_wait(call->gateway->store, call, changes, count);
 }
 
-/* A change that no call waits for. */
+/* A change in the background (change_as). */
 struct host_write {
     struct call *call;
     ng_changed_fn *done;
     void *user;
 };
 
-/* They fail by the hundred where they fail, and are tried again: one line in a second says it.
- */
-static void host_tell_failed(struct call *call)
+/* Logs the failure, at most once a second: a lasting cause makes hundreds of changes fail, and
+ * the plugin retries them. */
+static void host_log_failed(struct call *call)
 {
     long long now = clock_monotonic_ns() / 1000000;
-    long long told = atomic_load(&call->gateway->background_told_ms);
-    if ((told == 0 || now - told >= HOST_TELL_MS) &&
-        atomic_compare_exchange_strong(&call->gateway->background_told_ms, &told, now)) {
+    long long logged = atomic_load(&call->gateway->background_told_ms);
+    if ((logged == 0 || now - logged >= HOST_FAILED_LOG_MS) &&
+        atomic_compare_exchange_strong(&call->gateway->background_told_ms, &logged, now)) {
         log_write(NG_LOG_WARNING, "background", "%.*s", (int)call->staged.message.len,
                   call->staged.message.data == NULL ? "" : call->staged.message.data);
     }
@@ -196,7 +196,7 @@ static void host_write_done(void *user, int rc)
     ng_changed_fn *done = write->done;
     void *done_user = write->user;
     if (rc != NG_OK) {
-        host_tell_failed(call);
+        host_log_failed(call);
     }
     call_unref(call);
     done(done_user, rc);
@@ -206,8 +206,7 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
                    const struct ng_change *changes, size_t count, ng_changed_fn *done,
                    void *user)
 {
-    struct gateway *gateway =
-        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    struct gateway *gateway = host_gateway(host);
     struct ng_str space = {NULL, 0};
     struct call *call = call_new(gateway);
     struct host_write *write = call == NULL ? NULL : arena_alloc(&call->arena, sizeof(*write));
@@ -230,7 +229,7 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
     return rc;
 }
 
-/* What a file service found, into the caller's struct, as far as that reaches. */
+/* Copies `file` into the plugin's struct, up to the size that it was compiled with. */
 static int host_give_file(int rc, const struct ng_file *file, struct ng_file *ret_file)
 {
     if (rc == NG_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_json.c - JSON and configuration as plugins read them. */
+/* host_json.c - access of plugins to JSON and to their configuration. */
 
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -22,81 +22,47 @@ int host_json_parse(struct ng_call *pub, struct ng_str text, const struct ng_val
     return rc;
 }
 
+/* NULL is a value of type NG_TYPE_ABSENT. */
+static const struct ng_value *or_absent(const struct ng_value *value)
+{
+    static const struct ng_value absent = {.type = NG_TYPE_ABSENT};
+    return value != NULL ? value : &absent;
+}
+
 enum ng_type host_json_type(const struct ng_value *value)
 {
-    if (value == NULL) {
-        return NG_TYPE_ABSENT;
-    }
-    return value->type;
+    return or_absent(value)->type;
 }
 
 size_t host_json_count(const struct ng_value *value)
 {
-    if (value == NULL) {
-        return 0;
-    }
-    return value->count;
+    return or_absent(value)->count;
 }
 
 const struct ng_value *host_json_first(const struct ng_value *container)
 {
-    if (container == NULL) {
-        return NULL;
-    }
-    return container->first;
+    return or_absent(container)->first;
 }
 
 const struct ng_value *host_json_next(const struct ng_value *element)
 {
-    if (element == NULL) {
-        return NULL;
-    }
-    return element->next;
+    return or_absent(element)->next;
 }
 
 struct ng_str host_json_key(const struct ng_value *member)
 {
-    if (member != NULL) {
-        return member->key;
-    }
-    return str_make(NULL, 0);
+    return or_absent(member)->key;
 }
 
 struct ng_str host_json_text(const struct ng_value *value)
 {
-    bool has =
-        value != NULL && (value->type == NG_TYPE_STRING || value->type == NG_TYPE_NUMBER);
-    if (has) {
-        return value->text;
+    if (value == NULL || (value->type != NG_TYPE_STRING && value->type != NG_TYPE_NUMBER)) {
+        return str_make(NULL, 0);
     }
-    return str_make(NULL, 0);
+    return value->text;
 }
 
-const struct ng_value *host_json_get(const struct ng_value *object, const char *name)
-{
-    if (object == NULL) {
-        return NULL;
-    }
-    return json_get(object, name);
-}
-
-int host_json_integer(const struct ng_value *number, int64_t *ret)
-{
-    if (number == NULL) {
-        return NG_EINVAL;
-    }
-    return json_integer(number, ret);
-}
-
-double host_json_double(const struct ng_value *number)
-{
-    if (number == NULL) {
-        return 0;
-    }
-    return json_double(number);
-}
-
-struct memory_writer {       /* a writer and its buffer in call memory */
+struct memory_writer {       /* a writer and its buffer in the memory of a call */
     struct ng_writer writer; /* first */
     struct buf buf;
     struct call *call;
@@ -127,19 +93,18 @@ struct ng_writer *host_json_writer(struct ng_call *pub)
 
 struct ng_str host_json_result(struct ng_writer *writer)
 {
-    bool good = writer != NULL && writer->complete && writer->buf->rc == NG_OK;
     if (writer != NULL && writer->misuse != NULL) {
-        /* The plugin takes it for a want of memory. */
+        /* The plugin sees the same as out of memory; the log tells the difference. */
         const struct call *call = ((struct memory_writer *)(void *)writer)->call;
         const struct plugin *plugin = call_plugin(call);
         log_write(NG_LOG_ERROR, "call", "%.*s (plugin %s) misused a JSON writer: %s",
                   (int)call->pub.tool.len, call->pub.tool.data,
                   plugin != NULL ? plugin->desc.name : "(none)", writer->misuse);
     }
-    if (good) {
-        return str_make(buf_cstr(writer->buf), writer->buf->len);
+    if (writer == NULL || !writer->complete || writer->buf->rc != NG_OK) {
+        return str_make(NULL, 0);
     }
-    return str_make(NULL, 0);
+    return str_make(buf_cstr(writer->buf), writer->buf->len);
 }
 
 /* ---- configuration ---- */

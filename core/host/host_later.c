@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_later.c - runs that end later than their function, or on another thread. */
+/* host_later.c - deferred and background work of a plugin, and its notices about lists. */
 
 #include "core/base/log.h"
 #include "core/call/gateway.h"
@@ -7,6 +7,11 @@
 #include "core/dispatch/dispatch.h"
 #include "core/fault/module_run.h"
 #include "host.h"
+
+struct gateway *host_gateway(const struct ng_host *host)
+{
+    return (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+}
 
 struct ng_deferred *host_defer(struct ng_call *pub)
 {
@@ -50,7 +55,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     }
     int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
                              call->caller.mode, call->caller.run);
-    if (rc == NG_OK && call->caller.spaces != NULL) { /* start() has none */
+    if (rc == NG_OK && call->caller.spaces != NULL) { /* NULL in start() */
         rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
                                call->caller.all_spaces);
     }
@@ -64,9 +69,9 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;
     background->plugin = call->plugin;
-    /* What start() begins is the plugin's own work: its folders may be of any space. */
-    background->caller.all_spaces =
-        background->caller.all_spaces || call->caller.spaces == NULL;
+    if (call->caller.spaces == NULL) {
+        background->caller.all_spaces = true; /* start() works for all spaces */
+    }
     background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
@@ -82,8 +87,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
 
 void host_lists_changed(const struct ng_host *host, unsigned lists)
 {
-    struct gateway *gateway =
-        (struct gateway *)(uintptr_t)((uintptr_t)host - offsetof(struct gateway, host));
+    struct gateway *gateway = host_gateway(host);
     if (gateway->lists_changed != NULL) {
         gateway->lists_changed(gateway, lists, gateway->lists_user);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_run.c - what a plugin may ask of the call that runs: progress, time, log, questions to
- * the user. */
+/* host_run.c - services of a running call: progress, time, log, questions to the user. */
 
 #include <limits.h>
 
@@ -37,8 +36,8 @@ bool host_cancelled(struct ng_call *pub)
     if (call_has(call, CALL_CANCEL_MASKED)) {
         return false;
     }
-    /* Whom the timers watch has been answered when it hears of its deadline: a tool that ends
-     * because of it would be taken for one that is done. */
+    /* A call that the timers watch (CALL_TIMED) does not check its deadline here: they answer
+     * it, and cancel it afterwards. If a tool ended before that, it would pass for done. */
     return call_has(call, CALL_CANCELLED) ||
            (call->gateway != NULL &&
             atomic_load_explicit(&call->gateway->cancelling, memory_order_relaxed)) ||
@@ -81,7 +80,7 @@ void host_log(struct ng_call *pub, enum ng_level level, const char *format, ...)
 
 void host_log_text(struct ng_call *pub, enum ng_level level, struct ng_str text)
 {
-    host_log(pub, level, "%.*s", (int)(size_min(text.len, INT_MAX)),
+    host_log(pub, level, "%.*s", (int)size_min(text.len, INT_MAX),
              text.data != NULL ? text.data : "");
 }
 

@@ -24,7 +24,7 @@
 
 struct frame {
     struct ng_value *container;
-    struct ng_value **tail; /* where the next child is hung */
+    struct ng_value **tail; /* link for the next child */
 };
 
 struct parser {
@@ -40,7 +40,7 @@ struct parser {
     struct frame *frames;
     struct ng_value *root;
     struct ng_str key; /* of the value that comes next */
-    size_t last;       /* where the last token ended */
+    size_t last;       /* end of the last token */
     struct json_error fault;
     jmp_buf out_of_memory;
 };
@@ -358,7 +358,7 @@ static size_t find_bad_utf8(struct ng_str text)
     return at;
 }
 
-/* What yajl would let through, and what deserves a clearer sentence. */
+/* Rejects input that yajl accepts, and gives clearer messages. */
 static int check_text(struct parser *parser, struct ng_str text)
 {
     static const char blanks[] = "\f\v";

@@ -19,7 +19,7 @@ struct ng_value {
     /* string: unescaped bytes (may hold NUL); number: its digits; object, array: its text as it
      * came */
     struct ng_str text;
-    bool printed; /* a container whose text is printed as it is */
+    bool printed; /* a container: its text is printed unchanged */
 };
 
 struct json_error {

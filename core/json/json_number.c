@@ -208,7 +208,7 @@ static double double_of(const struct json_decimal *decimal)
         text[len++] = next_digit(&at, decimal->end);
     }
     if (digits < decimal->count) {
-        text[len++] = '1'; /* what is cut off is not zero */
+        text[len++] = '1'; /* the digits cut off are not zero */
     }
     int64_t exponent = decimal->point;
     if (exponent > 100000) {

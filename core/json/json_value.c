@@ -174,7 +174,10 @@ struct ng_value *json_clone(struct arena *arena, const struct ng_value *value)
     *copy = *value;
     copy->key = arena_copy(arena, value->key);
     bool container = value->type == NG_TYPE_OBJECT || value->type == NG_TYPE_ARRAY;
-    copy->text = container ? str_make(NULL, 0) : arena_copy(arena, value->text);
+    copy->text = str_make(NULL, 0);
+    if (!container) {
+        copy->text = arena_copy(arena, value->text);
+    }
     copy->next = NULL;
     copy->printed = false;
     if ((value->key.data != NULL && copy->key.data == NULL) ||

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys.c - the documents behind the keys: read at the start, followed by their events, added.
- */
+/* keys.c - the documents of the keys: reads them, follows their events, and adds new ones. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -31,7 +30,7 @@ struct ng_key keys_document(struct ng_str id)
 
 /* ---- reading documents ---- */
 
-/* A document as it is now; the key is new, or was revoked. */
+/* Puts a document into the table: its key is new, or was revoked. */
 static void keys_apply(struct keys *keys, const struct ng_doc *doc)
 {
     struct key *key = NULL;
@@ -39,11 +38,11 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     rwlock_write(&keys->lock);
     struct key_entry *entry = *keys_place(keys, doc->key.id);
     if (rc != NG_OK) {
-        /* Closed rather than open: it may be the only one. */
+        /* It counts as active: if it is the only key, the gateway must not be open to all. */
         keys->unreadable++;
         atomic_fetch_add(&keys->active, 1);
         if (rc == NG_EINTERNAL) {
-            atomic_store(&keys->stale, true); /* memory comes back */
+            atomic_store(&keys->stale, true); /* try again when there is memory */
         }
     } else if (entry != NULL) {
         keys_commit(keys, entry);
@@ -86,7 +85,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
     int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
     rwlock_write(&keys->lock);
     if (rc == NG_OK) {
-        /* After those found now were counted: there is no moment in which there are none. */
+        /* Only after the ones found now were counted: `active` must not be 0 in between. */
         atomic_fetch_sub(&keys->active, before);
     } else {
         keys->unreadable += before;
@@ -111,17 +110,17 @@ static void follow_done(struct call *call, void *user)
     call_unref(call);
 }
 
-/* A key that this process did not make: another gateway on the same documents did. */
+/* Reads a key that another gateway on the same documents made. */
 static void keys_follow(struct keys *keys)
 {
     if (atomic_exchange(&keys->stale, true)) {
-        return; /* on its way, or the upkeep's */
+        return; /* under way, or the upkeep will read it */
     }
     struct call *call = call_new(keys->gateway);
     if (call == NULL) {
         return;
     }
-    call->lane = ng_str_of("/"); /* no agent's: no agent's calls are in its way */
+    call->lane = ng_str_of("/"); /* not an agent's lane: it waits for no agent's calls */
     call->done = follow_done;
     if (dispatch_step(call, follow_step, keys) == NG_OK) {
         follow_done(call, NULL);
@@ -151,11 +150,12 @@ static int look_row(void *user, const struct ng_doc *row)
     rwlock_read(&keys->lock);
     bool known = *keys_place(keys, row->key.id) != NULL;
     rwlock_release(&keys->lock);
-    struct key *key = NULL;
-    int rc = NG_EINTERNAL;
-    if (known) {
-        rc = key_read(row, &key);
+    if (!known) {
+        atomic_store(&keys->stale, true);
+        return 0;
     }
+    struct key *key = NULL;
+    int rc = key_read(row, &key);
     if (rc == NG_EINTERNAL) {
         atomic_store(&keys->stale, true);
     } else if (rc == NG_OK && atomic_load(&key->revoked)) {
@@ -174,7 +174,7 @@ int keys_look(struct keys *keys, struct call *call)
     if (keys_not_loaded(keys)) {
         return keys_read_first(keys, call);
     }
-    /* By time and not by the feed, which may wait for a gateway that died. */
+    /* By time, not by the feed of changes, which may be waiting for a gateway that died. */
     struct ng_term since = {
         .field = ng_str_of("updated"),
         .op = NG_TERM_GE,
@@ -198,10 +198,15 @@ int keys_look(struct keys *keys, struct call *call)
 
 void keys_look_now(struct keys *keys, struct call *call)
 {
-    bool shared = store_is_shared(keys->gateway->store);
     struct result before = call->staged;
-    if ((shared ? keys_look(keys, call) : keys_read_again(keys, call)) != NG_OK) {
-        call->staged = before; /* what is known counts */
+    int rc;
+    if (store_is_shared(keys->gateway->store)) {
+        rc = keys_look(keys, call);
+    } else {
+        rc = keys_read_again(keys, call);
+    }
+    if (rc != NG_OK) {
+        call->staged = before; /* the known keys count */
     }
 }
 
@@ -270,7 +275,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call);
         atomic_store(&keys->not_loaded, true);
-        atomic_fetch_add(&keys->active, 1); /* closed rather than open */
+        atomic_fetch_add(&keys->active, 1); /* not open to all */
         log_write(NG_LOG_WARNING, "keys",
                   "the keys cannot be read, as the database is away; nobody who needs one is "
                   "let in until they are");
@@ -279,7 +284,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
     if (rc == NG_OK && !keys_not_loaded(keys)) {
         keys_refresh_uses(keys, call);
     }
-    /* Last: what watches must live as long as the store does. */
+    /* Last, as a watcher cannot be removed from the store. */
     if (rc == NG_OK) {
         rc = store_watch(gateway->store, keys_watch, keys);
     }
@@ -320,19 +325,15 @@ int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng
     return NG_OK;
 }
 
-/* Into the table, not in force yet. ret_old: a key that goes for it when it is stored, or NULL;
- * a reference. */
+/* Enters the key into the table, not in force yet. ret_old: the revoked key that it replaces
+ * once it is stored (a reference), or NULL. */
 static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
                         struct key **ret_old)
 {
-    bool full;
     bool added = false;
-    struct key_entry *old = NULL;
     rwlock_write(&keys->lock);
-    full = keys->count >= KEYS_MAX;
-    if (full) {
-        old = keys_oldest_revoked(keys);
-    }
+    bool full = keys->count >= KEYS_MAX;
+    struct key_entry *old = full ? keys_oldest_revoked(keys) : NULL;
     if (!full || old != NULL) {
         key_ref(key);
         added = keys_enter(keys, key, false);
@@ -354,21 +355,19 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
     return NG_OK;
 }
 
-/* The end of it. */
-static void keys_settle(struct keys *keys, const struct key *key, const struct key *old, int rc)
+/* Ends what keys_reserve() began; rc: whether the key was stored. */
+static void keys_end_reserve(struct keys *keys, const struct key *key, const struct key *old,
+                             int rc)
 {
     rwlock_write(&keys->lock);
     if (rc != NG_OK) {
         keys_remove(keys, ng_str_of(key->id));
     }
-    struct key_entry *left = NULL;
-    if (old != NULL) {
-        left = *keys_place(keys, ng_str_of(old->id));
-    }
-    if (left != NULL && rc == NG_OK) {
+    struct key_entry *entry = old != NULL ? *keys_place(keys, ng_str_of(old->id)) : NULL;
+    if (entry != NULL && rc == NG_OK) {
         keys_remove(keys, ng_str_of(old->id));
-    } else if (left != NULL) {
-        left->leaving = false;
+    } else if (entry != NULL) {
+        entry->leaving = false;
     }
     rwlock_release(&keys->lock);
 }
@@ -381,6 +380,7 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         return rc;
     }
     struct ng_change changes[3];
+    size_t count = 1;
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
@@ -394,9 +394,10 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
         changes[2].size = sizeof(changes[2]);
         changes[2].key = keys_use_document(ng_str_of(old->id));
         changes[2].fn = keys_remove_old;
+        count = 3;
     }
-    rc = store_write_wait(keys->gateway->store, call, changes, old != NULL ? 3 : 1);
-    keys_settle(keys, key, old, rc);
+    rc = store_write_wait(keys->gateway->store, call, changes, count);
+    keys_end_reserve(keys, key, old, rc);
     key_unref(old);
     return rc;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_record.c - a key in memory, as its document, and as people may see it. */
-#include "core/base/lock.h"
+/* keys_record.c - makes a key in memory, converts it from and to its document, and prints it.
+ */
 #include "keys_table.h"
 
 #include <float.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 
 #define RECORD_DEPTH 8
 #define HASH_CHARS ((size_t)2 * KEY_HASH_BYTES)
@@ -90,13 +92,9 @@ static void write_texts(struct ng_writer *writer, const char *name, const struct
 
 int key_write(const struct key *key, struct buf *out)
 {
-    static const char digits[] = "0123456789abcdef";
-    char hex[HASH_CHARS];
-    for (size_t i = 0; i < KEY_HASH_BYTES; i++) {
-        hex[2 * i] = digits[key->hash[i] >> 4];
-        hex[2 * i + 1] = digits[key->hash[i] & 15];
-    }
+    char hash[HASH_CHARS + 1];
     struct ng_writer writer;
+    hex_write(key->hash, KEY_HASH_BYTES, hash);
     json_writer_init(&writer, out);
     json_object(&writer);
     json_name(&writer, "agent");
@@ -118,7 +116,7 @@ int key_write(const struct key *key, struct buf *out)
     write_text(&writer, "note", key->note);
     write_text(&writer, "made_by", key->made_by);
     json_name(&writer, "hash");
-    json_string(&writer, str_make(hex, sizeof(hex)));
+    json_cstring(&writer, hash);
     int64_t revoked_ms = atomic_load(&key->revoked_ms);
     if (revoked_ms != 0) {
         json_name(&writer, "revoked");
@@ -128,31 +126,10 @@ int key_write(const struct key *key, struct buf *out)
     return out->rc;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return -1;
-}
-
 static bool read_hash(const struct ng_value *value, unsigned char hash[KEY_HASH_BYTES])
 {
-    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len != HASH_CHARS) {
-        return false;
-    }
-    for (size_t i = 0; i < KEY_HASH_BYTES; i++) {
-        int high = hex_digit(value->text.data[2 * i]);
-        int low = hex_digit(value->text.data[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        hash[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
+    return value != NULL && value->type == NG_TYPE_STRING && value->text.len == HASH_CHARS &&
+           hex_read(value->text, hash);
 }
 
 static bool read_texts(struct arena *arena, const struct ng_value *array, size_t most,
@@ -185,12 +162,12 @@ static bool read_integer(const struct ng_value *body, const char *name, int64_t 
 static bool read_rate(const struct ng_value *body, double *ret)
 {
     const struct ng_value *value = json_get(body, "rate");
+    *ret = 0;
     if (value == NULL) {
-        *ret = 0;
-    } else {
-        *ret = json_double(value);
+        return true;
     }
-    return (value == NULL || value->type == NG_TYPE_NUMBER) && *ret >= 0 && *ret <= DBL_MAX;
+    *ret = json_double(value);
+    return value->type == NG_TYPE_NUMBER && *ret >= 0 && *ret <= DBL_MAX;
 }
 
 static bool read_word(const struct ng_value *body, const char *name, struct ng_str *ret)
@@ -203,18 +180,17 @@ static bool read_word(const struct ng_value *body, const char *name, struct ng_s
     return true;
 }
 
-/* A member for display only; records of earlier versions do not have it. */
-static struct ng_str read_told(const struct ng_value *body, const char *name)
+/* A member for display only; documents of earlier versions do not have it. */
+static struct ng_str read_display_text(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
-    bool good = value != NULL && value->type == NG_TYPE_STRING && key_note_valid(value->text);
-    if (good) {
-        return value->text;
+    if (value == NULL || value->type != NG_TYPE_STRING || !key_note_valid(value->text)) {
+        return str_make(NULL, 0);
     }
-    return str_make(NULL, 0);
+    return value->text;
 }
 
-/* Absent in what earlier versions made: then code is not run. */
+/* Absent in documents of earlier versions: false. */
 static bool read_run(const struct ng_value *body, bool *ret)
 {
     const struct ng_value *value = json_get(body, "run");
@@ -247,8 +223,8 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_run(body, &spec.run) || !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
-    spec.note = read_told(body, "note");
-    spec.made_by = read_told(body, "made_by");
+    spec.note = read_display_text(body, "note");
+    spec.made_by = read_display_text(body, "made_by");
     struct key *key = key_new(doc->key.id.data, &spec, hash);
     if (key == NULL) {
         return NG_EINTERNAL;
@@ -265,13 +241,13 @@ int key_read(const struct ng_doc *doc, struct key **ret)
     arena_init(&arena, 4 * KEY_JSON_MAX);
     int rc = read_body(&arena, doc, ret);
     if (rc == NG_EINVAL && arena.oom) {
-        rc = NG_EINTERNAL; /* nothing is wrong with the document */
+        rc = NG_EINTERNAL; /* the document may be valid */
     }
     arena_done(&arena);
     return rc;
 }
 
-/* ---- for people ---- */
+/* ---- printing ---- */
 
 static void print_time(struct ng_writer *writer, const char *name, int64_t time_ms)
 {
@@ -281,10 +257,18 @@ static void print_time(struct ng_writer *writer, const char *name, int64_t time_
     json_cstring(writer, text);
 }
 
+static const char *state_name(const struct key *key)
+{
+    if (atomic_load(&key->revoked)) {
+        return "revoked";
+    }
+    return key_live(key) ? "live" : "expired";
+}
+
 void key_print(const struct key *key, struct ng_writer *writer)
 {
     int64_t revoked_ms = atomic_load(&key->revoked_ms);
-    bool revoked = atomic_load(&key->revoked);
+    const char *state = state_name(key);
     json_name(writer, "id");
     json_cstring(writer, key->id);
     json_name(writer, "agent");
@@ -317,5 +301,5 @@ void key_print(const struct key *key, struct ng_writer *writer)
         print_time(writer, "revoked", revoked_ms);
     }
     json_name(writer, "state");
-    json_cstring(writer, revoked ? "revoked" : key_live(key) ? "live" : "expired");
+    json_cstring(writer, state);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_revoke.c - ending a key; the last one that is in force only where that is wanted. */
+/* keys_revoke.c - revokes a key; the last one in force only on request. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
@@ -10,32 +10,32 @@
 #include "core/store/store.h"
 #include "keys_table.h"
 
-/* Keys that are tried as the one that stays, where others are revoked at the same time. */
-#define STAYING_MAX 64
+/* Keys to try as the remaining one while others are revoked at the same time. */
+#define REMAINING_MAX 64
 
-struct revoking {
+struct revocation {
     int64_t now_ms;
     bool before; /* another call revoked it first */
 };
 
-/* The key that stays is a part of the change: it is revoked meanwhile in no other one. */
-struct staying {
-    const struct revoking *revoking;
+/* The remaining key is a part of the change, so that no other change revokes it meanwhile. */
+struct remaining_key {
+    const struct revocation *revocation;
     bool gone;
 };
 
 static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
                          struct ng_draft *next, void *user)
 {
-    struct revoking *revoking = user;
+    struct revocation *revocation = user;
     struct buf json;
     struct ng_writer writer;
     (void)pub;
     if (present->revision == 0 || present->deleted || present->body == NULL) {
         return NG_ENOTFOUND;
     }
-    revoking->before = json_get(present->body, "revoked") != NULL;
-    if (revoking->before) {
+    revocation->before = json_get(present->body, "revoked") != NULL;
+    if (revocation->before) {
         return NG_OK;
     }
     buf_init(&json, KEY_JSON_MAX);
@@ -47,30 +47,27 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
         json_copy(&writer, member);
     }
     json_name(&writer, "revoked");
-    json_int(&writer, revoking->now_ms);
+    json_int(&writer, revocation->now_ms);
     json_end(&writer);
     int rc = json.rc;
-    if (json.rc == NG_OK) {
+    if (rc == NG_OK) {
         rc = store_draft_json(next, buf_str(&json));
     }
     buf_done(&json);
     return rc;
 }
 
-/* Changes nothing; runs after write_revoked(). */
-static int stays(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
-                 void *user)
+/* Checks that the remaining key is not revoked. Changes nothing; runs after write_revoked(). */
+static int check_remaining(struct ng_call *pub, const struct ng_doc *present,
+                           struct ng_draft *next, void *user)
 {
-    struct staying *staying = user;
+    struct remaining_key *remaining = user;
     (void)pub;
     (void)next;
-    staying->gone = !staying->revoking->before &&
-                    (present->revision == 0 || present->deleted || present->body == NULL ||
-                     json_get(present->body, "revoked") != NULL);
-    if (staying->gone) {
-        return NG_ECONFLICT;
-    }
-    return NG_OK;
+    remaining->gone = !remaining->revocation->before &&
+                      (present->revision == 0 || present->deleted || present->body == NULL ||
+                       json_get(present->body, "revoked") != NULL);
+    return remaining->gone ? NG_ECONFLICT : NG_OK;
 }
 
 static bool was_tried(const struct ng_key *tried, size_t count, const char *id)
@@ -83,10 +80,10 @@ static bool was_tried(const struct ng_key *tried, size_t count, const char *id)
     return false;
 }
 
-/* A key that is in force beside `going`; beside one that has expired also one that has: the
- * gateway then stays closed. A reference; NULL: none. */
-static struct key *find_staying(struct keys *keys, const struct key *going,
-                                const struct ng_key *tried, size_t count)
+/* Another key that is in force after `going` is revoked. If `going` has expired, an expired one
+ * counts too: it keeps the gateway from being open to all. A reference; NULL: none. */
+static struct key *find_remaining(struct keys *keys, const struct key *going,
+                                  const struct ng_key *tried, size_t count)
 {
     struct key *found = NULL;
     bool live = key_live(going);
@@ -96,13 +93,9 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL && found == NULL;
              entry = entry->next) {
             struct key *key = entry->key;
-            bool good;
-            if (live) {
-                good = key_live_at(key, now_ms);
-            } else {
-                good = !atomic_load(&key->revoked);
-            }
-            if (entry->committed && key != going && good && !was_tried(tried, count, key->id)) {
+            bool counts = live ? key_live_at(key, now_ms) : !atomic_load(&key->revoked);
+            if (entry->committed && key != going && counts &&
+                !was_tried(tried, count, key->id)) {
                 key_ref(key);
                 found = key;
             }
@@ -112,32 +105,34 @@ static struct key *find_staying(struct keys *keys, const struct key *going,
     return found;
 }
 
-/* other: the key that is to stay, or NULL. *ret_gone: it is being revoked, too. */
+/* other: the key that must remain, or NULL. *ret_gone: it was revoked meanwhile. */
 static int revoke_beside(struct keys *keys, struct call *call, const struct key *key,
                          const struct key *other, bool *ret_gone)
 {
-    struct revoking revoking = {.now_ms = clock_unix_ms()};
-    struct staying staying = {.revoking = &revoking};
+    struct revocation revocation = {.now_ms = clock_unix_ms()};
+    struct remaining_key remaining = {.revocation = &revocation};
     struct result before = call->staged;
     struct ng_change changes[2];
+    size_t count = 1;
     memset(changes, 0, sizeof(changes));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
     changes[0].fn = write_revoked;
-    changes[0].user = &revoking;
+    changes[0].user = &revocation;
     changes[0].action = KEYS_ACTION_REVOKED;
     if (other != NULL) {
         changes[1].size = sizeof(changes[1]);
         changes[1].key = keys_document(ng_str_of(other->id));
-        changes[1].fn = stays;
-        changes[1].user = &staying;
+        changes[1].fn = check_remaining;
+        changes[1].user = &remaining;
+        count = 2;
     }
-    int rc = store_write_wait(keys->gateway->store, call, changes, other != NULL ? 2 : 1);
-    *ret_gone = rc == NG_ECONFLICT && staying.gone;
+    int rc = store_write_wait(keys->gateway->store, call, changes, count);
+    *ret_gone = rc == NG_ECONFLICT && remaining.gone;
     if (*ret_gone) {
         call->staged = before;
     }
-    if (rc == NG_OK && !revoking.before) {
+    if (rc == NG_OK && !revocation.before) {
         keys_audit("key_revoke", key, call);
         log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
                   (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,
@@ -150,11 +145,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
 static int refuse_last(struct keys *keys, struct call *call, const struct key *going,
                        enum keys_left *ret_left)
 {
-    if (keys_active(keys) > 1) {
-        *ret_left = KEYS_LEFT_UNUSABLE;
-    } else {
-        *ret_left = KEYS_LEFT_NONE;
-    }
+    *ret_left = keys_active(keys) > 1 ? KEYS_LEFT_UNUSABLE : KEYS_LEFT_NONE;
     return call_fail(call, NG_ECONFLICT, "the key %s of %.*s is the last one", going->id,
                      (int)going->agent.len, going->agent.data);
 }
@@ -162,12 +153,12 @@ static int refuse_last(struct keys *keys, struct call *call, const struct key *g
 static int revoke_one_of_many(struct keys *keys, struct call *call, const struct key *going,
                               enum keys_left *ret_left)
 {
-    struct ng_key tried[STAYING_MAX];
+    struct ng_key tried[REMAINING_MAX];
     size_t count = 0;
     bool gone = true;
     int rc = NG_OK;
-    while (gone && count < STAYING_MAX) {
-        struct key *other = find_staying(keys, going, tried, count);
+    while (gone && count < REMAINING_MAX) {
+        struct key *other = find_remaining(keys, going, tried, count);
         bool ends_nothing = !key_live(going) && keys_active(keys) > 1;
         if (other == NULL && !atomic_load(&going->revoked) && !ends_nothing) {
             return refuse_last(keys, call, going, ret_left);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_run.c - which callers may run code, in words: for those who answer for the machine. */
+/* keys_run.c - a sentence that names the callers with permission to run code. */
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -7,8 +7,8 @@
 #include "core/module/loader.h"
 #include "keys.h"
 
-/* Keys that a sentence names. */
-#define RUNNERS_TOLD 20
+/* Most keys that the sentence names. */
+#define RUNNERS_NAMED_MAX 20
 
 struct runner {
     struct ng_str agent, id;
@@ -29,22 +29,23 @@ bool keys_run_matters(const struct gateway *gateway)
 }
 
 /* open: no key is needed. */
-static int tell(const struct runner *list, size_t count, bool open, struct buf *out)
+static int write_runners(const struct runner *list, size_t count, bool open, struct buf *out)
 {
-    if (count == 0) {
-        (void)buf_add_c(out, open ? "no key exists: every program of the gateway's own user"
-                                  : "no key");
+    if (count == 0 && open) {
+        (void)buf_add_c(out, "no key exists: every program of the gateway's own user");
+    } else if (count == 0) {
+        (void)buf_add_c(out, "no key");
     }
-    for (size_t i = 0; i < count && i < RUNNERS_TOLD; i++) {
+    for (size_t i = 0; i < count && i < RUNNERS_NAMED_MAX; i++) {
         (void)buf_printf(out, "%s%.*s (%.*s)", i > 0 ? ", " : "", (int)list[i].agent.len,
                          list[i].agent.data, (int)list[i].id.len, list[i].id.data);
     }
-    if (count > RUNNERS_TOLD) {
-        (void)buf_printf(out, " and %zu more", count - RUNNERS_TOLD);
+    if (count > RUNNERS_NAMED_MAX) {
+        (void)buf_printf(out, " and %zu more", count - RUNNERS_NAMED_MAX);
     }
-    (void)buf_printf(out, " may run code%s", open || count > 0 ? ", as user " : "");
+    (void)buf_add_c(out, " may run code");
     if (open || count > 0) {
-        (void)buf_printf(out, "%ld", (long)geteuid());
+        (void)buf_printf(out, ", as user %ld", (long)geteuid());
     }
     return out->rc;
 }
@@ -68,7 +69,7 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out)
             list[found++].id = ng_str_of(all[i]->id);
         }
     }
-    return tell(list, found, keys_active(keys) == 0, out);
+    return write_runners(list, found, keys_active(keys) == 0, out);
 }
 
 static struct ng_str text_of(const struct ng_value *key, const char *name)
@@ -82,14 +83,13 @@ static struct ng_str text_of(const struct ng_value *key, const char *name)
 
 int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out)
 {
-    size_t most = 0;
-    if (list != NULL) {
-        most = list->count;
-    }
-    struct runner *runners = arena_alloc(arena, (most + 1) * sizeof(*runners));
     size_t count = 0;
     bool open = true;
-    if (list == NULL || list->type != NG_TYPE_ARRAY || runners == NULL) {
+    if (list == NULL || list->type != NG_TYPE_ARRAY) {
+        return NG_EINTERNAL;
+    }
+    struct runner *runners = arena_alloc(arena, (list->count + 1) * sizeof(*runners));
+    if (runners == NULL) {
         return NG_EINTERNAL;
     }
     for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
@@ -101,5 +101,5 @@ int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct
             runners[count++].id = text_of(key, "id");
         }
     }
-    return tell(runners, count, open, out);
+    return write_runners(runners, count, open, out);
 }

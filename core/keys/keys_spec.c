@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_spec.c - a request for a key, checked: every refusal says what would be right. */
+/* keys_spec.c - checks a request for a key; every refusal names the accepted values. */
 #include "keys_table.h"
 
 #include "core/base/clock.h"
@@ -11,14 +11,14 @@
 
 #define RATE_MAX 1e6
 #define RATE_MIN 1e-3
-/* Of a wrong value that a sentence shows. */
+/* Bytes of a wrong value that a message quotes. */
 #define SHOWN_MAX 80
 #define MINUTE_S 60.0
 #define HOUR_S 3600.0
-/* Of a user's name; a longer one is told by its number. */
+/* Bytes of a user's name; a user with a longer one is named by the number. */
 #define USER_NAME_SIZE 80
 
-struct spec_reading {
+struct spec_reader {
     struct call *call;
     struct key_spec *spec;
     struct ng_str own; /* "~agent" */
@@ -62,21 +62,19 @@ static int check_members(struct call *call, const struct ng_value *object)
     return NG_OK;
 }
 
-static int take_who(struct spec_reading *reading, const struct ng_value *object)
+static int take_agent(struct spec_reader *reader, const struct ng_value *object)
 {
-    struct call *call = reading->call;
-    struct key_spec *spec = reading->spec;
+    struct call *call = reader->call;
+    struct key_spec *spec = reader->spec;
     struct ng_str role;
     struct ng_str mode;
     int rc = take_text(call, object, "agent", &spec->agent);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = take_text(call, object, "role", &role);
     }
-    rc = take_text(call, object, "role", &role);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = take_text(call, object, "mode", &mode);
     }
-    rc = take_text(call, object, "mode", &mode);
     if (rc != NG_OK) {
         return rc;
     }
@@ -97,11 +95,8 @@ static int take_who(struct spec_reading *reading, const struct ng_value *object)
         return call_fail(call, NG_EINVAL, "the mode is \"%.*s\", it must be ask, edit or agent",
                          shown(mode), mode.data);
     }
-    reading->own = arena_printf(&call->arena, "~%.*s", (int)spec->agent.len, spec->agent.data);
-    if (reading->own.data != NULL) {
-        return NG_OK;
-    }
-    return call_fail(call, NG_EINTERNAL, "out of memory");
+    reader->own = arena_printf(&call->arena, "~%.*s", (int)spec->agent.len, spec->agent.data);
+    return reader->own.data != NULL ? NG_OK : call_no_memory(call);
 }
 
 static bool texts_have(const struct ng_str *texts, size_t count, struct ng_str text)
@@ -114,21 +109,25 @@ static bool texts_have(const struct ng_str *texts, size_t count, struct ng_str t
     return false;
 }
 
-static int check_space(struct spec_reading *reading, const struct ng_value *item)
+static int check_space(struct spec_reader *reader, const struct ng_value *item)
 {
-    struct call *call = reading->call;
+    struct call *call = reader->call;
     if (item->type != NG_TYPE_STRING) {
         return call_fail(call, NG_EINVAL, "`spaces` must be an array of strings");
     }
     struct ng_str space = item->text;
+    struct ng_str name = space;
     bool own = space.len > 0 && space.data[0] == '~';
-    if (!call_name_valid(own ? str_make(space.data + 1, space.len - 1) : space)) {
+    if (own) {
+        name = str_make(space.data + 1, space.len - 1);
+    }
+    if (!call_name_valid(name)) {
         return call_fail(call, NG_EINVAL,
                          "the space is \"%.*s\"; it must have 1 to 64 of the characters A-Z "
                          "a-z 0-9 . _ @ -, or be the agent's own, %.*s",
-                         shown(space), space.data, (int)reading->own.len, reading->own.data);
+                         shown(space), space.data, (int)reader->own.len, reader->own.data);
     }
-    if (own && !str_equal(space, reading->own) && reading->spec->role != NG_ROLE_ADMIN) {
+    if (own && !str_equal(space, reader->own) && reader->spec->role != NG_ROLE_ADMIN) {
         return call_fail(call, NG_EINVAL,
                          "the space \"%.*s\" is another agent's own; only that agent and the "
                          "role admin may use it",
@@ -137,25 +136,28 @@ static int check_space(struct spec_reading *reading, const struct ng_value *item
     return NG_OK;
 }
 
-/* The given ones, each once, the agent's own first; without any its own and shared. */
-static int take_spaces(struct spec_reading *reading, const struct ng_value *object)
+/* The given spaces, each once, the agent's own first; if none is given, its own and shared. */
+static int take_spaces(struct spec_reader *reader, const struct ng_value *object)
 {
-    struct call *call = reading->call;
+    struct call *call = reader->call;
     const struct ng_value *array = json_get(object, "spaces");
-    bool given = array != NULL && array->type != NG_TYPE_NULL;
-    if (given && (array->type != NG_TYPE_ARRAY || array->count > KEY_SPACES_MAX)) {
-        return call_fail(call, NG_EINVAL, "`spaces` must be an array of at most %d strings",
-                         KEY_SPACES_MAX);
+    const struct ng_value *item = NULL;
+    size_t room = 2;
+    if (array != NULL && array->type != NG_TYPE_NULL) {
+        if (array->type != NG_TYPE_ARRAY || array->count > KEY_SPACES_MAX) {
+            return call_fail(call, NG_EINVAL, "`spaces` must be an array of at most %d strings",
+                             KEY_SPACES_MAX);
+        }
+        item = array->first;
+        room += array->count;
     }
-    size_t room = (given ? array->count : 0) + 2;
     struct ng_str *spaces = arena_alloc(&call->arena, room * sizeof(*spaces));
     size_t count = 0;
     if (spaces == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
+        return call_no_memory(call);
     }
-    for (const struct ng_value *item = given ? array->first : NULL; item != NULL;
-         item = item->next) {
-        int rc = check_space(reading, item);
+    for (; item != NULL; item = item->next) {
+        int rc = check_space(reader, item);
         if (rc != NG_OK) {
             return rc;
         }
@@ -163,17 +165,17 @@ static int take_spaces(struct spec_reading *reading, const struct ng_value *obje
             continue;
         }
         spaces[count++] = item->text;
-        if (str_equal(item->text, reading->own)) {
+        if (str_equal(item->text, reader->own)) {
             spaces[count - 1] = spaces[0];
             spaces[0] = item->text;
         }
     }
     if (count == 0) {
-        spaces[count++] = reading->own;
+        spaces[count++] = reader->own;
         spaces[count++] = ng_str_of("shared");
     }
-    reading->spec->spaces = spaces;
-    reading->spec->space_count = count;
+    reader->spec->spaces = spaces;
+    reader->spec->space_count = count;
     return NG_OK;
 }
 
@@ -200,14 +202,14 @@ static int check_tool(struct call *call, const struct ng_value *item, struct ng_
     return NG_OK;
 }
 
-static int take_tools(struct spec_reading *reading, const struct ng_value *object)
+static int take_tools(struct spec_reader *reader, const struct ng_value *object)
 {
-    struct call *call = reading->call;
+    struct call *call = reader->call;
     const struct ng_value *array = json_get(object, "tools");
     if (array == NULL || array->type == NG_TYPE_NULL) {
         return NG_OK;
     }
-    /* An empty list would read as "none" and mean "all". */
+    /* An empty list is refused: it would mean "all tools", but read as "none". */
     if (array->type != NG_TYPE_ARRAY || array->count == 0 || array->count > KEY_TOOLS_MAX) {
         return call_fail(call, NG_EINVAL,
                          "`tools` must be an array of 1 to %d strings; leave it out to allow "
@@ -217,7 +219,7 @@ static int take_tools(struct spec_reading *reading, const struct ng_value *objec
     struct ng_str *tools = arena_alloc(&call->arena, array->count * sizeof(*tools));
     size_t count = 0;
     if (tools == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
+        return call_no_memory(call);
     }
     for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
         struct ng_str name;
@@ -229,8 +231,8 @@ static int take_tools(struct spec_reading *reading, const struct ng_value *objec
             tools[count++] = name;
         }
     }
-    reading->spec->tools = tools;
-    reading->spec->tool_count = count;
+    reader->spec->tools = tools;
+    reader->spec->tool_count = count;
     return NG_OK;
 }
 
@@ -244,13 +246,9 @@ static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
                  {"/min", MINUTE_S}, {"/h", HOUR_S}, {"", 1}};
     const struct ng_value *number = NULL;
     struct json_error error;
-    const char *slash = NULL;
-    if (text.len != 0) {
-        slash = memchr(text.data, '/', text.len);
-    }
-    size_t len = text.len;
-    if (slash != NULL) {
-        len = (size_t)(slash - text.data);
+    size_t len = 0;
+    while (len < text.len && text.data[len] != '/') {
+        len++;
     }
     struct ng_str unit = str_make(text.data + len, text.len - len);
     if (json_parse(arena, str_make(text.data, len), 1, &number, &error) != NG_OK ||
@@ -266,46 +264,46 @@ static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
     return false;
 }
 
-static int take_rate(struct spec_reading *reading, const struct ng_value *object)
+static int take_rate(struct spec_reader *reader, const struct ng_value *object)
 {
-    struct call *call = reading->call;
+    struct call *call = reader->call;
     const struct ng_value *value = json_get(object, "rate");
     if (value == NULL || value->type == NG_TYPE_NULL) {
         return NG_OK;
     }
-    double rate = 0;
-    bool good = value->type == NG_TYPE_NUMBER ||
-                (value->type == NG_TYPE_STRING && parse_rate(&call->arena, value->text, &rate));
+    double rate = 0; /* stays 0 if the value has no rate's form */
     if (value->type == NG_TYPE_NUMBER) {
         rate = json_double(value);
+    } else if (value->type == NG_TYPE_STRING && !parse_rate(&call->arena, value->text, &rate)) {
+        rate = 0;
     }
-    if (!good || !(rate >= RATE_MIN && rate <= RATE_MAX)) {
+    if (!(rate >= RATE_MIN && rate <= RATE_MAX)) {
         return call_fail(call, NG_EINVAL,
                          "the rate is \"%.*s\"; write it as calls a second, 5 or 5/s, or as "
                          "30/min",
                          shown(value->text), value->text.data == NULL ? "" : value->text.data);
     }
-    reading->spec->rate = rate;
+    reader->spec->rate = rate;
     return NG_OK;
 }
 
-static int take_run(struct spec_reading *reading, const struct ng_value *object)
+static int take_run(struct spec_reader *reader, const struct ng_value *object)
 {
     const struct ng_value *value = json_get(object, "run");
     if (value == NULL || value->type == NG_TYPE_NULL) {
         return NG_OK;
     }
     if (value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
-        return call_fail(reading->call, NG_EINVAL, "`run` must be true or false");
+        return call_fail(reader->call, NG_EINVAL, "`run` must be true or false");
     }
-    reading->spec->run = value->type == NG_TYPE_TRUE;
+    reader->spec->run = value->type == NG_TYPE_TRUE;
     return NG_OK;
 }
 
-static int take_expiry(struct spec_reading *reading, const struct ng_value *object)
+static int take_expiry(struct spec_reader *reader, const struct ng_value *object)
 {
-    struct call *call = reading->call;
-    struct key_spec *spec = reading->spec;
+    struct call *call = reader->call;
+    struct key_spec *spec = reader->spec;
     struct ng_str text;
     int rc = take_text(call, object, "expires", &text);
     if (rc != NG_OK || text.data == NULL) {
@@ -324,18 +322,12 @@ static int take_expiry(struct spec_reading *reading, const struct ng_value *obje
     return NG_OK;
 }
 
-/* Control characters, of both sets, and what ends a line. */
-static bool breaks_line(struct ng_str text, size_t at)
+/* Is there a control character (C0, DEL, C1) or a line separator (U+2028, U+2029) at `at`? */
+static bool is_control(struct ng_str text, size_t at)
 {
     unsigned char byte = (unsigned char)text.data[at];
-    unsigned char next = 0;
-    if (at + 1 < text.len) {
-        next = (unsigned char)text.data[at + 1];
-    }
-    unsigned char last = 0;
-    if (at + 2 < text.len) {
-        last = (unsigned char)text.data[at + 2];
-    }
+    unsigned char next = at + 1 < text.len ? (unsigned char)text.data[at + 1] : 0;
+    unsigned char last = at + 2 < text.len ? (unsigned char)text.data[at + 2] : 0;
     return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0) ||
            (byte == 0xe2 && next == 0x80 && (last == 0xa8 || last == 0xa9));
 }
@@ -343,32 +335,30 @@ static bool breaks_line(struct ng_str text, size_t at)
 bool key_note_valid(struct ng_str note)
 {
     for (size_t i = 0; i < note.len; i++) {
-        if (breaks_line(note, i)) {
+        if (is_control(note, i)) {
             return false;
         }
     }
     return note.len > 0 && utf8_valid(note) && utf8_count(note) <= KEY_NOTE_CHARS;
 }
 
-static int take_note(struct spec_reading *reading, const struct ng_value *object)
+static int take_note(struct spec_reader *reader, const struct ng_value *object)
 {
     struct ng_str text;
-    int rc = take_text(reading->call, object, "note", &text);
+    int rc = take_text(reader->call, object, "note", &text);
     if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
         size_t count = utf8_count(text);
         if (count > KEY_NOTE_CHARS) {
-            return call_fail(reading->call, NG_EINVAL,
+            return call_fail(reader->call, NG_EINVAL,
                              "the note has %zu characters; at most %d are kept", count,
                              KEY_NOTE_CHARS);
         }
-        return call_fail(reading->call, NG_EINVAL,
+        return call_fail(reader->call, NG_EINVAL,
                          "the note has a line end or another control character; it "
                          "must be one line");
     }
     if (text.len > 0) {
-        reading->spec->note = text;
-    } else {
-        reading->spec->note = str_make(NULL, 0);
+        reader->spec->note = text;
     }
     return rc;
 }
@@ -384,46 +374,23 @@ struct ng_str key_maker(struct call *call)
         return str_make(NULL, 0);
     }
     trust_user_name(call->user, name, sizeof(name));
-    bool named = name[0] != '#' && key_note_valid(ng_str_of(name));
-    if (named) {
-        return arena_printf(&call->arena, "unix user %s (%lu)", name,
-                            (unsigned long)call->user);
+    if (name[0] == '#' || !key_note_valid(ng_str_of(name))) {
+        return arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
     }
-    return arena_printf(&call->arena, "unix user #%lu", (unsigned long)call->user);
+    return arena_printf(&call->arena, "unix user %s (%lu)", name, (unsigned long)call->user);
 }
 
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret)
 {
-    struct spec_reading reading = {.call = call, .spec = ret};
+    static int (*const steps[])(struct spec_reader *, const struct ng_value *) = {
+        take_agent, take_spaces, take_tools, take_rate, take_run, take_note, take_expiry,
+    };
+    struct spec_reader reader = {.call = call, .spec = ret};
     memset(ret, 0, sizeof(*ret));
     ret->created_ms = clock_unix_ms();
     int rc = check_members(call, object);
-    if (rc != NG_OK) {
-        return rc;
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(steps); i++) {
+        rc = steps[i](&reader, object);
     }
-    rc = take_who(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = take_spaces(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = take_tools(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = take_rate(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = take_run(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = take_note(&reading, object);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return take_expiry(&reading, object);
+    return rc;
 }

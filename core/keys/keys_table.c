@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_table.c - all keys in memory, by id, and the look-up that every request makes. */
+/* keys_table.c - the table of all keys in memory, and the look-up that every request makes. */
 #include "keys_table.h"
-
-#include <stdlib.h>
-#include <sys/random.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/call/gateway.h"
 
-/* ---- the table; the lock is the caller's ---- */
+/* ---- the table; the caller holds the lock ---- */
 
 struct key_entry **keys_place(struct keys *keys, struct ng_str id)
 {
@@ -27,7 +26,10 @@ struct key_entry **keys_place(struct keys *keys, struct ng_str id)
 bool keys_enter(struct keys *keys, struct key *key, bool committed)
 {
     struct key_entry **place = keys_place(keys, ng_str_of(key->id));
-    struct key_entry *entry = *place != NULL ? NULL : alloc_zeroed(1, sizeof(*entry));
+    if (*place != NULL) {
+        return false;
+    }
+    struct key_entry *entry = alloc_zeroed(1, sizeof(*entry));
     if (entry == NULL) {
         return false;
     }
@@ -53,7 +55,7 @@ void keys_remove(struct keys *keys, struct ng_str id)
     if (entry->committed && !atomic_load(&entry->key->revoked)) {
         atomic_fetch_sub(&keys->active, 1);
     }
-    atomic_store(&entry->key->revoked, true); /* sessions and streams of it end */
+    atomic_store(&entry->key->revoked, true); /* ends its sessions and streams */
     key_unref(entry->key);
     free(entry);
 }
@@ -95,7 +97,7 @@ struct key_entry *keys_oldest_revoked(struct keys *keys)
     return oldest;
 }
 
-/* ---- its life ---- */
+/* ---- opening and closing ---- */
 
 int keys_open_table(struct keys *keys)
 {
@@ -108,10 +110,10 @@ int keys_open_table(struct keys *keys)
             return NG_EINTERNAL;
         }
     }
-    if (getrandom(keys->nobody, sizeof(keys->nobody), 0) == (ssize_t)sizeof(keys->nobody)) {
-        return NG_OK;
+    if (!random_bytes(keys->unknown_hash, sizeof(keys->unknown_hash))) {
+        return NG_EINTERNAL;
     }
-    return NG_EINTERNAL;
+    return NG_OK;
 }
 
 void keys_close(struct keys *keys)
@@ -183,24 +185,22 @@ struct key *keys_get(struct keys *keys, struct ng_str id)
 
 int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_BYTES])
 {
-    for (size_t i = 0; i < KEYS_HASHERS; i++) {
-        struct hasher *hasher = &keys->hashers[i];
-        if (atomic_flag_test_and_set_explicit(&hasher->busy, memory_order_acquire)) {
-            continue;
+    struct hasher *hasher = NULL;
+    for (size_t i = 0; i < KEYS_HASHERS && hasher == NULL; i++) {
+        if (!atomic_flag_test_and_set_explicit(&keys->hashers[i].busy, memory_order_acquire)) {
+            hasher = &keys->hashers[i];
         }
-        bool good = EVP_DigestInit_ex(hasher->context, NULL, NULL) == 1 &&
-                    EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
-                    EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
+    }
+    bool good;
+    if (hasher != NULL) {
+        good = EVP_DigestInit_ex(hasher->context, NULL, NULL) == 1 &&
+               EVP_DigestUpdate(hasher->context, text.data, text.len) == 1 &&
+               EVP_DigestFinal_ex(hasher->context, ret, NULL) == 1;
         atomic_flag_clear_explicit(&hasher->busy, memory_order_release);
-        if (good) {
-            return NG_OK;
-        }
-        return NG_EINTERNAL;
+    } else {
+        good = EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1;
     }
-    if (EVP_Digest(text.data, text.len, ret, NULL, EVP_sha256(), NULL) == 1) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
+    return good ? NG_OK : NG_EINTERNAL;
 }
 
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why)
@@ -215,11 +215,14 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
         *ret_why = "What was sent as a key is none: it must be ng_, an id, _ and a secret";
         return NULL;
     }
-    /* An unknown id takes the same way as a wrong secret. */
+    /* An unknown id takes the same steps, and the same time, as a wrong secret. */
     struct key *key = keys_get(keys, id);
     int rc = keys_hash(keys, text, hash);
-    bool same =
-        CRYPTO_memcmp(hash, key != NULL ? key->hash : keys->nobody, KEY_HASH_BYTES) == 0;
+    const unsigned char *known = keys->unknown_hash;
+    if (key != NULL) {
+        known = key->hash;
+    }
+    bool same = CRYPTO_memcmp(hash, known, KEY_HASH_BYTES) == 0;
     if (rc != NG_OK || !same || key == NULL) {
         *ret_why = "The key that was sent is not known here";
     } else if (atomic_load(&key->revoked)) {
@@ -239,10 +242,7 @@ static int older_first(const void *a, const void *b)
     const struct key *const *left = a;
     const struct key *const *right = b;
     if ((*left)->created_ms != (*right)->created_ms) {
-        if ((*left)->created_ms < (*right)->created_ms) {
-            return -1;
-        }
-        return 1;
+        return (*left)->created_ms < (*right)->created_ms ? -1 : 1;
     }
     return strcmp((*left)->id, (*right)->id);
 }
@@ -267,17 +267,12 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
         }
     }
     rwlock_release(&keys->lock);
-    int rc = NG_OK;
-    if (list == NULL) {
-        rc = NG_EINTERNAL;
-    }
+    bool good = list != NULL;
     for (size_t i = 0; i < count; i++) {
-        if (call_pin(call, unref_pinned, list[i]) != NG_OK) {
-            rc = NG_EINTERNAL;
-        }
+        good = call_pin(call, unref_pinned, list[i]) == NG_OK && good;
     }
-    if (rc != NG_OK) {
-        return call_fail(call, rc, "out of memory");
+    if (!good) {
+        return call_no_memory(call);
     }
     qsort(list, count, sizeof(struct key *), older_first);
     *ret = list;

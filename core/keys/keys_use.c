@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_use.c - when each key was used last: kept in memory, stored now and then. */
+/* keys_use.c - the time of last use of each key: in memory, stored each minute and at a stop.
+ */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
@@ -8,12 +9,12 @@
 #include "core/store/store.h"
 #include "keys_table.h"
 
-/* A use is noted where the one known before is older than this: the time is told to a second,
- * and threads that share a key do not share a cache line that changes with each request. */
+/* A use is noted only if the known one is older than this: the time is shown in seconds, and
+ * the cache line that the threads share must not change with each request. */
 #define USE_STEP_MS 1000
 #define USE_JSON_MAX 128
 #define USE_DEPTH 2
-/* For those that the stop finds not stored. */
+/* Time limit for keys_store_last(). */
 #define USE_LAST_MS 5000
 
 static const struct ng_collection uses_collection = {
@@ -30,7 +31,7 @@ struct ng_key keys_use_document(struct ng_str id)
 
 int keys_declare_uses(struct keys *keys, struct call *call)
 {
-    atomic_store(&keys->uses_unread, true);
+    atomic_store(&keys->uses_not_loaded, true);
     return store_declare(keys->gateway->store, call, &uses_collection);
 }
 
@@ -51,7 +52,7 @@ void key_use(struct key *key, int64_t now_ms)
     }
 }
 
-/* Takes over the time that a document has. */
+/* Takes over the time that a document contains. */
 static void use_learn(struct key *key, int64_t stored_ms, int64_t now_ms)
 {
     int64_t known = atomic_load(&key->used_ms);
@@ -63,16 +64,15 @@ static void use_learn(struct key *key, int64_t stored_ms, int64_t now_ms)
 
 /* ---- reading ---- */
 
-/* 0: it says none. */
+/* The time of last use in a document; 0: none. */
 static int64_t use_of(const struct ng_value *body)
 {
     int64_t used_ms = 0;
     const struct ng_value *value = json_get(body, "used");
-    bool good = value != NULL && json_integer(value, &used_ms) == NG_OK && used_ms > 0;
-    if (good) {
-        return used_ms;
+    if (value == NULL || json_integer(value, &used_ms) != NG_OK || used_ms < 0) {
+        return 0;
     }
-    return 0;
+    return used_ms;
 }
 
 static int use_row(void *user, const struct ng_doc *row)
@@ -93,8 +93,8 @@ static int use_row(void *user, const struct ng_doc *row)
 
 void keys_refresh_uses(struct keys *keys, struct call *call)
 {
-    if (!store_is_shared(keys->gateway->store) && !atomic_load(&keys->uses_unread)) {
-        return; /* all of them were noted here */
+    if (!store_is_shared(keys->gateway->store) && !atomic_load(&keys->uses_not_loaded)) {
+        return; /* this gateway noted all of them */
     }
     struct ng_query query = {
         .size = sizeof(query),
@@ -105,7 +105,7 @@ void keys_refresh_uses(struct keys *keys, struct call *call)
     struct result before = call->staged;
     int rc = store_query(keys->gateway->store, call, &query, use_row, keys, NULL);
     if (rc == NG_OK) {
-        atomic_store(&keys->uses_unread, false);
+        atomic_store(&keys->uses_not_loaded, false);
         return;
     }
     log_write(NG_LOG_WARNING, "keys", "when keys were used last could not be read: %.*s",
@@ -128,14 +128,14 @@ static int write_use(struct ng_call *pub, const struct ng_doc *present, struct n
     struct buf json;
     (void)pub;
     bool there = present->revision != 0 && !present->deleted && present->body != NULL;
-    /* Another gateway may have seen a later one. */
+    /* Another gateway may have stored a later use. */
     if (there && !key_use_is_newer(use_of(present->body), use->used_ms, use->now_ms)) {
         return NG_OK;
     }
     buf_init(&json, USE_JSON_MAX);
     (void)buf_printf(&json, "{\"used\":%lld}", (long long)use->used_ms);
     int rc = json.rc;
-    if (json.rc == NG_OK) {
+    if (rc == NG_OK) {
         rc = store_draft_json(next, buf_str(&json));
     }
     buf_done(&json);
@@ -149,7 +149,8 @@ static bool use_is_due(const struct key_entry *entry)
            used_ms != atomic_load(&entry->key->used_stored_ms);
 }
 
-/* At most `most` keys whose last use is not stored, from bucket *at on; *at: where to go on. */
+/* Collects at most `most` keys with a last use that is not stored, from bucket *at on. *at: the
+ * bucket to continue with. */
 static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, size_t *at)
 {
     size_t count = 0;
@@ -165,7 +166,7 @@ static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, 
             }
         }
         if (entry != NULL) {
-            break; /* the rest of this bucket is for the next time */
+            break; /* the next round continues with this bucket */
         }
     }
     rwlock_release(&keys->lock);
@@ -196,10 +197,7 @@ static int store_due(struct keys *keys, struct call *call)
 {
     struct key_use uses[KEY_USES_AT_ONCE];
     /* A change of one document is the cheapest where several gateways share a database. */
-    size_t most = KEY_USES_AT_ONCE;
-    if (store_is_shared(keys->gateway->store)) {
-        most = 1;
-    }
+    size_t most = store_is_shared(keys->gateway->store) ? 1 : KEY_USES_AT_ONCE;
     size_t at = 0;
     int rc = NG_OK;
     while (rc == NG_OK && at < KEYS_BUCKETS) {
@@ -207,9 +205,7 @@ static int store_due(struct keys *keys, struct call *call)
             return call_fail(call, NG_ETIMEOUT, "it took too long");
         }
         size_t count = collect_due(keys, uses, most, &at);
-        if (count == 0) {
-            rc = NG_OK;
-        } else {
+        if (count > 0) {
             rc = store_some(keys, call, uses, count);
         }
     }
@@ -219,25 +215,22 @@ static int store_due(struct keys *keys, struct call *call)
 int keys_upkeep(struct keys *keys, struct call *call)
 {
     int rc = keys_read_again(keys, call);
-    int uses_rc;
     if (keys == NULL || keys_not_loaded(keys)) {
-        uses_rc = NG_OK;
-    } else {
-        uses_rc = store_due(keys, call);
-    }
-    if (rc != NG_OK) {
         return rc;
     }
-    return uses_rc;
+    int uses_rc = store_due(keys, call);
+    if (rc == NG_OK) {
+        rc = uses_rc;
+    }
+    return rc;
 }
 
 void keys_store_last(struct keys *keys)
 {
-    bool nothing = keys == NULL || keys_not_loaded(keys);
-    struct call *call = NULL;
-    if (!nothing) {
-        call = call_new(keys->gateway);
+    if (keys == NULL || keys_not_loaded(keys)) {
+        return;
     }
+    struct call *call = call_new(keys->gateway);
     if (call == NULL) {
         return;
     }

@@ -15,7 +15,7 @@
 struct abi_form {
     const char *name; /* "ng_query" */
     size_t size;      /* today's */
-    size_t least;     /* that of ABI 1's first release */
+    size_t least;     /* size in the first release of ABI 1 */
 };
 
 extern const struct abi_form abi_query;
@@ -44,14 +44,14 @@ const struct ng_field *abi_field(const struct ng_collection *collection, size_t 
 /* NG_OK: the size that *object says can be that of its form. Else NG_EINTERNAL, and the call
  * says which struct of which tool it was. */
 int abi_check(struct call *call, const struct abi_form *form, const void *object);
-/* What a plugin gave, in today's size: *to is filled as far as *from goes, the rest is zeros.
- */
+/* Copies a plugin's struct into today's size: *to is filled as far as *from goes, the rest is
+ * zeros. */
 int abi_take(struct call *call, const struct abi_form *form, void *to, const void *from);
 /* `count` changes in today's size: those given, or a copy of the call's. */
 int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                      const struct ng_change **ret);
 
-/* What a backend gives to a callback of the core, in today's size. */
+/* Converts structs of a backend to today's size before a callback of the core. */
 struct abi_given {
     const char *backend; /* its name */
     union {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* elf_note.h - what a module says about itself, read from its file before it is loaded. */
+/* elf_note.h - the ELF note of a module, read from its file before it is loaded. */
 #ifndef NOTEGATE_CORE_ELF_NOTE_H
 #define NOTEGATE_CORE_ELF_NOTE_H
 

@@ -120,7 +120,7 @@ static int loader_check_numbers(const char *path, const struct elf_note *note,
 
 /* ---- copying descriptors ---- */
 
-/* Where a descriptor has an array, its count, and how large today's items are. */
+/* An array of a descriptor: its place, its count, and the size of today's items. */
 struct loader_array {
     const char *name, *count_name;
     size_t at, count_at, item_size;
@@ -284,7 +284,7 @@ static int loader_map(struct module *module, struct buf *error)
     return rc;
 }
 
-/* Of the opened file: who can write it, and its note. */
+/* Checks the opened file: its permissions and its note. */
 static int loader_check_file(const char *path, enum ng_module_kind kind, struct buf *error)
 {
     struct elf_note note;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * module_lint.h - what a module declares, looked at before anything of it runs: values that
- * this gateway does not know, schemas that clients refuse, names that are taken, slips of the
- * pen.
- */
+/* module_lint.h - checks the declarations of a module before its code runs: values that this
+ * gateway does not know, schemas that clients refuse, names that are taken, mistakes. */
 #ifndef NOTEGATE_CORE_MODULE_LINT_H
 #define NOTEGATE_CORE_MODULE_LINT_H
 

@@ -39,7 +39,7 @@ static const char *const rule_words[] = {
 #undef RULE_WORD
 };
 
-/* What a keyword's value is made of. */
+/* The type of a keyword's value. */
 enum holds {
     HOLDS_NO_SCHEMA,
     HOLDS_SCHEMA, /* or a list of them */

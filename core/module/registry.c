@@ -24,8 +24,8 @@ struct slot {
     const struct tool *tool;
 };
 
-/* What is published, as large as it needs to be. A look-up may be at an older table while the
- * next one is published: they all stay until the end, one for each plugin that was added. */
+/* The published table. A look-up may read an older table while the next one is published: all
+ * stay until the end, one for each plugin that was added. */
 struct table {
     struct table *older;
     size_t plugin_count, tool_count, name_count;

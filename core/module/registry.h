@@ -25,8 +25,8 @@ void registry_free(struct registry *registry);
  * plugin and tool. */
 int registry_add(struct registry *registry, const struct ng_plugin *desc, struct module *module,
                  struct plugin **ret, struct buf *error);
-/* The steps of it, where something has to be done in between: makes the plugin and its tools
- * (nobody sees them yet); would its names fit?; publishes it. */
+/* The steps of registry_add() one by one: makes the plugin and its tools (not visible yet);
+ * checks its names; publishes it. */
 int registry_make(struct registry *registry, const struct ng_plugin *desc,
                   struct module *module, struct plugin **ret, struct buf *error);
 /* Before it is published: its tools' names begin with `prefix` in the place of its name_prefix.

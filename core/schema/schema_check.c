@@ -225,13 +225,15 @@ static bool check_contains(struct schema_checker *checker, const struct schema_r
     if (schema_records(checker)) {
         got = arena_printf(checker->arena, "%llu", (unsigned long long)found);
     }
-    return schema_fail(checker, place,
-                       !few              ? "maxContains"
-                       : rule->least > 1 ? "minContains"
-                                         : "contains",
-                       got, "at %s %llu item%s of the kind that is looked for",
-                       few ? "least" : "most", (unsigned long long)limit,
-                       limit == 1 ? "" : "s");
+    const char *word = "maxContains";
+    if (few && rule->least > 1) {
+        word = "minContains";
+    } else if (few) {
+        word = "contains";
+    }
+    return schema_fail(
+        checker, place, word, got, "at %s %llu item%s of the kind that is looked for",
+        few ? "least" : "most", (unsigned long long)limit, limit == 1 ? "" : "s");
 }
 
 /* ---- objects ---- */
@@ -457,7 +459,7 @@ static bool check_rules(struct schema_checker *checker, const struct schema_node
     bool fits = true;
     for (const struct schema_rule *rule = node->rules; rule != NULL && !ends(checker, fits);
          rule = rule->next) {
-        /* What a failed rule did not evaluate is not unknown. */
+        /* Members that a failed rule did not evaluate are not reported as unknown. */
         if (!fits && (rule->keyword == SCHEMA_UNEVALUATED_ITEMS ||
                       rule->keyword == SCHEMA_UNEVALUATED_PROPERTIES)) {
             break;

@@ -46,7 +46,7 @@ int schema_refuse(struct schema_compiler *compiler, const struct schema_place *p
     return NG_EINVAL;
 }
 
-/* What is being compiled: a keyword's value inside a node. */
+/* The compiler's position: the value of a keyword inside a node. */
 struct site {
     struct schema_compiler *compiler;
     struct schema_node *node;
@@ -102,7 +102,7 @@ static int compile_count(struct site *site, const struct ng_value *value, uint64
     if (!json_is_integer(value) || json_compare_numbers(value->text, ng_str_of("0")) < 0) {
         return refuse(site, "must be a whole number that is not negative");
     }
-    /* What does not fit is more than any length. */
+    /* A number that does not fit exceeds every length. */
     if (json_integer(value, &number) == NG_OK) {
         *ret = (uint64_t)number;
     } else {
@@ -198,15 +198,11 @@ static int compile_contains(struct site *site)
     const struct ng_value *most = json_get(site->node->value, "maxContains");
     site->rule->least = 1;
     site->rule->most = UINT64_MAX;
-    int rc = NG_OK;
-    if (least != NULL) {
-        rc = compile_count(site, least, &site->rule->least);
+    if (least != NULL && compile_count(site, least, &site->rule->least) != NG_OK) {
+        return NG_EINVAL;
     }
-    if (rc == NG_OK && most != NULL) {
-        rc = compile_count(site, most, &site->rule->most);
-    }
-    if (rc != NG_OK) {
-        return rc;
+    if (most != NULL && compile_count(site, most, &site->rule->most) != NG_OK) {
+        return NG_EINVAL;
     }
     return compile_single(site);
 }

@@ -10,7 +10,7 @@
 
 #define PATTERN_BYTES_MAX ((size_t)256 * 1024)
 
-/* What \s is beside ASCII, and its complement, as the inside of a class. */
+/* The characters of \s, and its complement, as the inside of a class. */
 #define SPACES                                                                                 \
     "\\t\\n\\x{b}\\f\\r\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"  \
     "\\x{205f}\\x{3000}\\x{feff}"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_report.c - what is said about a violation: where, what was expected, what was there.
- */
+/* schema_report.c - the message about a violation: its path, the expected value, the actual
+ * value. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -104,7 +104,9 @@ static void print_shown(struct buf *buf, const struct ng_value *value)
     if (value->type == NG_TYPE_STRING) {
         struct ng_str cut = utf8_cut(value->text, SHOWN_BYTES);
         buf_add_json(buf, cut);
-        buf_add_c(buf, cut.len < value->text.len ? "..." : "");
+        if (cut.len < value->text.len) {
+            buf_add_c(buf, "...");
+        }
         return;
     }
     buf_init(&whole, SHOWN_BYTES * 8);
@@ -190,9 +192,12 @@ struct ng_str schema_text_choices(struct schema_checker *checker,
     struct buf buf;
     buf_init(&buf, (size_t)CHOICES_SHOWN * SENTENCE_MAX);
     buf.oom = &checker->arena->oom;
-    buf_add_c(&buf, count == 0 ? "nothing" : count == 1 ? "exactly " : "one of ");
+    static const char *const intros[] = {"nothing", "exactly ", "one of "};
+    buf_add_c(&buf, intros[size_min(count, 2)]);
     for (size_t i = 0; i < count && i < CHOICES_SHOWN; i++) {
-        buf_add_c(&buf, i == 0 ? "" : ", ");
+        if (i > 0) {
+            buf_add_c(&buf, ", ");
+        }
         print_shown(&buf, values[i]);
     }
     if (count > CHOICES_SHOWN) {
@@ -277,10 +282,13 @@ bool schema_fail_false(struct schema_checker *checker, const struct schema_place
         return schema_fail(checker, place, keyword, none, "no member %.*s", (int)shown.len,
                            shown.data);
     }
-    return schema_fail(checker, place, keyword, none, "%s",
-                       place->step == SCHEMA_STEP_ITEM   ? "no item here"
-                       : place->step == SCHEMA_STEP_NAME ? "no member of this name"
-                                                         : "no value at all");
+    const char *got = "no value at all";
+    if (place->step == SCHEMA_STEP_ITEM) {
+        got = "no item here";
+    } else if (place->step == SCHEMA_STEP_NAME) {
+        got = "no member of this name";
+    }
+    return schema_fail(checker, place, keyword, none, "%s", got);
 }
 
 bool schema_fail_unknown(struct schema_checker *checker, const struct schema_node *node,

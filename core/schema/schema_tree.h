@@ -19,8 +19,8 @@
 /* Backtracking steps of one pattern on one string, and its memory. */
 #define SCHEMA_MATCH_LIMIT 1000000
 #define SCHEMA_MATCH_KIB 8192
-/* What all patterns of one check may cost: characters walked over and items tried. Linear ones
- * get by with what each character adds. */
+/* Budget of all patterns in one check, in characters read and items tried. Linear patterns need
+ * no more than each character adds. */
 #define SCHEMA_MATCH_WORK 10000000
 #define SCHEMA_MATCH_WORK_PER_BYTE 8
 
@@ -114,7 +114,7 @@ struct schema_node {
     const struct ng_value *value;
     struct schema_resource *resource;
     struct schema_rule *rules; /* as in the text, unevaluated* last */
-    /* What other rules look at: */
+    /* Read by other rules: */
     struct schema_rule *by_keyword[SCHEMA_KEYWORDS];
     bool unevaluated; /* has a rule that needs to know what the others evaluated */
 };
@@ -133,7 +133,7 @@ struct schema {
     pcre2_match_context *limits;
 };
 
-/* Where in a schema or a value we are: a chain on the stack, written out only for messages. */
+/* A position in a schema or a value: a chain on the stack, printed only for messages. */
 enum schema_step { SCHEMA_STEP_ROOT, SCHEMA_STEP_MEMBER, SCHEMA_STEP_ITEM, SCHEMA_STEP_NAME };
 
 struct schema_place {
@@ -210,7 +210,7 @@ struct schema_checker {
     pcre2_match_data *match; /* these two are made when the first pattern is met */
     pcre2_match_context *context;
     int64_t work_left; /* of SCHEMA_MATCH_WORK */
-    size_t work_at;    /* where the pattern was at its last item */
+    size_t work_at;    /* position of the pattern at its last item */
     unsigned silent;   /* > 0: only the answer counts */
     unsigned depth;
     uint64_t steps;

@@ -49,7 +49,7 @@ struct disk {
     size_t gone_count;
     uint64_t size;
     atomic_bool refusing;   /* the last commit found no room */
-    uint64_t refused_free;  /* what was free then */
+    uint64_t refused_free;  /* free bytes at that time */
     uint64_t refused_count; /* writes, since the last line about it */
     int64_t told_ms;        /* by the uptime; 0: not yet */
     char message[DISK_TEXT_MAX];
@@ -62,7 +62,7 @@ bool disk_ask(const char *folder, struct disk_room *ret)
     if (statvfs(folder, &room) != 0 || room.f_blocks == 0) {
         return false;
     }
-    /* As df does it: what is kept for root is room for nobody else. */
+    /* As df does it: blocks reserved for root do not count. */
     uint64_t kept = 0;
     if (geteuid() != 0) {
         kept = room.f_bfree - room.f_bavail;

@@ -62,7 +62,7 @@ bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_
 void disk_committed(struct disk *disk, int rc, const char *error);
 /* A call was refused for want of room, here or below a root: logged, at most once a minute. */
 void disk_refused(struct disk *disk, struct ng_str message);
-/* What of it is wrong, by the last look, for people: false, nothing more. `index` from 0. */
+/* A problem found by the last look, as a sentence. False: there are no more. `index` from 0. */
 bool disk_reason(struct disk *disk, unsigned index, struct buf *out);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* idempotency.c - idempotency keys: who holds which, who waits for it, and answers as they are
- * stored.
- */
+/* idempotency.c - idempotency keys: the calls that hold them, the calls that wait, and stored
+ * answers. */
 #include "idempotency.h"
 
 #include <openssl/evp.h>
@@ -200,7 +199,7 @@ int idempotency_answer(struct call *call, struct ng_answer *ret)
     ret->scope = call->idempotency->scope;
     ret->body_hash = call->idempotency->hash;
     ret->reply = reply;
-    /* What is stored under this key is over only by a time that can be believed. */
+    /* Expiry uses store_now(): a wrong system clock must not expire answers. */
     ret->time_ms = store_now(call->gateway->store);
     ret->expires_ms = clock_unix_ms() + IDEMPOTENCY_KEEP_MS;
     return NG_OK;

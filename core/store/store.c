@@ -124,7 +124,7 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
     rc = abi_given_end(call, &given, rc);
     if (rc == NG_ENOTFOUND && revision == 0) {
-        call->staged = before; /* that it is not there is no failure */
+        call->staged = before; /* a missing document is no failure */
         copy.version = version_of_nothing(key);
         if (copy.version != NULL) {
             rc = NG_OK;

@@ -35,8 +35,8 @@ const struct ng_documents *store_backend(struct store *store, void **ret_db);
 /* A collection exists from now on. */
 int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection);
-/* What could not be declared because the database was away (shared stores only). NG_OK: nothing
- * is left. On workers. */
+/* Declares the collections that failed because the database was away (shared stores only).
+ * NG_OK: none is left. On workers. */
 int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 /* One after the other; NULL: there are no more. */
@@ -99,7 +99,7 @@ int store_draft_splice(struct ng_draft *next, uint64_t at, uint64_t removed,
                        struct ng_str inserted);
 void store_draft_delete(struct ng_draft *next);
 void store_draft_event(struct ng_draft *next, struct ng_str json);
-/* What other services of the core use drafts for (files). */
+/* Drafts for other services of the core (files). */
 struct draft_view {
     bool touched, deleted;
     struct ng_str json, text;

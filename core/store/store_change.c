@@ -112,8 +112,8 @@ static int txn_into_queue(struct store_txn *txn, const struct ng_answer *answer,
     return txn_queue(txn, ret_retry);
 }
 
-/* What memory says is true: of a shared store only if it was read just now, or is what this
- * process is writing. */
+/* Is the state in memory the newest? In a shared store only if it was read just now, or is
+ * being written by this process. */
 static bool txn_saw_newest(struct store_txn *txn)
 {
     bool newest = true;

@@ -15,7 +15,7 @@
 #include "idempotency.h"
 #include "store_txn.h"
 
-/* Tries of one change, and time for one whose call has no deadline. */
+/* Limits of one change: tries, and time if its call has no deadline. */
 #define STORE_ROUNDS_MAX 512
 #define STORE_RETRY_MS 60000
 /* The wait before a try: random, below 2^tries ms and below this. */
@@ -68,7 +68,7 @@ void store_retry_release(struct store_txn *txn)
     lock_release(&retry->lock);
 }
 
-/* Who loses waits a little, others not as long: two that lose to each other get apart. */
+/* Random back-off: two gateways that conflict with each other retry at different times. */
 static int64_t retry_delay(const struct store_txn *txn)
 {
     if (txn->rounds <= 1) {
@@ -164,7 +164,8 @@ void store_retry_wait(struct store_txn *txn)
     txn->wait_for = NULL;
     retry_disown(txn);
     cached_doc_enqueue(cached, txn);
-    /* `use` is for commits: whoever has it from here on has it alone. */
+    /* `use` guards against the end of a commit: from here on one thread has the transaction
+     * alone. */
     lock_take(&store->retry.lock);
     txn->use = TXN_IDLE;
     lock_release(&store->retry.lock);
@@ -176,7 +177,7 @@ void store_retry_wait(struct store_txn *txn)
 
 bool store_retry_failed(struct store_txn *txn, int rc)
 {
-    /* Who waits with an answer of another call's does not take it for this one's. */
+    /* A transaction that stores another call's answer does not adopt it. */
     bool own = !txn->waited;
     txn->adopt = rc == NG_EKEYREUSED && own && txn->batch.answer != NULL &&
                  txn->call->idempotency != NULL;

@@ -168,7 +168,7 @@ static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc, uint64
 {
     struct cached_doc *cached = doc->cached;
     bool creates = doc->base->doc.revision == 0 || doc->base->doc.deleted;
-    /* What it was made of was committed before it, in this order. */
+    /* Its base version was committed before it: commits end in order. */
     uint64_t created_seq =
         creates || cached->committed == NULL ? seq : cached->committed->doc.created_seq;
     struct version *form = version_commit(doc->next, seq, created_seq);

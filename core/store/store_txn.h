@@ -14,8 +14,8 @@
 struct txn_doc {
     const struct ng_change *change;
     struct cached_doc *cached;
-    struct version *base; /* what the function saw; a reference */
-    struct version *next; /* what it made; a reference, NULL: no change */
+    struct version *base; /* seen by the function; a reference */
+    struct version *next; /* made by the function; a reference, NULL: no change */
     struct ng_draft draft;
     bool locked;
 };
@@ -28,7 +28,7 @@ struct reply_snapshot {
     size_t reply_len;
 };
 
-/* What tells whether a reply was made between two looks at the call. */
+/* Marks the state of the reply: two marks differ if a reply was made between them. */
 struct reply_mark {
     const char *text;
     const struct part *last_part;
@@ -48,8 +48,8 @@ struct reply_mark {
  */
 enum txn_use { TXN_IDLE = 0, TXN_BUSY, TXN_WAKE_PENDING };
 
-/* The memory outlives the call's run. Of one owner at a time: who starts it, then (shared
- * stores) a thread of store_retry.c. */
+/* The memory outlives the call's run. One owner at a time: the thread that starts it, then
+ * (shared stores) a thread of store_retry.c. */
 struct store_txn {
     struct store *store;
     struct call *call;
@@ -60,7 +60,7 @@ struct store_txn {
     struct ng_put *puts;
     struct ng_put **put_list; /* of them, for the batch */
     size_t count;
-    atomic_int refs; /* who runs it, who commits it, and the list it waits in */
+    atomic_int refs; /* of its run, its commit, and the list it waits in */
     int64_t queued_ns;
     store_done_fn *done; /* NULL: store_change(), the answer of the call waits for it */
     void *user;
@@ -93,9 +93,9 @@ void txn_doc_reset(struct txn_doc *doc);
 /* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
  * made of has failed: txn->wait_for. */
 int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
-/* What the backend gets of it. */
+/* Fills in the put of the batch. */
 int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put);
-/* What a change says that came behind a failed one. */
+/* The code of a change that depends on a failed one. */
 int store_poisoned_code(int poisoned);
 
 /* ---- store_txn.c ---- */
@@ -144,7 +144,8 @@ void store_retry_release(struct store_txn *txn);
 bool store_retry_failed(struct store_txn *txn, int rc);
 /* With the table's lock: such a one waits for its turn from here on. */
 void store_retry_enlist(struct store_txn *txn);
-/* With the table's lock: who waits for this document goes on, if nothing is in the way. */
+/* With the table's lock: the next waiter of this document continues, if the document is
+ * free. */
 void store_retry_wake(struct store *store, struct cached_doc *cached);
 /* With the table's lock: changes of this document have ended, the last with this latency. */
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns);

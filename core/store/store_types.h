@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_types.h - what the files of the store share: blobs, versions, cached documents, drafts.
- * Included by store*.c only. */
+/* store_types.h - types shared by the files of the store: blobs, versions, cached documents,
+ * drafts. Included by store*.c only. */
 #ifndef NOTEGATE_CORE_STORE_TYPES_H
 #define NOTEGATE_CORE_STORE_TYPES_H
 
@@ -66,7 +66,7 @@ struct cached_doc {
     size_t collection_len, space_len;
     uint64_t hash;
     struct cached_doc *bucket_next;
-    struct cached_doc *lru_prev, *lru_next; /* only while nobody uses it */
+    struct cached_doc *lru_prev, *lru_next; /* only while it has no users */
     struct lock lock;                       /* one change function at a time */
     /* The rest under the table's lock. */
     struct version *committed; /* NULL: not loaded */
@@ -78,7 +78,7 @@ struct cached_doc {
     struct store_txn *owner; /* the one of them that was let go and has not queued yet */
     int64_t seen_ns;         /* when `committed` was the newest one in the database */
     int64_t chain_ns;        /* since when there is always something queued */
-    bool read_now;           /* `committed` was read by who holds the lock */
+    bool read_now;           /* `committed` was read by the holder of the lock */
     bool stale;              /* read it again before the next change is made of it */
     bool yielding;           /* nothing is queued behind what is queued */
     int poisoned; /* a queued change failed: those built on it will too, until queued is 0 */
@@ -131,7 +131,7 @@ struct ng_draft {
 
 void draft_done(struct ng_draft *draft);
 bool draft_touched(const struct ng_draft *draft);
-/* What turns `from` into `to`: common head and tail cut off. */
+/* The splice that turns `from` into `to`, without their common head and tail. */
 struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 
 #define STORE_WATCHERS_MAX 16
@@ -166,7 +166,7 @@ struct store {
                               each other, so that none is queued on one that has failed */
     struct store_retry retry;
     atomic_uint_fast64_t tickets;     /* the last one given */
-    atomic_uint_fast64_t round_trips; /* what the backend was asked */
+    atomic_uint_fast64_t round_trips; /* requests to the backend */
     atomic_uint_fast64_t reruns;      /* commits that another gateway was faster than */
     struct rwlock collections_lock;
     struct {
@@ -194,12 +194,11 @@ struct store {
     pthread_cond_t idle;
 };
 
-/* The newest committed state into memory; the caller holds cached->lock or does not care who is
- * first. */
+/* Loads the newest committed state; the caller holds cached->lock, or may race with another
+ * load. */
 int store_load(struct store *store, struct call *call, struct cached_doc *cached,
                const struct ng_key *key);
-/* A document whose id was just made up: it is not there, as far as memory knows. The caller
- * holds cached->lock. */
+/* A document with a fresh random id: assumed not to exist. The caller holds cached->lock. */
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
 /* At the open: reads the newest time in the store. */

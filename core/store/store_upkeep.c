@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_upkeep.c - what goes when it is old: history beyond history.keep, stored answers; and
- * what time that is measured by, as the system's clock may be wrong for a while. */
+/* store_upkeep.c - removes what is old: history beyond history.keep, stored answers; and the
+ * clock for it, as the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"

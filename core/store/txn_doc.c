@@ -163,8 +163,8 @@ void txn_doc_reset(struct txn_doc *doc)
     doc->base = NULL;
 }
 
-/* What a change says that came behind a failed one: a conflict or a used key is the other
- * call's affair, that nothing can be written is everybody's. */
+/* The code of a change that depends on a failed one: a conflict or a used key concerns the
+ * other call only, a full disk concerns all. */
 int store_poisoned_code(int poisoned)
 {
     if (poisoned == NG_EFULL) {

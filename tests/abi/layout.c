@@ -4,9 +4,9 @@
  * and the padding (PAD: so many bytes behind that member, which no member may ever take). The
  * script `headers` sees to it that nothing is missing here.
  *
- * Modules compiled long ago must go on working. ABI 1 is frozen: lines are only ever added here,
- * with the headers, in the same commit: of a struct that is read by its size, members behind
- * its SIZE and then its next SIZE.
+ * Modules compiled long ago must go on working. ABI 1 is frozen: lines are only ever added
+ * here, with the headers, in the same commit: of a struct that is read by its size, members
+ * behind its SIZE and then its next SIZE.
  */
 #include <notegate/backend.h>
 #include <notegate/journal.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "../../backends/redis/connection/uri.c"
 #include "../../backends/redis/query.c"
-#include "../../backends/redis/uri.c"
 
 static void expect_same(const char *got, const char *want)
 {

@@ -65,8 +65,7 @@ static void check_written(struct arena *arena, const struct notes_value *map)
     buf_done(&out);
 }
 
-static void check_set(struct arena *arena, struct ng_str bytes,
-                      const struct notes_value *set)
+static void check_set(struct arena *arena, struct ng_str bytes, const struct notes_value *set)
 {
     struct ng_str made = {NULL, 0};
     struct ng_str error = {NULL, 0};

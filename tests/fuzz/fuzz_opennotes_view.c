@@ -120,9 +120,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0 && utf8_valid(all)) {
         fill_template(all);
     }
-    bool parsed = call->pub.host->json_parse(&call->pub, str_make(all.data, len),
-                                             &definition) == NG_OK &&
-                  call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
+    bool parsed =
+        call->pub.host->json_parse(&call->pub, str_make(all.data, len), &definition) == NG_OK &&
+        call->pub.host->json_type(definition) == NG_TYPE_OBJECT;
     if (parsed && nul != NULL) {
         parsed = call->pub.host->json_parse(&call->pub, str_make(nul + 1, size - len - 1),
                                             &args) == NG_OK &&

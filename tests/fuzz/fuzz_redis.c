@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../backends/redis/connection/reader.c"
+#include "../../backends/redis/connection/uri.c"
 #include "../../backends/redis/query.c"
-#include "../../backends/redis/reader.c"
-#include "../../backends/redis/uri.c"
 
 #define INPUT_BYTES_MAX 4096
 #define TAGS_MAX 4

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace_calls.c - preloaded into a gateway that was built with -finstrument-functions: while the
- * first word of the file that CALLS_TRACED_TO names is not zero, each function that is entered
- * adds its thread and its address to the file. `trace` reads it.
+ * trace_calls.c - preloaded into a gateway that was built with -finstrument-functions: while
+ * the first word of the file that CALLS_TRACED_TO names is not zero, each function that is
+ * entered adds its thread and its address to the file. `trace` reads it.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -39,10 +39,13 @@ void uuid_write(const unsigned char bytes[16], char out[UUID_SIZE])
 {
     static const unsigned char ends[] = {4, 6, 8, 10,
                                          16}; /* a dash behind each group but the last */
+    /* Ids of stored documents are derived from idempotency tokens by this table: keep it. */
+    static const unsigned char variants[16] = {8, 8, 9, 9, 10, 10, 11, 11,
+                                               8, 8, 8, 9, 9,  10, 10, 11};
     unsigned char raw[16];
     memcpy(raw, bytes, sizeof(raw));
     raw[6] = (unsigned char)((raw[6] & 0x0f) | 0x40);
-    raw[8] = (unsigned char)((raw[8] & 0x3f) | 0x80);
+    raw[8] = (unsigned char)(variants[raw[8] >> 4] << 4 | (raw[8] & 0x0f));
     size_t from = 0;
     for (size_t group = 0; group < sizeof(ends); group++) {
         hex_write(raw + from, ends[group] - from, out);

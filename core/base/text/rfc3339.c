@@ -144,10 +144,11 @@ static bool read_offset(struct ng_str text, size_t *at, struct rfc3339 *time)
     if ((!is_west && !accept(text, at, '+')) || !read_number(text, at, 2, 24, &hours)) {
         return false;
     }
-    if (!accept(text, at, ':') || hours == 24) {
+    bool has_colon = accept(text, at, ':');
+    if (!has_colon || hours == 24) {
         time->is_strict = false;
     }
-    if (*at < text.len && !read_number(text, at, 2, 59, &minutes)) {
+    if ((has_colon || *at < text.len) && !read_number(text, at, 2, 59, &minutes)) {
         return false;
     }
     time->offset_minutes = hours * 60 + minutes;

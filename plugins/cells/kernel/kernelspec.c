@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernelspec.c - finds and parses kernel.json files. */
 #include "kernelspec.h"
+#include "core/base/str.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,16 +17,6 @@
 
 /* ---- one file ---- */
 
-static char *copy_text(struct ng_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.len);
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 /* Decodes a string. NULL: not a string, contains NUL, or out of memory. */
 static char *string_of(struct ng_str json, struct nb_span value)
 {
@@ -35,7 +26,7 @@ static char *string_of(struct ng_str json, struct nb_span value)
         nb_decode(&text, json, value);
         struct ng_str said = nb_text_str(&text);
         if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
-            copy = copy_text(said);
+            copy = str_dup(said);
         }
         nb_text_done(&text);
     }
@@ -84,7 +75,7 @@ static bool read_env(struct ng_str json, struct nb_span object, struct kernelspe
             nb_decode(&text, json, value);
             struct ng_str said = nb_text_str(&text);
             if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
-                spec->env[count] = copy_text(said);
+                spec->env[count] = str_dup(said);
                 count += spec->env[count] != NULL;
             }
         }
@@ -105,7 +96,7 @@ bool kernelspec_parse(struct ng_str json, struct kernelspec *ret)
     struct nb_span mode = nb_member(json, top, "interrupt_mode");
     ret->message_interrupt = nb_is_word(json, mode, "message");
     if (ret->language == NULL) {
-        ret->language = copy_text(ng_str_of(""));
+        ret->language = str_dup(ng_str_of(""));
     }
     bool good = ret->language != NULL && read_argv(json, nb_member(json, top, "argv"), ret) &&
                 read_env(json, nb_member(json, top, "env"), ret);
@@ -309,10 +300,10 @@ static bool read_spec(struct kernelspecs *specs, const char *folder, const char 
     for (size_t i = 0; name[i] != '\0'; i++) {
         spec.name[i] = (char)tolower((unsigned char)name[i]);
     }
-    spec.folder = copy_text(ng_str_of(path));
-    spec.prefix = copy_text(ng_str_of(prefix));
+    spec.folder = str_dup(ng_str_of(path));
+    spec.prefix = str_dup(ng_str_of(prefix));
     if (spec.display_name == NULL) {
-        spec.display_name = copy_text(ng_str_of(name));
+        spec.display_name = str_dup(ng_str_of(name));
     }
     struct kernelspec *items =
         realloc(specs->items, (specs->count + 1) * sizeof(*specs->items));

@@ -25,7 +25,7 @@ static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
         attached = cells_attached_add(owner, request->real, request->path);
     } else {
         free(attached->path);
-        attached->path = cells_copy(request->path);
+        attached->path = str_dup(request->path);
     }
     if (attached == NULL || attached->path == NULL) {
         return cells_no_memory(call);
@@ -162,11 +162,11 @@ static int select_cells(struct ng_call *call, struct cells_owner *owner, void *u
     attached->selected = calloc(count + 1, sizeof(*attached->selected));
     bool good = attached->selected != NULL;
     for (size_t i = 0; i < count && good; i++) {
-        attached->selected[i] = cells_copy(ng_str_of(request->selected[i]));
+        attached->selected[i] = str_dup(ng_str_of(request->selected[i]));
         good = attached->selected[i] != NULL;
     }
     if (good && request->editing != NULL) {
-        attached->editing = cells_copy(ng_str_of(request->editing));
+        attached->editing = str_dup(ng_str_of(request->editing));
         good = attached->editing != NULL;
     }
     return cells_check_memory(call, good);
@@ -185,7 +185,7 @@ static int selected_handles(struct ng_call *call, const struct nb *nb, char ***r
     for (size_t i = 0; list != NULL && i < count; i++) {
         char handle[CELLS_HANDLE_MAX];
         cells_handle(nb, chosen[i], handle);
-        list[i] = cells_copy(ng_str_of(handle));
+        list[i] = str_dup(ng_str_of(handle));
         if (list[i] == NULL) {
             kernelspec_free_list(list);
             list = NULL;
@@ -209,7 +209,7 @@ static int read_selection(struct ng_call *call, const struct nb *nb, struct sele
         return cells_fail_unknown(call, nb, active);
     }
     cells_handle(nb, index, handle);
-    ret->editing = cells_copy(ng_str_of(handle));
+    ret->editing = str_dup(ng_str_of(handle));
     return cells_check_memory(call, ret->editing != NULL);
 }
 

@@ -32,18 +32,6 @@ static void owner_clear(struct cells_owner *owner)
     owner->active = SIZE_MAX;
 }
 
-char *cells_copy(struct ng_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy != NULL) {
-        if (text.len > 0) {
-            memcpy(copy, text.data, text.len);
-        }
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 void cells_owner_free(struct cells_owner *owner)
 {
     if (owner != NULL) {
@@ -60,7 +48,7 @@ struct cells_owner *cells_owner_new(struct ng_str key)
         return NULL;
     }
     owner->active = SIZE_MAX;
-    owner->key = cells_copy(key);
+    owner->key = str_dup(key);
     if (owner->key == NULL) {
         free(owner);
         return NULL;
@@ -97,8 +85,8 @@ struct cells_attached *cells_attached_add(struct cells_owner *owner, struct ng_s
     }
     struct cells_attached *attached = &owner->items[owner->count];
     memset(attached, 0, sizeof(*attached));
-    attached->real = cells_copy(real);
-    attached->path = cells_copy(path);
+    attached->real = str_dup(real);
+    attached->path = str_dup(path);
     if (attached->real == NULL || attached->path == NULL) {
         cells_attached_done(attached);
         return NULL;
@@ -220,7 +208,7 @@ static bool request_poll(struct cells_attachments *all, struct ng_str key)
     lock_take(&all->lock);
     struct cells_poll *asked = &all->asked[hash_fnv(HASH_FNV_BASIS, key) % CELLS_ASKED_MAX];
     if (asked->at_ms == 0 || now - asked->at_ms >= CELLS_LISTED_MS) {
-        char *copy = cells_copy(key);
+        char *copy = str_dup(key);
         if (copy != NULL) {
             free(asked->key);
             asked->key = copy;

@@ -44,8 +44,6 @@ struct cells_attachments {
 
 /* ---- cells_attached.c ---- */
 
-/* A copy as a C string. NULL: out of memory. */
-char *cells_copy(struct ng_str text);
 struct cells_owner *cells_owner_new(struct ng_str key); /* NULL: out of memory */
 void cells_owner_free(struct cells_owner *owner);       /* NULL is a no-op */
 struct cells_attached *cells_attached_find(const struct cells_owner *owner, struct ng_str real);

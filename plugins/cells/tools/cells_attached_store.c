@@ -63,7 +63,7 @@ static bool take_selected(const struct ng_host *host, const struct ng_value *ids
     size_t kept = 0;
     const struct ng_value *id = host->json_first(ids);
     for (; list != NULL && id != NULL; id = host->json_next(id)) {
-        list[kept] = cells_copy(host->json_text(id));
+        list[kept] = str_dup(host->json_text(id));
         if (list[kept++] == NULL) {
             kernelspec_free_list(list);
             return false;
@@ -93,7 +93,7 @@ static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
         }
         struct ng_str editing = host->json_text(host->json_get(item, "editing"));
         if (editing.len > 0) {
-            attached->editing = cells_copy(editing);
+            attached->editing = str_dup(editing);
         }
         if ((editing.len > 0 && attached->editing == NULL) ||
             !take_selected(host, host->json_get(item, "selected"), &attached->selected)) {

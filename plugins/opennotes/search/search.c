@@ -128,6 +128,9 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     buf_init(&shown, SHOWN_MAX);
     show_search(search, fuzzy, &shown);
     write_query(search, type, notes_buf_str(&shown));
+    if (shown.rc != NG_OK) {
+        search->answer.json.rc = shown.rc;
+    }
     buf_done(&shown);
     int rc = notes_filter_functions(search->db);
     if (rc == SQLITE_OK) {

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,21 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
     long rc = syscall(SYS_clock_gettime, id, ret);
     ret->tv_sec += id == CLOCK_BOOTTIME ? (time_t)atomic_load(&uptime_ahead_s) : 0;
     return (int)rc;
+}
+
+/* In place of the C library's: a disk on which no other program makes room meanwhile. */
+__attribute__((visibility("default"))) int statvfs(const char *path, struct statvfs *ret)
+{
+    static const struct statvfs half = {.f_bsize = 4096,
+                                        .f_frsize = 4096,
+                                        .f_blocks = 1000000,
+                                        .f_bfree = 500000,
+                                        .f_bavail = 500000};
+    if (access(path, F_OK) != 0) {
+        return -1;
+    }
+    *ret = half;
+    return 0;
 }
 
 static size_t lines_with(const char *text, const char *what)

@@ -84,6 +84,7 @@ static void test_what_is_no_time_is_refused(void **state)
         "2026-01-28T14:30:00Zx",
         "2026-01-28T14:30:00+1:00",
         "2026-01-28T14:30:00+01:60",
+        "2026-01-28T14:30:00+01:",
         "2026-01-28x14:30:00Z",
     };
     for (size_t i = 0; i < NG_COUNT(bad); i++) {

@@ -229,8 +229,7 @@ static enum socket_result socket_tls_start(struct redis_socket *sock, SSL_CTX *c
     }
     SSL_set_bio(sock->tls, sock->tls_in, sock->tls_out);
     if (!socket_tls_expect(sock->tls, host)) {
-        return socket_tls_error(sock,
-                                "the name of the host is none that a certificate can have");
+        return socket_tls_error(sock, "the host name cannot be matched with a certificate");
     }
     int result = 0;
     while ((result = SSL_connect(sock->tls)) != 1) {
