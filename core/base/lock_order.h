@@ -55,7 +55,6 @@
     X(STORE_COLLECTIONS, PLAIN)                                                                \
     X(NOTIFIER_TABLE, PLAIN)                                                                   \
     X(HTTP_MONITOR, PLAIN)                                                                     \
-    X(HTTP_STREAM, PLAIN)                                                                      \
     X(DEFERRALS, PLAIN)                                                                        \
     X(ASYNC_MUTEX, PLAIN)                                                                      \
     X(QUOTA, PLAIN)                                                                            \
@@ -86,6 +85,7 @@
     X(NOTES_DISCOVERY, PLAIN)                                                                  \
     X(NOTES_INDEXES, PLAIN)                                                                    \
     X(NOTES_INDEX, PLAIN)                                                                      \
+    X(HTTP_STREAM, PLAIN)                                                                      \
     X(LOG_QUEUE, PLAIN)
 
 #define LOCK_ORDER_RANK(rank, kind) LOCK_##rank,
