@@ -15,17 +15,15 @@
     X(RELAY_OPENING, PLAIN)                                                                    \
     X(RELAY, PLAIN)                                                                            \
     X(COMMAND_WAIT, PLAIN)                                                                     \
-    X(HTTP_MONITOR, PLAIN)                                                                     \
     X(RELOAD, PLAIN)                                                                           \
     X(REST_BACKUP, PLAIN)                                                                      \
     X(CLIENT_REQUEST, PLAIN)                                                                   \
     X(NOTIFIER, PLAIN)                                                                         \
     X(NOTIFIERS, PLAIN)                                                                        \
-    X(NOTIFIER_TABLE, PLAIN)                                                                   \
     X(MCP_BATCH, PLAIN)                                                                        \
     X(MCP_SESSIONS, PLAIN)                                                                     \
-    X(MCP_LISTEN, PLAIN)                                                                       \
     X(MCP_SUBSCRIPTIONS, PLAIN)                                                                \
+    X(MCP_LISTEN, PLAIN)                                                                       \
     X(MCP_TASKS, PLAIN)                                                                        \
     X(MCP_HTTP, PLAIN)                                                                         \
     X(MCP_POST, PLAIN)                                                                         \
@@ -55,6 +53,8 @@
     X(FEED, PLAIN)                                                                             \
     X(JOURNAL, PLAIN)                                                                          \
     X(STORE_COLLECTIONS, PLAIN)                                                                \
+    X(NOTIFIER_TABLE, PLAIN)                                                                   \
+    X(HTTP_MONITOR, PLAIN)                                                                     \
     X(DEFERRALS, PLAIN)                                                                        \
     X(ASYNC_MUTEX, PLAIN)                                                                      \
     X(QUOTA, PLAIN)                                                                            \
