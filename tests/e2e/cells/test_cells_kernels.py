@@ -3,6 +3,7 @@
 
 import base64
 import json
+import re
 import time
 
 import httpx
@@ -155,12 +156,15 @@ def test_text_is_made_readable(book):
 
 
 def test_late_output_of_threads(book):
+    """Each cell has an unbroken run of the thread's lines; a line between the end of one and the begin of the next has no cell."""
     one = book(("a", "import threading, time\n"
-                     "t = threading.Thread(target=lambda: [time.sleep(.002) or print('t', flush=True) for _ in range(600)])\n"
+                     "t = threading.Thread(target=lambda: [time.sleep(.002) or print(f'<{i}>', flush=True) for i in range(600)])\n"
                      "t.start()"), ("b", "t.join(); print('joined')"))
     one.run("a", "b")  # the thread does not keep the first cell from its end
     assert "joined" in one.text("b")
-    assert (one.text("a") + one.text("b")).count("t\n") >= 590
+    first, second = ([int(number) for number in re.findall(r"<(\d+)>", one.text(cell))] for cell in "ab")
+    assert first == list(range(len(first)))
+    assert second and second == list(range(second[0], 600)) and second[0] >= len(first)
 
 
 def go_on(folder, *lines):
