@@ -247,11 +247,14 @@ int relay_open(struct mongo *db)
 void relay_close(struct mongo *db)
 {
     struct relay *relay = &db->relay;
-    if (relay->state != RELAY_STOPPED) {
-        lock_take(&relay->lock);
+    lock_take(&relay->lock);
+    bool is_started = relay->state != RELAY_STOPPED;
+    if (is_started) {
         relay->state = RELAY_CLOSING;
         pthread_cond_broadcast(&relay->moved);
-        lock_release(&relay->lock);
+    }
+    lock_release(&relay->lock);
+    if (is_started) {
         pthread_join(relay->thread, NULL);
     }
     lock_done(&relay->lock);
