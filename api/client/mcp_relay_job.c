@@ -387,14 +387,15 @@ void relay_job_post(struct relay_job *job)
     bool taken_back = outcome == CLIENT_OK && status == 202;
     if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {
         bool refused = outcome == CLIENT_OK && status >= 400;
+        struct ng_str reason = ng_str_of(error);
         struct buf line;
+        if (refused) {
+            reason = buf_str(&job->answer);
+        } else if (outcome == CLIENT_OK) {
+            reason = ng_str_of("the gateway ended the stream without an answer");
+        }
         buf_init(&line, ATTACH_ANSWER_MAX);
-        relay_message_error(&job->message, refused ? status : 0,
-                            refused                ? buf_str(&job->answer)
-                            : outcome == CLIENT_OK ? ng_str_of("the gateway ended the stream "
-                                                               "without an answer")
-                                                   : ng_str_of(error),
-                            &line);
+        relay_message_error(&job->message, refused ? status : 0, reason, &line);
         job_write(job, buf_str(&line));
         buf_done(&line);
     }

@@ -136,8 +136,13 @@ static void write_pointer(const struct ng_value *root, const struct ng_value *ta
         (void)buf_add_c(pointer, "#/$defs/");
         for (size_t at = 0; at < one->key.len; at++) {
             char c = one->key.data[at];
-            char plain[2] = {c, '\0'};
-            (void)buf_add_c(pointer, c == '~' ? "~0" : c == '/' ? "~1" : plain);
+            if (c == '~') {
+                (void)buf_add_c(pointer, "~0");
+            } else if (c == '/') {
+                (void)buf_add_c(pointer, "~1");
+            } else {
+                (void)buf_add_char(pointer, c);
+            }
         }
         return;
     }

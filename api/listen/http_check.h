@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http_check.h - what a request must look like before anything of it is believed.
+ * http_check.h - the checks of a request before any of it is used.
  *
  * Pure functions: the request target and the headers. libmicrohttpd lets through what two
  * programs in a row may read in two ways (request smuggling); all of that is refused here,

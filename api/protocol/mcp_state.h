@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_state.h - what the gateway hands to a client to hand back: sealed with a key of the
+ * mcp_state.h - state that a client keeps for the gateway: sealed with a key of the
  * gateway's own, so that it comes back as it was, in time, and for the same request of the same
  * caller. It is not secret: a client can read it.
  */

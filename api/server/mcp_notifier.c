@@ -447,7 +447,7 @@ static void notifier_run(struct task *task)
 
 /* ---- life ---- */
 
-int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
+int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
                      mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret)
 {
     struct mcp_notifier *notifier = alloc_zeroed(1, sizeof(*notifier));
@@ -456,9 +456,9 @@ int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
     }
     lock_init(&notifier->lock, LOCK_NOTIFIER);
     lock_init(&notifier->table_lock, LOCK_NOTIFIER_TABLE);
-    call_ref(who);
-    notifier->who = who;
-    notifier->gateway = who->gateway;
+    call_ref(caller);
+    notifier->who = caller;
+    notifier->gateway = caller->gateway;
     notifier->lists = lists;
     notifier->send = send;
     notifier->user = user;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_notifier.h - what one client wants to hear of: lists that changed, resources it
- * subscribed to. A session of the handshake versions has one, every subscriptions/listen has
- * one.
+ * mcp_notifier.h - notifications of one client: changed lists and subscribed resources. A
+ * session of the handshake versions has one, every subscriptions/listen has one.
  *
  * Changes come from the event feed and from plugins that say their lists changed; they are told
  * on a worker, in order, each once. Nothing here blocks.
@@ -26,11 +25,11 @@ int mcp_notifiers_open(struct gateway *gateway);
 void mcp_notifiers_close(struct gateway *gateway);
 
 /*
- * who: the caller, its spaces known (dispatch_spaces); a reference is taken. lists: of enum
+ * caller: its spaces are known (dispatch_spaces); a reference is taken. lists: of enum
  * ng_lists, subscribed to. meta: JSON members of every message's _meta, or absent; copied.
  * Returns one reference; mcp_notifier_open() begins.
  */
-int mcp_notifier_new(struct call *who, unsigned lists, struct ng_str meta,
+int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
                      mcp_notifier_send_fn *send, void *user, struct mcp_notifier **ret);
 /* From now on. first: sent before anything else; or absent. NG_OK (also where it was closed
  * already: a no-op), or the feed's failure. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_rate.c - what messages take from the rate of their caller's key: before they are parsed,
+/* mcp_rate.c - the cost of messages in the rate of their key: before they are parsed,
  * after it, or as the method says. */
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_resources.h - what resources, completion and subscriptions share: the kinds there are,
- * and what of them a caller may see. */
+/* mcp_resources.h - shared by resources, completion and subscriptions: the
+ * kinds of resources, and those that a caller may see. */
 #ifndef NOTEGATE_API_MCP_RESOURCES_H
 #define NOTEGATE_API_MCP_RESOURCES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_subscribe.c - what a session of the handshake versions hears: lists that changed, from
- * notifications/initialized on, and the resources it subscribes to. */
+/* mcp_subscribe.c - notifications of a session of the handshake versions: lists that changed,
+ * from notifications/initialized on, and the resources it subscribes to. */
 #include <stdlib.h>
 
 #include "core/base/lock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_tasks_handshake.c - what only 2025-11-25 has of tasks: tasks/result, which answers when
- * the task is over, and tasks/list. */
+/* mcp_tasks_handshake.c - methods of tasks that only 2025-11-25 has: tasks/result, which
+ * answers when the task is over, and tasks/list. */
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/dispatch/dispatch.h"

@@ -3,8 +3,8 @@
  * config.h - configuration: file, environment and flags, checked against declared keys.
  *
  * Life: config_load() reads all sources and checks the gateway's own keys; the modules named in
- * them are loaded and add theirs with config_declare(); config_finish() refuses what nobody
- * declared.
+ * them are loaded and add theirs with config_declare(); config_finish() refuses undeclared
+ * keys.
  */
 #ifndef NOTEGATE_CORE_CONFIG_H
 #define NOTEGATE_CORE_CONFIG_H

@@ -69,7 +69,7 @@ struct feed_event *feed_event_ref(struct feed_event *event)
     return event;
 }
 
-/* Keeps the text for the others. Not where there is no room or memory, or where somebody else
+/* Keeps the text for the others. Not where there is no room or memory, or where another thread
  * has been faster. */
 static void text_keep(struct feed *feed, struct feed_event *event, struct ng_str made)
 {

@@ -113,7 +113,10 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
         *ret_len = end + 1 - at;
     }
     bool found = (digits > start || braced) && number <= (long)groups;
-    return found ? number : -1;
+    if (!found) {
+        return -1;
+    }
+    return number;
 }
 
 /* Appends new_str with its references replaced. */
