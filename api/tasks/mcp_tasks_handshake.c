@@ -125,19 +125,18 @@ static int wait_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    int rc = NG_OK;
     if (request == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+        return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    if (rc == NG_OK && request->answers != NULL) {
-        rc = mcp_task_request_apply(request, call);
+    if (request->answers != NULL) {
+        int rc = mcp_task_request_apply(request, call);
         request->answers = NULL;
+        if (rc != NG_OK) {
+            return rc;
+        }
     }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
-                         request);
+    int rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
+                             request);
     if (rc != NG_OK) {
         return rc;
     }
