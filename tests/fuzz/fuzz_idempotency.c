@@ -69,7 +69,7 @@ static void try_key(struct gateway *gateway, struct ng_str key)
     must(!str_equal(idempotency_scope(elsewhere), held.scope));
     struct ng_str once = idempotency_token(first);
     must(once.len == (size_t)2 * IDEMPOTENCY_HASH_BYTES);
-    first->idempotency->waiting_count = 0; /* nobody runs it here */
+    first->idempotency->waiting_count = 0; /* no thread runs it here */
     idempotency_end(first);
     must(first->idempotency == NULL &&
          *idempotency_bucket(gateway->idempotency, held.scope) == NULL);

@@ -288,7 +288,7 @@ static void every_changed(void *user, int rc)
     free(user);
 }
 
-/* What outlives the call: a change in nobody's name. */
+/* A change outside of any call, with an agent of its own. */
 struct every_own {
     struct ng_change change;
     struct ng_str word;

@@ -12,7 +12,7 @@ static int order(struct ng_str a, struct ng_str b)
     return by_bytes != 0 ? by_bytes : (a.len > b.len) - (a.len < b.len);
 }
 
-/* What a field is compared by: a built-in one, else the values of the revision. */
+/* How the values of a field are compared. */
 enum compared { AS_TEXT, AS_NUMBER, AS_TAG, AS_NOTHING };
 
 struct value {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_http_stream.c - the life of a stream around the answer it is: closed() exactly once,
- * whoever lets go first, and what the monitor does to it. (How bytes flow: tests/e2e.) */
+/* test_http_stream.c - the life of a stream beside its connection: closed() comes exactly once,
+ * whichever of them ends first, and the monitor may end it. (The flow of bytes: tests/e2e.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

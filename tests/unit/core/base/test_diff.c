@@ -158,7 +158,7 @@ static void test_diff_has_a_budget(void **state)
         b += (size_t)snprintf(new + b, 8, "%u\n", (unsigned)rand_r(&seed) % 1000);
     }
     assert_int_equal(diff_lines(str(old), str(new), &diff), NG_OK);
-    /* What stays is the same on both sides, in the same order. */
+    /* Unchanged lines are equal on both sides, in the same order. */
     assert_int_equal(diff.old_count - diff.removed, diff.new_count - diff.added);
     size_t j = 0;
     for (size_t i = 0; i < diff.old_count; i++) {

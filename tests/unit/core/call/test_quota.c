@@ -21,7 +21,7 @@ static int take(struct quota *quota, const char *agent, size_t limit)
     return quota_acquire(quota, ng_str_of(agent), limit);
 }
 
-static void test_nobody_has_more_than_half(void **state)
+static void test_one_agent_has_at_most_half(void **state)
 {
     (void)state;
     struct quota *quota = quota_new();
@@ -124,7 +124,7 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_has_more_than_half),
+        cmocka_unit_test(test_one_agent_has_at_most_half),
         cmocka_unit_test(test_the_most),
         cmocka_unit_test(test_odd_and_none),
         cmocka_unit_test(test_without_memory),
