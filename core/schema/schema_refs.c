@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 #include "schema_tree.h"
 
@@ -156,20 +157,6 @@ int schema_add_resource(struct schema_compiler *compiler, struct ng_str base, st
     compiler->resources = resource;
     *ret = resource;
     return NG_OK;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return -1;
 }
 
 /* %XX undone, in the arena. */

@@ -6,6 +6,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
 #include "schema_tree.h"
 
 #define PATTERN_BYTES_MAX ((size_t)256 * 1024)
@@ -42,27 +43,13 @@ static bool next_is(const struct translation *t, const char *text)
     return (size_t)(t->end - t->at) >= len && memcmp(t->at, text, len) == 0;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    if (c >= 'A' && c <= 'F') {
-        return c - 'A' + 10;
-    }
-    return -1;
-}
-
 /* `count` hex digits, or as many as there are up to '}' where count is 0. -1: malformed. */
 static long read_hex(struct translation *t, int count)
 {
     long value = 0;
     int digits = 0;
-    while (t->at < t->end && hex_value(*t->at) >= 0 && (count == 0 || digits < count)) {
-        value = value * 16 + hex_value(*t->at);
+    while (t->at < t->end && hex_digit(*t->at) >= 0 && (count == 0 || digits < count)) {
+        value = value * 16 + hex_digit(*t->at);
         if (value > 0x10ffff) {
             return -1;
         }
