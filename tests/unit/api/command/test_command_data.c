@@ -69,6 +69,31 @@ static void calls_read_stdin(void **state)
     }
 }
 
+/* Answers of other kinds than text. */
+static void answers(void **state)
+{
+    static const struct run_case cases[] = {
+        {"call test_image_content", 0, "[image image/png: --json prints it]\n", NULL},
+        {"call test_audio_content", 0, "[audio audio/wav: --json prints it]\n", NULL},
+        {"call test_embedded_resource", 0, "test://embedded-resource: --json prints it]", NULL},
+        {"call test_multiple_content_types", 0, "[image image/png", NULL},
+        {"call test_multiple_content_types --json", 0, "\"content\":[", NULL},
+        {"call test_error_handling", 1, NULL, "notegate: "},
+        {"call test_sampling prompt=x", 1, NULL, "notegate: "},
+        {"call greet name=Ada", 0, "Ada", NULL},
+        {"call greet", 1, NULL, "name"},
+        {"tools json_schema_2020_12_tool", 0, "contactMethod", NULL},
+        {"tools slow_compute", 0, "seconds", NULL},
+        {"tools --format gemini", 0, "json_schema_2020_12_tool", NULL},
+        {"tools --format openai", 0, "json_schema_2020_12_tool", NULL},
+    };
+    (void)state;
+    assert_int_equal(setenv("NOTEGATE_PLUGINS", "conformance", 1), 0);
+    assert_int_equal(setenv("NOTEGATE_DOCUMENTS", "memory", 1), 0);
+    expect_both_ways(cases, NG_COUNT(cases));
+    assert_int_equal(unsetenv("NOTEGATE_DOCUMENTS"), 0);
+}
+
 static void tools(void **state)
 {
     static const struct run_case cases[] = {
@@ -149,11 +174,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(calls),
-        TEST(calls_read_stdin),
-        TEST(tools),
-        TEST(keys),
-        TEST(keys_are_revoked_by_their_text),
+        TEST(calls),   TEST(calls_read_stdin),
+        TEST(answers), TEST(tools),
+        TEST(keys),    TEST(keys_are_revoked_by_their_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,39 @@ static void serving(void **state)
     expect_runs(refused, NG_COUNT(refused));
 }
 
+/* Roots and plugins of a configuration that is read again. */
+static void reloads(void **state)
+{
+    char text[2048];
+    struct program gateway;
+    (void)state;
+    assert_int_equal(unsetenv("NOTEGATE_PLUGINS"), 0);
+    (void)snprintf(text, sizeof(text), "%s/root", home);
+    assert_int_equal(mkdir(text, 0700), 0);
+    program_write("some.yaml", "plugins: [notebook]\nlimits.call_timeout: 1min\n");
+    (void)snprintf(text, sizeof(text), "--config %s/some.yaml", home);
+    program_serve(&gateway, text);
+    (void)snprintf(text, sizeof(text), "roots: [%s/nowhere]\nplugins: [notebook]\n", home);
+    program_write("some.yaml", text);
+    assert_int_equal(kill(gateway.pid, SIGHUP), 0);
+    program_wait_err(&gateway, "nothing is changed: roots: ");
+    (void)snprintf(text, sizeof(text),
+                   "roots: [%s/root]\nplugins: [notebook, conformance]\n"
+                   "limits.call_timeout: 2min\nlisten: 127.0.0.1:1\n"
+                   "allowed_hosts: [a.example]\ntls.key: /x\n",
+                   home);
+    program_write("some.yaml", text);
+    assert_int_equal(kill(gateway.pid, SIGHUP), 0);
+    program_wait_err(&gateway, "roots: the new value holds now");
+    program_wait_err(&gateway, "conformance was added, with ");
+    program_wait_err(&gateway, "limits.call_timeout: ");
+    program_wait_err(&gateway, "allowed_hosts: ");
+    program_write("some.yaml", "plugins: [conformance]\n");
+    assert_int_equal(kill(gateway.pid, SIGHUP), 0);
+    program_wait_err(&gateway, "notebook stays until a restart");
+    program_stop(&gateway);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -201,9 +234,14 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(checks),       TEST(a_data_directory_that_others_read), TEST(backups),
-        TEST(bad_archives), TEST(no_data_is_not_in_order),           TEST(the_contract_suite),
+        TEST(checks),
+        TEST(a_data_directory_that_others_read),
+        TEST(backups),
+        TEST(bad_archives),
+        TEST(no_data_is_not_in_order),
+        TEST(the_contract_suite),
         TEST(serving),
+        TEST(reloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
