@@ -49,8 +49,7 @@ void notes_answer_reserve(struct notes_answer *answer, size_t bytes)
 void notes_answer_list(struct notes_answer *answer, const char *name)
 {
     answer->lines = count_lines(notes_buf_str(&answer->json));
-    notes_json_name_c(&answer->json, name);
-    notes_json_begin(&answer->json, '[');
+    notes_json_member_begin(&answer->json, name, '[');
 }
 
 bool notes_answer_more(const struct notes_answer *answer)
@@ -104,8 +103,7 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
         cut_value(cut, item, false);
     }
     if (top && map) {
-        notes_json_name_c(cut->out, "truncated");
-        notes_json_bool(cut->out, true);
+        notes_json_member_bool(cut->out, "truncated", true);
     }
     notes_json_end(cut->out, "]}"[map]);
 }
@@ -221,21 +219,15 @@ int notes_answer_end(struct notes_answer *answer, int64_t total)
     struct buf *json = &answer->json;
     int64_t next = answer->offset + answer->returned;
     bool more = next < total;
-    notes_json_name_c(json, "pagination");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "total");
-    notes_json_int(json, total);
-    notes_json_name_c(json, "returned");
-    notes_json_int(json, answer->returned);
-    notes_json_name_c(json, "page");
-    notes_json_int(json, answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
-    notes_json_name_c(json, "pageSize");
-    notes_json_int(json, answer->limit);
-    notes_json_name_c(json, "hasMore");
-    notes_json_bool(json, more);
+    notes_json_member_begin(json, "pagination", '{');
+    notes_json_member_int(json, "total", total);
+    notes_json_member_int(json, "returned", answer->returned);
+    notes_json_member_int(json, "page",
+                          answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
+    notes_json_member_int(json, "pageSize", answer->limit);
+    notes_json_member_bool(json, "hasMore", more);
     if (more) {
-        notes_json_name_c(json, "nextOffset");
-        notes_json_int(json, next);
+        notes_json_member_int(json, "nextOffset", next);
     }
     notes_json_end(json, '}');
     if (more) {

@@ -33,8 +33,7 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
     (void)sqlite3_bind_int64(tags, 1, id);
     while ((rc = sqlite3_step(tags)) == SQLITE_ROW) {
         if (!any) {
-            notes_json_name_c(json, "tags");
-            notes_json_begin(json, '[');
+            notes_json_member_begin(json, "tags", '[');
             any = true;
         }
         notes_json_text(json, notes_column_text(tags, 0));
@@ -46,32 +45,21 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
     return notes_done(rc);
 }
 
-static void write_time(struct buf *json, const char *name, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    rfc3339_write(time_ms, RFC3339_SECONDS, text);
-    notes_json_name_c(json, name);
-    notes_json_text(json, ng_str_of(text));
-}
-
 int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *json)
 {
     sqlite3_stmt *note = summary->note;
     (void)sqlite3_bind_int64(note, 1, id);
     int rc = sqlite3_step(note);
     if (rc == SQLITE_ROW) {
-        notes_json_name_c(json, "path");
-        notes_json_text(json, notes_column_text(note, 0));
+        notes_json_member(json, "path", notes_column_text(note, 0));
         if (sqlite3_column_type(note, 1) != SQLITE_NULL) {
-            notes_json_name_c(json, "title");
-            notes_json_text(json, notes_column_text(note, 1));
+            notes_json_member(json, "title", notes_column_text(note, 1));
         }
         rc = write_tags(summary->tags, id, json);
-        write_time(json, "created", sqlite3_column_int64(note, 2));
-        write_time(json, "modified", sqlite3_column_int64(note, 3));
+        notes_json_member_time(json, "created", sqlite3_column_int64(note, 2));
+        notes_json_member_time(json, "modified", sqlite3_column_int64(note, 3));
         if (sqlite3_column_type(note, 4) != SQLITE_NULL) {
-            notes_json_name_c(json, "frontmatterError");
-            notes_json_text(json, notes_column_text(note, 4));
+            notes_json_member(json, "frontmatterError", notes_column_text(note, 4));
         }
     }
     (void)sqlite3_reset(note);

@@ -29,12 +29,9 @@ const char *notes_source_name(enum notes_source source)
 
 void notes_notebook_write(const struct notes_notebook *notebook, struct buf *json)
 {
-    notes_json_name_c(json, "notebook");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "name");
-    notes_json_text(json, notebook->name);
-    notes_json_name_c(json, "path");
-    notes_json_text(json, notebook->path);
+    notes_json_member_begin(json, "notebook", '{');
+    notes_json_member(json, "name", notebook->name);
+    notes_json_member(json, "path", notebook->path);
     notes_json_end(json, '}');
 }
 

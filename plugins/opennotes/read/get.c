@@ -213,18 +213,9 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
 
 /* ---- the answer ---- */
 
-static void write_time(struct buf *json, const char *name, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    rfc3339_write(time_ms, RFC3339_SECONDS, text);
-    notes_json_name_c(json, name);
-    notes_json_text(json, ng_str_of(text));
-}
-
 static void write_tags(struct buf *json, const struct notes_note *note, size_t most)
 {
-    notes_json_name_c(json, "tags");
-    notes_json_begin(json, '[');
+    notes_json_member_begin(json, "tags", '[');
     for (size_t i = 0; i < note->tag_count && json->len + note->tags[i].len < most; i++) {
         notes_json_text(json, note->tags[i]);
     }
@@ -238,8 +229,7 @@ static void write_frontmatter(struct buf *json, const struct notes_note *note, s
     if (!note->has_frontmatter || note->frontmatter_error.data != NULL) {
         return;
     }
-    notes_json_name_c(json, "frontmatter");
-    notes_json_begin(json, '{');
+    notes_json_member_begin(json, "frontmatter", '{');
     for (const struct notes_value *member = note->frontmatter->first; member != NULL;
          member = member->next) {
         size_t len = json->len;
@@ -252,61 +242,49 @@ static void write_frontmatter(struct buf *json, const struct notes_note *note, s
     }
     notes_json_end(json, '}');
     if (!all) {
-        notes_json_name_c(json, "frontmatterTruncated");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "frontmatterTruncated", true);
     }
 }
 
 static void write_meta(struct buf *json, const struct found *found, size_t most)
 {
     const struct notes_note *note = &found->note;
-    notes_json_name_c(json, "path");
-    notes_json_text(json, found->at.path);
-    notes_json_name_c(json, "title");
-    notes_json_text(json, utf8_cut(notes_note_title(note, found->at.path), most / 8));
-    notes_json_name_c(json, "revision");
-    notes_json_text(json, ng_str_of(found->revision));
-    notes_json_name_c(json, "size");
-    notes_json_int(json, (int64_t)found->bytes.len);
-    notes_json_name_c(json, "lines");
-    notes_json_int(json, found->lines);
-    notes_json_name_c(json, "wordCount");
-    notes_json_int(json, (int64_t)note->words);
-    write_time(json, "created", note->has_created ? note->created_ms : found->at.created_ms);
-    write_time(json, "modified",
-               note->has_modified ? note->modified_ms : found->at.modified_ms);
+    notes_json_member(json, "path", found->at.path);
+    notes_json_member(json, "title",
+                      utf8_cut(notes_note_title(note, found->at.path), most / 8));
+    notes_json_member(json, "revision", ng_str_of(found->revision));
+    notes_json_member_int(json, "size", (int64_t)found->bytes.len);
+    notes_json_member_int(json, "lines", found->lines);
+    notes_json_member_int(json, "wordCount", (int64_t)note->words);
+    notes_json_member_time(json, "created",
+                           note->has_created ? note->created_ms : found->at.created_ms);
+    notes_json_member_time(json, "modified",
+                           note->has_modified ? note->modified_ms : found->at.modified_ms);
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
     if (note->frontmatter_error.data != NULL) {
-        notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->frontmatter_error);
+        notes_json_member(json, "frontmatterError", note->frontmatter_error);
     }
     write_frontmatter(json, note, most);
 }
 
 static void write_part(struct buf *json, const struct part *part, bool raw)
 {
-    notes_json_name_c(json, "content");
-    notes_json_text(json, part->text);
+    notes_json_member(json, "content", part->text);
     if (raw) {
-        notes_json_name_c(json, "raw");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "raw", true);
     }
     if (part->start_line > 1) {
-        notes_json_name_c(json, "startLine");
-        notes_json_int(json, part->start_line);
+        notes_json_member_int(json, "startLine", part->start_line);
     }
     if (part->next_line > 0) {
-        notes_json_name_c(json, "nextLine");
-        notes_json_int(json, part->next_line);
+        notes_json_member_int(json, "nextLine", part->next_line);
     }
     if (part->next_byte > 0) {
-        notes_json_name_c(json, "nextByte");
-        notes_json_int(json, part->next_byte);
+        notes_json_member_int(json, "nextByte", part->next_byte);
     }
-    notes_json_name_c(json, "truncated");
-    notes_json_bool(json, part->truncated);
+    notes_json_member_bool(json, "truncated", part->truncated);
 }
 
 static void write_guidance(struct buf *json, const struct part *part)
@@ -342,8 +320,7 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     }
     notes_answer_begin(&answer, call, &budget, 1, 0);
     notes_notebook_write(notebook, &answer.json);
-    notes_json_name_c(&answer.json, "note");
-    notes_json_begin(&answer.json, '{');
+    notes_json_member_begin(&answer.json, "note", '{');
     write_meta(&answer.json, found,
                (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {

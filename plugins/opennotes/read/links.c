@@ -100,12 +100,9 @@ static void add_mention(struct links *links, struct ng_str path, int64_t line,
 {
     struct buf *item = notes_answer_item(&links->answer);
     notes_json_begin(item, '{');
-    notes_json_name_c(item, "path");
-    notes_json_text(item, path);
-    notes_json_name_c(item, "line");
-    notes_json_int(item, line);
-    notes_json_name_c(item, "context");
-    notes_json_text(item, context);
+    notes_json_member(item, "path", path);
+    notes_json_member_int(item, "line", line);
+    notes_json_member(item, "context", context);
     notes_json_end(item, '}');
     (void)notes_answer_add(&links->answer);
 }
@@ -146,15 +143,11 @@ static int list_outgoing(struct links *links)
         }
         struct buf *item = notes_answer_item(&links->answer);
         notes_json_begin(item, '{');
-        notes_json_name_c(item, "line");
-        notes_json_int(item, sqlite3_column_int64(statement, 0));
-        notes_json_name_c(item, "target");
-        notes_json_text(item, notes_column_text(statement, 1));
-        notes_json_name_c(item, "text");
-        notes_json_text(item, notes_column_text(statement, 2));
+        notes_json_member_int(item, "line", sqlite3_column_int64(statement, 0));
+        notes_json_member(item, "target", notes_column_text(statement, 1));
+        notes_json_member(item, "text", notes_column_text(statement, 2));
         if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
-            notes_json_name_c(item, "resolved");
-            notes_json_text(item, notes_column_text(statement, 3));
+            notes_json_member(item, "resolved", notes_column_text(statement, 3));
         }
         notes_json_end(item, '}');
         (void)notes_answer_add(&links->answer);
@@ -354,8 +347,7 @@ static int reply_links(const struct opennotes *self, struct links *links)
     notes_answer_begin(&links->answer, call, &budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
-    notes_json_name_c(&links->answer.json, "path");
-    notes_json_text(&links->answer.json, note.path);
+    notes_json_member(&links->answer.json, "path", note.path);
     notes_answer_reserve(&links->answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {

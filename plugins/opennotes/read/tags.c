@@ -51,10 +51,8 @@ static int write_tags(struct notes_answer *answer, sqlite3_stmt *statement, int6
         }
         struct buf *item = notes_answer_item(answer);
         notes_json_begin(item, '{');
-        notes_json_name_c(item, "tag");
-        notes_json_text(item, notes_column_text(statement, 0));
-        notes_json_name_c(item, "count");
-        notes_json_int(item, sqlite3_column_int64(statement, 1));
+        notes_json_member(item, "tag", notes_column_text(statement, 0));
+        notes_json_member_int(item, "count", sqlite3_column_int64(statement, 1));
         notes_json_end(item, '}');
         (void)notes_answer_add(answer);
     }

@@ -105,12 +105,9 @@ static void show_search(const struct notes_search *search, bool fuzzy, struct bu
 static void write_query(struct notes_search *search, const char *type, struct ng_str executed)
 {
     struct buf *json = &search->answer.json;
-    notes_json_name_c(json, "query");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "type");
-    notes_json_text(json, ng_str_of(type));
-    notes_json_name_c(json, "executed");
-    notes_json_text(json, executed);
+    notes_json_member_begin(json, "query", '{');
+    notes_json_member(json, "type", ng_str_of(type));
+    notes_json_member(json, "executed", executed);
     notes_json_end(json, '}');
     notes_answer_list(&search->answer, "results");
 }

@@ -179,10 +179,8 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
         return;
     }
     size_t at = whole_character(body->content, place.at);
-    notes_json_name_c(item, "line");
-    notes_json_int(item, place.line);
-    notes_json_name_c(item, "excerpt");
-    notes_json_text(item, around(body->content, at, search->query.len));
+    notes_json_member_int(item, "line", place.line);
+    notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
 }
 
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item)

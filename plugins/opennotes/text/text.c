@@ -155,3 +155,34 @@ void notes_json_raw(struct buf *buf, struct ng_str json)
     json_comma(buf);
     buf_add_str(buf, json);
 }
+
+void notes_json_member(struct buf *buf, const char *name, struct ng_str text)
+{
+    notes_json_name_c(buf, name);
+    notes_json_text(buf, text);
+}
+
+void notes_json_member_int(struct buf *buf, const char *name, int64_t number)
+{
+    notes_json_name_c(buf, name);
+    notes_json_int(buf, number);
+}
+
+void notes_json_member_bool(struct buf *buf, const char *name, bool value)
+{
+    notes_json_name_c(buf, name);
+    notes_json_bool(buf, value);
+}
+
+void notes_json_member_begin(struct buf *buf, const char *name, char bracket)
+{
+    notes_json_name_c(buf, name);
+    notes_json_begin(buf, bracket);
+}
+
+void notes_json_member_time(struct buf *buf, const char *name, int64_t time_ms)
+{
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
+    notes_json_member(buf, name, ng_str_of(text));
+}

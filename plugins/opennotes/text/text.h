@@ -72,6 +72,12 @@ void notes_json_int(struct buf *buf, int64_t number);
 void notes_json_bool(struct buf *buf, bool value);
 void notes_json_null(struct buf *buf);
 void notes_json_raw(struct buf *buf, struct ng_str json); /* one value, written as it is */
+/* A member of an object: its name and its value. */
+void notes_json_member(struct buf *buf, const char *name, struct ng_str text);
+void notes_json_member_int(struct buf *buf, const char *name, int64_t number);
+void notes_json_member_bool(struct buf *buf, const char *name, bool value);
+void notes_json_member_begin(struct buf *buf, const char *name, char bracket);
+void notes_json_member_time(struct buf *buf, const char *name, int64_t time_ms); /* in UTC */
 
 /* ---- UTF-8 */
 

@@ -71,12 +71,10 @@ static int run_view(struct notes_view *view)
     }
     struct ng_str description =
         host->json_text(host->json_get(view->definition, "description"));
-    notes_json_name_c(json, "view");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "name");
-    notes_json_text(json, view->name);
-    notes_json_name_c(json, "description");
-    notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
+    notes_json_member_begin(json, "view", '{');
+    notes_json_member(json, "name", view->name);
+    notes_json_member(json, "description",
+                      notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
     notes_json_end(json, '}');
     notes_answer_list(view->answer, "results");
     rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)

@@ -265,14 +265,10 @@ static void add_broken(struct notes_view *view, sqlite3_stmt *row)
     }
     struct buf *item = notes_answer_item(view->answer);
     notes_json_begin(item, '{');
-    notes_json_name_c(item, "path");
-    notes_json_text(item, notes_column_text(row, 0));
-    notes_json_name_c(item, "line");
-    notes_json_int(item, sqlite3_column_int64(row, 1));
-    notes_json_name_c(item, "target");
-    notes_json_text(item, notes_column_text(row, 2));
-    notes_json_name_c(item, "text");
-    notes_json_text(item, notes_column_text(row, 3));
+    notes_json_member(item, "path", notes_column_text(row, 0));
+    notes_json_member_int(item, "line", sqlite3_column_int64(row, 1));
+    notes_json_member(item, "target", notes_column_text(row, 2));
+    notes_json_member(item, "text", notes_column_text(row, 3));
     notes_json_end(item, '}');
     (void)notes_answer_add(view->answer);
 }

@@ -247,8 +247,7 @@ static int add_alternatives(struct query *query, struct ng_str condition)
     struct buf json;
     buf_init(&json, SQL_BYTES_MAX);
     notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "or");
-    notes_json_begin(&json, '[');
+    notes_json_member_begin(&json, "or", '[');
     int rc = add_conditions(query->view, condition, &json);
     notes_json_end(&json, ']');
     notes_json_end(&json, '}');
@@ -269,8 +268,7 @@ static int add_list(struct query *query, const struct ng_value *filters, const c
     if (list == NULL) {
         return NG_OK;
     }
-    notes_json_name_c(json, name);
-    notes_json_begin(json, '[');
+    notes_json_member_begin(json, name, '[');
     for (const struct ng_value *item = host->json_first(list); rc == NG_OK && item != NULL;
          item = host->json_next(item)) {
         struct ng_str condition = host->json_text(item);

@@ -12,14 +12,6 @@ sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql)
     return statement;
 }
 
-static void write_time(struct buf *item, const char *name, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    rfc3339_write(time_ms, RFC3339_SECONDS, text);
-    notes_json_name_c(item, name);
-    notes_json_text(item, ng_str_of(text));
-}
-
 static int write_tags(struct notes_view *view, struct buf *item, int64_t note)
 {
     sqlite3_stmt *tags =
@@ -31,8 +23,7 @@ static int write_tags(struct notes_view *view, struct buf *item, int64_t note)
     (void)sqlite3_bind_int64(tags, 1, note);
     while (sqlite3_step(tags) == SQLITE_ROW) {
         if (!any) {
-            notes_json_name_c(item, "tags");
-            notes_json_begin(item, '[');
+            notes_json_member_begin(item, "tags", '[');
         }
         any = true;
         notes_json_text(item, notes_column_text(tags, 0));
@@ -60,15 +51,13 @@ static int write_row(struct notes_view *view, sqlite3_stmt *row, int64_t note,
             notes_json_text(item, extras[i].text);
         }
     }
-    notes_json_name_c(item, "path");
-    notes_json_text(item, notes_column_text(row, 0));
+    notes_json_member(item, "path", notes_column_text(row, 0));
     if (sqlite3_column_type(row, 1) != SQLITE_NULL) {
-        notes_json_name_c(item, "title");
-        notes_json_text(item, notes_column_text(row, 1));
+        notes_json_member(item, "title", notes_column_text(row, 1));
     }
     int rc = write_tags(view, item, note);
-    write_time(item, "created", sqlite3_column_int64(row, 2));
-    write_time(item, "modified", sqlite3_column_int64(row, 3));
+    notes_json_member_time(item, "created", sqlite3_column_int64(row, 2));
+    notes_json_member_time(item, "modified", sqlite3_column_int64(row, 3));
     notes_json_end(item, '}');
     (void)notes_answer_add(view->answer);
     return rc;

@@ -87,14 +87,10 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     struct buf json;
     buf_init(&json, REPLY_BYTES_MAX);
     notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "created");
-    notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "path");
-    notes_json_text(&json, job->path);
-    notes_json_name_c(&json, "absolutePath");
-    notes_json_text(&json, job->absolute);
-    notes_json_name_c(&json, "title");
-    notes_json_text(&json, job->title);
+    notes_json_member_begin(&json, "created", '{');
+    notes_json_member(&json, "path", job->path);
+    notes_json_member(&json, "absolutePath", job->absolute);
+    notes_json_member(&json, "title", job->title);
     notes_json_end(&json, '}');
     notes_notebook_write(job->notebook, &json);
     notes_json_end(&json, '}');

@@ -52,12 +52,9 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
                        const struct notes_note *note, struct ng_str bytes, const char *revision)
 {
     struct buf *json = &answer->json;
-    notes_json_name_c(json, "note");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "path");
-    notes_json_text(json, job->path);
-    notes_json_name_c(json, "title");
-    notes_json_text(json, notes_note_title(note, job->path));
+    notes_json_member_begin(json, "note", '{');
+    notes_json_member(json, "path", job->path);
+    notes_json_member(json, "title", notes_note_title(note, job->path));
     struct buf *frontmatter = notes_answer_item(answer);
     notes_value_json(frontmatter, note->frontmatter);
     if (frontmatter->rc == NG_EINTERNAL) {
@@ -69,30 +66,23 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
         notes_json_raw(json, notes_buf_str(frontmatter));
     }
     if (note->frontmatter_error.data != NULL) {
-        notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->frontmatter_error);
+        notes_json_member(json, "frontmatterError", note->frontmatter_error);
     }
-    notes_json_name_c(json, "wordCount");
-    notes_json_int(json, (int64_t)note->words);
-    notes_json_name_c(json, "size");
-    notes_json_int(json, (int64_t)bytes.len);
-    notes_json_name_c(json, "revision");
-    notes_json_text(json, ng_str_of(revision));
+    notes_json_member_int(json, "wordCount", (int64_t)note->words);
+    notes_json_member_int(json, "size", (int64_t)bytes.len);
+    notes_json_member(json, "revision", ng_str_of(revision));
     struct ng_str content =
         notes_json_cut(note->body, notes_answer_room(answer), answer->lines_max);
-    notes_json_name_c(json, "content");
-    notes_json_text(json, content);
+    notes_json_member(json, "content", content);
     whole = whole && content.len == note->body.len;
     if (!whole) {
-        notes_json_name_c(json, "truncated");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "truncated", true);
     }
     notes_json_end(json, '}');
     if (!whole) {
-        notes_json_name_c(json, "_guidance");
-        notes_json_text(json,
-                        ng_str_of("The note is longer than one answer. Get it by its path "
-                                  "to read on."));
+        notes_json_member(json, "_guidance",
+                          ng_str_of("The note is longer than one answer. Get it by its path "
+                                    "to read on."));
     }
 }
 
@@ -108,8 +98,7 @@ static int reply(struct ng_call *call, const struct daily_job *job, struct arena
         return notes_fail_memory(call);
     }
     notes_answer_begin(&answer, call, &budget, 1, 0);
-    notes_json_name_c(&answer.json, "created");
-    notes_json_bool(&answer.json, created);
+    notes_json_member_bool(&answer.json, "created", created);
     notes_notebook_write(job->notebook, &answer.json);
     write_note(&answer, job, &note, bytes, revision);
     return notes_answer_end_plain(&answer);
