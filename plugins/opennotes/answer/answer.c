@@ -280,17 +280,6 @@ static size_t json_bytes(struct ng_str text, size_t at, size_t next)
     return next - at;
 }
 
-size_t notes_json_size(struct ng_str text)
-{
-    size_t bytes = 2;
-    for (size_t at = 0; at < text.len;) {
-        size_t from = at;
-        (void)notes_next(text, &at);
-        bytes += json_bytes(text, from, at);
-    }
-    return bytes;
-}
-
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines)
 {
     size_t used = 2;

@@ -68,8 +68,6 @@ void notes_answer_drop(struct notes_answer *answer);
 /* Replies with a JSON object that was written by hand. */
 int notes_answer_reply(struct ng_call *call, struct buf *json);
 
-/* Bytes that the text takes as a JSON string, with its quotes. */
-size_t notes_json_size(struct ng_str text);
 /* The longest prefix, on a character boundary, whose JSON (with its quotes) takes at most
  * `bytes` and which has at most `lines` line ends. */
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines);

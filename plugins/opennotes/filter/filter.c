@@ -32,13 +32,10 @@ struct compiler {
 static void add_text(struct compiler *compiler, struct ng_str text)
 {
     struct notes_filter_value *value = &compiler->filter->values[compiler->filter->count++];
-    char *copy = ng_alloc(compiler->call, text.len + 1);
-    if (text.data == NULL || copy == NULL) {
+    *value = (struct notes_filter_value){.text = notes_call_copy(compiler->call, text)};
+    if (text.data == NULL || value->text.data == NULL) {
         compiler->sql.rc = NG_EINTERNAL;
-        return;
     }
-    memcpy(copy, text.data, text.len);
-    *value = (struct notes_filter_value){.text = str_make(copy, text.len)};
 }
 
 static void add_number(struct compiler *compiler, double number)
@@ -314,8 +311,8 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
     struct ng_str sql = notes_buf_str(&compiler->sql);
     struct ng_str shown = notes_buf_str(&compiler->shown);
     if (compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK) {
-        compiler->filter->sql = call->host->format(call, "%.*s", (int)sql.len, sql.data);
-        compiler->filter->shown = call->host->format(call, "%.*s", (int)shown.len, shown.data);
+        compiler->filter->sql = notes_call_copy(call, sql);
+        compiler->filter->shown = notes_call_copy(call, shown);
     }
     return notes_memory(call, compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK &&
                                   compiler->filter->sql.data != NULL &&

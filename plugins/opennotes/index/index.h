@@ -73,8 +73,6 @@ int notes_index_locate(struct notes_index *index, struct ng_call *call, struct n
                        struct notes_location *ret);
 /* Creation time of a note without one in its front matter. */
 int64_t notes_index_created_ms(const struct notes_stat *stat);
-/* A name in ASCII has one form in Unicode, so no other note can have it. */
-bool notes_index_is_plain(struct ng_str path);
 /* The file, as it is on disk, of the note with exactly this path; in call memory. {NULL, 0}:
  * there is none. */
 int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,

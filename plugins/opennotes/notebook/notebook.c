@@ -37,11 +37,6 @@ void notes_notebook_write(const struct notes_notebook *notebook, struct buf *jso
 
 /* ---- start and stop ---- */
 
-static char *copy_of(struct ng_str text)
-{
-    return strndup(text.data != NULL ? text.data : "", text.len);
-}
-
 static int add_registered(struct notes_notebooks *notebooks, struct ng_call *call,
                           struct ng_str item)
 {
@@ -58,8 +53,8 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
         path.len--;
     }
     struct notes_registered *to = &notebooks->items[notebooks->count];
-    char *text = copy_of(path);
-    to->space = copy_of(space);
+    char *text = str_dup(path);
+    to->space = str_dup(space);
     to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
     if (to->path != text) {
         free(text);

@@ -17,18 +17,6 @@
 
 /* ---- life ---- */
 
-static char *copy_text(struct ng_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy != NULL) {
-        if (text.len > 0) {
-            memcpy(copy, text.data, text.len);
-        }
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 static void opennotes_stop(void *user)
 {
     struct opennotes *self = user;
@@ -52,10 +40,10 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     self->max_bytes = (uint64_t)host->conf_int(conf, "max_bytes");
     self->max_lines = (uint64_t)host->conf_int(conf, "max_lines");
     self->query_timeout_ms = host->conf_int(conf, "query_timeout");
-    self->daily_path = copy_text(host->conf_text(conf, "daily_path"));
+    self->daily_path = str_dup(host->conf_text(conf, "daily_path"));
     self->sql_load = calloc(1, sizeof(*self->sql_load));
     self->folder =
-        copy_text(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
+        str_dup(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
     if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
         return notes_fail_memory(call);
     }
@@ -69,7 +57,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
                        "opennotes.views is no JSON object; write it as "
                        "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
     }
-    self->views = copy_text(views);
+    self->views = str_dup(views);
     return notes_memory(call, self->views != NULL);
 }
 

@@ -88,15 +88,10 @@ struct part {
 
 /* ---- lines ---- */
 
-static size_t line_end(struct ng_str text, size_t at)
-{
-    return notes_next_line(text, at);
-}
-
 static int64_t count_lines(struct ng_str text)
 {
     int64_t lines = 0;
-    for (size_t at = 0; at < text.len; at = line_end(text, at)) {
+    for (size_t at = 0; at < text.len; at = notes_next_line(text, at)) {
         lines++;
     }
     return lines;
@@ -105,7 +100,7 @@ static int64_t count_lines(struct ng_str text)
 static size_t skip_lines(struct ng_str text, size_t at, int64_t lines)
 {
     for (; lines > 0 && at < text.len; lines--) {
-        at = line_end(text, at);
+        at = notes_next_line(text, at);
     }
     return at;
 }
@@ -169,7 +164,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
         end = skip_lines(found->text, at, want->max_lines);
         part->next_line = line + want->max_lines;
     }
-    size_t first_end = line_end(found->text, at);
+    size_t first_end = notes_next_line(found->text, at);
     if (want->start_byte > 0 && (uint64_t)want->start_byte >= first_end - at) {
         return ng_fail(call, NG_EINVAL, "`startByte` is %lld; line %lld has %zu bytes.",
                        (long long)want->start_byte, (long long)line, first_end - at);

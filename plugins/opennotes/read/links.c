@@ -215,14 +215,6 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
     return false;
 }
 
-static struct ng_str next_line(struct ng_str text, size_t *at)
-{
-    size_t from = *at;
-    size_t stop = notes_find_char(text, from, '\n');
-    *at = size_min(stop + 1, text.len);
-    return str_make(text.data + from, stop - from);
-}
-
 /* Does the note `from` link to ours in this line? */
 static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 {
@@ -244,8 +236,8 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     size_t at = 0;
     size_t shown = 0;
     for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
-        struct ng_str text = next_line(folded, &at);
-        struct ng_str context = next_line(content, &shown);
+        struct ng_str text = notes_line(folded, at, &at);
+        struct ng_str context = notes_line(content, shown, &shown);
         if (is_mentioned(links, text) &&
             !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
             add_mention(links, path, line, utf8_cut(notes_trim(context), CONTEXT_BYTES));

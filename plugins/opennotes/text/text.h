@@ -51,6 +51,32 @@ static inline void notes_add_if(struct buf *buf, bool when, const char *text)
     }
 }
 
+/* A copy with a NUL behind it, in call memory. {NULL, 0}: out of memory. */
+struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
+
+/* By bytes, for qsort() and bsearch() over texts. */
+int notes_compare(const void *a, const void *b);
+
+/* ---- ASCII */
+
+static inline bool notes_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline bool notes_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool notes_is_alpha(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+/* A text in ASCII has one form in Unicode. */
+bool notes_is_ascii(struct ng_str text);
+
 /* Adds the text between two quotes; a quote inside it is doubled. */
 void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 
@@ -58,6 +84,8 @@ void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 struct ng_str notes_file_name(struct ng_str path);
 /* The place of `c` at or behind `from`; text.len: there is none. */
 size_t notes_find_char(struct ng_str text, size_t from, char c);
+/* The line at `at` without its LF; *ret_next: the beginning of the next one. */
+struct ng_str notes_line(struct ng_str text, size_t at, size_t *ret_next);
 /* The beginning of the line behind the one of `from`; text.len: there is none. */
 size_t notes_next_line(struct ng_str text, size_t from);
 

@@ -4,9 +4,9 @@
 #include "write.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "answer/answer.h"
+#include "core/base/text/random.h"
 #include "index/index.h"
 #include "notebook/notebook.h"
 #include "text/codes.h"
@@ -106,7 +106,7 @@ static struct ng_str name_by_time(struct ng_call *call)
 {
     char now[RFC3339_SIZE];
     uint32_t number = 0;
-    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+    if (!random_bytes(&number, sizeof(number))) {
         return str_make(NULL, 0);
     }
     notes_time_write_local(call->host->now_ms(), now);
@@ -215,7 +215,7 @@ static int check_free(const struct notes_notebook *notebook, struct ng_call *cal
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    if (notes_index_is_plain(path)) {
+    if (notes_is_ascii(path)) {
         return NG_OK;
     }
     int rc = notes_index_begin(notebook->index, call, &db);

@@ -207,7 +207,7 @@ static int daily_file(const struct notes_notebook *notebook, struct ng_call *cal
     sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    if (notes_index_is_plain(path)) {
+    if (notes_is_ascii(path)) {
         return NG_OK;
     }
     int rc = notes_index_begin(notebook->index, call, &db);
