@@ -57,6 +57,11 @@ bool notes_answer_more(const struct notes_answer *answer)
     return !answer->full && answer->returned < answer->limit;
 }
 
+bool notes_answer_row(struct notes_answer *answer)
+{
+    return answer->rows++ >= answer->offset && notes_answer_more(answer);
+}
+
 struct buf *notes_answer_item(struct notes_answer *answer)
 {
     buf_clear(&answer->item);
@@ -236,6 +241,15 @@ int notes_answer_end(struct notes_answer *answer, int64_t total)
                    (long long)next);
     }
     return notes_answer_end_plain(answer);
+}
+
+int notes_answer_finish(struct notes_answer *answer, int rc)
+{
+    if (rc != NG_OK) {
+        notes_answer_drop(answer);
+        return rc;
+    }
+    return notes_answer_end(answer, answer->rows);
 }
 
 int notes_answer_end_plain(struct notes_answer *answer)

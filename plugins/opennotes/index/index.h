@@ -126,4 +126,12 @@ static inline struct ng_str notes_column_text(sqlite3_stmt *statement, int colum
     return text;
 }
 
+/* An argument of an SQL function as text. {NULL, 0}: NULL. */
+static inline struct ng_str notes_value_text(sqlite3_value *value)
+{
+    const char *data = (const char *)sqlite3_value_text(value);
+    struct ng_str text = {data, (size_t)sqlite3_value_bytes(value)};
+    return text;
+}
+
 #endif

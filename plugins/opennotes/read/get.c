@@ -298,8 +298,7 @@ static void write_guidance(struct buf *json, const struct part *part)
 static int reply(struct ng_call *call, const struct notes_notebook *notebook,
                  const struct want *want, const struct found *found, struct arena *arena)
 {
-    struct opennotes *self = notebook->self;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    const struct notes_budget *budget = &notebook->self->budget;
     struct notes_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
@@ -313,15 +312,15 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     if (rc != NG_OK) {
         return rc;
     }
-    notes_answer_begin(&answer, call, &budget, 1, 0);
+    notes_answer_begin(&answer, call, budget, 1, 0);
     notes_notebook_write(notebook, &answer.json);
     notes_json_member_begin(&answer.json, "note", '{');
     write_meta(&answer.json, found,
-               (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
+               budget->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {
         /* Line ends in the front matter's JSON are not counted. */
         cut_part(&part, want->start_byte, notes_answer_room(&answer),
-                 (size_t)self->max_lines * NOTES_ANSWER_PERCENT / 100);
+                 budget->max_lines * NOTES_ANSWER_PERCENT / 100);
         write_part(&answer.json, &part, want->raw);
     }
     notes_json_end(&answer.json, '}');
@@ -375,10 +374,8 @@ static bool is_true(struct ng_call *call, const char *name, bool fallback)
     return type == NG_TYPE_TRUE;
 }
 
-int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
+int notes_get_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
     struct want want = {
         .path = ng_arg_text(call, "path"),
         .section = ng_arg_text(call, "section"),
@@ -388,17 +385,8 @@ int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
         .max_lines = ng_arg_int(call, "maxLines", 0),
         .start_byte = ng_arg_int(call, "startByte", 0),
     };
-    (void)args;
     if (want.raw && want.section.data != NULL) {
         return ng_fail(call, NG_EINVAL, "`section` is a part of the content; leave `raw` out.");
     }
-    int rc = notes_notebook_pick(user, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, 0);
-    rc = read_note(notebook, call, &want, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
+    return read_note(notebook, call, &want, arena);
 }

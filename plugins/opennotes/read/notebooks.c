@@ -65,7 +65,6 @@ int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
     struct opennotes *self = user;
     struct notes_notebook **items = NULL;
     struct notes_notebook *current = NULL;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct notes_answer answer;
     size_t count = 0;
     (void)args;
@@ -76,7 +75,7 @@ int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    notes_answer_begin(&answer, call, &budget, NOTES_LIMIT_MAX, 0);
+    notes_answer_begin(&answer, call, &self->budget, NOTES_LIMIT_MAX, 0);
     notes_answer_reserve(&answer, sizeof(",\"truncated\":true"));
     notes_json_name_c(&answer.json, "current");
     if (current != NULL) {

@@ -14,6 +14,12 @@
 #include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 
+/* Limits of an answer. */
+struct notes_budget {
+    size_t max_bytes; /* opennotes.max_bytes */
+    size_t max_lines; /* opennotes.max_lines */
+};
+
 /* Fails with NG_EINTERNAL and "Out of memory.". */
 int notes_fail_memory(struct ng_call *call);
 /* NG_OK if `ok`, else notes_fail_memory(). */

@@ -33,10 +33,10 @@ static int views_of(struct notes_view *view, enum notes_view_origin origin,
         return host->json_parse(view->call, ng_str_of(builtin_json), ret_views);
     }
     if (origin == NOTES_VIEW_GLOBAL) {
-        if (view->self->views == NULL) {
+        if (view->notebook->self->views == NULL) {
             return NG_OK;
         }
-        return host->json_parse(view->call, ng_str_of(view->self->views), ret_views);
+        return host->json_parse(view->call, ng_str_of(view->notebook->self->views), ret_views);
     }
     const struct ng_value *config = view->notebook->config;
     const struct ng_value *views = config != NULL ? host->json_get(config, "views") : NULL;
@@ -137,8 +137,7 @@ static void add_definition(struct notes_view *view, struct ng_str name,
 {
     static const char *const origins[] = {"built-in", "global", "notebook"};
     const struct ng_host *host = view->call->host;
-    int64_t number = view->total++;
-    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
+    if (!notes_answer_row(view->answer)) {
         return;
     }
     struct buf *item = notes_answer_item(view->answer);

@@ -183,16 +183,16 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
 }
 
 /* A folder of the path may exist in another Unicode form: it is the same folder. */
-static int find_folder(const struct notes_notebook *notebook, struct ng_call *call, sqlite3 *db,
+static int find_folder(const struct notes_notebook *notebook, struct ng_call *call,
                        struct ng_str path, struct ng_str *ret_file)
 {
-    sqlite3_stmt *statement = NULL;
     *ret_file = path;
-    if (sqlite3_prepare_v2(db,
-                           "SELECT file FROM notes WHERE file IS NOT NULL"
-                           " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
-                           -1, &statement, NULL) != SQLITE_OK) {
-        return notes_index_fail(notebook->index, call, db);
+    sqlite3_stmt *statement =
+        notes_notebook_prepare(notebook, call,
+                               "SELECT file FROM notes WHERE file IS NOT NULL"
+                               " AND substr(path, 1, length(?1)) = ?1 LIMIT 1");
+    if (statement == NULL) {
+        return NG_EINTERNAL;
     }
     bool found = false;
     for (size_t len = path.len; len > 0 && !found; len--) {
@@ -209,27 +209,25 @@ static int find_folder(const struct notes_notebook *notebook, struct ng_call *ca
 /* A note of this name may exist in another Unicode form: it is the same note. (The file service
  * finds one of exactly this name, because it knows retried calls.) *ret_file: the path with its
  * folders as they are on disk. */
-static int check_free(const struct notes_notebook *notebook, struct ng_call *call,
-                      struct ng_str path, struct ng_str *ret_file)
+static int check_free(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                      struct ng_str *ret_file)
 {
-    sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
     if (notes_is_ascii(path)) {
         return NG_OK;
     }
-    int rc = notes_index_begin(notebook->index, call, &db);
+    int rc = notes_notebook_begin(notebook, call);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = notes_index_file(notebook->index, call, db, path, &file);
+    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
     if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
     if (rc == NG_OK) {
-        rc = find_folder(notebook, call, db, path, ret_file);
+        rc = find_folder(notebook, call, path, ret_file);
     }
-    notes_index_end(notebook->index, db);
     return rc;
 }
 
@@ -268,13 +266,13 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
     return NG_OK;
 }
 
-static int create_note(struct notes_notebook *notebook, struct ng_call *call,
-                       struct arena *arena)
+int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct notes_new_note note;
     struct ng_str title;
     struct ng_str file;
     struct create_job *job = ng_alloc(call, sizeof(*job));
+    arena->max = NOTES_COMPOSE_MAX;
     int rc = notes_memory(call, job != NULL);
     if (rc == NG_OK) {
         rc = read_args(call, arena, &note);
@@ -311,20 +309,4 @@ static int create_note(struct notes_notebook *notebook, struct ng_call *call,
         .exists_code = NOTES_EEXISTS,
     };
     return call->host->file_edit(call, &edit);
-}
-
-int notes_create_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, NOTES_COMPOSE_MAX);
-    rc = create_note(notebook, call, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
 }

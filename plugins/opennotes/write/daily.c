@@ -40,7 +40,6 @@ const char notes_daily_result[] =
 
 /* In call memory. */
 struct daily_job {
-    const struct opennotes *self;
     const struct notes_notebook *notebook;
     struct ng_str path, content;
     struct ng_str fresh; /* content of a new note */
@@ -89,7 +88,6 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
 static int reply(struct ng_call *call, const struct daily_job *job, struct arena *arena,
                  struct ng_str bytes, bool created)
 {
-    struct notes_budget budget = {(size_t)job->self->max_bytes, (size_t)job->self->max_lines};
     struct notes_answer answer;
     struct notes_note note;
     char revision[NOTES_REVISION_SIZE];
@@ -97,7 +95,7 @@ static int reply(struct ng_call *call, const struct daily_job *job, struct arena
         notes_revision(bytes, -1, revision) != NG_OK) {
         return notes_fail_memory(call);
     }
-    notes_answer_begin(&answer, call, &budget, 1, 0);
+    notes_answer_begin(&answer, call, &job->notebook->self->budget, 1, 0);
     notes_json_member_bool(&answer.json, "created", created);
     notes_notebook_write(job->notebook, &answer.json);
     write_note(&answer, job, &note, bytes, revision);
@@ -201,29 +199,26 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
 }
 
 /* The note of that day may exist in another Unicode form: returns the file as it is on disk. */
-static int daily_file(const struct notes_notebook *notebook, struct ng_call *call,
-                      struct ng_str path, struct ng_str *ret_file)
+static int daily_file(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                      struct ng_str *ret_file)
 {
-    sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
     if (notes_is_ascii(path)) {
         return NG_OK;
     }
-    int rc = notes_index_begin(notebook->index, call, &db);
+    int rc = notes_notebook_begin(notebook, call);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = notes_index_file(notebook->index, call, db, path, &file);
+    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
     if (file.data != NULL) {
         *ret_file = file;
     }
-    notes_index_end(notebook->index, db);
     return rc;
 }
 
-static int daily_note(const struct opennotes *self, struct notes_notebook *notebook,
-                      struct ng_call *call, struct arena *arena)
+int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct daily_job *job = ng_alloc(call, sizeof(*job));
     struct notes_value *none = arena_zalloc(arena, sizeof(*none));
@@ -235,12 +230,13 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
     if (job == NULL || none == NULL) {
         return notes_fail_memory(call);
     }
+    arena->max = NOTES_COMPOSE_MAX;
     none->type = NOTES_MAP;
-    *job = (struct daily_job){.self = self, .notebook = notebook};
+    *job = (struct daily_job){.notebook = notebook};
     job->content = ng_arg_text(call, "content");
     int rc = day_of(call, day, &day_ms);
     if (rc == NG_OK) {
-        rc = daily_path(self, call, day_ms, ng_str_of(day), &job->path);
+        rc = daily_path(notebook->self, call, day_ms, ng_str_of(day), &job->path);
     }
     if (rc != NG_OK) {
         return rc;
@@ -275,20 +271,4 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
         .collection = NOTES_COLLECTION,
     };
     return call->host->file_edit(call, &edit);
-}
-
-int notes_daily_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, NOTES_COMPOSE_MAX);
-    rc = daily_note(self, notebook, call, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
 }
