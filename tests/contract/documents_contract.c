@@ -563,7 +563,7 @@ static void test_reads_fail(void **state)
 #test " (wrapped)", test, setup_faulty, documents_teardown, NULL                       \
     }
 
-int documents_contract(const char *module_name, const char *const *sets)
+static int documents_change_contract(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_every_revision), TEST(test_conditions),       TEST(test_tombstone),
@@ -573,9 +573,23 @@ int documents_contract(const char *module_name, const char *const *sets)
         FAULTY(test_conditions),   FAULTY(test_tombstone),      FAULTY(test_answers),
         FAULTY(test_many_writers), FAULTY(test_commit_fails),   FAULTY(test_reads_fail),
     };
+    return cmocka_run_group_tests_name("documents", tests, NULL, NULL);
+}
+
+int documents_contract_half(const char *module_name, const char *const *sets,
+                            enum documents_half half)
+{
     suite_module = module_name;
     suite_sets = sets;
-    int failed = cmocka_run_group_tests_name("documents", tests, NULL, NULL);
-    failed += documents_query_contract();
-    return failed + documents_upkeep_contract() + documents_shared_contract();
+    if (half == DOCUMENTS_CHANGES) {
+        return documents_change_contract();
+    }
+    return documents_query_contract() + documents_upkeep_contract() +
+           documents_shared_contract();
+}
+
+int documents_contract(const char *module_name, const char *const *sets)
+{
+    int failed = documents_contract_half(module_name, sets, DOCUMENTS_CHANGES);
+    return failed + documents_contract_half(module_name, sets, DOCUMENTS_REST);
 }
