@@ -420,18 +420,21 @@ static void test_cancelled(void **state)
 /* ---- many at once ---- */
 
 #define THREADS 8
+/* Of each thread; behind the wrapper, which adds no concurrency, fewer. */
 #define ROUNDS 200
+#define ROUNDS_WRAPPED 25
 
 struct worker {
     struct fixture fixture; /* shares the store, has its own call */
     int number;
+    int rounds;
     int conflicts;
 };
 
 static void *append(void *user)
 {
     struct worker *worker = user;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < worker->rounds; i++) {
         int rc = NG_ECONFLICT;
         while (rc == NG_ECONFLICT) {
             struct rows rows;
@@ -459,8 +462,9 @@ static void test_many_writers(void **state)
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int counts[THREADS] = {0};
+    const int rounds = f->docs == &faulty_documents ? ROUNDS_WRAPPED : ROUNDS;
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.fixture = *f, .number = i};
+        workers[i] = (struct worker){.fixture = *f, .number = i, .rounds = rounds};
         workers[i].fixture.call = NULL;
         assert_int_equal(pthread_create(&threads[i], NULL, append, &workers[i]), 0);
     }
@@ -470,7 +474,7 @@ static void test_many_writers(void **state)
     }
     struct rows rows;
     assert_int_equal(fixture_get(f, "shared", 0, &rows), NG_OK);
-    assert_int_equal(rows.items[0].revision, THREADS * ROUNDS);
+    assert_int_equal(rows.items[0].revision, THREADS * rounds);
     for (const char *c = rows.items[0].text; *c != '\0'; c++) {
         if (*c != ',') {
             counts[*c - '0']++;
@@ -478,7 +482,7 @@ static void test_many_writers(void **state)
     }
     rows_done(&rows);
     for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(counts[i], ROUNDS);
+        assert_int_equal(counts[i], rounds);
     }
     expect_clean(f);
 }
