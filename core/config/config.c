@@ -298,8 +298,8 @@ static int config_declare_one(struct config *config, const char *prefix,
                        option->name);
     }
     if (len < 0 || (size_t)len >= sizeof(name)) {
-        (void)buf_printf(error, "module %s declares a key of a name that cannot be: `%s`",
-                         prefix, option->name == NULL ? "" : option->name);
+        (void)buf_printf(error, "module %s declares a key with an invalid name: `%s`", prefix,
+                         option->name == NULL ? "" : option->name);
         return NG_EINVAL;
     }
     const struct config_key *present = config_key_find(config, name);

@@ -103,8 +103,7 @@ static int config_yaml_add(struct config_yaml *yaml, const yaml_node_t *node, st
     struct config_sources *sources = yaml->sources;
     for (const struct config_raw *other = sources->first; other != NULL; other = other->next) {
         if (other->source == CONFIG_FILE && str_equal(other->name, key)) {
-            (void)buf_printf(yaml->error,
-                             "%s:%zu: `%.*s` is here a second time; line %zu has it too",
+            (void)buf_printf(yaml->error, "%s:%zu: `%.*s` is set twice; line %zu sets it too",
                              sources->file, line, (int)key.len, key.data, other->line);
             return NG_EINVAL;
         }
@@ -135,8 +134,7 @@ static int config_yaml_doubled(struct config_yaml *yaml, const yaml_node_t *node
         if (name != NULL && name->type == YAML_SCALAR_NODE &&
             str_equal(config_yaml_text(name), config_yaml_text(key))) {
             struct ng_str text = config_yaml_text(key);
-            (void)buf_printf(yaml->error,
-                             "%s:%zu: `%.*s` is here a second time; line %zu has it too",
+            (void)buf_printf(yaml->error, "%s:%zu: `%.*s` is set twice; line %zu sets it too",
                              yaml->sources->file, config_yaml_line(key), (int)text.len,
                              text.data, config_yaml_line(name));
             return NG_EINVAL;

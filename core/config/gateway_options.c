@@ -18,14 +18,14 @@ const struct ng_option gateway_options[] = {
     },
     {
         .name = "data_dir",
-        .help = "Folder of everything the gateway keeps; made with mode 0700.",
+        .help = "Folder of all data of the gateway; created with mode 0700.",
     },
     {
         .name = "roots",
         .type = NG_OPTION_LIST,
         .help =
-            "Folders that file tools may use, each PATH or SPACE:/PATH (space `shared` where "
-            "none is named). They must be there; only the default is made, with mode 0700.",
+            "Folders that file tools may use, each PATH or SPACE:/PATH (default space: "
+            "`shared`). They must exist; only the default folder is created, with mode 0700.",
     },
     {
         .name = "user",
@@ -35,25 +35,25 @@ const struct ng_option gateway_options[] = {
     {
         .name = "documents",
         .fallback = "sqlite",
-        .help = "Backend that keeps documents: sqlite, memory, or a module of that name.",
+        .help = "Backend of the documents: sqlite, memory, or the name of a module.",
     },
     {
         .name = "journal",
         .fallback = "documents",
-        .help = "Where the journal is kept: documents (beside them) or redis.",
+        .help = "Storage of the journal: documents (beside the documents) or redis.",
     },
     {
         .name = "journal.keep",
         .type = NG_OPTION_DURATION,
         .fallback = "0",
         .max = 36500 * DAY,
-        .help = "Days, memories and references stay for so long; 0 keeps all for good.",
+        .help = "How long days, memories and references are kept; 0 keeps all.",
     },
     {
         .name = "journal.record_calls",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
-        .help = "Whether every call becomes a memory entry of the journal.",
+        .help = "true: every call becomes a memory entry of the journal.",
     },
     {
         .name = "mcp.session_timeout",
@@ -61,7 +61,7 @@ const struct ng_option gateway_options[] = {
         .fallback = "1h",
         .min = SECOND,
         .max = 30 * DAY,
-        .help = "An MCP session that is not used for so long ends.",
+        .help = "Idle time after which an MCP session ends.",
     },
     {
         .name = "tls.certificate",
@@ -74,54 +74,53 @@ const struct ng_option gateway_options[] = {
     {
         .name = "plugins",
         .type = NG_OPTION_LIST,
-        .help =
-            "Plugins to load: names or paths of modules. None named: all that are installed "
-            "but conformance. +NAME adds to that.",
+        .help = "Plugins to load: names or paths of modules. Default: all installed modules "
+                "except conformance. +NAME adds a module to the default.",
     },
     {
         .name = "plugin_path",
         .type = NG_OPTION_LIST,
-        .help = "Folders in which plugins are looked for; none: the installed one.",
+        .help = "Folders to search for plugins. Default: the installed folder.",
     },
     {
         .name = "auth",
         .fallback = "auto",
         .choices = "auto on off",
-        .help = "Who needs a key. auto: while no key exists nobody on this machine who runs as "
-                "the gateway's user, everyone once one does; on: everyone; off: nobody "
-                "(loopback only).",
+        .help = "Callers that need a key. auto: all callers once a key exists; before that, "
+                "callers on this machine that run as the gateway's user need none. on: all "
+                "callers. off: no caller (loopback only).",
     },
     {
         .name = "allowed_hosts",
         .type = NG_OPTION_LIST,
-        .help = "Host names that requests may ask for, beside the listening address and "
+        .help = "Host names that requests may use, besides the listening address and "
                 "localhost: a name, *.NAME for every name below it, an address, or a range of "
-                "addresses as in 10.0.0.0/8.",
+                "addresses, for example 10.0.0.0/8.",
     },
     {
         .name = "allowed_origins",
         .type = NG_OPTION_LIST,
-        .help = "Web origins that may send requests, beside the gateway's own; "
-                "https://*.NAME is every name below it.",
+        .help = "Web origins that may send requests, besides the gateway's own; https://*.NAME "
+                "is every name below it.",
     },
     {
         .name = "shutdown_timeout",
         .type = NG_OPTION_DURATION,
         .fallback = "10s",
         .max = HOUR,
-        .help = "How long calls that are running may go on when the gateway stops.",
+        .help = "How long running calls may continue when the gateway stops.",
     },
     {
         .name = "timezone",
         .fallback = "UTC",
-        .help = "Time zone of daily lists, as in Europe/Berlin.",
+        .help = "Time zone of daily lists, for example Europe/Berlin.",
     },
     {
         .name = "history.keep",
         .type = NG_OPTION_DURATION,
         .fallback = "90d",
         .max = 36500 * DAY,
-        .help = "Every revision is kept for so long, then one a day; 0 keeps all for good.",
+        .help = "How long every revision is kept; after that one per day is kept. 0 keeps all.",
     },
     {
         .name = "limits.body",
@@ -137,7 +136,7 @@ const struct ng_option gateway_options[] = {
         .fallback = "128",
         .min = 1,
         .max = 1000,
-        .help = "Deepest nesting of JSON; the outermost value is at 1.",
+        .help = "Deepest nesting of JSON; the outermost value has depth 1.",
     },
     {
         .name = "limits.connections",
@@ -145,9 +144,9 @@ const struct ng_option gateway_options[] = {
         .fallback = "4096",
         .min = 1,
         .max = 1000000,
-        .help = "Open connections; further ones are closed at once. One agent has half of "
-                "them; when nearly all are taken, waiting ones of the agent with the most are "
-                "closed.",
+        .help = "Open connections; further ones are closed at once. One agent may have half of "
+                "them. When nearly all are in use, idle connections of the agent with the most "
+                "are closed.",
     },
     {
         .name = "limits.streams",
@@ -162,7 +161,7 @@ const struct ng_option gateway_options[] = {
         .fallback = "10000",
         .min = 1,
         .max = 10000000,
-        .help = "Events that a stream may be behind before it is closed.",
+        .help = "Events that a stream may fall behind before it is closed.",
     },
     {
         .name = "limits.queue",
@@ -177,9 +176,8 @@ const struct ng_option gateway_options[] = {
         .type = NG_OPTION_INT,
         .min = 1,
         .max = 1024,
-        .help =
-            "Threads for work that may block: four times the cores where not set. One agent "
-            "has at most half of them.",
+        .help = "Threads for work that may block. Default: four times the cores. One agent may "
+                "use half of them.",
     },
     {
         .name = "limits.buffered",
@@ -187,9 +185,8 @@ const struct ng_option gateway_options[] = {
         .fallback = "256MiB",
         .min = 1,
         .max = 1024 * GIB,
-        .help =
-            "Memory for the bodies, files, results and subscriptions of all calls together; "
-            "one agent has half of it for bodies, files and subscriptions.",
+        .help = "Memory for the bodies, files, results and subscriptions of all calls "
+                "together; one agent may use half of it for bodies, files and subscriptions.",
     },
     {
         .name = "limits.call_timeout",
@@ -197,7 +194,7 @@ const struct ng_option gateway_options[] = {
         .fallback = "120s",
         .min = 1,
         .max = DAY,
-        .help = "Longest a call may take; a tool with a timeout of its own keeps that.",
+        .help = "Longest time of a call; a tool with its own timeout keeps that.",
     },
     {
         .name = "limits.result",
@@ -211,25 +208,25 @@ const struct ng_option gateway_options[] = {
         .name = "log.level",
         .fallback = "info",
         .choices = "error warning info debug",
-        .help = "Least important entries that are logged.",
+        .help = "Lowest level that is logged.",
     },
     {
         .name = "log.format",
         .choices = "text json",
-        .help = "Form of the log on stderr: text on a terminal, else json, where not set.",
+        .help = "Format of the log on stderr. Default: text on a terminal, otherwise json.",
     },
     {
         .name = "log.access",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
-        .help = "Whether each HTTP request becomes a line of the log (never its query).",
+        .help = "true: the log has one line per HTTP request (without its query).",
     },
     {
         .name = "log.audit",
         .type = NG_OPTION_BOOL,
-        .help = "Whether each call that changes something, tries to or is refused becomes a "
-                "line of the log: who, from where, what, which document and revision, "
-                "outcome. Where not set: once the gateway has a key.",
+        .help = "true: the log has one line per call that changes something, tries to, or is "
+                "refused: caller, its address, action, documents and revisions, outcome. "
+                "Default: true once the gateway has a key.",
     },
 };
 

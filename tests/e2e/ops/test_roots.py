@@ -40,7 +40,7 @@ def test_a_root_with_the_data_directory(home, which, how):
     words = ("--root", root, "--data-dir", data)
     for done in (notegate("serve", "--listen", "127.0.0.1:0", *words), notegate("check", *words)):
         assert done.returncode == 1
-        says(done.stdout + done.stderr, f"The root {root} {how} the data directory {data}", "Choose a folder apart from it")
+        says(done.stdout + done.stderr, f"The root {root} {how} the data directory {data}", "Choose a separate folder")
 
 
 def test_a_root_with_the_configuration_or_the_key(tmp_path):
