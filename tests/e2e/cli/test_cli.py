@@ -54,7 +54,7 @@ def contents(data):
     (["call", "notebook", "--agent", "a b"], '--agent is "a b"'),
     (["call", "notebook", "--space", "~"], '--space is "~"'),
     (["mcp", "--mode", "ed"], '--mode is "ed", it must be ask, edit or agent'),
-    (["serve", "extra"], '"extra" is more than "serve" takes'),
+    (["serve", "extra"], 'unexpected argument "extra" for "serve"'),
     (["tools", "--format"], "--format needs a value"),
     (["tools", "--json=1"], "--json takes no value"),
     (["tools", "--agent", "x"], '"tools" does not take --agent'),
