@@ -66,7 +66,7 @@ static void test_table(void **state)
     assert_int_equal(keys_count(keys), 1);
     expect_found(&harness, text, key->id);
     expect_none(&harness, other, "not known");
-    expect_none(&harness, "ng_x", "none");
+    expect_none(&harness, "ng_x", "is not a key");
     text[KEY_TEXT_LEN - 1] = text[KEY_TEXT_LEN - 1] == 'x' ? 'y' : 'x';
     expect_none(&harness, text, "not known");
 
