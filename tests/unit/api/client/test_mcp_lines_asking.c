@@ -25,7 +25,7 @@ static void ask_and_cancel(struct program *mcp)
     expect_line(mcp, "no model here");
     program_send(mcp, CALL("4", "test_sampling", "\"prompt\":\"x\""));
     answer_question(mcp, "sampling/createMessage", "\"result\":5");
-    expect_line(mcp, "not of the form");
+    expect_line(mcp, "\"isError\":true");
     program_send(mcp, CALL("5", "test_sampling", "\"prompt\":\"x\""));
     expect_line(mcp, "sampling/createMessage");
     program_send(mcp, TELL("notifications/cancelled", "\"requestId\":5"));

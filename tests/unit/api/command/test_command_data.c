@@ -33,14 +33,14 @@ static void calls(void **state)
         {"call notebook", 1, NULL, "mode"},
         {"call notebok mode=read", 1, NULL, "notebook"},
         {"call notebok", 1, NULL, "notebook"},
-        {"call no.such.tool", 1, NULL, "no tool is called \"no.such.tool\""},
+        {"call no.such.tool", 1, NULL, "no.such.tool"},
         {"call notebook mode=create name=x --mode ask", 1, NULL, "MODE_FORBIDDEN"},
         {"call notebook mode=list --agent ada --space ~ada --mode edit", 0, "", NULL},
         {"call notebook mode=list --space nowhere", 0, "", NULL},
         {"call notebook nonsense=1 mode=list", 1, NULL, "nonsense"},
-        {"call notebook mode=read readRange=a,b", 2, NULL, "\"readRange\" is an integer"},
+        {"call notebook mode=read readRange=a,b", 2, NULL, "\"readRange\""},
         {"call notebook --help", 0, "readRange", NULL},
-        {"call zzz --help", 1, NULL, "no tool is called \"zzz\""},
+        {"call zzz --help", 1, NULL, "zzz"},
     };
     (void)state;
     expect_both_ways(cases, NG_COUNT(cases));
@@ -55,9 +55,9 @@ static void calls_read_stdin(void **state)
     } cases[] = {
         {"{\"mode\":\"create\",\"name\":\"s\",\"newStr\":\"in\\nput\"}", 0, "'s'", ""},
         {"{\"mode\":\"read\",\"name\":\"s\"}\n", 0, "in\nput", ""},
-        {"{\"mode\":", 2, "", "the arguments are not JSON: line 1"},
-        {"[1]", 2, "", "the arguments are one JSON object"},
-        {"", 2, "", "the arguments are not JSON"},
+        {"{\"mode\":", 2, "", "line 1"},
+        {"[1]", 2, "", "JSON object"},
+        {"", 2, "", "line 1"},
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
@@ -106,8 +106,8 @@ static void tools(void **state)
         {"tools notebook", 0, "mode", NULL},
         {"tools notebook --json", 0, "\"inputSchema\"", NULL},
         {"tools notebook --format gemini", 0, "\"name\":\"notebook\"", NULL},
-        {"tools notebok", 1, NULL, "no tool is called \"notebok\""},
-        {"tools zzz", 1, NULL, "no tool is called \"zzz\""},
+        {"tools notebok", 1, NULL, "`notebook`"},
+        {"tools zzz", 1, NULL, "zzz"},
     };
     (void)state;
     expect_both_ways(cases, NG_COUNT(cases));
@@ -125,15 +125,15 @@ static void keys(void **state)
         {"key list --json", 0, "\"agent\":\"bob\"", NULL},
         {"key add ada --role king", 2, NULL, "role"},
         {"key add ada --rate fast", 2, NULL, "rate"},
-        {"key add ada --expires soon", 2, NULL, "the expiry is \"soon\""},
+        {"key add ada --expires soon", 2, NULL, "\"soon\""},
         {"key add 'a b'", 2, NULL, "a b"},
         {"key revoke bop", 1, NULL, "did you mean \"bob\"?"},
-        {"key revoke zzzzzzzz", 1, NULL, "`notegate key list` shows the keys"},
-        {"key revoke 'a b'", 1, NULL, "no key has the agent or id \"a b\""},
+        {"key revoke zzzzzzzz", 1, NULL, "`notegate key list`"},
+        {"key revoke 'a b'", 1, NULL, "\"a b\""},
         {"key revoke ada", 0, "1 key revoked", NULL},
-        {"key revoke ada", 1, NULL, "every key of ada is revoked already"},
+        {"key revoke ada", 1, NULL, "ada"},
         {"key list --all", 0, "revoked", NULL},
-        {"key revoke bob", 1, NULL, "is the last one in force"},
+        {"key revoke bob", 1, NULL, "--force"},
         {"key revoke bob --force --json", 0, "{\"revoked\":[{", NULL},
     };
     (void)state;

