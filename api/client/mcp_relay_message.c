@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/json/json.h"
 
 #define RELAY_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
@@ -49,9 +49,6 @@ static bool name_is_plain(struct ng_str text)
 /* A name that is no header text travels as =?base64?...?=. */
 static void take_name(const struct ng_value *value, char *ret, size_t size)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    static const char head[] = "=?base64?";
     ret[0] = '\0';
     if (value == NULL || value->type != NG_TYPE_STRING) {
         return;
@@ -62,31 +59,13 @@ static void take_name(const struct ng_value *value, char *ret, size_t size)
         ret[text.len] = '\0';
         return;
     }
-    if (text.len > (size - 16) / 4 * 3 - 3) {
-        return;
-    }
-    size_t at = sizeof(head) - 1;
-    memcpy(ret, head, at);
-    for (size_t i = 0; i < text.len; i += 3) {
-        unsigned word = 0;
-        size_t left = size_min(text.len - i, 3);
-        for (size_t j = 0; j < 3; j++) {
-            word = word << 8 | (j < left ? (unsigned char)text.data[i + j] : 0U);
-        }
-        ret[at++] = digits[word >> 18 & 63];
-        ret[at++] = digits[word >> 12 & 63];
-        if (left > 1) {
-            ret[at++] = digits[word >> 6 & 63];
-        } else {
-            ret[at++] = '=';
-        }
-        if (left > 2) {
-            ret[at++] = digits[word & 63];
-        } else {
-            ret[at++] = '=';
-        }
-    }
-    (void)snprintf(ret + at, size - at, "?=");
+    struct buf coded;
+    buf_init(&coded, size - 1);
+    buf_add_c(&coded, "=?base64?");
+    base64_encode(&coded, text, BASE64_STANDARD);
+    buf_add_c(&coded, "?=");
+    (void)snprintf(ret, size, "%s", buf_cstr(&coded));
+    buf_done(&coded);
 }
 
 /* Which member of params Mcp-Name repeats, or NULL. */

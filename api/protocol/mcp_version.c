@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 
@@ -69,59 +70,14 @@ void mcp_print_versions(struct buf *out)
     buf_add_char(out, ']');
 }
 
-/* ---- header values ---- */
-
-static int base64_value(char c)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c == '\0' ? NULL : memchr(letters, c, sizeof(letters) - 1);
-    if (at == NULL) {
-        return -1;
-    }
-    return (int)(at - letters);
-}
-
-/* Compares while decoding, so that nothing is allocated. Padding must be there, and the bits
- * that it leaves over must be zero: one value has one spelling. */
 static bool base64_equal(struct ng_str coded, struct ng_str value)
 {
-    size_t done = 0;
-    if (coded.len % 4 != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < coded.len; i += 4) {
-        bool last = i + 4 == coded.len;
-        size_t pad;
-        if (!last) {
-            pad = 0;
-        } else if (coded.data[i + 3] != '=') {
-            pad = 0;
-        } else if (coded.data[i + 2] != '=') {
-            pad = 1;
-        } else {
-            pad = 2;
-        }
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 4; k++) {
-            int digit = k >= 4 - pad ? 0 : base64_value(coded.data[i + k]);
-            if (digit < 0) {
-                return false;
-            }
-            bits = bits << 6 | (uint32_t)digit;
-        }
-        size_t count = 3 - pad;
-        if ((bits & ((1U << (8 * pad)) - 1U)) != 0 || count > value.len - done) {
-            return false;
-        }
-        for (size_t k = 0; k < count; k++) {
-            if ((unsigned char)value.data[done + k] != (bits >> (16 - 8 * k) & 0xffU)) {
-                return false;
-            }
-        }
-        done += count;
-    }
-    return done == value.len;
+    struct buf bytes;
+    buf_init(&bytes, value.len);
+    bool equal =
+        base64_decode(&bytes, coded, BASE64_STANDARD) && str_equal(buf_str(&bytes), value);
+    buf_done(&bytes);
+    return equal;
 }
 
 static bool visible_ascii(struct ng_str text)
