@@ -51,11 +51,7 @@ static bool job_enter(struct relay_job *job)
     } else {
         relay->listening++;
     }
-    job->next = relay->jobs;
-    if (job->next != NULL) {
-        job->next->prev = job;
-    }
-    relay->jobs = job;
+    LIST_INSERT_HEAD(&relay->jobs, job, link);
     atomic_store(&job->stop, atomic_load(&relay->stop));
     lock_release(&relay->lock);
     return true;
@@ -66,14 +62,7 @@ static void job_leave(struct relay_job *job)
     struct relay *relay = job->relay;
     bool has_thread = job->has_thread;
     lock_take(&relay->lock);
-    if (job->next != NULL) {
-        job->next->prev = job->prev;
-    }
-    if (job->prev != NULL) {
-        job->prev->next = job->next;
-    } else {
-        relay->jobs = job->next;
-    }
+    LIST_REMOVE(job, link);
     if (job->kind == RELAY_JOB_REQUEST) {
         relay->running--;
     } else {
@@ -151,7 +140,8 @@ static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;
     lock_take(&relay->lock);
-    for (struct relay_job *job = relay->jobs; job != NULL && id.len > 0; job = job->next) {
+    for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL && id.len > 0;
+         job = LIST_NEXT(job, link)) {
         if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;

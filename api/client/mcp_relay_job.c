@@ -19,7 +19,8 @@
 
 void relay_stop_jobs(struct relay *relay)
 {
-    for (struct relay_job *job = relay->jobs; job != NULL; job = job->next) {
+    for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL;
+         job = LIST_NEXT(job, link)) {
         atomic_store(&job->stop, true);
     }
     (void)pthread_cond_broadcast(&relay->changed);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #include "core/base/clock.h"
@@ -34,7 +35,7 @@ struct mcp_round {
     bool late;                 /* under requests->lock */
     char failed[ASK_TEXT_MAX]; /* the client could not answer: the sentence */
     int64_t until_ms;          /* under requests->lock, as the list */
-    struct mcp_round *prev, *next;
+    LIST_ENTRY(mcp_round) link;
 };
 
 struct mcp_client_requests {
@@ -48,7 +49,7 @@ struct mcp_client_requests {
     bool started, stopping;
     int64_t shift_ms;
     size_t waiting;
-    struct mcp_round *rounds;
+    LIST_HEAD(, mcp_round) rounds;
 };
 
 /* ---- what is shared ---- */
@@ -105,7 +106,8 @@ static int64_t requests_now_ms(const struct mcp_client_requests *requests)
 static void end_late(struct mcp_client_requests *requests)
 {
     int64_t now = requests_now_ms(requests);
-    for (struct mcp_round *round = requests->rounds; round != NULL; round = round->next) {
+    for (struct mcp_round *round = LIST_FIRST(&requests->rounds); round != NULL;
+         round = LIST_NEXT(round, link)) {
         if (round->until_ms <= now) {
             round->late = true;
             mcp_wait_wake(round->exchange); /* it leaves the list on another thread */
@@ -162,11 +164,7 @@ static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
     if (room) {
         requests->waiting++;
         round->until_ms = requests_now_ms(requests) + MCP_CLIENT_REQUEST_WAIT_MS;
-        round->next = requests->rounds;
-        if (round->next != NULL) {
-            round->next->prev = round;
-        }
-        requests->rounds = round;
+        LIST_INSERT_HEAD(&requests->rounds, round, link);
     }
     lock_release(&requests->lock);
     return room;
@@ -175,33 +173,22 @@ static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
 static void leave(struct mcp_client_requests *requests, struct mcp_round *round)
 {
     lock_take(&requests->lock);
-    if (round->next != NULL) {
-        round->next->prev = round->prev;
-    }
-    if (round->prev != NULL) {
-        round->prev->next = round->next;
-    } else {
-        requests->rounds = round->next;
-    }
+    LIST_REMOVE(round, link);
     requests->waiting--;
     lock_release(&requests->lock);
 }
 
 /* ---- a round ---- */
 
-static void free_round(struct mcp_round *round)
+static void free_round(void *object)
 {
+    struct mcp_round *round = object;
     for (size_t i = 0; i < round->count; i++) {
         buf_done(&round->questions[i].text);
     }
     arena_done(&round->arena);
     free(round->questions);
     free(round);
-}
-
-static void release_round(void *object)
-{
-    free_round(object);
 }
 
 static bool add_answer(struct mcp_round *round, struct ng_str key, const struct ng_value *value)
@@ -352,7 +339,7 @@ static void round_over(struct mcp_exchange *exchange)
     if (complete) {
         struct ng_value *answers = round->answers;
         /* With the job: the code's answers point into it. */
-        if (call_pin(exchange->job->call, release_round, round) == NG_OK) {
+        if (call_pin(exchange->job->call, free_round, round) == NG_OK) {
             mcp_run_again(exchange, answers);
         } else {
             mcp_run_fail(exchange, NG_EINTERNAL, "the gateway ran out of memory");

@@ -27,9 +27,9 @@ static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], 
     int64_t now = clock_unix_ms();
     size_t count = 0;
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest, *next = NULL; at != NULL && count < most;
-         at = next) {
-        next = at->next;
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries), *next = NULL;
+         at != NULL && count < most; at = next) {
+        next = LIST_NEXT(at, link);
         if (!at->is_stored || at->is_gone || at->expires_ms > now) {
             continue;
         }
@@ -60,7 +60,8 @@ static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], 
 static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_waiters)
 {
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
         (void)mcp_task_take_left(at, ret_waiters);
         if (at->call != NULL && !key_live(at->call->key)) {
             call_cancel(at->call);
@@ -75,7 +76,8 @@ static struct mcp_task_waiter *take_waiters(struct mcp_tasks *tasks)
     struct mcp_task_waiter *all = NULL;
     mcp_tasks_lock(tasks);
     tasks->is_stopping = true;
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
         while (at->waiters != NULL) {
             struct mcp_task_waiter *waiter = at->waiters;
             at->waiters = waiter->next;
@@ -103,7 +105,8 @@ void mcp_tasks_stop(struct gateway *gateway, bool runs_too)
     }
     mcp_task_wake(take_waiters(tasks));
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL && runs_too; at = at->next) {
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL && runs_too;
+         at = LIST_NEXT(at, link)) {
         if (at->call != NULL) {
             call_cancel(at->call);
         }
@@ -233,11 +236,10 @@ static int settle_found(struct found *found)
 static void tasks_close(void *self)
 {
     struct mcp_tasks *tasks = self;
-    struct mcp_task_entry *entry = tasks->newest;
-    while (entry != NULL) {
-        struct mcp_task_entry *next = entry->next;
+    while (!LIST_EMPTY(&tasks->entries)) {
+        struct mcp_task_entry *entry = LIST_FIRST(&tasks->entries);
+        LIST_REMOVE(entry, link);
         free(entry);
-        entry = next;
     }
     lock_done(&tasks->subscription_lock);
     lock_done(&tasks->lock);
@@ -257,8 +259,6 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         call_unref(call);
         return NG_EINTERNAL;
     }
-    lock_init(&tasks->lock, LOCK_MCP_TASKS);
-    lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     lock_init(&tasks->lock, LOCK_MCP_TASKS);
     lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     struct found found = {.tasks = tasks, .call = call};

@@ -125,8 +125,8 @@ static void collect_dead(struct mcp_tasks *tasks, struct looking *looking)
 {
     looking->count = 0;
     mcp_tasks_lock(tasks);
-    for (const struct mcp_task_entry *at = tasks->newest;
-         at != NULL && looking->count < LOOK_CHANGES_MAX; at = at->next) {
+    for (const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries);
+         at != NULL && looking->count < LOOK_CHANGES_MAX; at = LIST_NEXT(at, link)) {
         bool runs = at->call != NULL || at->status != MCP_TASK_WORKING;
         bool died = at->host == MCP_TASK_FORMER ||
                     (at->host == MCP_TASK_ELSEWHERE &&

@@ -22,18 +22,18 @@ struct mcp_task_subscription {
     size_t count;
     mcp_task_changed_fn *changed;
     void *user;
-    struct mcp_task_subscription *prev, *next;
+    LIST_ENTRY(mcp_task_subscription) link;
 };
 
 struct mcp_tasks {
     struct gateway *gateway;
     struct lock lock;
     struct mcp_task_entry *buckets[TASK_BUCKETS];
-    struct mcp_task_entry *newest;
+    LIST_HEAD(, mcp_task_entry) entries; /* newest first */
     size_t count;
     bool is_stopping;
     struct lock subscription_lock; /* never taken inside `lock` */
-    struct mcp_task_subscription *subscriptions;
+    LIST_HEAD(, mcp_task_subscription) subscriptions;
     size_t subscription_count;
     /* Shared documents, the thread of cluster.h: when it looked last. */
     int64_t looked_ns, looked_ms;

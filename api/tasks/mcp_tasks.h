@@ -11,6 +11,8 @@
 #ifndef NOTEGATE_API_MCP_TASKS_H
 #define NOTEGATE_API_MCP_TASKS_H
 
+#include <sys/queue.h>
+
 #include "api/server/mcp_server.h"
 
 #define MCP_TASKS_RELATED "io.modelcontextprotocol/related-task"
@@ -128,7 +130,8 @@ struct mcp_task_entry {
     struct call *call; /* the run, or NULL; lent */
     char message[MCP_TASK_MESSAGE_MAX];
     struct mcp_task_waiter *waiters;
-    struct mcp_task_entry *hash_next, *prev, *next; /* newest first */
+    struct mcp_task_entry *hash_next;
+    LIST_ENTRY(mcp_task_entry) link;
 };
 
 /* Opens the tasks of a gateway: from now on it runs some. Nothing to do where it has no store
