@@ -53,12 +53,6 @@ static int add_value(struct completing *completing, struct ng_str value)
     return NG_OK;
 }
 
-static bool begins(struct ng_str value, struct ng_str prefix)
-{
-    return value.len >= prefix.len &&
-           (prefix.len == 0 || memcmp(value.data, prefix.data, prefix.len) == 0);
-}
-
 static int complete_add(struct ng_listing *listing, const struct listing_item *item)
 {
     struct completing *completing = (struct completing *)(void *)listing;
@@ -67,7 +61,7 @@ static int complete_add(struct ng_listing *listing, const struct listing_item *i
         completing->more = true;
         return COMPLETE_FULL;
     }
-    if (completing->filters && !begins(item->id, completing->prefix)) {
+    if (completing->filters && !str_starts(item->id, completing->prefix)) {
         return NG_OK;
     }
     return add_value(completing, item->id);
@@ -117,7 +111,7 @@ static int complete_resource(struct completing *completing)
     for (size_t i = 0; i < count && rc == NG_OK && !completing->more; i++) {
         if (!str_is(completing->argument, "space")) {
             rc = complete_space(completing, spaces[i]);
-        } else if (begins(spaces[i], completing->prefix)) {
+        } else if (str_starts(spaces[i], completing->prefix)) {
             (void)add_value(completing, spaces[i]);
         }
     }
@@ -133,7 +127,7 @@ static int complete_choices(struct completing *completing)
         json_get_str(json_get(schema, "properties"), completing->argument);
     const struct ng_value *choices = json_get(property, "enum");
     for (const struct ng_value *at = json_first(choices); at != NULL; at = at->next) {
-        if (at->type == NG_TYPE_STRING && begins(at->text, completing->prefix) &&
+        if (at->type == NG_TYPE_STRING && str_starts(at->text, completing->prefix) &&
             add_value(completing, at->text) != NG_OK) {
             break;
         }
@@ -192,7 +186,7 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
             plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
         }
         struct ng_str rest;
-        if (begins(uri, plain)) {
+        if (str_starts(uri, plain)) {
             rest = str_make(uri.data + plain.len, uri.len - plain.len);
         } else {
             rest = no_text;
@@ -286,17 +280,11 @@ static int start_complete(struct mcp_exchange *exchange)
     return dispatch_step(call, complete_step, completing);
 }
 
-static void answer_complete(struct mcp_exchange *exchange)
+static void answer_complete(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct completing *completing = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
+    const struct completing *completing = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     struct ng_writer writer;
-    mcp_result_begin(exchange, out);
     buf_add_c(out, "\"completion\":");
     json_writer_init(&writer, out);
     json_object(&writer);
@@ -313,12 +301,12 @@ static void answer_complete(struct mcp_exchange *exchange)
     json_name(&writer, "hasMore");
     json_bool(&writer, completing->more);
     json_end(&writer);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, no_text);
 }
 
 int mcp_complete(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_complete, answer_complete};
+    static const struct mcp_run run = {start_complete, answer_complete, mcp_answer_failed,
+                                       NULL};
     return mcp_run(exchange, &run);
 }

@@ -34,6 +34,18 @@ void mcp_input_print(struct buf *out, const struct ask *ask)
     buf_add_str(out, str_or(ask->request, ng_str_of("{}")));
 }
 
+void mcp_input_print_all(struct buf *out, const struct call *call)
+{
+    buf_add_char(out, '{');
+    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
+        buf_add_json(out, ask->key);
+        buf_add_c(out, ":{");
+        mcp_input_print(out, ask);
+        buf_add_c(out, ask->next != NULL ? "}," : "}");
+    }
+    buf_add_char(out, '}');
+}
+
 /* ---- what a client can be asked ---- */
 
 static bool is_object(const struct ng_value *value)
@@ -142,16 +154,19 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
     return rc;
 }
 
+struct ng_str mcp_ask_state(const struct call *call)
+{
+    if (call->ask_state_out.data != NULL) {
+        return call->ask_state_out;
+    }
+    return call->ask_state_in;
+}
+
 /* {"a":{answers},"s":"the code's own state"}, sealed; nothing where there is neither. */
 static int print_state(struct mcp_exchange *exchange, struct buf *out)
 {
     const struct call *call = exchange->call;
-    struct ng_str state;
-    if (call->ask_state_out.data != NULL) {
-        state = call->ask_state_out;
-    } else {
-        state = call->ask_state_in;
-    }
+    struct ng_str state = mcp_ask_state(call);
     struct mcp_binding binding;
     struct buf text;
     if (state.data == NULL && call->ask_answers == NULL) {
@@ -207,7 +222,7 @@ static bool refuse_malformed(struct mcp_exchange *exchange)
     (void)snprintf(sentence, sizeof(sentence),
                    "`params.inputResponses.%.*s` is not an answer to %s: %s", (int)key.len,
                    key.data, mcp_input_method(ask->kind), wanted);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
+    (void)mcp_refuse_params(exchange, sentence);
     return true;
 }
 
@@ -226,18 +241,11 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
         buf_done(&state);
         return NG_OK;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"inputRequests\":{");
-    for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
-        buf_add_json(out, ask->key);
-        buf_add_c(out, ":{");
-        mcp_input_print(out, ask);
-        buf_add_c(out, ask->next == NULL ? "}" : "},");
-    }
-    buf_add_char(out, '}');
+    struct buf *out = mcp_result_open(exchange);
+    buf_add_c(out, "\"inputRequests\":");
+    mcp_input_print_all(out, exchange->call);
     buf_add_str(out, buf_str(&state));
-    mcp_result_end_as(exchange, out, "input_required", no_text);
+    mcp_result_end(exchange, "input_required", no_text);
     mcp_answer_close(exchange);
     buf_done(&state);
     *ret_answered = true;
@@ -250,7 +258,7 @@ static bool refuse(struct mcp_exchange *exchange, const char *member, const char
 {
     char sentence[MCP_SENTENCE_MAX];
     (void)snprintf(sentence, sizeof(sentence), "`params.%s` %s", member, why);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
+    (void)mcp_refuse_params(exchange, sentence);
     return false;
 }
 

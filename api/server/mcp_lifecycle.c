@@ -85,11 +85,8 @@ int mcp_initialize(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *asked = json_get(exchange->message.params, "protocolVersion");
     if (asked == NULL || asked->type != NG_TYPE_STRING) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.protocolVersion` must be a string, the version of "
-                                   "MCP that the client speaks"),
-                         no_text);
-        return NG_OK;
+        return mcp_refuse_params(exchange, "`params.protocolVersion` must be a string, the "
+                                           "version of MCP that the client speaks");
     }
     enum mcp_version version = mcp_version_parse(asked->text);
     if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
@@ -102,19 +99,14 @@ int mcp_initialize(struct mcp_exchange *exchange)
     if (rc != NG_OK) {
         job->retry_after_s = rc == NG_EBUSY;
         if (rc == NG_EBUSY) {
-            mcp_answer_error(exchange, 503, 503,
-                             ng_str_of("as many MCP sessions are open as this gateway keeps; "
-                                       "end one with DELETE, or try again later"),
-                             no_text);
-        } else {
-            mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
-                             ng_str_of("the session could not be opened"), no_text);
+            return mcp_refuse(exchange, 503, 503,
+                              "as many MCP sessions are open as this gateway keeps; end one "
+                              "with DELETE, or try again later");
         }
-        return NG_OK;
+        return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, "the session could not be opened");
     }
     remember_client(exchange);
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    struct buf *out = mcp_result_open(exchange);
     buf_printf(
         out,
         "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
@@ -125,16 +117,14 @@ int mcp_initialize(struct mcp_exchange *exchange)
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
                 "\"call\":{}}}}"),
         mcp_instructions);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, no_text);
     return NG_OK;
 }
 
 int mcp_discover(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
@@ -144,23 +134,13 @@ int mcp_discover(struct mcp_exchange *exchange)
                text_if(job->methods->tasks->are_offered(job->gateway),
                        ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
                mcp_instructions, MCP_DISCOVER_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
-    return NG_OK;
-}
-
-static int answer_nothing(struct mcp_exchange *exchange)
-{
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, no_text);
     return NG_OK;
 }
 
 int mcp_ping(struct mcp_exchange *exchange)
 {
-    return answer_nothing(exchange);
+    return mcp_answer_done(exchange);
 }
 
 int mcp_set_level(struct mcp_exchange *exchange)
@@ -173,15 +153,12 @@ int mcp_set_level(struct mcp_exchange *exchange)
         level = mcp_log_level_parse(asked->text);
     }
     if (level == MCP_LOG_NONE) {
-        mcp_answer_error(
-            exchange, 200, MCP_INVALID_PARAMS,
-            ng_str_of("`params.level` must be one of debug, info, notice, warning, "
-                      "error, critical, alert, emergency"),
-            no_text);
-        return NG_OK;
+        return mcp_refuse_params(exchange,
+                                 "`params.level` must be one of debug, info, notice, warning, "
+                                 "error, critical, alert, emergency");
     }
     if (exchange->job->session != NULL) {
         atomic_store(&exchange->job->session->log_level, (int)level);
     }
-    return answer_nothing(exchange);
+    return mcp_answer_done(exchange);
 }

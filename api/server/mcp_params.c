@@ -13,8 +13,6 @@
 /* Objects in objects that are looked into for marks. */
 #define MCP_PARAM_DEPTH 16
 
-static const struct ng_str no_text = {NULL, 0};
-
 static bool is_value(const struct ng_value *value)
 {
     return value != NULL && value->type != NG_TYPE_NULL && value->type != NG_TYPE_ABSENT;
@@ -40,7 +38,7 @@ static bool refuse(struct mcp_exchange *exchange, const char *header, const char
 {
     char sentence[MCP_SENTENCE_MAX];
     (void)snprintf(sentence, sizeof(sentence), "the header %s %s", header, what);
-    mcp_answer_error(exchange, 400, MCP_HEADER_MISMATCH, ng_str_of(sentence), no_text);
+    (void)mcp_refuse(exchange, 400, MCP_HEADER_MISMATCH, sentence);
     return false;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 
@@ -93,15 +94,10 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
 int mcp_prompts_list(struct mcp_exchange *exchange)
 {
     struct mcp_prompt prompt;
-    if (!mcp_check_whole(exchange)) {
+    struct ng_writer writer;
+    if (mcp_list_open(exchange, "prompts", &writer) == NULL) {
         return NG_OK;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    struct ng_writer writer;
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"prompts\":");
-    json_writer_init(&writer, out);
-    json_array(&writer);
     for (size_t i = 0; mcp_prompt_at(exchange->job->gateway, i, &prompt); i++) {
         const struct ng_prompt *desc = prompt.desc;
         if (!mcp_lists_plugin(exchange->call, prompt.plugin) ||
@@ -117,18 +113,11 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
             json_cstring(&writer, desc->title);
         }
         json_name(&writer, "description");
-        json_cstring(&writer, desc->summary == NULL ? desc->name : desc->summary);
+        json_cstring(&writer, text_or(desc->summary, desc->name));
         print_arguments(&writer, mcp_prompt_params(&exchange->call->arena, desc));
         json_end(&writer);
     }
-    json_end(&writer);
-    mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.oom && out->rc == NG_OK) {
-        out->rc = NG_EINTERNAL; /* a list in which something is missing */
-    }
-    mcp_answer_close(exchange);
-    return NG_OK;
+    return mcp_list_close(exchange, &writer);
 }
 
 /* ---- prompts/get ---- */
@@ -243,9 +232,8 @@ static int start_get(struct mcp_exchange *exchange)
     struct prompting *prompting = arena_zalloc(&call->arena, sizeof(*prompting));
     struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     call->read_only = true;
-    if (arguments == NULL) {
-        call->pub.args = &no_arguments;
-    } else {
+    call->pub.args = &no_arguments;
+    if (arguments != NULL) {
         call->pub.args = arguments;
     }
     if (prompting == NULL) {
@@ -256,9 +244,8 @@ static int start_get(struct mcp_exchange *exchange)
                         shown.data);
     } else if (check_arguments(call, prompting, call->pub.args) == NG_OK) {
         prompting->args = call->pub.args->text;
-        prompting->description = ng_str_of(prompting->prompt.desc->summary == NULL
-                                               ? prompting->prompt.desc->name
-                                               : prompting->prompt.desc->summary);
+        prompting->description =
+            ng_str_of(text_or(prompting->prompt.desc->summary, prompting->prompt.desc->name));
         call->plugin = prompting->prompt.plugin;
         call->step_space = prompting->prompt.desc->space;
     }
@@ -290,42 +277,32 @@ static void print_messages(struct buf *out, const struct result *result)
     buf_add_c(out, any ? "}]" : "]");
 }
 
-static void answer_get(struct mcp_exchange *exchange)
+static void answer_get(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct prompting *prompting = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    const struct prompting *prompting = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"description\":");
     buf_add_json(out, prompting->description);
     buf_add_c(out, ",\"messages\":");
     if (prompting->messages != NULL) {
         (void)json_print(out, prompting->messages);
     } else {
-        print_messages(out, result);
+        print_messages(out, &call->final);
     }
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, no_text);
 }
 
 int mcp_prompts_get(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_get, answer_get};
+    static const struct mcp_run run = {start_get, answer_get, mcp_answer_failed, NULL};
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
     struct ng_str name = mcp_text_param(exchange, "name", "the name of a prompt");
     if (name.data == NULL) {
         return NG_OK;
     }
     if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.arguments` must be an object of strings; leave it "
-                                   "out for none"),
-                         no_text);
-        return NG_OK;
+        return mcp_refuse_params(
+            exchange, "`params.arguments` must be an object of strings; leave it out for none");
     }
     return mcp_run(exchange, &run);
 }

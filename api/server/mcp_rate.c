@@ -79,6 +79,6 @@ bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *metho
         dispatch_take_rate(exchange->call) == NG_OK) {
         return true;
     }
-    mcp_answer_failed(exchange, no_text);
+    mcp_answer_failed(exchange, exchange->call);
     return false;
 }

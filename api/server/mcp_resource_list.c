@@ -308,16 +308,10 @@ static int start_list(struct mcp_exchange *exchange)
     return dispatch_step(call, list_step, page);
 }
 
-static void answer_list(struct mcp_exchange *exchange)
+static void answer_list(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct page *page = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    const struct page *page = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"resources\":[");
     buf_add_str(out, buf_str(&page->out));
     buf_add_char(out, ']');
@@ -327,12 +321,11 @@ static void answer_list(struct mcp_exchange *exchange)
         buf_add_char(out, '"');
     }
     mcp_print_cache(exchange, out, MCP_RESOURCES_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, no_text);
 }
 
 int mcp_resources_list(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_list, answer_list};
+    static const struct mcp_run run = {start_list, answer_list, mcp_answer_failed, NULL};
     return mcp_run(exchange, &run);
 }

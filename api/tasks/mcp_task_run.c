@@ -43,20 +43,6 @@ static void run_free(struct run *run)
     call_unref(run->clerk);
 }
 
-/* ---- the end ---- */
-
-static void print_asks(struct buf *out, const struct call *call)
-{
-    buf_add_char(out, '{');
-    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        buf_add_json(out, ask->key);
-        buf_add_c(out, ":{");
-        mcp_input_print(out, ask);
-        buf_add_c(out, ask->next != NULL ? "}," : "}");
-    }
-    buf_add_char(out, '}');
-}
-
 static void print_error(struct buf *out, const struct result *result)
 {
     buf_printf(out, "{\"code\":%d,\"message\":", MCP_INTERNAL_ERROR);
@@ -73,7 +59,7 @@ static void conclude(struct run *run)
     buf_init(&text, CALL_MEMORY_MAX);
     if (result->rc == NG_EINPUT) {
         run->status = MCP_TASK_INPUT_REQUIRED;
-        print_asks(&text, call);
+        mcp_input_print_all(&text, call);
     } else if (result->rc == NG_ECANCELLED && mcp_tasks_stopping(run->tasks)) {
         run->status = MCP_TASK_FAILED;
         buf_add_c(&text, "{\"code\":-32603,\"message\":\"the gateway was stopped while the "
@@ -200,17 +186,11 @@ static bool create_edit(struct mcp_task *task, struct call *call, void *user)
 static void answer_created(struct mcp_exchange *exchange, const struct mcp_task *task)
 {
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    if (is_stateless) {
-        mcp_task_print(out, task, true, false);
-        mcp_result_end_as(exchange, out, "task", no_text);
-    } else {
-        buf_add_c(out, "\"task\":{");
-        mcp_task_print(out, task, false, false);
-        buf_add_char(out, '}');
-        mcp_result_end(exchange, out, no_text);
-    }
+    struct buf *out = mcp_result_open(exchange);
+    buf_add_c(out, text_if(!is_stateless, "\"task\":{"));
+    mcp_task_print(out, task, is_stateless, false);
+    buf_add_c(out, text_if(!is_stateless, "}"));
+    mcp_result_end(exchange, "task", no_text); /* a type is of the stateless version alone */
     mcp_answer_close(exchange);
 }
 
@@ -345,13 +325,10 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                  (order->answers == NULL || task->answers.data != NULL) &&
                  (order->state.data == NULL || task->state.data != NULL) &&
                  fill_call(run->call, task) == NG_OK;
-    struct ng_str key;
-    if (exchange->job->is_batch) {
-        key = no_text;
-    } else {
-        key = exchange->job->idempotency_key;
+    if (!exchange->job->is_batch) {
+        run->call->idempotency_key =
+            arena_copy(&run->call->arena, exchange->job->idempotency_key);
     }
-    run->call->idempotency_key = arena_copy(&run->call->arena, key);
     if (holds) {
         return NG_OK;
     }
@@ -360,20 +337,14 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
 
 static int answer_no_room(struct mcp_exchange *exchange, int rc, const char *why)
 {
-    int status;
-    if (rc == NG_ERATE) {
-        status = 429;
-    } else if (rc == NG_EBUSY) {
-        status = 503;
-    } else {
-        status = 500;
+    if (rc == NG_EINTERNAL) {
+        return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, why);
     }
-    if (!exchange->job->is_batch && rc != NG_EINTERNAL) {
+    if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = 1;
     }
-    mcp_answer_error(exchange, status, rc == NG_EINTERNAL ? MCP_INTERNAL_ERROR : status,
-                     ng_str_of(why), no_text);
-    return NG_OK;
+    int status = error_status(NULL, rc);
+    return mcp_refuse(exchange, status, status, why);
 }
 
 int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *order)

@@ -76,8 +76,7 @@ bool str_in_words(struct ng_str word, const char *words)
 
 bool str_begins(struct ng_str text, const char *beginning)
 {
-    size_t len = strlen(beginning);
-    return text.len >= len && (len == 0 || memcmp(text.data, beginning, len) == 0);
+    return str_starts(text, ng_str_of(beginning));
 }
 
 bool str_ends(struct ng_str text, const char *ending)

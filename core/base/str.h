@@ -57,13 +57,20 @@ static inline size_t str_word_first(uint64_t marks)
     return (size_t)__builtin_ctzll(marks) / 8;
 }
 
-/* Without the blanks and tabs around it. */
+/* Does `text` begin with `start`? */
+static inline bool str_starts(struct ng_str text, struct ng_str start)
+{
+    return text.len >= start.len &&
+           (start.len == 0 || memcmp(text.data, start.data, start.len) == 0);
+}
+
 /* The text, or the fallback where it is empty or absent. */
 static inline struct ng_str str_or(struct ng_str text, struct ng_str fallback)
 {
     return text.len > 0 ? text : fallback;
 }
 
+/* Without the blanks and tabs around it. */
 struct ng_str str_trim(struct ng_str text);
 /* <0, 0, >0 by bytes. */
 int str_compare(struct ng_str a, struct ng_str b);
