@@ -98,6 +98,22 @@ char *str_dup(struct ng_str text)
     return copy;
 }
 
+bool str_number(struct ng_str text, uint64_t most, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (text.len == 0 || text.len > 19) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    *ret = number;
+    return number <= most;
+}
+
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from)
 {
     if (needle.len == 0 || from > text.len || text.len - from < needle.len) {

@@ -27,6 +27,15 @@ const struct ng_value *json_get(const struct ng_value *object, const char *name)
     return json_get_str(object, ng_str_of(name));
 }
 
+struct ng_str json_get_text(const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value = json_get(object, name);
+    if (!json_is(value, NG_TYPE_STRING)) {
+        return (struct ng_str){NULL, 0};
+    }
+    return value->text;
+}
+
 static bool equal_arrays(const struct ng_value *a, const struct ng_value *b)
 {
     const struct ng_value *left = a->first;
