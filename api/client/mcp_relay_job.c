@@ -3,13 +3,12 @@
  * session allows that. */
 #include "mcp_relay_job.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "core/base/files/fd_io.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -31,23 +30,11 @@ void relay_stop_jobs(struct relay *relay)
 static void relay_write(struct relay *relay, struct ng_str line)
 {
     lock_take(&relay->lock);
-    struct ng_str parts[2] = {line, ng_str_of("\n")};
-    for (size_t i = 0; i < NG_COUNT(parts) && !relay->broken; i++) {
-        struct ng_str left = parts[i];
-        while (left.len > 0) {
-            ssize_t written = write(relay->out_fd, left.data, left.len);
-            if (written < 0 && errno == EINTR) {
-                continue;
-            }
-            if (written <= 0) {
-                relay->broken = true;
-                atomic_store(&relay->stop, true);
-                relay_stop_jobs(relay);
-                break;
-            }
-            left.data += written;
-            left.len -= (size_t)written;
-        }
+    if (!relay->broken && (fd_put(relay->out_fd, line) != NG_OK ||
+                           fd_put(relay->out_fd, ng_str_of("\n")) != NG_OK)) {
+        relay->broken = true;
+        atomic_store(&relay->stop, true);
+        relay_stop_jobs(relay);
     }
     lock_release(&relay->lock);
 }

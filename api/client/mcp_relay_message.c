@@ -20,7 +20,7 @@
 static void take_plain(const struct ng_value *value, char *ret, size_t size)
 {
     ret[0] = '\0';
-    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len >= size) {
+    if (!json_is(value, NG_TYPE_STRING) || value->text.len >= size) {
         return;
     }
     for (size_t i = 0; i < value->text.len; i++) {
@@ -50,7 +50,7 @@ static bool name_is_plain(struct ng_str text)
 static void take_name(const struct ng_value *value, char *ret, size_t size)
 {
     ret[0] = '\0';
-    if (value == NULL || value->type != NG_TYPE_STRING) {
+    if (!json_is(value, NG_TYPE_STRING)) {
         return;
     }
     struct ng_str text = value->text;
@@ -115,18 +115,17 @@ static void read_value(const struct ng_value *value, struct relay_message *ret)
 void relay_message_read(struct ng_str text, struct relay_message *ret)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->id, RELAY_ID_MAX);
     buf_init(&ret->answers, RELAY_ID_MAX);
     buf_init(&ret->cancels, RELAY_ID_MAX);
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK &&
+    if (json_parse(&arena, text, RELAY_DEPTH, &value, NULL) == NG_OK &&
         value->type == NG_TYPE_OBJECT) {
         read_value(value, ret);
     }
-    ret->is_batch = value != NULL && value->type == NG_TYPE_ARRAY;
+    ret->is_batch = json_is(value, NG_TYPE_ARRAY);
     arena_done(&arena);
 }
 
@@ -140,12 +139,11 @@ void relay_message_done(struct relay_message *message)
 enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     enum relay_said said = RELAY_SAYS;
     ret_id[0] = '\0';
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK) {
+    if (json_parse(&arena, text, RELAY_DEPTH, &value, NULL) == NG_OK) {
         const struct ng_value *id = json_get(value, "id");
         if (value->type == NG_TYPE_ARRAY) {
             said = RELAY_ANSWERS; /* a batch is answered as a whole */
@@ -169,10 +167,9 @@ enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size
 void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MAX])
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, answer, RELAY_DEPTH, &value, &error) == NG_OK) {
+    if (json_parse(&arena, answer, RELAY_DEPTH, &value, NULL) == NG_OK) {
         const struct ng_value *result = json_get(value, "result");
         take_plain(json_get(result, "protocolVersion"), ret_version, RELAY_HEADER_MAX);
     }
@@ -183,11 +180,10 @@ void relay_message_error(const struct relay_message *message, int status, struct
                          struct buf *out)
 {
     struct arena arena;
-    struct json_error error;
     struct ng_writer writer;
     const struct ng_value *value = NULL;
     arena_init(&arena, RELAY_MEMORY_MAX);
-    bool parsed = status != 0 && json_parse(&arena, body, RELAY_DEPTH, &value, &error) == NG_OK;
+    bool parsed = status != 0 && json_parse(&arena, body, RELAY_DEPTH, &value, NULL) == NG_OK;
     const struct ng_value *said = parsed ? json_get(value, "error") : NULL;
     json_writer_init(&writer, out);
     json_object(&writer);
@@ -196,7 +192,7 @@ void relay_message_error(const struct relay_message *message, int status, struct
     json_name(&writer, "id");
     json_raw(&writer, buf_str(&message->id));
     json_name(&writer, "error");
-    if (said != NULL && said->type == NG_TYPE_OBJECT) {
+    if (json_is(said, NG_TYPE_OBJECT)) {
         json_copy(&writer, said);
     } else {
         char text[64];

@@ -193,7 +193,6 @@ static int call_type_there(struct call_job *job, struct ng_str path)
 {
     struct attach_answer answer;
     struct arena arena;
-    struct json_error error;
     const struct ng_value *tool = NULL;
     struct client_request request = {.method = "GET", .path = path.data};
     int rc = COMMAND_FAILED;
@@ -208,7 +207,7 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         rc = COMMAND_OK;
     } else if (answer.status != 200) {
         rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
-    } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
+    } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, NULL) !=
                NG_OK) {
         command_error("the gateway's definition of the tool is not JSON");
     } else {

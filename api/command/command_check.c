@@ -292,12 +292,11 @@ static void check_served_runners(struct check *check)
     struct arena arena;
     struct buf text;
     const struct ng_value *body = NULL;
-    struct json_error error;
     arena_init(&arena, CHECK_KEYS_MAX);
     buf_init(&text, CHECK_ERROR_MAX);
     bool told =
         attach_request(&check->attach, &request, &answer) == NG_OK && answer.status == 200 &&
-        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
         keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
     check_line(check, told, "run code", "%s",
                told ? buf_cstr(&text) : "the gateway does not tell its keys");
