@@ -67,11 +67,11 @@ static void print_type(const struct ng_value *schema, unsigned depth)
     const struct ng_value *items = json_get(schema, "items");
     if (type != NULL && str_is(type->text, "array")) {
         printf("list");
-        if (items != NULL && items->type == NG_TYPE_OBJECT && depth < 2) {
+        if (json_is(items, NG_TYPE_OBJECT) && depth < 2) {
             printf(" of ");
             print_type(items, depth + 1);
         }
-    } else if (type != NULL && type->type == NG_TYPE_STRING) {
+    } else if (json_is(type, NG_TYPE_STRING)) {
         put(type->text);
     } else if (any != NULL && depth < 2) {
         for (const struct ng_value *one = any->first; one != NULL; one = one->next) {
@@ -125,7 +125,7 @@ static void print_example_value(const struct ng_value *member)
     if (type != NULL) {
         name = type->text;
     } else {
-        name = str_make(NULL, 0);
+        name = STR_NONE;
     }
     if (choices != NULL && choices->first != NULL) {
         put(choices->first->text);

@@ -2,6 +2,7 @@
 /* mcp_pages.c - cursors: a version and netstrings, in the alphabet of URLs (base64url). */
 #include "mcp_pages.h"
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/base64.h"
 #include "core/base/utf8.h"
@@ -12,18 +13,15 @@
 
 static int take_number(struct ng_str *rest, char stop, uint64_t *ret)
 {
-    uint64_t number = 0;
-    size_t i = 0;
-    while (i < rest->len && i < MCP_CURSOR_DIGITS && rest->data[i] >= '0' &&
-           rest->data[i] <= '9') {
-        number = number * 10 + (uint64_t)(rest->data[i] - '0');
-        i++;
+    const char *end = NULL;
+    if (rest->len > 0) {
+        end = memchr(rest->data, stop, size_min(rest->len, MCP_CURSOR_DIGITS + 1));
     }
-    if (i == 0 || i >= rest->len || rest->data[i] != stop) {
+    if (end == NULL ||
+        !str_number(str_make(rest->data, (size_t)(end - rest->data)), UINT64_MAX, ret)) {
         return NG_EINVAL;
     }
-    *rest = str_make(rest->data + i + 1, rest->len - i - 1);
-    *ret = number;
+    *rest = str_make(end + 1, rest->len - (size_t)(end - rest->data) - 1);
     return NG_OK;
 }
 

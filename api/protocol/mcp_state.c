@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/fd_io.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
 #include "core/base/text/base64.h"
@@ -41,27 +42,13 @@ static int read_key(const char *path, unsigned char key[MCP_SEAL_KEY_BYTES])
         }
         return NG_EINTERNAL;
     }
-    ssize_t got;
-    do {
-        got = read(fd, key, MCP_SEAL_KEY_BYTES);
-    } while (got < 0 && errno == EINTR);
+    size_t got = 0;
+    int rc = fd_get(&fd, (char *)key, MCP_SEAL_KEY_BYTES, &got);
     (void)close(fd);
-    if (got == MCP_SEAL_KEY_BYTES) {
-        return NG_OK;
+    if (rc == NG_OK && got < MCP_SEAL_KEY_BYTES) {
+        return NG_ENOTFOUND;
     }
-    if (got < 0) {
-        return NG_EINTERNAL;
-    }
-    return NG_ENOTFOUND;
-}
-
-static bool write_whole(int fd, const unsigned char *key)
-{
-    ssize_t put;
-    do {
-        put = write(fd, key, MCP_SEAL_KEY_BYTES);
-    } while (put < 0 && errno == EINTR);
-    return put == MCP_SEAL_KEY_BYTES && fsync(fd) == 0;
+    return rc;
 }
 
 /* Written to a temporary file and renamed, so that readers see a whole key. */
@@ -71,7 +58,8 @@ static int store_key(const char *path, const unsigned char *key)
     if (private_file_make(path, &aside) != NG_OK) {
         return NG_EINTERNAL;
     }
-    bool written = write_whole(aside.fd, key);
+    bool written = fd_put(aside.fd, str_make((const char *)key, MCP_SEAL_KEY_BYTES)) == NG_OK &&
+                   fsync(aside.fd) == 0;
     written = close(aside.fd) == 0 && written;
     if (!written || rename(aside.path, path) != 0) {
         (void)unlink(aside.path);

@@ -70,6 +70,8 @@ void mcp_print_versions(struct buf *out)
     buf_add_char(out, ']');
 }
 
+/* ---- header values ---- */
+
 static bool base64_equal(struct ng_str coded, struct ng_str value)
 {
     struct buf bytes;
@@ -109,10 +111,9 @@ bool mcp_header_equal(struct ng_str header, struct ng_str value)
 bool mcp_header_equal_number(struct ng_str header, struct ng_str digits)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, 0);
-    bool equal = json_parse(&arena, str_trim(header), 1, &value, &error) == NG_OK &&
+    bool equal = json_parse(&arena, str_trim(header), 1, &value, NULL) == NG_OK &&
                  value->type == NG_TYPE_NUMBER &&
                  json_compare_numbers(value->text, digits) == 0;
     arena_done(&arena);
@@ -189,7 +190,7 @@ static bool check_name(const struct mcp_message *message, const struct mcp_heade
 {
     const char *member = name_member(message->method);
     const struct ng_value *name = member == NULL ? NULL : json_get(message->params, member);
-    if (name == NULL || name->type != NG_TYPE_STRING) {
+    if (!json_is(name, NG_TYPE_STRING)) {
         return true; /* the method says what it misses */
     }
     if (headers->name.data == NULL) {
@@ -228,7 +229,7 @@ static bool check_meta(const struct mcp_message *message, struct mcp_terms *term
     if (message->kind != MCP_REQUEST) {
         return true;
     }
-    if (capabilities == NULL || capabilities->type != NG_TYPE_OBJECT) {
+    if (!json_is(capabilities, NG_TYPE_OBJECT)) {
         return refuse(terms, MCP_INVALID_PARAMS, 400,
                       "`params._meta` must have \"" MCP_META_CAPABILITIES
                       "\", an object ({} for none)");
@@ -257,7 +258,7 @@ static bool decide_stateless(const struct mcp_message *message,
                              struct mcp_terms *terms)
 {
     terms->version = MCP_2026_07_28;
-    if (said == NULL || said->type != NG_TYPE_STRING) {
+    if (!json_is(said, NG_TYPE_STRING)) {
         if (message->kind != MCP_REQUEST && said == NULL) {
             return true;
         }

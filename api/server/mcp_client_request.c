@@ -208,11 +208,8 @@ static bool add_answer(struct mcp_round *round, struct ng_str key, const struct 
 static void cannot_answer(struct mcp_round *round, const struct round_question *question,
                           const struct ng_value *error)
 {
-    const struct ng_value *message = json_get(error, "message");
-    struct ng_str text;
-    if (message != NULL && message->type == NG_TYPE_STRING) {
-        text = utf8_cut(message->text, ASK_TEXT_MAX / 2);
-    } else {
+    struct ng_str text = utf8_cut(json_get_text(error, "message"), ASK_TEXT_MAX / 2);
+    if (text.data == NULL) {
         text = ng_str_of("it gave no reason");
     }
     (void)snprintf(round->failed, sizeof(round->failed),
@@ -236,9 +233,8 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
                        mcp_input_method(question->kind));
     } else if (question->kind == NG_ASK_FORM || question->kind == NG_ASK_URL) {
         const struct ng_value *declined = NULL;
-        struct json_error fault;
         ok = json_parse(&round->arena, ng_str_of("{\"action\":\"decline\"}"), 4, &declined,
-                        &fault) == NG_OK &&
+                        NULL) == NG_OK &&
              add_answer(round, question->key, declined);
     } else {
         cannot_answer(round, question, error);

@@ -13,8 +13,6 @@
 #define MCP_COMPLETE_LOOKED 10000
 #define COMPLETE_FULL 1
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* Memory of the call. */
 struct completing {
     struct ng_listing listing; /* first */
@@ -41,7 +39,7 @@ static int add_value(struct completing *completing, struct ng_str value)
     }
     struct ng_str copy;
     if (completing->count == MCP_COMPLETE_MAX) {
-        copy = no_text;
+        copy = STR_NONE;
     } else {
         copy = arena_copy(&completing->call->arena, str_or(value, ng_str_of("")));
     }
@@ -81,7 +79,7 @@ static int complete_space(struct completing *completing, struct ng_str space)
                             &completing->listing);
     } else if (desc->list != NULL && desc->kind != NULL && str_is(completing->argument, "id")) {
         completing->filters = true;
-        completing->listing.after = no_text;
+        completing->listing.after = STR_NONE;
         rc = desc->list(self, pub, space, &completing->listing);
     }
     if (completing->more) {
@@ -158,21 +156,6 @@ static int complete_step(struct ng_call *pub, void *user)
 
 /* ---- the request ---- */
 
-static struct ng_str text_of(const struct ng_value *object, const char *name)
-{
-    const struct ng_value *value = NULL;
-    if (object != NULL && object->type == NG_TYPE_OBJECT) {
-        value = json_get(object, name);
-    }
-    if (value == NULL || value->type != NG_TYPE_STRING) {
-        return no_text;
-    }
-    if (value->text.data != NULL) {
-        return value->text;
-    }
-    return ng_str_of("");
-}
-
 /* A template as resources/templates/list gives it, or as clients write it in short. */
 static bool find_template(struct call *call, struct ng_str uri, struct mcp_source *ret)
 {
@@ -189,7 +172,7 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
         if (str_starts(uri, plain)) {
             rest = str_make(uri.data + plain.len, uri.len - plain.len);
         } else {
-            rest = no_text;
+            rest = STR_NONE;
         }
         bool same = rest.data != NULL &&
                     (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||
@@ -212,9 +195,9 @@ static int fail_ref(struct call *call, const char *what, struct ng_str name)
 static int find_ref(struct call *call, struct completing *completing,
                     const struct ng_value *ref)
 {
-    struct ng_str type = text_of(ref, "type");
-    struct ng_str name = text_of(ref, "name");
-    struct ng_str uri = text_of(ref, "uri");
+    struct ng_str type = json_get_text(ref, "type");
+    struct ng_str name = json_get_text(ref, "name");
+    struct ng_str uri = json_get_text(ref, "uri");
     struct ng_str argument = completing->argument;
     completing->is_prompt = str_is(type, "ref/prompt");
     if (completing->is_prompt && name.data != NULL) {
@@ -265,12 +248,9 @@ static int start_complete(struct mcp_exchange *exchange)
     }
     completing->listing.add = complete_add;
     completing->call = call;
-    completing->argument = arena_copy(&call->arena, text_of(argument, "name"));
-    completing->prefix = text_of(argument, "value");
-    completing->space = text_of(context != NULL && context->type == NG_TYPE_OBJECT
-                                    ? json_get(context, "arguments")
-                                    : NULL,
-                                "space");
+    completing->argument = arena_copy(&call->arena, json_get_text(argument, "name"));
+    completing->prefix = json_get_text(argument, "value");
+    completing->space = json_get_text(json_get(context, "arguments"), "space");
     if (completing->argument.data == NULL || completing->prefix.data == NULL) {
         (void)call_fail(call, NG_EINVAL,
                         "`params.argument` must be {\"name\":...,\"value\":...}, both strings");
@@ -301,7 +281,7 @@ static void answer_complete(struct mcp_exchange *exchange, const struct call *ca
     json_name(&writer, "hasMore");
     json_bool(&writer, completing->more);
     json_end(&writer);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_complete(struct mcp_exchange *exchange)

@@ -15,8 +15,6 @@
 #define INPUT_DEPTH 64
 #define INPUT_DATA_MAX 128
 
-static const struct ng_str no_text = {NULL, 0};
-
 const char *mcp_input_method(enum ng_ask_kind kind)
 {
     if (kind == NG_ASK_MODEL) {
@@ -50,7 +48,7 @@ void mcp_input_print_all(struct buf *out, const struct call *call)
 
 static bool is_object(const struct ng_value *value)
 {
-    return value != NULL && value->type == NG_TYPE_OBJECT;
+    return json_is(value, NG_TYPE_OBJECT);
 }
 
 unsigned mcp_client_request_kinds(const struct ng_value *capabilities)
@@ -245,7 +243,7 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
     buf_add_c(out, "\"inputRequests\":");
     mcp_input_print_all(out, exchange->call);
     buf_add_str(out, buf_str(&state));
-    mcp_result_end(exchange, "input_required", no_text);
+    mcp_result_end(exchange, "input_required", STR_NONE);
     mcp_answer_close(exchange);
     buf_done(&state);
     *ret_answered = true;
@@ -300,8 +298,7 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
 {
     struct call *call = exchange->call;
     struct mcp_binding binding;
-    struct json_error fault;
-    struct ng_str text = no_text;
+    struct ng_str text = STR_NONE;
     const struct ng_value *state = NULL;
     const char *why = "could not be checked";
     if (sealed->type != NG_TYPE_STRING) {
@@ -312,13 +309,13 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
                       clock_unix_ms(), sealed->text, &call->arena, &text, &why) != NG_OK) {
         return refuse(exchange, "requestState", why);
     }
-    if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, &fault) != NG_OK) {
+    if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, NULL) != NG_OK) {
         return refuse(exchange, "requestState", "could not be read");
     }
     const struct ng_value *own = json_get(state, "s");
     *ret_answers = json_get(state, "a");
     if (own == NULL) {
-        call->ask_state_in = no_text;
+        call->ask_state_in = STR_NONE;
     } else {
         call->ask_state_in = own->text;
     }

@@ -18,8 +18,6 @@
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
 
-static const struct ng_str no_text = {NULL, 0};
-
 static const char mcp_instructions[] =
     "notegate keeps notebooks and files that several agents share. A write that was answered "
     "is "
@@ -36,12 +34,7 @@ static const char mcp_instructions[] =
 /* The name in the member `info` of an object, bounded; "" where it has none. */
 static struct ng_str client_name(const struct ng_value *object, const char *info)
 {
-    const struct ng_value *name = json_get(json_get(object, info), "name");
-    bool known = name != NULL && name->type == NG_TYPE_STRING;
-    if (known) {
-        return utf8_cut(name->text, AUDIT_CLIENT_MAX);
-    }
-    return ng_str_of("");
+    return utf8_cut(json_get_text(json_get(object, info), "name"), AUDIT_CLIENT_MAX);
 }
 
 void mcp_take_client(struct mcp_exchange *exchange)
@@ -75,7 +68,7 @@ static void remember_client(struct mcp_exchange *exchange)
     lock_take(&session->lock);
     (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
     lock_release(&session->lock);
-    bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
+    bool tells = json_is(changed, NG_TYPE_TRUE);
     atomic_store(&session->client_asks, mcp_client_request_kinds(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
 }
@@ -83,12 +76,12 @@ static void remember_client(struct mcp_exchange *exchange)
 int mcp_initialize(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    const struct ng_value *asked = json_get(exchange->message.params, "protocolVersion");
-    if (asked == NULL || asked->type != NG_TYPE_STRING) {
+    struct ng_str asked = json_get_text(exchange->message.params, "protocolVersion");
+    if (asked.data == NULL) {
         return mcp_refuse_params(exchange, "`params.protocolVersion` must be a string, the "
                                            "version of MCP that the client speaks");
     }
-    enum mcp_version version = mcp_version_parse(asked->text);
+    enum mcp_version version = mcp_version_parse(asked);
     if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
         version = MCP_VERSION_HANDSHAKE_NEWEST;
     }
@@ -117,7 +110,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
                 "\"call\":{}}}}"),
         mcp_instructions);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
@@ -134,7 +127,7 @@ int mcp_discover(struct mcp_exchange *exchange)
                text_if(job->methods->tasks->are_offered(job->gateway),
                        ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
                mcp_instructions, MCP_DISCOVER_TTL_MS);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
@@ -145,13 +138,8 @@ int mcp_ping(struct mcp_exchange *exchange)
 
 int mcp_set_level(struct mcp_exchange *exchange)
 {
-    const struct ng_value *asked = json_get(exchange->message.params, "level");
-    enum mcp_log_level level;
-    if (asked == NULL || asked->type != NG_TYPE_STRING) {
-        level = MCP_LOG_NONE;
-    } else {
-        level = mcp_log_level_parse(asked->text);
-    }
+    enum mcp_log_level level =
+        mcp_log_level_parse(json_get_text(exchange->message.params, "level"));
     if (level == MCP_LOG_NONE) {
         return mcp_refuse_params(exchange,
                                  "`params.level` must be one of debug, info, notice, warning, "

@@ -18,8 +18,6 @@ struct listening {
     bool placed; /* has a place among limits.streams */
 };
 
-static const struct ng_str no_text = {NULL, 0};
-
 static const struct {
     const char *name;
     unsigned list;
@@ -104,7 +102,7 @@ static bool read_lists(struct mcp_exchange *exchange, const struct ng_value *ask
                 exchange, "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
                           "must be true or false");
         }
-        if (value != NULL && value->type == NG_TYPE_TRUE) {
+        if (json_is(value, NG_TYPE_TRUE)) {
             *ret |= listen_lists[i].list;
         }
     }
@@ -180,7 +178,7 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     if (meta.rc == NG_OK) {
         listening->meta = arena_copy(&exchange->job->call->arena, buf_str(&meta));
     } else {
-        listening->meta = no_text;
+        listening->meta = STR_NONE;
     }
     buf_done(&meta);
     if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
@@ -256,7 +254,7 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *asked = json_get(exchange->message.params, "notifications");
     unsigned lists = 0;
-    if (asked == NULL || asked->type != NG_TYPE_OBJECT) {
+    if (!json_is(asked, NG_TYPE_OBJECT)) {
         return mcp_refuse_params(
             exchange, "`params.notifications` must be an object that says what to listen to");
     }

@@ -57,8 +57,6 @@ struct notifiers {
     int refs;
 };
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- subscriptions ---- */
 
 static uint64_t hash_of(struct ng_str space, struct ng_str id)
@@ -272,13 +270,13 @@ static void send_lists(struct mcp_notifier *notifier)
 {
     unsigned changed = atomic_exchange(&notifier->changed, 0) & notifier->lists;
     if ((changed & NG_LIST_TOOLS) != 0) {
-        send_message(notifier, "tools/list_changed", no_text);
+        send_message(notifier, "tools/list_changed", STR_NONE);
     }
     if ((changed & NG_LIST_PROMPTS) != 0) {
-        send_message(notifier, "prompts/list_changed", no_text);
+        send_message(notifier, "prompts/list_changed", STR_NONE);
     }
     if ((changed & NG_LIST_RESOURCES) != 0) {
-        send_message(notifier, "resources/list_changed", no_text);
+        send_message(notifier, "resources/list_changed", STR_NONE);
     }
 }
 

@@ -9,8 +9,6 @@
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- which there are ---- */
 
 bool mcp_prompt_at(struct gateway *gateway, size_t index, struct mcp_prompt *ret)
@@ -44,9 +42,8 @@ bool mcp_prompt_find(struct call *call, struct ng_str name, struct mcp_prompt *r
 const struct ng_value *mcp_prompt_params(struct arena *arena, const struct ng_prompt *desc)
 {
     const struct ng_value *schema = NULL;
-    struct json_error error;
     if (desc->params == NULL || json_parse(arena, ng_str_of(desc->params), JSON_DEPTH_DEFAULT,
-                                           &schema, &error) != NG_OK) {
+                                           &schema, NULL) != NG_OK) {
         return NULL;
     }
     return schema;
@@ -65,11 +62,12 @@ static bool is_required(const struct ng_value *schema, struct ng_str name)
 
 /* ---- prompts/list ---- */
 
-static void print_text(struct ng_writer *writer, const char *name, const struct ng_value *value)
+static void print_text(struct ng_writer *writer, const char *name, const struct ng_value *from)
 {
-    if (value != NULL && value->type == NG_TYPE_STRING) {
+    struct ng_str text = json_get_text(from, name);
+    if (text.data != NULL) {
         json_name(writer, name);
-        json_string(writer, value->text);
+        json_string(writer, text);
     }
 }
 
@@ -82,8 +80,8 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
         json_object(writer);
         json_name(writer, "name");
         json_string(writer, at->key);
-        print_text(writer, "title", json_get(at, "title"));
-        print_text(writer, "description", json_get(at, "description"));
+        print_text(writer, "title", at);
+        print_text(writer, "description", at);
         json_name(writer, "required");
         json_bool(writer, is_required(schema, at->key));
         json_end(writer);
@@ -183,8 +181,6 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
 static int check_answer(struct call *call, struct prompting *prompting)
 {
     const struct ng_value *value = NULL;
-    const struct ng_value *description;
-    struct json_error error;
     if (!call_reply_is_open(call)) {
         if (call->staged.has_text || call->staged.parts != NULL) {
             return NG_OK;
@@ -195,18 +191,18 @@ static int check_answer(struct call *call, struct prompting *prompting)
     struct ng_str text =
         arena_copy(&call->arena, str_make(buf_cstr(&call->reply_buf), call->reply_buf.len));
     if (text.data == NULL ||
-        json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
+        json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, NULL) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered no JSON object",
                          prompting->prompt.desc->name);
     }
     prompting->messages = json_get(value, "messages");
-    description = json_get(value, "description");
     if (prompting->messages == NULL || prompting->messages->type != NG_TYPE_ARRAY) {
         return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered without `messages`",
                          prompting->prompt.desc->name);
     }
-    if (description != NULL && description->type == NG_TYPE_STRING) {
-        prompting->description = description->text;
+    struct ng_str description = json_get_text(value, "description");
+    if (description.data != NULL) {
+        prompting->description = description;
     }
     return NG_OK;
 }
@@ -289,7 +285,7 @@ static void answer_get(struct mcp_exchange *exchange, const struct call *call)
     } else {
         print_messages(out, &call->final);
     }
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_prompts_get(struct mcp_exchange *exchange)

@@ -16,8 +16,6 @@
 /* The buffer of a page: over MCP_PAGE_BYTES by one entry at most. */
 #define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * MCP_URI_MAX)
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* How much of what a plugin gives was on pages before. */
 enum skip {
     SKIP_NOTHING = 0,
@@ -174,7 +172,7 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     if (resumed) {
         page->listing.after = page->from.id;
     } else {
-        page->listing.after = no_text;
+        page->listing.after = STR_NONE;
     }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
@@ -209,7 +207,7 @@ static int list_space(struct page *page, struct ng_str space)
         return rc;
     }
     page->skip = SKIP_NOTHING;
-    page->from.kind = no_text; /* the following collections are listed from their start */
+    page->from.kind = STR_NONE; /* the following collections are listed from their start */
     return rc;
 }
 
@@ -321,7 +319,7 @@ static void answer_list(struct mcp_exchange *exchange, const struct call *call)
         buf_add_char(out, '"');
     }
     mcp_print_cache(exchange, out, MCP_RESOURCES_TTL_MS);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_resources_list(struct mcp_exchange *exchange)

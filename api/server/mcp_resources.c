@@ -13,8 +13,6 @@
 /* Bytes around contents, asked for at once. */
 #define MCP_READ_ENVELOPE 1024
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- kinds ---- */
 
 bool mcp_source_at(struct gateway *gateway, size_t index, struct mcp_source *ret)
@@ -204,7 +202,7 @@ void mcp_answer_failed(struct mcp_exchange *exchange, const struct call *call)
     mcp_join_hint(&both, result, ". ");
     (void)call_print_error(call, &error);
     mcp_answer_error(exchange, code > 0 ? code : 200, code, buf_str_or(&both, result->message),
-                     buf_str_or(&error, no_text));
+                     buf_str_or(&error, STR_NONE));
     buf_done(&both);
     buf_done(&error);
 }
@@ -220,24 +218,19 @@ void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
     mcp_answer_error(exchange, 200,
                      mcp_is_stateless(exchange->terms.version) ? MCP_INVALID_PARAMS
                                                                : MCP_RESOURCE_NOT_FOUND,
-                     message, buf_str_or(&data, no_text));
+                     message, buf_str_or(&data, STR_NONE));
     buf_done(&data);
 }
 
 struct ng_str mcp_text_param(struct mcp_exchange *exchange, const char *name, const char *what)
 {
-    const struct ng_value *value = json_get(exchange->message.params, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        if (value->text.data != NULL) {
-            return value->text;
-        }
-        return ng_str_of("");
+    struct ng_str text = json_get_text(exchange->message.params, name);
+    if (text.data == NULL) {
+        struct ng_str sentence = arena_printf(&exchange->job->call->arena,
+                                              "`params.%s` must be a string, %s", name, what);
+        (void)mcp_refuse_params(exchange, text_or(sentence.data, what));
     }
-    struct ng_str sentence = arena_printf(&exchange->job->call->arena,
-                                          "`params.%s` must be a string, %s", name, what);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                     sentence.data != NULL ? sentence : ng_str_of(what), no_text);
-    return no_text;
+    return text;
 }
 
 struct buf *mcp_list_open(struct mcp_exchange *exchange, const char *name,
@@ -263,7 +256,7 @@ int mcp_list_close(struct mcp_exchange *exchange, struct ng_writer *writer)
     if (exchange->call->arena.oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* a list in which something is missing */
     }
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
@@ -391,7 +384,7 @@ static void print_contents(struct buf *out, const struct result *result, struct 
         }
         struct part text = {.kind = PART_TEXT, .data = result->text};
         if (given == NULL) {
-            text.mime_type = no_text;
+            text.mime_type = STR_NONE;
         } else {
             text.mime_type = ng_str_of(given);
         }
@@ -426,7 +419,7 @@ static void answer_contents(struct mcp_exchange *exchange, const struct call *ca
     if (out->rc == NG_OK && meta.rc == NG_EINTERNAL) {
         out->rc = NG_EINTERNAL;
     }
-    mcp_result_close(exchange, buf_str_or(&meta, no_text));
+    mcp_result_close(exchange, buf_str_or(&meta, STR_NONE));
     buf_done(&meta);
 }
 

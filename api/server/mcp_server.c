@@ -14,8 +14,6 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- answers ---- */
 
 struct buf *mcp_answer_open(struct mcp_exchange *exchange)
@@ -47,7 +45,7 @@ static void answer_overflow(struct mcp_exchange *exchange)
         buf_add_char(out, first ? '[' : ',');
     }
     mcp_print_error(out, exchange->message.id, MCP_INTERNAL_ERROR, ng_str_of(sentence),
-                    no_text);
+                    STR_NONE);
     if (out->rc != NG_OK) {
         out->len = exchange->answer_at; /* not even that: the status speaks */
         exchange->job->status = 500;
@@ -126,13 +124,13 @@ void mcp_result_close(struct mcp_exchange *exchange, struct ng_str meta)
 int mcp_answer_done(struct mcp_exchange *exchange)
 {
     (void)mcp_result_open(exchange);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
 int mcp_refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
 {
-    mcp_answer_error(exchange, status, code, ng_str_of(sentence), no_text);
+    mcp_answer_error(exchange, status, code, ng_str_of(sentence), STR_NONE);
     return NG_OK;
 }
 
@@ -159,7 +157,7 @@ static void answer_refusal(struct mcp_exchange *exchange)
         buf_add_char(&data, '}');
     }
     mcp_answer_error(exchange, terms->status, terms->code, ng_str_of(terms->message),
-                     buf_str_or(&data, no_text));
+                     buf_str_or(&data, STR_NONE));
     buf_done(&data);
 }
 
@@ -211,7 +209,7 @@ static int run_request(struct mcp_exchange *exchange)
             (int)(size_min(message->method.len, MCP_SENTENCE_MAX)), message->method.data,
             mcp_version_text(exchange->terms.version));
         mcp_answer_error(exchange, stateless ? 404 : 200, MCP_METHOD_NOT_FOUND, sentence,
-                         no_text);
+                         STR_NONE);
         return NG_OK;
     }
     if (exchange->job->is_batch && method->handle == mcp_initialize) {
@@ -272,8 +270,7 @@ static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
     const struct ng_value *trace = json_get(exchange->message.meta, "traceparent");
-    if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
-        http_traceparent_valid(trace->text)) {
+    if (call != NULL && json_is(trace, NG_TYPE_STRING) && http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
         if (copy.data != NULL) {
             call->caller.traceparent = copy;
@@ -417,7 +414,7 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
-    mcp_print_error(job->out, NULL, code, message, no_text);
+    mcp_print_error(job->out, NULL, code, message, STR_NONE);
     if (code == MCP_INTERNAL_ERROR) {
         job->status = 500;
     } else {
@@ -524,7 +521,7 @@ static int run_text(struct mcp_job *job)
 
 static int refuse_busy(struct mcp_job *job, const char *sentence)
 {
-    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
+    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), STR_NONE);
     job->status = 503;
     job->retry_after_s = 1;
     if (job->rate == MCP_RATE_DUE) {

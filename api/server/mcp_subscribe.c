@@ -6,8 +6,6 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_notifier.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 static void send_to_session(void *session, struct ng_str message)
 {
     mcp_session_notify(session, message);
@@ -61,7 +59,7 @@ static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
     struct call *who = who_asks(exchange);
     unsigned lists = NG_LIST_TOOLS | NG_LIST_RESOURCES | NG_LIST_PROMPTS;
     if (who == NULL ||
-        mcp_notifier_new(who, lists, no_text, send_to_session, session, &made) != NG_OK) {
+        mcp_notifier_new(who, lists, STR_NONE, send_to_session, session, &made) != NG_OK) {
         call_unref(who);
         return NULL;
     }
@@ -76,7 +74,7 @@ static struct mcp_notifier *notifier_of(struct mcp_exchange *exchange)
     notifier = notifier_found(session);
     lock_release(&session->lock);
     if (first) {
-        (void)mcp_notifier_open(notifier, no_text); /* a no-op where the session ended */
+        (void)mcp_notifier_open(notifier, STR_NONE); /* a no-op where the session ended */
     } else {
         mcp_notifier_unref(made);
     }
@@ -87,6 +85,8 @@ void mcp_session_subscribed(struct mcp_exchange *exchange)
 {
     mcp_notifier_unref(notifier_of(exchange));
 }
+
+/* ---- resources/subscribe, resources/unsubscribe ---- */
 
 /* The resource it names, as far as the caller may see it. False: answered with an error. */
 static bool resolve(struct mcp_exchange *exchange, struct ng_str text,

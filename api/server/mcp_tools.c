@@ -12,8 +12,6 @@
 /* Bytes around a text answer, asked for at once so that the buffer grows once. */
 #define MCP_TOOLS_ENVELOPE 512
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- tools/list ---- */
 
 int mcp_tools_list(struct mcp_exchange *exchange)
@@ -156,7 +154,7 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     }
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
-    mcp_result_end(exchange, "complete", buf_str_or(&meta, no_text));
+    mcp_result_end(exchange, "complete", buf_str_or(&meta, STR_NONE));
     oom = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
     if (oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
@@ -180,7 +178,7 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
     mcp_answer_close(exchange);
 }
 
-/* What is refused before the tool ran is an error of the protocol, with the gateway's error
+/* A refusal before the tool ran is an error of the protocol, with the gateway's error
  * object. Its message has the hint too: clients show nothing else. */
 void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
@@ -225,7 +223,7 @@ int mcp_tools_call(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
-    if (name == NULL || name->type != NG_TYPE_STRING) {
+    if (!json_is(name, NG_TYPE_STRING)) {
         return mcp_refuse_params(exchange,
                                  "`params.name` must be a string, the name of a tool");
     }

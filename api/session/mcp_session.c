@@ -203,7 +203,7 @@ bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message)
 {
     int64_t number = 0;
-    if (id == NULL || id->type != NG_TYPE_NUMBER || json_integer(id, &number) != NG_OK) {
+    if (!json_is(id, NG_TYPE_NUMBER) || json_integer(id, &number) != NG_OK) {
         return false;
     }
     lock_take(&session->lock);

@@ -443,22 +443,6 @@ struct http_stream *mcp_stream_attach(struct mcp_stream *stream,
 
 /* ---- ids ---- */
 
-static bool parse_number(struct ng_str text, uint64_t most, uint64_t *ret)
-{
-    uint64_t number = 0;
-    if (text.len == 0 || text.len > 19) {
-        return false;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return false;
-        }
-        number = number * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    *ret = number;
-    return number <= most;
-}
-
 bool mcp_stream_parse_id(struct ng_str text, unsigned *ret_number, uint64_t *ret_seq)
 {
     uint64_t number = 0;
@@ -468,8 +452,8 @@ bool mcp_stream_parse_id(struct ng_str text, unsigned *ret_number, uint64_t *ret
         return false;
     }
     size_t before = (size_t)(dash - id.data);
-    if (!parse_number(str_make(id.data, before), UINT32_MAX, &number) ||
-        !parse_number(str_make(dash + 1, id.len - before - 1), UINT64_MAX, ret_seq)) {
+    if (!str_number(str_make(id.data, before), UINT32_MAX, &number) ||
+        !str_number(str_make(dash + 1, id.len - before - 1), UINT64_MAX, ret_seq)) {
         return false;
     }
     *ret_number = (unsigned)number;

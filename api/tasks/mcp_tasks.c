@@ -10,15 +10,13 @@
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- which calls are tasks ---- */
 
 bool mcp_tasks_declared(const struct mcp_exchange *exchange)
 {
     const struct ng_value *extensions = json_get(exchange->terms.capabilities, "extensions");
     const struct ng_value *tasks = json_get(extensions, MCP_TASKS_EXTENSION);
-    return tasks != NULL && tasks->type == NG_TYPE_OBJECT;
+    return json_is(tasks, NG_TYPE_OBJECT);
 }
 
 static int answer_undeclared(struct mcp_exchange *exchange, const char *sentence)
@@ -88,7 +86,7 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
         *ret_rc = mcp_refuse(exchange, 200, code, wrong);
         return true;
     }
-    if (ttl != NULL && ttl->type == NG_TYPE_NUMBER) {
+    if (json_is(ttl, NG_TYPE_NUMBER)) {
         double asked = json_double(ttl);
         if (asked > (double)MCP_TASK_TTL_MAX_MS) {
             order->ttl_ms = MCP_TASK_TTL_MAX_MS;
@@ -128,6 +126,8 @@ bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,
     return take_handshake(exchange, flags, &order, ret_rc);
 }
 
+/* ---- requests about a task ---- */
+
 struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
 {
     struct arena *arena = &exchange->call->arena;
@@ -163,7 +163,7 @@ struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange)
     if (request == NULL) {
         return NULL;
     }
-    if (id == NULL || id->type != NG_TYPE_STRING) {
+    if (!json_is(id, NG_TYPE_STRING)) {
         (void)mcp_refuse_params(exchange, "`params.taskId` must be a string, the id of a task");
         return NULL;
     }
@@ -185,7 +185,7 @@ void mcp_task_request_failed(struct mcp_exchange *exchange, const struct call *c
     } else if (result->rc == NG_EINTERNAL) {
         code = MCP_INTERNAL_ERROR;
     }
-    mcp_answer_error(exchange, status, code, result->message, no_text);
+    mcp_answer_error(exchange, status, code, result->message, STR_NONE);
 }
 
 int mcp_task_request_run(struct mcp_exchange *exchange, struct mcp_task_request *request,
@@ -267,7 +267,7 @@ static void answer_task(struct mcp_exchange *exchange, const struct call *call)
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
     struct buf *out = mcp_result_open(exchange);
     mcp_task_print(out, &request->task, is_stateless, is_stateless);
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_tasks_get(struct mcp_exchange *exchange)
@@ -284,15 +284,14 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     struct arena *arena = &call->arena;
     const struct ng_value *asks = NULL;
     const struct ng_value *known = NULL;
-    struct json_error error;
     struct buf left;
     struct buf given;
     struct ng_writer left_writer;
     struct ng_writer given_writer;
     size_t open = 0;
     struct ng_str before = str_or(task->answers, ng_str_of("{}"));
-    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
-        json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, &error) != NG_OK) {
+    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, NULL) != NG_OK ||
+        json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, NULL) != NG_OK) {
         return NG_EINTERNAL;
     }
     buf_init(&left, CALL_MEMORY_MAX);
@@ -351,7 +350,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     if (request->is_complete) {
         task->status = MCP_TASK_WORKING;
-        task->asks = no_text;
+        task->asks = STR_NONE;
     }
     return true;
 }
@@ -472,7 +471,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_CANCELLED;
-    task->asks = no_text;
+    task->asks = STR_NONE;
     task->message = ng_str_of("cancelled by the client");
     return true;
 }

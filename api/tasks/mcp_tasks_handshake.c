@@ -6,8 +6,6 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- tasks/result ---- */
 
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
@@ -77,12 +75,11 @@ static void release_question(void *object)
 static int ask_for_task(struct mcp_task_request *request, struct call *call)
 {
     const struct ng_value *asks = NULL;
-    struct json_error error;
     if (call_pin(call, release_question, request) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     call->ask_answers = NULL; /* those of the round before are with the task */
-    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
+    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, NULL) !=
         NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
     }
@@ -104,7 +101,6 @@ static int result_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    struct json_error error;
     int rc = mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
     if (rc != NG_OK) {
         return rc;
@@ -120,7 +116,7 @@ static int result_step(struct ng_call *pub, void *user)
         return NG_OK;
     }
     if (json_parse(&call->arena, request->task.outcome, JSON_DEPTH_DEFAULT, &request->outcome,
-                   &error) != NG_OK) {
+                   NULL) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is broken");
     }
     return NG_OK;
@@ -214,14 +210,14 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
         const struct ng_value *message = json_get(request->outcome, "message");
         mcp_answer_error(exchange, 200, MCP_INTERNAL_ERROR,
                          message != NULL ? message->text : ng_str_of("the task failed"),
-                         no_text);
+                         STR_NONE);
         return;
     }
     struct buf *out = mcp_result_open(exchange);
     struct buf meta;
     buf_init(&meta, out->max);
     print_outcome(out, &meta, request);
-    mcp_result_close(exchange, buf_str_or(&meta, no_text));
+    mcp_result_close(exchange, buf_str_or(&meta, STR_NONE));
     buf_done(&meta);
 }
 
@@ -246,18 +242,15 @@ static void print_cursor(struct buf *out, const struct mcp_task_place *place)
 static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
 {
     size_t digits = MCP_TASK_ID_LEN + 1; /* the beginning of the page */
-    bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
-                text.data[MCP_TASK_ID_LEN] == '-' &&
-                memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;
-    *ret = (struct mcp_task_place){.created_ms = 0};
-    for (size_t i = digits; good && i < text.len; i++) {
-        good = text.data[i] >= '0' && text.data[i] <= '9';
-        ret->created_ms = ret->created_ms * 10 + (text.data[i] - '0');
+    uint64_t created_ms = 0;
+    if (text.len <= digits || text.len > digits + CURSOR_DIGITS ||
+        text.data[MCP_TASK_ID_LEN] != '-' || memchr(text.data, '\0', MCP_TASK_ID_LEN) != NULL ||
+        !str_number(str_make(text.data + digits, text.len - digits), INT64_MAX, &created_ms)) {
+        return false;
     }
-    if (good) {
-        memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
-    }
-    return good;
+    *ret = (struct mcp_task_place){.created_ms = (int64_t)created_ms};
+    memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
+    return true;
 }
 
 static int list_step(struct ng_call *pub, void *user)
@@ -306,7 +299,7 @@ static void answer_list(struct mcp_exchange *exchange, const struct call *call)
     if (request->has_more) {
         print_cursor(out, &request->place);
     }
-    mcp_result_close(exchange, no_text);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_tasks_list(struct mcp_exchange *exchange)

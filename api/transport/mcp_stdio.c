@@ -14,6 +14,7 @@
 #include "api/server/mcp_client_request.h"
 #include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -72,23 +73,6 @@ static void state_unref(void *object)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t put = write(fd, data, len);
-        if (put < 0 && errno == EAGAIN) {
-            struct pollfd ready = {.fd = fd, .events = POLLOUT};
-            (void)poll(&ready, 1, -1);
-        } else if (put < 0 && errno != EINTR) {
-            return false;
-        } else if (put > 0) {
-            data += put;
-            len -= (size_t)put;
-        }
-    }
-    return true;
-}
-
 static struct line *next_line(struct stdio_state *state)
 {
     lock_take(&state->lock);
@@ -113,8 +97,9 @@ static void *run_writer(void *user)
     bool alive = true;
     struct line *line;
     while ((line = next_line(state)) != NULL) {
-        alive = alive && write_all(state->config->out_fd, line->data, line->len) &&
-                write_all(state->config->out_fd, "\n", 1);
+        alive = alive &&
+                fd_put(state->config->out_fd, str_make(line->data, line->len)) == NG_OK &&
+                fd_put(state->config->out_fd, ng_str_of("\n")) == NG_OK;
         lock_take(&state->lock);
         state->queued -= line->len;
         state->broken = state->broken || !alive;
@@ -332,9 +317,8 @@ static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
 static void refuse_line(struct stdio_state *state, int code, const char *message)
 {
     struct buf text;
-    struct ng_str none = {NULL, 0};
     buf_init(&text, MCP_STDIO_CHUNK);
-    mcp_print_error(&text, NULL, code, ng_str_of(message), none);
+    mcp_print_error(&text, NULL, code, ng_str_of(message), STR_NONE);
     lock_take(&state->lock);
     queue_line(state, &text);
     lock_release(&state->lock);
