@@ -64,11 +64,11 @@ static bool option_key_tool(struct command_line *line, const char *value)
 
 const struct option_row option_table[] = {
     {"agent", 0, "NAME", OPTION_CALLER, 0, MEMBER(agent), NULL, NULL,
-     "who is calling (default: local)"},
+     "name of the calling agent (default: local)"},
     {"space", 0, "NAME", OPTION_CALLER, 0, MEMBER(space), NULL, NULL,
-     "the space to work in (default: the tool's: the agent's own, or shared)"},
+     "the space to work in (default: that of the tool: the agent's own, or shared)"},
     {"mode", 0, "MODE", OPTION_CALLER, 0, MEMBER(mode), NULL, NULL,
-     "what the caller may do: ask, edit or agent (default: agent)"},
+     "mode of the call: ask, edit or agent (default: agent)"},
     {"space", 0, "NAME", OPTION_KEY, 0, 0, NULL, option_key_space,
      "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
     {"role", 0, "ROLE", OPTION_KEY, 0, MEMBER(role), NULL, NULL,
@@ -76,7 +76,7 @@ const struct option_row option_table[] = {
     {"mode", 0, "MODE", OPTION_KEY, 0, MEMBER(mode), NULL, NULL,
      "the highest mode: ask, edit or agent (default: agent)"},
     {"run", 0, NULL, OPTION_KEY, LINE_RUN, 0, NULL, NULL,
-     "the key may run code: cells run as the gateway's user, and reach what that reaches"},
+     "the key may run code: cells run with all rights of the gateway's user"},
     {"tool", 0, "TOOL", OPTION_KEY, 0, 0, NULL, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
     {"rate", 0, "N/s", OPTION_KEY, 0, MEMBER(rate), NULL, NULL,
@@ -85,7 +85,7 @@ const struct option_row option_table[] = {
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
     {"note", 0, "TEXT", OPTION_KEY, 0, MEMBER(note), NULL, NULL,
-     "what the key is for: one line, shown by `key list`"},
+     "purpose of the key: one line, shown by `key list`"},
     {"all", 0, NULL, OPTION_KEY, LINE_ALL, 0, NULL, NULL, "list also revoked and expired keys"},
     {"force", 0, NULL, OPTION_KEY, LINE_FORCE, 0, NULL, NULL,
      "revoke also the last key in force"},
@@ -94,18 +94,18 @@ const struct option_row option_table[] = {
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, LINE_HELP_CONFIG, 0, NULL, NULL,
      "print every configuration key with its type, default, present value and help"},
-    {"files", 0, NULL, OPTION_BACKUP, LINE_FILES, 0, NULL, NULL, "with the files of the roots"},
-    {"force", 0, NULL, OPTION_FORCE, LINE_FORCE, 0, NULL, NULL,
-     "write over a file that exists"},
+    {"files", 0, NULL, OPTION_BACKUP, LINE_FILES, 0, NULL, NULL,
+     "also back up the files of the roots"},
+    {"force", 0, NULL, OPTION_FORCE, LINE_FORCE, 0, NULL, NULL, "overwrite an existing file"},
     {"user", 0, "NAME", OPTION_SERVE, 0, 0, "user", NULL,
-     "started as root: the user to become before anything is opened"},
+     "if started as root: the user to become before anything is opened"},
     {"config", 'c', "FILE", OPTION_CONFIG, 0, MEMBER(config_file), NULL, NULL,
      "the configuration file"},
     {"set", 's', "KEY=VALUE", OPTION_CONFIG, 0, 0, "", NULL,
      "set a configuration key, lists by commas (repeatable)"},
     {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, 0, 0, "listen", NULL,
-     "where to listen; port 0 picks a free one"},
-    {"data-dir", 'd', "DIR", OPTION_CONFIG, 0, 0, "data_dir", NULL, "where the data is kept"},
+     "address and port to listen on; port 0 picks a free port"},
+    {"data-dir", 'd', "DIR", OPTION_CONFIG, 0, 0, "data_dir", NULL, "folder of the data"},
     {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, 0, 0, NULL, option_root,
      "a folder that file tools may use (repeatable)"},
     {"help", 'h', NULL, OPTION_ALWAYS, LINE_HELP, 0, NULL, NULL, "print this help"},
@@ -199,9 +199,8 @@ static int command_unknown(const struct command_line *line, const char *name)
 {
     const struct command *best = NULL;
     if (strcmp(name, "status") == 0) {
-        return command_usage(line,
-                             "unknown command \"status\"; `notegate check` looks at the "
-                             "configuration and data, GET /readyz at a gateway that runs");
+        return command_usage(line, "unknown command \"status\"; `notegate check` checks the "
+                                   "configuration and data, GET /readyz a running gateway");
     }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
@@ -227,7 +226,7 @@ static int option_take(struct command_line *line, const struct option_row *row,
     const char *value = attached;
     *ret_used_next = false;
     if (row->argument == NULL && attached != NULL) {
-        return command_usage(line, "--%s takes no value, and \"%s\" is one", row->name,
+        return command_usage(line, "--%s takes no value, but \"%s\" was given", row->name,
                              attached);
     }
     if (row->argument != NULL && attached == NULL) {
@@ -315,7 +314,7 @@ static int command_check_words(const struct command_line *line)
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);
     }
     if (line->word_count > command->max_words) {
-        return command_usage(line, "\"%s\" is more than \"%s\" takes",
+        return command_usage(line, "unexpected argument \"%s\" for \"%s\"",
                              line->words[command->max_words], command->name);
     }
     return command_check_caller(line);
@@ -374,7 +373,7 @@ int command_parse(int argc, char **argv, struct command_line *ret)
         rc = command_check_words(ret);
     }
     if (rc != COMMAND_OK && ret->arena.oom) {
-        command_error("out of memory; nothing is wrong with the command line");
+        command_error("out of memory; the command line is correct");
         rc = COMMAND_FAILED;
     }
     return rc;

@@ -108,7 +108,7 @@ static int backup_there(struct backup *backup)
 
 static int backup_refuse(const char *where, struct buf *error)
 {
-    command_error("what was written to %s is not whole: %s", where,
+    command_error("the backup in %s is incomplete: %s", where,
                   error->len > 0 ? buf_cstr(error) : "it cannot be read");
     return NG_EFAILED;
 }
@@ -163,7 +163,8 @@ static int backup_name(struct backup *backup)
         }
     }
     if (rc != 0) {
-        command_error("%s cannot be given its name: %s", backup->path, strerrordesc_np(errno));
+        command_error("the finished backup cannot be renamed to %s: %s", backup->path,
+                      strerrordesc_np(errno));
         return NG_EFAILED;
     }
     backup_sync_folder(backup->path);
@@ -181,7 +182,8 @@ static int backup_open_file(struct backup *backup)
     if (rc == NG_EBUSY) {
         command_error("%s is being written by another process", backup->temporary.path);
     } else if (rc != NG_OK) {
-        command_error("%s cannot be made: %s", backup->temporary.path, strerrordesc_np(errno));
+        command_error("%s cannot be created: %s", backup->temporary.path,
+                      strerrordesc_np(errno));
     }
     return rc;
 }
@@ -217,7 +219,7 @@ static int backup_to_file(struct backup *backup)
 static int backup_to_stdout(struct backup *backup)
 {
     if (backup_check_begin(&backup->check) != NG_OK) {
-        command_error("the backup cannot be begun: %s", strerrordesc_np(errno));
+        command_error("the backup cannot be started: %s", strerrordesc_np(errno));
         return NG_EFAILED;
     }
     int rc = backup_copy(backup);

@@ -197,9 +197,9 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
                   int64_t now_ms, struct ng_str text, struct arena *arena, struct ng_str *ret,
                   const char **ret_why)
 {
-    static const char altered[] =
-        "is not what this gateway gave for this request: it was altered, or belongs to another "
-        "caller or to other arguments; send the request without it to begin again";
+    static const char altered[] = "is not the state that this gateway returned for this "
+                                  "request: it was altered, or belongs to another caller or to "
+                                  "other arguments; send the request without it to start again";
     unsigned char mac[SEAL_MAC];
     struct ng_str sealed = {NULL, 0};
     size_t most = SEAL_HEAD + MCP_SEAL_PAYLOAD_MAX + SEAL_MAC;
@@ -218,7 +218,7 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
         return refuse(ret_why, altered);
     }
     if (get_u64(bytes + 1) <= (uint64_t)now_ms) {
-        return refuse(ret_why, "has expired; send the request without it to begin again");
+        return refuse(ret_why, "has expired; send the request without it to start again");
     }
     *ret = str_make((const char *)bytes + SEAL_HEAD, body - SEAL_HEAD);
     return NG_OK;

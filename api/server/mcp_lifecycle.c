@@ -93,8 +93,8 @@ int mcp_initialize(struct mcp_exchange *exchange)
         job->retry_after_s = rc == NG_EBUSY;
         if (rc == NG_EBUSY) {
             return mcp_refuse(exchange, 503, 503,
-                              "as many MCP sessions are open as this gateway keeps; end one "
-                              "with DELETE, or try again later");
+                              "the maximum number of MCP sessions is open; end one with "
+                              "DELETE, or try again later");
         }
         return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, "the session could not be opened");
     }

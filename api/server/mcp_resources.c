@@ -238,7 +238,7 @@ struct buf *mcp_list_open(struct mcp_exchange *exchange, const char *name,
 {
     if (json_get(exchange->message.params, "cursor") != NULL) {
         (void)mcp_refuse_params(
-            exchange, "`params.cursor` is not one of this gateway's: the list is given whole");
+            exchange, "`params.cursor` is not a cursor of this gateway: the list has one page");
         return NULL;
     }
     struct buf *out = mcp_result_open(exchange);
@@ -437,7 +437,7 @@ static void answer_unread(struct mcp_exchange *exchange, const struct call *call
     case NG_EINVAL:
         mcp_answer_unknown_uri(exchange, uri,
                                arena_printf(&exchange->job->call->arena,
-                                            "the URI is not a resource's: %.*s",
+                                            "the URI is not the URI of a resource: %.*s",
                                             (int)result->message.len, result->message.data));
         break;
     default:

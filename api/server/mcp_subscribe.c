@@ -149,8 +149,8 @@ static int subscription(struct mcp_exchange *exchange, bool on)
     }
     if (rc == NG_ETOOLARGE) {
         return mcp_refuse_params(exchange,
-                                 "this session subscribes to as many resources as it may "
-                                 "(1000, or 1 MiB of URIs); unsubscribe from some first");
+                                 "this session has the maximum of subscriptions (1000, or 1 "
+                                 "MiB of URIs); unsubscribe from some first");
     }
     return mcp_refuse_oom(exchange);
 }

@@ -81,7 +81,7 @@ static int ask_for_task(struct mcp_task_request *request, struct call *call)
     call->ask_answers = NULL; /* those of the round before are with the task */
     if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, NULL) !=
         NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
+        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are damaged");
     }
     for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
         const struct ng_value *method = json_get(at, "method");
@@ -117,7 +117,7 @@ static int result_step(struct ng_call *pub, void *user)
     }
     if (json_parse(&call->arena, request->task.outcome, JSON_DEPTH_DEFAULT, &request->outcome,
                    NULL) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is broken");
+        return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is damaged");
     }
     return NG_OK;
 }
@@ -310,8 +310,9 @@ int mcp_tasks_list(struct mcp_exchange *exchange)
     if (request != NULL && cursor != NULL) {
         request->has_place = true;
         if (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place)) {
-            return mcp_refuse_params(exchange, "`params.cursor` is not one of this gateway's; "
-                                               "leave it out to begin again");
+            return mcp_refuse_params(
+                exchange,
+                "`params.cursor` is not a cursor of this gateway; leave it out to start again");
         }
     }
     return mcp_task_request_run(exchange, request, &run);
