@@ -104,20 +104,18 @@ static void *listen_thread(void *user)
 static bool job_start(struct relay_job *job, void *(*run)(void *user))
 {
     pthread_t thread;
-    job->has_thread = true;
-    bool ok = pthread_create(&thread, NULL, run, job) == 0;
-    if (!ok) {
+    job->has_thread = true; /* before it is there, and looks */
+    if (pthread_create(&thread, NULL, run, job) != 0) {
         job->has_thread = false;
+        return false;
     }
-    return ok;
+    return true;
 }
 
 static void relay_listen(struct relay *relay)
 {
-    struct relay_job *job;
-    if (relay->has_stream || relay->session[0] == '\0') {
-        job = NULL;
-    } else {
+    struct relay_job *job = NULL;
+    if (!relay->has_stream && relay->session[0] != '\0') {
         job = relay_job_new(relay);
     }
     if (job == NULL) {
@@ -278,10 +276,8 @@ static void relay_end(struct relay *relay)
     if (relay->has_last) {
         (void)pthread_join(relay->last, NULL);
     }
-    struct relay_job *job;
-    if (relay->session[0] == '\0' || stopped) {
-        job = NULL;
-    } else {
+    struct relay_job *job = NULL;
+    if (relay->session[0] != '\0' && !stopped) {
         job = relay_job_new(relay);
     }
     if (job != NULL) {

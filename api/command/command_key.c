@@ -123,8 +123,6 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
         attach_print_error(&answer);
         if (answer.status == STATUS_BAD_REQUEST) {
             exit = COMMAND_USAGE;
-        } else {
-            exit = COMMAND_FAILED;
         }
     } else if (rc == NG_OK) {
         *ret_text = arena_copy(arena, buf_str(&answer.body));
@@ -235,8 +233,8 @@ static int key_show_new(const struct ng_value *key)
     (void)command_put(stderr, buf_str(&about));
     (void)fflush(stderr);
     buf_done(&about);
-    if (command_put(stdout, json_get_text(key, "key")) != NG_OK ||
-        command_put(stdout, ng_str_of("\n")) != NG_OK || command_flush(stdout) != NG_OK) {
+    if (command_put_line(stdout, json_get_text(key, "key")) != NG_OK ||
+        command_flush(stdout) != NG_OK) {
         command_error("the key could not be printed; revoke it (%.*s) and add another",
                       (int)id.len, id.data);
         return COMMAND_FAILED;
@@ -246,11 +244,10 @@ static int key_show_new(const struct ng_value *key)
 
 static int key_print_json(struct ng_str text)
 {
-    if (command_put(stdout, text) == NG_OK && command_put(stdout, ng_str_of("\n")) == NG_OK &&
-        command_flush(stdout) == NG_OK) {
-        return COMMAND_OK;
+    if (command_put_line(stdout, text) != NG_OK) {
+        return COMMAND_FAILED;
     }
-    return COMMAND_FAILED;
+    return command_exit_code(command_flush(stdout));
 }
 
 static int key_add(struct key_command *command)
@@ -358,11 +355,7 @@ static int key_fetch(struct key_command *command, bool all, struct ng_str name,
     struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
     const struct ng_value *answer = NULL;
     int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
-    if (rc == COMMAND_OK) {
-        *ret = json_get(answer, "keys");
-    } else {
-        *ret = NULL;
-    }
+    *ret = json_get(answer, "keys");
     if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
         command_error("the list of keys cannot be read");
         rc = COMMAND_FAILED;
@@ -382,10 +375,7 @@ static int key_list(struct key_command *command)
         return key_print_json(text);
     }
     key_print_table(list);
-    if (command_flush(stdout) == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(command_flush(stdout));
 }
 
 /* ---- revoke ---- */
@@ -465,11 +455,7 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
         printf("%zu key%s revoked\n", count, plural(count));
-        if (command_flush(stdout) == NG_OK) {
-            rc = COMMAND_OK;
-        } else {
-            rc = COMMAND_FAILED;
-        }
+        rc = command_exit_code(command_flush(stdout));
     }
     buf_done(&answers);
     return rc;
@@ -507,9 +493,7 @@ static int key_revoke(struct key_command *command)
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
         /* The nearest name is among the others. */
-        if (list->count > 0 || !valid) {
-            rc = COMMAND_OK;
-        } else {
+        if (list->count == 0 && valid) {
             rc = key_fetch(command, true, STR_NONE, &list, &text);
         }
         if (rc == COMMAND_OK) {

@@ -68,8 +68,7 @@ static int verify_show(const struct command_line *line, const struct buf *report
         command_error(arena.oom ? "out of memory for the report of the gateway"
                                 : "the report of the gateway cannot be read");
     } else if (line_has(line, LINE_JSON)) {
-        (void)command_put(stdout, buf_str(report));
-        (void)command_put(stdout, ng_str_of("\n"));
+        (void)command_put_line(stdout, buf_str(report));
     } else {
         const struct ng_value *faults = json_get(value, "faults");
         for (const struct ng_value *one = json_first(faults); one != NULL; one = one->next) {

@@ -20,7 +20,6 @@
 #include "core/base/text/sha256.h"
 
 #define KEY_ID_BYTES 64
-#define PATH_BYTES_MAX ((size_t)64 * 1024)
 #define HOUR_S 3600
 /* Shorter than what a certificate that is renewed by itself has left. */
 #define EXPIRES_SOON_S (3 * 24 * HOUR_S)
@@ -244,19 +243,12 @@ static int load_pair(const struct config *config, struct http_tls_pair **ret, st
         (void)buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    struct buf paths[2];
-    buf_init(&paths[0], PATH_BYTES_MAX);
-    buf_init(&paths[1], PATH_BYTES_MAX);
-    (void)buf_add_str(&paths[0], certificate);
-    (void)buf_add_str(&paths[1], key);
-    struct pem pem = {.certificate = buf_cstr(&paths[0]), .key = buf_cstr(&paths[1])};
+    struct pem pem = {.certificate = certificate.data, .key = key.data};
     buf_init(&pem.certificate_text, HTTP_TLS_FILE_MAX * 2);
     buf_init(&pem.key_text, HTTP_TLS_FILE_MAX * 2);
     int rc = make_pair(pair, &pem, error);
     forget(&pem.certificate_text);
     forget(&pem.key_text);
-    buf_done(&paths[0]);
-    buf_done(&paths[1]);
     if (rc != NG_OK) {
         pair_free(pair);
         return rc;
@@ -340,7 +332,7 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
     const struct http_tls_pair *pair = atomic_load(&((struct http_tls *)(uintptr_t)tls)->pair);
     struct stat info;
     time_t now = time(NULL);
-    struct buf path;
+    const char *path = config_text(config, "tls.key").data;
     (void)buf_add_c(ret, "valid until ");
     print_day(ret, pair->valid_until);
     if (pair->valid_until < now) {
@@ -355,14 +347,11 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
         (void)buf_printf(warnings, "the certificate expires in %lld hours: renew it\n",
                          (long long)((pair->valid_until - now) / HOUR_S));
     }
-    buf_init(&path, PATH_BYTES_MAX);
-    (void)buf_add_str(&path, config_text(config, "tls.key"));
-    if (stat(buf_cstr(&path), &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
+    if (stat(path, &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
         (void)buf_printf(warnings,
-                         "every user can read the key %s (mode %04o); do `chmod o= %s`\n",
-                         buf_cstr(&path), (unsigned)(info.st_mode & 07777), buf_cstr(&path));
+                         "every user can read the key %s (mode %04o); do `chmod o= %s`\n", path,
+                         (unsigned)(info.st_mode & 07777), path);
     }
-    buf_done(&path);
 }
 
 /* ---- handshakes ---- */

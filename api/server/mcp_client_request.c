@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
-#include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
@@ -121,14 +120,12 @@ static void *requests_run(void *user)
     struct mcp_client_requests *requests = user;
     lock_take(&requests->lock);
     while (!requests->stopping) {
-        struct timespec until;
         end_late(requests);
         lock_release(&requests->lock);
         if (requests->tick != NULL) {
             requests->tick(requests->tick_user);
         }
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += MCP_CLIENT_REQUEST_TICK_MS / 1000;
+        struct timespec until = clock_deadline(MCP_CLIENT_REQUEST_TICK_MS);
         lock_take(&requests->lock);
         if (!requests->stopping) {
             (void)lock_wait_until(&requests->changed, &requests->lock, &until);

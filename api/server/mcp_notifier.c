@@ -461,13 +461,11 @@ int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
     atomic_init(&notifier->turn, TURN_NONE);
     atomic_init(&notifier->changed, 0);
     if (meta.data != NULL) {
-        notifier->meta = alloc_bytes(meta.len + 1);
+        notifier->meta = str_dup(meta);
         if (notifier->meta == NULL) {
             notifier_free(notifier);
             return NG_EINTERNAL;
         }
-        memcpy(notifier->meta, meta.data, meta.len);
-        notifier->meta[meta.len] = '\0';
     }
     *ret = notifier;
     return NG_OK;

@@ -49,17 +49,6 @@ const struct ng_value *mcp_prompt_params(struct arena *arena, const struct ng_pr
     return schema;
 }
 
-static bool is_required(const struct ng_value *schema, struct ng_str name)
-{
-    const struct ng_value *required = json_get(schema, "required");
-    for (const struct ng_value *at = json_first(required); at != NULL; at = at->next) {
-        if (at->type == NG_TYPE_STRING && str_equal(at->text, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- prompts/list ---- */
 
 static void print_text(struct ng_writer *writer, const char *name, const struct ng_value *from)
@@ -83,7 +72,7 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
         print_text(writer, "title", at);
         print_text(writer, "description", at);
         json_name(writer, "required");
-        json_bool(writer, is_required(schema, at->key));
+        json_bool(writer, json_has_text(json_get(schema, "required"), at->key));
         json_end(writer);
     }
     json_end(writer);
@@ -144,12 +133,7 @@ static int check_argument(struct call *call, const struct prompting *prompting,
                          (int)shown.len, shown.data, prompt);
     }
     const struct ng_value *choices = json_get(property, "enum");
-    bool good = choices == NULL;
-    for (const struct ng_value *at = good ? NULL : choices->first; at != NULL && !good;
-         at = at->next) {
-        good = at->type == NG_TYPE_STRING && str_equal(at->text, value->text);
-    }
-    if (good) {
+    if (choices == NULL || json_has_text(choices, value->text)) {
         return NG_OK;
     }
     return call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
@@ -169,7 +153,8 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
     }
     for (const struct ng_value *at = json_first(properties); at != NULL && rc == NG_OK;
          at = at->next) {
-        if (is_required(schema, at->key) && json_get_str(arguments, at->key) == NULL) {
+        if (json_has_text(json_get(schema, "required"), at->key) &&
+            json_get_str(arguments, at->key) == NULL) {
             rc = call_fail(call, NG_EINVAL, "the prompt `%s` needs the argument `%.*s`",
                            prompting->prompt.desc->name, (int)at->key.len, at->key.data);
         }

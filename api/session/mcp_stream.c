@@ -24,7 +24,6 @@ struct reader {
     struct http_stream *http;  /* lent: valid until closed() */
     struct gateway *gateway;
     char *agent;
-    size_t agent_len;
     atomic_int *open;
     bool primed;
 };
@@ -369,7 +368,7 @@ static void closed(void *user)
         (void)atomic_fetch_sub(reader->open, 1);
     }
     if (reader->gateway != NULL) {
-        http_stream_give(reader->gateway, str_make(reader->agent, reader->agent_len));
+        http_stream_give(reader->gateway, ng_str_of(reader->agent));
     }
     free_reader(reader);
     mcp_stream_unref(stream);
@@ -381,14 +380,10 @@ static struct reader *new_reader(const struct mcp_stream_reader *asked)
     if (reader == NULL) {
         return NULL;
     }
-    reader->agent_len = asked->agent.len;
-    reader->agent = alloc_bytes(asked->agent.len + 1);
+    reader->agent = str_dup(asked->agent);
     if (reader->agent == NULL) {
         free(reader);
         return NULL;
-    }
-    if (asked->agent.len > 0) {
-        memcpy(reader->agent, asked->agent.data, asked->agent.len);
     }
     reader->gateway = asked->gateway;
     reader->open = asked->open;

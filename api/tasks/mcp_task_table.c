@@ -70,6 +70,27 @@ void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry
     tasks->count--;
 }
 
+int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret)
+{
+    *ret = NULL;
+    if (task->created_ms + task->ttl_ms <= clock_unix_ms() || task->id.len != MCP_TASK_ID_LEN ||
+        task->owner.len >= MCP_TASK_OWNER_MAX) {
+        return NG_OK;
+    }
+    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
+    if (entry == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(entry->id, task->id.data, task->id.len);
+    memcpy(entry->owner, task->owner.data, task->owner.len);
+    entry->created_ms = task->created_ms;
+    entry->expires_ms = task->created_ms + task->ttl_ms;
+    entry->status = task->status;
+    entry->is_stored = true;
+    *ret = entry;
+    return NG_OK;
+}
+
 static bool is_owned(const struct mcp_task_entry *entry, struct ng_str owner)
 {
     return str_is(owner, entry->owner);

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/server/mcp_client_request.h"
@@ -27,7 +26,7 @@
 #define MCP_STDIO_ANSWER_ROOM ((size_t)16 * 1024 * 1024)
 
 /* How often it is looked whether the client still reads, after its input has ended. */
-#define MCP_STDIO_STEP_NS 200000000
+#define MCP_STDIO_STEP_MS 200
 
 struct line {
     struct line *next;
@@ -153,15 +152,15 @@ static void queue_line(struct stdio_state *state, struct buf *text)
     queue_in(state, alloc_bytes(sizeof(struct line)), text);
 }
 
-static void notify(struct mcp_job *job, struct ng_str message)
+/* Not where *over, or while more than `most` wait to be written. */
+static void queue_message(struct stdio_state *state, struct ng_str message, const bool *over,
+                          size_t most)
 {
-    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
-    struct stdio_state *state = stdio_job->state;
     struct buf text;
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
     lock_take(&state->lock);
-    if (stdio_job->finished || state->queued > state->config->gateway->limits.buffered) {
+    if (*over || state->queued > most) {
         buf_done(&text);
     } else {
         queue_line(state, &text);
@@ -169,20 +168,17 @@ static void notify(struct mcp_job *job, struct ng_str message)
     lock_release(&state->lock);
 }
 
+static void notify(struct mcp_job *job, struct ng_str message)
+{
+    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
+    queue_message(stdio_job->state, message, &stdio_job->finished, stdio_job->state->limit);
+}
+
 /* Messages that belong to no request. */
 static void say(struct mcp_session *session, struct ng_str message)
 {
     struct stdio_state *state = session->say_user;
-    struct buf text;
-    buf_init(&text, message.len + 1);
-    buf_add_str(&text, message);
-    lock_take(&state->lock);
-    if (state->closing || state->queued > state->limit) {
-        buf_done(&text);
-    } else {
-        queue_line(state, &text);
-    }
-    lock_release(&state->lock);
+    queue_message(state, message, &state->closing, state->limit);
 }
 
 static struct stdio_state *state_new(const struct mcp_stdio *config)
@@ -211,21 +207,12 @@ static struct stdio_state *state_new(const struct mcp_stdio *config)
     return state;
 }
 
-/* A question must not get lost; their number is bounded by the calls that ask. */
+/* A question must not get lost, unless it was answered meanwhile; their number is bounded by
+ * the calls that ask. */
 static void ask(struct mcp_job *job, struct ng_str message)
 {
     struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
-    struct stdio_state *state = stdio_job->state;
-    struct buf text;
-    buf_init(&text, message.len + 1);
-    buf_add_str(&text, message);
-    lock_take(&state->lock);
-    if (stdio_job->finished) { /* answered meanwhile; the writer may have ended */
-        buf_done(&text);
-    } else {
-        queue_line(state, &text);
-    }
-    lock_release(&state->lock);
+    queue_message(stdio_job->state, message, &stdio_job->finished, SIZE_MAX);
 }
 
 /* ---- jobs ---- */
@@ -466,13 +453,7 @@ static bool client_left(const struct mcp_stdio *config)
 
 static void wait_a_step(struct stdio_state *state)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += MCP_STDIO_STEP_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    struct timespec until = clock_deadline(MCP_STDIO_STEP_MS);
     (void)lock_wait_until(&state->changed, &state->lock, &until);
 }
 

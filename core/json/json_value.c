@@ -36,6 +36,15 @@ struct ng_str json_get_text(const struct ng_value *object, const char *name)
     return value->text;
 }
 
+bool json_has_text(const struct ng_value *array, struct ng_str text)
+{
+    const struct ng_value *at = json_first(array);
+    while (at != NULL && (at->type != NG_TYPE_STRING || !str_equal(at->text, text))) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 static bool equal_arrays(const struct ng_value *a, const struct ng_value *b)
 {
     const struct ng_value *left = a->first;
