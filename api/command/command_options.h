@@ -11,8 +11,9 @@ struct option_row {
     const char *argument; /* its value, for help; NULL: none */
     unsigned group;       /* one of enum command_option: which commands take it */
     unsigned flag;        /* enum line_flag, or 0 */
-    /* Where the value goes: a member of struct command_line (its offset), the configuration key
-     * that it sets ("": it is KEY=VALUE), a function (false: it does not fit in); or nowhere.
+    /* Destination of the value: a member of struct command_line (its offset), the configuration
+     * key that it sets ("": it is KEY=VALUE), a function (false: it does not fit in); or
+     * nowhere.
      */
     size_t member;
     const char *key;

@@ -152,7 +152,7 @@ static int find_task(const struct mcp_task *task, void *user)
     bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
     if (is_expired || died) {
         if (array_reserve((void **)&found->ids, &found->room, found->count + 1,
-                          sizeof(*found->ids), SIZE_MAX) != NG_OK) {
+                          sizeof(*found->ids), MCP_TASK_ROWS_MAX) != NG_OK) {
             return NG_EINTERNAL;
         }
         found->ids[found->count++] = task->id;

@@ -9,8 +9,6 @@
 
 /* Task documents have no owner in the store: their owner is a member. */
 #define TASK_SPACE "mcp"
-/* Rows read at a start: what has expired and was not yet removed is there too. */
-#define TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
 /* A stored task, without its outcome: arguments and answers are bounded by the bodies they came
  * in. */
 #define TASK_JSON_MAX CALL_MEMORY_MAX
@@ -138,7 +136,7 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
         .space = ng_str_of(TASK_SPACE),
         .terms = &since,
         .term_count = since_ms > 0 ? 1 : 0,
-        .limit = TASK_ROWS_MAX,
+        .limit = MCP_TASK_ROWS_MAX,
     };
     uint64_t total = 0;
     int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);

@@ -21,6 +21,8 @@
 #define MCP_TASKS_MAX 8192
 #define MCP_TASKS_PER_CALLER_MAX 512
 #define MCP_TASKS_RUNNING_PER_CALLER_MAX 64
+/* Documents read at a start: expired ones that were not removed yet are among them. */
+#define MCP_TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
 /* How long a task is kept after it was created: what is usual, and what a client may ask for.
  */
 #define MCP_TASK_TTL_MS ((int64_t)3600 * 1000)
