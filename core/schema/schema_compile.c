@@ -102,11 +102,9 @@ static int compile_count(struct site *site, const struct ng_value *value, uint64
     if (!json_is_integer(value) || json_compare_numbers(value->text, ng_str_of("0")) < 0) {
         return refuse(site, "must be a whole number that is not negative");
     }
-    /* A number that does not fit exceeds every length. */
+    *ret = UINT64_MAX; /* a number that does not fit exceeds every length */
     if (json_integer(value, &number) == NG_OK) {
         *ret = (uint64_t)number;
-    } else {
-        *ret = UINT64_MAX;
     }
     return NG_OK;
 }
@@ -212,6 +210,12 @@ static int by_name(const void *a, const void *b)
     const struct schema_entry *left = a;
     const struct schema_entry *right = b;
     return str_compare(left->name, right->name);
+}
+
+const struct schema_entry *schema_find(const struct schema_rule *properties, struct ng_str name)
+{
+    const struct schema_entry wanted = {.name = name};
+    return bsearch(&wanted, properties->entries, properties->count, sizeof(wanted), by_name);
 }
 
 static int compile_entry(struct site *site, const struct ng_value *value, size_t index,
