@@ -175,7 +175,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     struct file_root probe = {.fd = -1};
     struct file_roots *fresh = NULL;
     if (owner == NULL) {
-        return call_fail(call, NG_EINTERNAL, "A folder is added by no plugin.");
+        return call_fail(call, NG_EINTERNAL, "A folder must be added by a plugin.");
     }
     struct file_roots *old = files_roots_ref(files);
     int rc = files_open_root(call, old->holes, folder, owner, &probe);

@@ -174,11 +174,11 @@ bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, 
 
 int files_fail_hole(struct call *call, struct ng_str path)
 {
-    return call_fail(call, NG_EOUTSIDE,
-                     "The path %.*s leads to what belongs to the gateway itself (its data "
-                     "directory, its configuration or its TLS key), which no tool reads or "
-                     "changes. Choose another path.",
-                     (int)path.len, path.data);
+    return call_fail(
+        call, NG_EOUTSIDE,
+        "The path %.*s leads to the gateway's own files (its data directory, its configuration "
+        "or its TLS key). No tool may read or change them. Choose another path.",
+        (int)path.len, path.data);
 }
 
 /* ---- checking a root */
@@ -250,8 +250,8 @@ static int refuse(struct call *call, const struct file_root *root, const char *h
                   const char *what, const char *path)
 {
     return call_fail(call, NG_EINVAL,
-                     "The %s %s %s the %s %s: agents could read and change what belongs to the "
-                     "gateway itself. Choose a folder apart from it, or move the %s.",
+                     "The %s %s %s the %s %s: agents could read and change the gateway's own "
+                     "files. Choose a separate folder, or move the %s.",
                      root->owner != NULL ? "folder" : "root", root->path, how, what, path,
                      what);
 }

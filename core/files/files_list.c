@@ -86,7 +86,7 @@ static int add_folder(struct listing *listing, struct ng_str name, uint32_t dept
     struct folder *folder = arena_alloc(&listing->call->arena, sizeof(*folder));
     if (folder == NULL) {
         return call_fail(listing->call, NG_ETOOLARGE,
-                         "The folder %.*s holds too much to be listed.",
+                         "The folder %.*s has too many entries to list.",
                          (int)listing->list->path.len, listing->list->path.data);
     }
     *folder = (struct folder){.name = name, .depth = depth};
@@ -109,7 +109,7 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
                                       folder->name.data, separator, leaf);
     if (name.data == NULL || listing->count >= listing->max) {
         return call_fail(call, NG_ETOOLARGE,
-                         "The folder %.*s holds more than %u entries. List a folder in it.",
+                         "The folder %.*s has more than %u entries. List one of its folders.",
                          (int)listing->list->path.len, listing->list->path.data, listing->max);
     }
     bool folder_entry = S_ISDIR(st.st_mode);

@@ -176,7 +176,7 @@ static int pack_entry(struct pack *pack, int dir, const char *name, unsigned dep
     }
     if (pack->path.len >= FILES_PATH_MAX) {
         pack->path.len = utf8_cut(buf_str(&pack->path), FILES_PATH_MAX / 2).len;
-        rc = pack_left_out(pack, "its path, which begins so, is too long");
+        rc = pack_left_out(pack, "its path is too long (this is its beginning)");
         pack->path.len = len;
         return rc;
     }
@@ -275,7 +275,7 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
             continue;
         }
         if (++tries > PACK_ROOT_TRIES) {
-            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced repeatedly.",
                            root->path);
         } else {
             rc = files_roots_reopen(files, call, roots, root);

@@ -94,7 +94,7 @@ static int fail_outside(struct call *call, struct file_place *place)
     }
     int rc = call_fail(call, NG_EOUTSIDE, "The path %.*s is outside the roots: %s.",
                        (int)place->path.len, place->path.data,
-                       names.len > 0 ? buf_cstr(&names) : "none is open to this caller");
+                       names.len > 0 ? buf_cstr(&names) : "this caller may use none");
     if (names.len > 0) {
         call->pub.host->hint(&call->pub, "Use a path below one of them: %s", buf_cstr(&names));
     }
@@ -449,8 +449,7 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
     }
     if (stale != NULL) {
         rc = call_fail(call, NG_EUNAVAILABLE,
-                       "The root %s is replaced again and again. Try again when that is over.",
-                       stale->path);
+                       "The root %s is replaced repeatedly. Try again later.", stale->path);
     }
     if (rc != NG_OK) {
         files_place_done(ret);

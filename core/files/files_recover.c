@@ -64,8 +64,8 @@ static bool is_foreign(const struct recovery *recovery)
 static void recovery_keep(struct recovery *recovery)
 {
     log_write(NG_LOG_WARNING, "files",
-              "a save of %s that was cut short could not be undone; what another program saved "
-              "is kept beside it as %s",
+              "an interrupted save of %s could not be undone; the content that another program "
+              "saved is kept beside it as %s",
               recovery->place.real.data, recovery->complete.data);
     recovery->temp[0] = '\0'; /* recovery_close() must not remove it */
 }

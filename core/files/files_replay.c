@@ -172,9 +172,10 @@ int files_replay_built_on(struct files *files, struct call *call, struct file_re
 
 static int replay_busy(struct call *call, struct ng_str real)
 {
-    return call_fail(call, NG_EBUSY,
-                     "Another gateway is at this very change of %.*s. Try again in a moment.",
-                     (int)real.len, real.data);
+    return call_fail(
+        call, NG_EBUSY,
+        "Another gateway is making this same change of %.*s. Try again in a moment.",
+        (int)real.len, real.data);
 }
 
 /* A gateway that is alive completes its own intents. */

@@ -376,8 +376,8 @@ static void drop_temp(struct file_op *op, struct file_place *place, const char *
                    files_identify(op->temp, "", &ours) && !files_same(named, ours);
     if (foreign) {
         log_write(NG_LOG_WARNING, "files",
-                  "what another program saved as %s is kept beside it as %s", place->real.data,
-                  temp);
+                  "the content that another program saved as %s is kept beside it as %s",
+                  place->real.data, temp);
     } else {
         (void)unlinkat(place->dir, temp, 0);
     }

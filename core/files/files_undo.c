@@ -23,8 +23,8 @@ static int fail_changed(struct file_op *op)
     struct ng_str path = op->undo.path;
     (void)files_fail_revision(op->call, path, op->record.before);
     return call_fail(op->call, NG_ECONFLICT,
-                     "The file %.*s is not what its last edit left: it was changed since by "
-                     "another program. Nothing was undone; look at it and edit it instead.",
+                     "Another program changed the file %.*s after its last edit. Nothing was "
+                     "undone; view the file and edit it instead.",
                      (int)path.len, path.data);
 }
 

@@ -333,16 +333,16 @@ static int unpack_open(struct unpack *unpack, const struct packed_file *file, st
         return unpack_fail(unpack, error, "cannot be compared with the backup's", errno);
     }
     if (fstat(unpack->there, &info) != 0 || !S_ISREG(info.st_mode)) {
-        return unpack_fail(unpack, error, "is there and no file", EEXIST);
+        return unpack_fail(unpack, error, "exists and is not a file", EEXIST);
     }
     return NG_OK;
 }
 
 static int unpack_differs(struct unpack *unpack, struct buf *error)
 {
-    return unpack_fail(unpack, error,
-                       "is there with other content, and a restore replaces none; move it away",
-                       EEXIST);
+    return unpack_fail(
+        unpack, error,
+        "exists with other content, and a restore replaces no file; move it away", EEXIST);
 }
 
 static int unpack_compare(struct unpack *unpack, struct ng_str bytes, struct buf *error)

@@ -54,7 +54,7 @@ static int gateway_step(struct gateway *gateway,
     }
     int rc = step(gateway, call, user);
     if (rc != NG_OK) {
-        buf_add_str(error, str_or(call->staged.message, ng_str_of("it did not say why")));
+        buf_add_str(error, str_or(call->staged.message, ng_str_of("it gave no reason")));
     }
     call_unref(call);
     return rc;

@@ -176,21 +176,23 @@ const struct plugin *registry_of_module(const struct registry *registry,
 
 /* ---- making a plugin ---- */
 
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-
-/* At most `most` characters of `allowed`, the first a letter. */
-static bool name_valid(const char *name, const char *allowed, size_t most)
+/* At most `most` letters, digits and underscores, the first a letter. upper: of both cases. */
+static bool name_valid(const char *name, bool upper, size_t most)
 {
-    size_t len = strlen(name);
-    return len > 0 && len <= most && strspn(name, allowed) == len &&
-           strspn(name, LOWER UPPER) > 0;
+    size_t len = 0;
+    for (; name[len] != '\0'; len++) {
+        char c = upper ? str_lower(name[len]) : name[len];
+        bool is_letter = c >= 'a' && c <= 'z';
+        if (!is_letter && (len == 0 || !((c >= '0' && c <= '9') || c == '_'))) {
+            return false;
+        }
+    }
+    return len > 0 && len <= most;
 }
 
 static bool tool_name_valid(const char *name)
 {
-    return name_valid(name, LOWER UPPER DIGITS "_", TOOL_NAME_MAX);
+    return name_valid(name, true, TOOL_NAME_MAX);
 }
 
 /* Compiles one of a tool's schemas and keeps its tree for the listings. */
@@ -246,7 +248,7 @@ static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct b
 int registry_make(struct registry *registry, const struct ng_plugin *desc,
                   struct module *module, struct plugin **ret, struct buf *error)
 {
-    if (!name_valid(desc->name, LOWER DIGITS "_", PLUGIN_NAME_MAX)) {
+    if (!name_valid(desc->name, false, PLUGIN_NAME_MAX)) {
         buf_printf(error, "the plugin name \"%s\" is not of the form [a-z][a-z0-9_]{0,31}",
                    desc->name);
         return NG_EINVAL;

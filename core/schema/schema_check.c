@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* schema_check.c - applying a compiled schema to a value: the keywords that hold schemas, and
  * what they evaluated. */
+#include <stdlib.h>
+
 #include "core/base/str.h"
 #include "schema_tree.h"
 
@@ -232,6 +234,13 @@ static bool check_contains(struct schema_checker *checker, const struct schema_r
 }
 
 /* ---- objects ---- */
+
+const struct schema_entry *schema_find(const struct schema_rule *properties, struct ng_str name)
+{
+    const struct schema_entry wanted = {.name = name};
+    return bsearch(&wanted, properties->entries, properties->count, sizeof(wanted),
+                   schema_by_name);
+}
 
 static bool check_property(struct schema_checker *checker, const struct schema_entry *entry,
                            const struct schema_place *place, const struct ng_value *member)

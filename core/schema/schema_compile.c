@@ -205,17 +205,11 @@ static int compile_contains(struct site *site)
     return compile_single(site);
 }
 
-static int by_name(const void *a, const void *b)
+int schema_by_name(const void *a, const void *b)
 {
     const struct schema_entry *left = a;
     const struct schema_entry *right = b;
     return str_compare(left->name, right->name);
-}
-
-const struct schema_entry *schema_find(const struct schema_rule *properties, struct ng_str name)
-{
-    const struct schema_entry wanted = {.name = name};
-    return bsearch(&wanted, properties->entries, properties->count, sizeof(wanted), by_name);
 }
 
 static int compile_entry(struct site *site, const struct ng_value *value, size_t index,
@@ -261,7 +255,7 @@ static int compile_entries(struct site *site)
         rule->count++;
     }
     if (rule->keyword == SCHEMA_PROPERTIES) {
-        qsort(rule->entries, rule->count, sizeof(struct schema_entry), by_name);
+        qsort(rule->entries, rule->count, sizeof(struct schema_entry), schema_by_name);
     }
     return NG_OK;
 }
