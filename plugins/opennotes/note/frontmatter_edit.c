@@ -132,11 +132,6 @@ static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *o
     return NG_OK;
 }
 
-static bool is_container(const struct notes_value *value)
-{
-    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
-}
-
 /* The old value is a block list or map on its own lines. */
 static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
@@ -149,7 +144,7 @@ static int set_block(struct frontmatter_edit *edit, const struct notes_value *ol
         notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
     }
-    if (is_container(edit->value)) {
+    if (notes_value_is_block(edit->value)) {
         splice(edit, first, end);
         notes_yaml_block(&edit->write, edit->value, start - first);
         return NG_OK;

@@ -293,11 +293,6 @@ void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *va
     buf_add_char(yaml->out, "]}"[map]);
 }
 
-static bool is_block(const struct notes_value *value)
-{
-    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
-}
-
 static void write_indent(const struct notes_yaml *yaml, size_t indent)
 {
     for (size_t i = 0; i < indent; i++) {
@@ -317,7 +312,7 @@ static void write_member(const struct notes_yaml *yaml, struct ng_str key,
     }
     notes_yaml_key(yaml, key, false);
     buf_add_char(yaml->out, ':');
-    if (is_block(value)) {
+    if (notes_value_is_block(value)) {
         buf_add_c(yaml->out, yaml->newline);
         write_block(yaml, value, indent + 2, false);
         return;
@@ -340,7 +335,7 @@ static void write_block(const struct notes_yaml *yaml, const struct notes_value 
             write_indent(yaml, indent);
         }
         buf_add_c(yaml->out, "- ");
-        if (is_block(item)) {
+        if (notes_value_is_block(item)) {
             write_block(yaml, item, indent + 2, true);
         } else {
             notes_yaml_flow(yaml, item, false);

@@ -58,6 +58,11 @@ struct notes_value {
 
 /* A member of a map; NULL: none, or no map. */
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
+/* Is it a list or a map with elements? YAML writes it as a block. */
+static inline bool notes_value_is_block(const struct notes_value *value)
+{
+    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
+}
 /* Writes JSON. `.inf` and `.nan` become the strings ".inf", "-.inf", ".nan", because JSON has
  * no such numbers. */
 void notes_value_json(struct buf *buf, const struct notes_value *value);

@@ -33,6 +33,17 @@ struct ng_str notes_file_name(struct ng_str path)
     return str_make(path.data + begin, path.len - begin);
 }
 
+struct ng_str notes_path_below(struct ng_str path, struct ng_str folder)
+{
+    folder.len -= str_is(folder, "/");
+    size_t len = folder.len;
+    if (path.len > len + 1 && memcmp(path.data, folder.data, len) == 0 &&
+        path.data[len] == '/') {
+        return str_make(path.data + len + 1, path.len - len - 1);
+    }
+    return str_make(NULL, 0);
+}
+
 size_t notes_find_char(struct ng_str text, size_t from, char c)
 {
     if (from >= text.len) {
