@@ -147,9 +147,7 @@ static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
             sqlite3_mprintf("read_markdown() takes one glob, as in read_markdown('**/*.md')");
         return SQLITE_ERROR;
     }
-    while (str_begins(glob, "./")) {
-        glob = str_make(glob.data + 2, glob.len - 2);
-    }
+    glob = notes_without_dot(glob);
     if (notes_glob_leaves(glob)) {
         char what[NOTES_SQL_WHAT_MAX];
         (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s", (int)utf8_cut(glob, 100).len,

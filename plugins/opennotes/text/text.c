@@ -44,6 +44,14 @@ struct ng_str notes_path_below(struct ng_str path, struct ng_str folder)
     return str_make(NULL, 0);
 }
 
+struct ng_str notes_without_dot(struct ng_str path)
+{
+    while (str_begins(path, "./")) {
+        path = str_make(path.data + 2, path.len - 2);
+    }
+    return path;
+}
+
 size_t notes_find_char(struct ng_str text, size_t from, char c)
 {
     if (from >= text.len) {

@@ -90,6 +90,8 @@ void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 struct ng_str notes_file_name(struct ng_str path);
 /* The part of a path below a folder; {NULL, 0}: it is elsewhere. */
 struct ng_str notes_path_below(struct ng_str path, struct ng_str folder);
+/* The path without "./" at its beginning. */
+struct ng_str notes_without_dot(struct ng_str path);
 /* The place of `c` at or behind `from`; text.len: there is none. */
 size_t notes_find_char(struct ng_str text, size_t from, char c);
 /* The line at `at` without its LF; *ret_next: the beginning of the next one. */
