@@ -111,10 +111,10 @@ static int id_load(struct cluster *cluster, struct call *call)
                     pwrite(fd, cluster->id, CLUSTER_ID_LEN, 0) == CLUSTER_ID_LEN &&
                     fsync(fd) == 0;
         if (!made) {
-            rc = call_fail(call, NG_EUNAVAILABLE,
-                           "the gateway's id cannot be kept in %s; the data directory must be "
-                           "writable",
-                           buf_cstr(&path));
+            rc = call_fail(
+                call, NG_EUNAVAILABLE,
+                "the gateway's id cannot be stored in %s; the data directory must be writable",
+                buf_cstr(&path));
         }
     }
     if (fd >= 0) {
@@ -406,10 +406,10 @@ static void cluster_step(struct cluster *cluster)
     if (tell && rc != NG_OK) {
         struct ng_str text = call->staged.message;
         log_write(NG_LOG_WARNING, "cluster",
-                  "what other gateways change is not seen (%s): %.*s", error_name(NULL, rc),
+                  "changes of other gateways are not seen (%s): %.*s", error_name(NULL, rc),
                   (int)text.len, text.data == NULL ? "" : text.data);
     } else if (tell) {
-        log_write(NG_LOG_INFO, "cluster", "what other gateways change is seen again");
+        log_write(NG_LOG_INFO, "cluster", "changes of other gateways are seen again");
     }
     call_unref(call);
 }
