@@ -150,7 +150,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     buf_done(&shown);
     int rc = notes_filter_functions(search->db);
     if (rc == SQLITE_OK) {
-        rc = notes_summary_open(&search->summary, search->db);
+        rc = notes_summary_open(&search->summary, search->db, true);
     }
     if (rc == SQLITE_OK && fuzzy) {
         rc = notes_search_fuzzy(search, &done);

@@ -63,6 +63,9 @@ struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
 /* By bytes, for qsort() and bsearch() over texts. */
 int notes_compare(const void *a, const void *b);
 
+/* Room for one more item in an array in the arena. false: out of memory. */
+bool notes_grow(struct arena *arena, void **items, size_t count, size_t *room, size_t bytes);
+
 /* ---- ASCII */
 
 static inline bool notes_is_space(char c)

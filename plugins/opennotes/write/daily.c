@@ -109,15 +109,8 @@ static int append(struct ng_call *call, struct arena *arena, const struct daily_
 {
     struct notes_change change = {.level = 0};
     int rc = notes_text_append(arena, *text, job->content, &change);
-    if (rc == NG_ETOOLARGE) {
-        return ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
-                       (int)job->path.len, job->path.data);
-    }
-    if (rc != NG_OK) {
-        return notes_fail_memory(call);
-    }
     *text = change.made;
-    return notes_edit_check(call, arena, job->path, &change);
+    return notes_edit_check(call, arena, job->path, rc, &change);
 }
 
 static int daily_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
