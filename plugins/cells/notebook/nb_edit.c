@@ -71,14 +71,8 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
         return;
     }
     nb_add_word(out, ",");
-    if (nb->style.flat) {
-        nb_add_if(out, nb->style.space_comma, " ");
-        return;
-    }
-    nb_add_word(out, nb->style.newline);
-    for (unsigned i = 0; i < depth; i++) {
-        nb_add_word(out, nb->style.indent);
-    }
+    nb_add_if(out, nb->style.flat && nb->style.space_comma, " ");
+    nb_add_break(out, &nb->style, depth);
 }
 
 /* ---- source ---- */
@@ -201,16 +195,6 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
     }
 }
 
-static void add_source(struct nb_text *out, const struct nb *nb, struct ng_str text,
-                       bool one_string)
-{
-    if (one_string) {
-        nb_encode(out, text, nb->style.ascii);
-    } else {
-        nb_encode_lines(out, text, nb->style.ascii);
-    }
-}
-
 static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_span value,
                           struct ng_str json, unsigned depth)
 {
@@ -250,7 +234,7 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
         splice_lines(edit, nb, text, &lines);
     } else {
         struct nb_text json = {0};
-        add_source(&json, nb, text, one_string);
+        nb_encode_text(&json, text, nb->style.ascii, one_string);
         edit->failed |= json.failed;
         replace_value(edit, nb, source, nb_text_str(&json), DEPTH_MEMBER);
         nb_text_done(&json);
@@ -286,9 +270,7 @@ static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
     }
     cell->written[which] = true;
     nb_add_if(out, out->len > 1, ",");
-    nb_add_word(out, "\"");
-    nb_add_word(out, name);
-    nb_add_word(out, "\":");
+    nb_addf(out, "\"%s\":", name);
     if (strcmp(name, "cell_type") == 0) {
         nb_encode(out, ng_str_of(nb_type_name(cell->type)), true);
     } else if (strcmp(name, "execution_count") == 0) {
@@ -296,7 +278,7 @@ static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
     } else if (strcmp(name, "id") == 0) {
         nb_encode(out, cell->id, true);
     } else if (strcmp(name, "source") == 0) {
-        add_source(out, cell->nb, cell->source, cell->nb->style.one_string);
+        nb_encode_text(out, cell->source, cell->nb->style.ascii, cell->nb->style.one_string);
     } else if (strcmp(name, "outputs") == 0) {
         nb_add_word(out, "[]");
     } else {
@@ -481,9 +463,7 @@ static void append_member(struct nb_edit *edit, const struct nb *nb, const struc
     if (out != NULL) {
         struct nb_span none = {0, 0};
         add_separator(out, nb, none, none, DEPTH_MEMBER);
-        nb_add_word(out, "\"");
-        nb_add_word(out, name);
-        nb_add_word(out, "\":");
+        nb_addf(out, "\"%s\":", name);
         nb_add_if(out, nb->style.space_colon, " ");
         nb_format(out, &nb->style, json, DEPTH_MEMBER);
     }

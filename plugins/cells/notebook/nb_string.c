@@ -4,7 +4,6 @@
 #include "core/base/utf8.h"
 #include "nb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static unsigned hex4(const char *digits)
@@ -91,13 +90,6 @@ bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span va
 
 /* ---- encoding ---- */
 
-static void add_escape(struct nb_text *out, unsigned unit)
-{
-    char text[8];
-    (void)snprintf(text, sizeof(text), "\\u%04x", unit & 0xffffu);
-    nb_add(out, text, 6);
-}
-
 static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_t at,
                                   bool ascii)
 {
@@ -108,10 +100,10 @@ static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_
     } else if (!ascii) {
         nb_add_word(out, UTF8_REPLACEMENT);
     } else if (code < 0x10000) {
-        add_escape(out, code);
+        nb_addf(out, "\\u%04x", code);
     } else {
-        add_escape(out, 0xd800 + ((code - 0x10000) >> 10));
-        add_escape(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
+        nb_addf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+                0xdc00 + ((code - 0x10000) & 0x3ff));
     }
     return len + (len == 0);
 }
@@ -125,7 +117,7 @@ static void encode_special(struct nb_text *out, char c)
         char pair[2] = {'\\', escapes[which - meanings]};
         nb_add(out, pair, 2);
     } else {
-        add_escape(out, (unsigned char)c);
+        nb_addf(out, "\\u%04x", (unsigned char)c);
     }
 }
 
@@ -212,4 +204,13 @@ void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii)
         at += len;
     }
     nb_add(out, "]", 1);
+}
+
+void nb_encode_text(struct nb_text *out, struct ng_str text, bool ascii, bool one_string)
+{
+    if (one_string) {
+        nb_encode(out, text, ascii);
+    } else {
+        nb_encode_lines(out, text, ascii);
+    }
 }

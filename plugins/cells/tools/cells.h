@@ -82,8 +82,6 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
  * *ret_missing names them in a sentence. */
 int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
                     struct nb_text *ret_missing);
-/* A C string in call memory. NULL: out of memory, or the text contains NUL. */
-char *cells_string(struct ng_call *call, struct ng_str text);
 int cells_no_memory(struct ng_call *call);
 /* Fails the call unless `good`. */
 int cells_check_memory(struct ng_call *call, bool good);
@@ -138,11 +136,8 @@ int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
 /* ---- changing: cells_edit.c ---- */
 
-int cells_add_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_update_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
+/* Of all tools that change cells. */
+int cells_edit_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
 /* Writes the edit of `bytes` to the draft. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,

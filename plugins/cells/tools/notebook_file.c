@@ -27,19 +27,6 @@ int cells_check_memory(struct ng_call *call, bool good)
     return cells_no_memory(call);
 }
 
-char *cells_string(struct ng_call *call, struct ng_str text)
-{
-    if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
-        return NULL;
-    }
-    char *copy = ng_alloc(call, text.len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.len);
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 int cells_reply(struct ng_call *call, struct nb_text *text)
 {
     int rc = cells_check_memory(call, !text->failed);
