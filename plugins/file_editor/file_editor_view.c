@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "file_editor.h"
 
@@ -129,31 +130,22 @@ struct stream {
     int64_t first, last; /* last -1: to the end */
     size_t line;         /* present line, from 1 */
     struct fit fit;
-    char *data;
-    size_t len, cap;
+    struct buf lines;
     struct editor_check check;
 };
 
-static int stream_byte(struct stream *stream, char c)
+static void stream_byte(struct stream *stream, char c)
 {
     bool wanted = stream->line >= (uint64_t)stream->first && !stream->fit.over &&
                   (stream->last == -1 || stream->line <= (uint64_t)stream->last);
     if (wanted) {
         fit_add(&stream->fit, stream->line, c);
+        buf_add_char(&stream->lines, c);
         if (stream->fit.over) {
-            free(stream->data);
-            stream->data = NULL;
-            stream->len = 0;
-            stream->cap = 0;
-        } else if (array_reserve((void **)&stream->data, &stream->cap, stream->len + 1, 1,
-                                 SIZE_MAX / 4) != NG_OK) {
-            return -1;
-        } else {
-            stream->data[stream->len++] = c;
+            buf_done(&stream->lines);
         }
     }
     stream->line += c == '\n';
-    return 0;
 }
 
 static int stream_chunk(void *user, struct ng_str chunk)
@@ -161,11 +153,9 @@ static int stream_chunk(void *user, struct ng_str chunk)
     struct stream *stream = user;
     editor_check_add(&stream->check, chunk);
     for (size_t i = 0; i < chunk.len; i++) {
-        if (stream_byte(stream, chunk.data[i]) != 0) {
-            return 1;
-        }
+        stream_byte(stream, chunk.data[i]);
     }
-    return 0;
+    return stream->lines.rc != NG_OK;
 }
 
 /* The last line of a range: -1 is the end. */
@@ -184,7 +174,7 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
     if (stream->fit.over) {
         return fail_result_size(call, range, stream->fit.max, stream->fit.fits);
     }
-    struct ng_str text = {stream->len > 0 ? stream->data : "", stream->len};
+    struct ng_str text = str_or(buf_str(&stream->lines), ng_str_of(""));
     if (range[0] == 1 && editor_bom(text) > 0) {
         text = str_make(text.data + editor_bom(text), text.len - editor_bom(text));
     }
@@ -209,6 +199,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
         .last = range[1],
         .line = 1,
     };
+    buf_init(&stream.lines, SIZE_MAX / 4);
     fit_start(&stream.fit, editor, path);
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
@@ -222,7 +213,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
     if (rc == NG_OK) {
         rc = call->host->revision_text(call, file.revision);
     }
-    free(stream.data);
+    buf_done(&stream.lines);
     return rc;
 }
 
