@@ -294,8 +294,8 @@ static int config_declare_one(struct config *config, const char *prefix,
                               const struct ng_option *option, struct buf *error)
 {
     if (!config_name_valid(prefix, option->name)) {
-        (void)buf_printf(error, "module %s declares a key of a name that cannot be: `%s`",
-                         prefix, text_or(option->name, ""));
+        (void)buf_printf(error, "module %s declares a key with an invalid name: `%s`", prefix,
+                         text_or(option->name, ""));
         return NG_EINVAL;
     }
     struct config_key *key = config_new_key(config, prefix, option);

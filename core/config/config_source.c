@@ -27,7 +27,7 @@
 
 static int config_no_memory(struct buf *error)
 {
-    (void)buf_add_c(error, "the configuration takes more memory than there is or may be used");
+    (void)buf_add_c(error, "the configuration needs more memory than is available or allowed");
     return NG_EINTERNAL;
 }
 

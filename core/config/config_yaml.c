@@ -101,7 +101,7 @@ static int config_yaml_sequence(struct config_yaml *yaml, const yaml_node_t *nod
 static int config_yaml_twice(struct config_yaml *yaml, size_t line, struct ng_str key,
                              size_t other)
 {
-    (void)buf_printf(yaml->error, "%s:%zu: `%.*s` is here a second time; line %zu has it too",
+    (void)buf_printf(yaml->error, "%s:%zu: `%.*s` is set twice; line %zu sets it too",
                      yaml->sources->file, line, (int)key.len, key.data, other);
     return NG_EINVAL;
 }

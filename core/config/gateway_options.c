@@ -28,81 +28,79 @@
 const struct ng_option gateway_options[] = {
     TEXT("listen", "127.0.0.1:8420", NULL,
          "Address and port to listen on; port 0 picks one, IPv6 as [::1]:8420."),
-    TEXT("data_dir", NULL, NULL,
-         "Folder of everything the gateway keeps; made with mode 0700."),
+    TEXT("data_dir", NULL, NULL, "Folder of all data of the gateway; created with mode 0700."),
     PLAIN("roots", LIST, NULL,
-          "Folders that file tools may use, each PATH or SPACE:/PATH (space `shared` where "
-          "none is named). They must be there; only the default is made, with mode 0700."),
+          "Folders that file tools may use, each PATH or SPACE:/PATH (default space: "
+          "`shared`). They must exist; only the default folder is created, with mode 0700."),
     TEXT("user", NULL, NULL,
-         "User that `notegate serve` becomes when root starts it, before modules are "
-         "loaded and the data directory is opened."),
+         "User that `notegate serve` becomes when root starts it, before modules are loaded "
+         "and the data directory is opened."),
     TEXT("documents", "sqlite", NULL,
-         "Backend that keeps documents: sqlite, memory, or a module of that name."),
+         "Backend of the documents: sqlite, memory, or the name of a module."),
     TEXT("journal", "documents", NULL,
-         "Where the journal is kept: documents (beside them) or redis."),
+         "Storage of the journal: documents (beside the documents) or redis."),
     RANGE("journal.keep", DURATION, "0", 0, 36500 * DAY,
-          "Days, memories and references stay for so long; 0 keeps all for good."),
+          "How long days, memories and references are kept; 0 keeps all."),
     PLAIN("journal.record_calls", BOOL, "false",
-          "Whether every call becomes a memory entry of the journal."),
+          "true: every call becomes a memory entry of the journal."),
     RANGE("mcp.session_timeout", DURATION, "1h", SECOND, 30 * DAY,
-          "An MCP session that is not used for so long ends."),
+          "Idle time after which an MCP session ends."),
     TEXT("tls.certificate", NULL, NULL,
          "File with the certificate chain (PEM); with tls.key it turns on HTTPS."),
     TEXT("tls.key", NULL, NULL, "File with the private key of the certificate (PEM)."),
     PLAIN("plugins", LIST, NULL,
-          "Plugins to load: names or paths of modules. None named: all that are installed "
-          "but conformance. +NAME adds to that."),
+          "Plugins to load: names or paths of modules. Default: all installed modules except "
+          "conformance. +NAME adds a module to the default."),
     PLAIN("plugin_path", LIST, NULL,
-          "Folders in which plugins are looked for; none: the installed one."),
+          "Folders to search for plugins. Default: the installed folder."),
     TEXT("auth", "auto", "auto on off",
-         "Who needs a key. auto: while no key exists nobody on this machine who runs as "
-         "the gateway's user, everyone once one does; on: everyone; off: nobody "
-         "(loopback only)."),
+         "Callers that need a key. auto: all callers once a key exists; before that, callers "
+         "on this machine that run as the gateway's user need none. on: all callers. off: no "
+         "caller (loopback only)."),
     PLAIN("allowed_hosts", LIST, NULL,
-          "Host names that requests may ask for, beside the listening address and "
-          "localhost: a name, *.NAME for every name below it, an address, or a range of "
-          "addresses as in 10.0.0.0/8."),
+          "Host names that requests may use, besides the listening address and localhost: a "
+          "name, *.NAME for every name below it, an address, or a range of addresses, for "
+          "example 10.0.0.0/8."),
     PLAIN("allowed_origins", LIST, NULL,
-          "Web origins that may send requests, beside the gateway's own; "
-          "https://*.NAME is every name below it."),
+          "Web origins that may send requests, besides the gateway's own; https://*.NAME is "
+          "every name below it."),
     RANGE("shutdown_timeout", DURATION, "10s", 0, HOUR,
-          "How long calls that are running may go on when the gateway stops."),
-    TEXT("timezone", "UTC", NULL, "Time zone of daily lists, as in Europe/Berlin."),
+          "How long running calls may continue when the gateway stops."),
+    TEXT("timezone", "UTC", NULL, "Time zone of daily lists, for example Europe/Berlin."),
     RANGE("history.keep", DURATION, "90d", 0, 36500 * DAY,
-          "Every revision is kept for so long, then one a day; 0 keeps all for good."),
+          "How long every revision is kept; after that one per day is kept. 0 keeps all."),
     RANGE("limits.body", SIZE, "4MiB", 1, 128 * MIB, "Largest body of a request."),
     RANGE("limits.depth", INT, "128", 1, 1000,
-          "Deepest nesting of JSON; the outermost value is at 1."),
-    RANGE("limits.connections", INT, "4096", 1, 1000000,
-          "Open connections; further ones are closed at once. One agent has half of "
-          "them; when nearly all are taken, waiting ones of the agent with the most are "
-          "closed."),
+          "Deepest nesting of JSON; the outermost value has depth 1."),
+    RANGE(
+        "limits.connections", INT, "4096", 1, 1000000,
+        "Open connections; further ones are closed at once. One agent may have half of them. "
+        "When nearly all are in use, idle connections of the agent with the most are closed."),
     RANGE("limits.streams", INT, "2000", 0, 1000000,
           "Open event streams; further ones get 503."),
     RANGE("limits.stream_backlog", INT, "10000", 1, 10000000,
-          "Events that a stream may be behind before it is closed."),
+          "Events that a stream may fall behind before it is closed."),
     RANGE("limits.queue", INT, "1024", 1, 1000000,
           "Calls waiting for a worker; further ones get 503."),
     RANGE("limits.workers", INT, NULL, 1, 1024,
-          "Threads for work that may block: four times the cores where not set. One agent "
-          "has at most half of them."),
+          "Threads for work that may block. Default: four times the cores. One agent may use "
+          "half of them."),
     RANGE("limits.buffered", SIZE, "256MiB", 1, 1024 * GIB,
-          "Memory for the bodies, files, results and subscriptions of all calls together; "
-          "one agent has half of it for bodies, files and subscriptions."),
+          "Memory for the bodies, files, results and subscriptions of all calls together; one "
+          "agent may use half of it for bodies, files and subscriptions."),
     RANGE("limits.call_timeout", DURATION, "120s", 1, DAY,
-          "Longest a call may take; a tool with a timeout of its own keeps that."),
+          "Longest time of a call; a tool with its own timeout keeps that."),
     RANGE("limits.result", SIZE, "8MiB", 1, 128 * MIB,
           "Largest result; larger images and files become resource links."),
-    TEXT("log.level", "info", "error warning info debug",
-         "Least important entries that are logged."),
+    TEXT("log.level", "info", "error warning info debug", "Lowest level that is logged."),
     TEXT("log.format", NULL, "text json",
-         "Form of the log on stderr: text on a terminal, else json, where not set."),
+         "Format of the log on stderr. Default: text on a terminal, otherwise json."),
     PLAIN("log.access", BOOL, "false",
-          "Whether each HTTP request becomes a line of the log (never its query)."),
+          "true: the log has one line per HTTP request (without its query)."),
     PLAIN("log.audit", BOOL, NULL,
-          "Whether each call that changes something, tries to or is refused becomes a "
-          "line of the log: who, from where, what, which document and revision, "
-          "outcome. Where not set: once the gateway has a key."),
+          "true: the log has one line per call that changes something, tries to, or is "
+          "refused: caller, its address, action, documents and revisions, outcome. Default: "
+          "true once the gateway has a key."),
 };
 
 const size_t gateway_option_count = NG_COUNT(gateway_options);
