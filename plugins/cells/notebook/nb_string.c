@@ -90,6 +90,11 @@ bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span va
 
 /* ---- encoding ---- */
 
+static void add_escape(struct nb_text *out, unsigned unit)
+{
+    nb_addf(out, "\\u%04x", unit);
+}
+
 static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_t at,
                                   bool ascii)
 {
@@ -100,10 +105,10 @@ static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_
     } else if (!ascii) {
         nb_add_word(out, UTF8_REPLACEMENT);
     } else if (code < 0x10000) {
-        nb_addf(out, "\\u%04x", code);
+        add_escape(out, code);
     } else {
-        nb_addf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
-                0xdc00 + ((code - 0x10000) & 0x3ff));
+        add_escape(out, 0xd800 + ((code - 0x10000) >> 10));
+        add_escape(out, 0xdc00 + ((code - 0x10000) & 0x3ff));
     }
     return len + (len == 0);
 }
@@ -117,7 +122,7 @@ static void encode_special(struct nb_text *out, char c)
         char pair[2] = {'\\', escapes[which - meanings]};
         nb_add(out, pair, 2);
     } else {
-        nb_addf(out, "\\u%04x", (unsigned char)c);
+        add_escape(out, (unsigned char)c);
     }
 }
 

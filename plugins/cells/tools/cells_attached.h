@@ -22,7 +22,8 @@ struct cells_attached {
     struct ng_str editing; /* cell being edited, or absent */
 };
 
-/* What one change of it adds may be borrowed from the call: it ends before. */
+/* A cached owner has all its texts in its memory; one that a change works on also borrows texts
+ * of the call, which it does not outlive. */
 struct cells_owner {
     struct cells_owner *next;
     struct arena memory;          /* of all below */
