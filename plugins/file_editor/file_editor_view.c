@@ -14,44 +14,35 @@
 
 /* ---- ranges */
 
-static struct ng_str range_message(struct ng_call *call, const int64_t range[2], int which,
-                                   size_t lines)
+static int check_range(struct ng_call *call, const int64_t range[2], size_t lines)
 {
     const struct ng_host *host = call->host;
     long long first = range[0];
     long long second = range[1];
-    switch (which) {
-    case 0:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its first element `%lld` "
-                            "should be within the range of lines of the file: [1, %zu]",
-                            first, second, first, lines);
-    case 1:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` "
-                            "should be smaller than the number of lines in the file: `%zu`",
-                            first, second, second, lines);
-    default:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` "
-                            "should be larger or equal than its first `%lld`",
-                            first, second, second, first);
+    if (first < 1 || (uint64_t)first > lines) {
+        return editor_fail_input(
+            call, "view_range", "a first line of the file",
+            host->format(
+                call,
+                "Invalid `view_range`: [%lld, %lld]. Its first element `%lld` should be "
+                "within the range of lines of the file: [1, %zu]",
+                first, second, first, lines));
     }
-}
-
-static int check_range(struct ng_call *call, const int64_t range[2], size_t lines)
-{
-    if (range[0] < 1 || (uint64_t)range[0] > lines) {
-        return editor_fail_input(call, "view_range", "a first line of the file",
-                                 range_message(call, range, 0, lines));
+    if (second > 0 && (uint64_t)second > lines) {
+        return editor_fail_input(
+            call, "view_range", "a last line of the file, or -1",
+            host->format(call,
+                         "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` should "
+                         "be smaller than the number of lines in the file: `%zu`",
+                         first, second, second, lines));
     }
-    if (range[1] > 0 && (uint64_t)range[1] > lines) {
-        return editor_fail_input(call, "view_range", "a last line of the file, or -1",
-                                 range_message(call, range, 1, lines));
-    }
-    if (range[1] != -1 && range[1] < range[0]) {
-        return editor_fail_input(call, "view_range", "a last line not before the first",
-                                 range_message(call, range, 2, lines));
+    if (second != -1 && second < first) {
+        return editor_fail_input(
+            call, "view_range", "a last line not before the first",
+            host->format(call,
+                         "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` should "
+                         "be larger or equal than its first `%lld`",
+                         first, second, second, first));
     }
     return NG_OK;
 }

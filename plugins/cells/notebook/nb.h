@@ -174,7 +174,8 @@ struct nb_splice {
 struct nb_edit {
     struct nb_splice *splices;
     size_t count, size;
-    bool failed; /* out of memory */
+    bool failed;         /* out of memory */
+    struct nb_text lost; /* takes the text of splices there was no memory for */
 };
 
 /* Lines that stay keep their bytes. */

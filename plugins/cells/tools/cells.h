@@ -76,12 +76,10 @@ void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MA
 size_t cells_find(const struct nb *nb, struct ng_str handle);
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names);
 /* The positions of the cells in `cellIds`, in call memory. Unknown ids fail the call, which
- * names all of them. Absent or empty: *ret_count is 0. */
-int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
-/* The same for read-only tools: unknown ids fail the call only if no id is known; otherwise
- * *ret_missing names them in a sentence. */
-int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
-                    struct nb_text *ret_missing);
+ * names all of them; with ret_missing only if no id is known, otherwise it names them in a
+ * sentence. Absent or empty: *ret_count is 0. */
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                 struct nb_text *ret_missing);
 int cells_no_memory(struct ng_call *call);
 /* Fails the call unless `good`. */
 int cells_check_memory(struct ng_call *call, bool good);

@@ -164,7 +164,7 @@ static int read_selection(struct ng_call *call, const struct nb *nb, struct sele
 {
     struct ng_str active = ng_arg_text(call, "active");
     size_t *chosen = NULL;
-    int rc = cells_chosen(call, nb, &chosen, &ret->count);
+    int rc = cells_chosen(call, nb, &chosen, &ret->count, NULL);
     if (rc != NG_OK) {
         return rc;
     }

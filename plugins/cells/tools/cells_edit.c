@@ -198,15 +198,12 @@ static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
 {
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_chosen(call, nb, &chosen, &count);
-    bool *marked = NULL;
-    if (rc == NG_OK) {
-        marked = ng_alloc(call, nb->cell_count + 1);
+    int rc = cells_chosen(call, nb, &chosen, &count, NULL);
+    if (rc != NG_OK) {
+        return rc;
     }
+    bool *marked = ng_alloc(call, nb->cell_count + 1);
     if (marked == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return cells_no_memory(call);
     }
     memset(marked, 0, nb->cell_count + 1);
@@ -334,7 +331,6 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
         .expected_revision = ng_arg_text(call, "expectedRevision"),
         .max_bytes = CELLS_FILE_MAX,
         .collection = CELLS_COLLECTION,
-        .not_undoable = false,
     };
     return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
 }

@@ -53,7 +53,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
         return rc;
     }
     cells_refresh_selection(self, call);
-    rc = cells_chosen_or(call, &notebook.nb, &chosen, &count, &missing);
+    rc = cells_chosen(call, &notebook.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
         nb_text_done(&missing);
         cells_close(&notebook);

@@ -325,8 +325,8 @@ static void add_unknown_names(struct ng_call *call, const struct nb *nb,
     }
 }
 
-int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
-                    struct nb_text *ret_missing)
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                 struct nb_text *ret_missing)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *ids = ng_arg(call, "cellIds");
@@ -369,9 +369,4 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
     *ret = chosen;
     *ret_count = kept;
     return rc;
-}
-
-int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
-{
-    return cells_chosen_or(call, nb, ret, ret_count, NULL);
 }
