@@ -109,8 +109,7 @@ static void reply_once(struct call *call, const struct key *key, const char *tex
     struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
     if (text != NULL) {
-        json_name(writer, "key");
-        json_cstring(writer, text);
+        json_member_cstring(writer, "key", text);
     }
     key_print(key, writer);
     json_end(writer);

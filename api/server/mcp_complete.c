@@ -275,11 +275,9 @@ static void answer_complete(struct mcp_exchange *exchange, const struct call *ca
     }
     json_end(&writer);
     if (!completing->more) {
-        json_name(&writer, "total");
-        json_int(&writer, (int64_t)completing->count);
+        json_member_int(&writer, "total", (int64_t)completing->count);
     }
-    json_name(&writer, "hasMore");
-    json_bool(&writer, completing->more);
+    json_member_bool(&writer, "hasMore", completing->more);
     json_end(&writer);
     mcp_result_close(exchange, STR_NONE);
 }

@@ -199,8 +199,7 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     json_object(&writer);
     for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
         if ((lists & listen_lists[i].list) != 0) {
-            json_name(&writer, listen_lists[i].name);
-            json_bool(&writer, true);
+            json_member_bool(&writer, listen_lists[i].name, true);
         }
     }
     if (!add_resources(listening, &writer, asked) ||

@@ -55,8 +55,7 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
         rfc3339_write(time_ms, RFC3339_SECONDS, text);
         json_name(writer, "annotations");
         json_object(writer);
-        json_name(writer, "lastModified");
-        json_cstring(writer, text);
+        json_member_cstring(writer, "lastModified", text);
         json_end(writer);
     }
 }
@@ -84,21 +83,16 @@ static int print_entry(struct page *page, const struct listing_item *item)
     }
     json_writer_init(&writer, &page->out);
     json_object(&writer);
-    json_name(&writer, "uri");
-    json_string(&writer, buf_str(&uri));
-    json_name(&writer, "name");
-    json_string(&writer, str_or(item->name, item->id));
+    json_member_string(&writer, "uri", buf_str(&uri));
+    json_member_string(&writer, "name", str_or(item->name, item->id));
     if (item->description.len > 0) {
-        json_name(&writer, "description");
-        json_string(&writer, item->description);
+        json_member_string(&writer, "description", item->description);
     }
     if (mime_type.len > 0) {
-        json_name(&writer, "mimeType");
-        json_string(&writer, mime_type);
+        json_member_string(&writer, "mimeType", mime_type);
     }
     if (item->bytes != UINT64_MAX && (item->bytes > 0 || desc->kind != NULL)) {
-        json_name(&writer, "size");
-        json_int(&writer, (int64_t)item->bytes);
+        json_member_int(&writer, "size", (int64_t)item->bytes);
     }
     print_time(&writer, item->modified_ms);
     json_end(&writer);

@@ -266,21 +266,16 @@ static void print_template(struct ng_writer *writer, const struct ng_resources *
                            struct ng_str uri)
 {
     json_object(writer);
-    json_name(writer, "uriTemplate");
-    json_string(writer, uri);
-    json_name(writer, "name");
-    json_string(writer, mcp_source_name(desc));
+    json_member_string(writer, "uriTemplate", uri);
+    json_member_string(writer, "name", mcp_source_name(desc));
     if (desc->title != NULL) {
-        json_name(writer, "title");
-        json_cstring(writer, desc->title);
+        json_member_cstring(writer, "title", desc->title);
     }
     if (desc->summary != NULL) {
-        json_name(writer, "description");
-        json_cstring(writer, desc->summary);
+        json_member_cstring(writer, "description", desc->summary);
     }
     if (desc->mime_type != NULL) {
-        json_name(writer, "mimeType");
-        json_cstring(writer, desc->mime_type);
+        json_member_cstring(writer, "mimeType", desc->mime_type);
     }
     json_end(writer);
 }

@@ -292,14 +292,14 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
-    if (request->method == MCP_HTTP_POST) {
+    if (request->method == HTTP_POST) {
         return mcp_http_post(mcp, request, response, done, user);
     }
     bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
-    if (request->method == MCP_HTTP_DELETE && !stateless) {
+    if (request->method == HTTP_DELETE && !stateless) {
         return handle_delete(mcp, request, response);
     }
-    if (request->method == MCP_HTTP_GET && !stateless) {
+    if (request->method == HTTP_GET && !stateless) {
         return handle_get(mcp, request, response);
     }
     response->allow = stateless ? "POST" : MCP_HTTP_ALLOW;
