@@ -168,11 +168,9 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
         } else {
             plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
         }
-        struct ng_str rest;
+        struct ng_str rest = STR_NONE;
         if (str_starts(uri, plain)) {
             rest = str_make(uri.data + plain.len, uri.len - plain.len);
-        } else {
-            rest = STR_NONE;
         }
         bool same = rest.data != NULL &&
                     (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||

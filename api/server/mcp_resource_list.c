@@ -63,12 +63,7 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
 static int print_entry(struct page *page, const struct listing_item *item)
 {
     const struct ng_resources *desc = page->source.desc;
-    struct ng_str mime_type;
-    if (item->mime_type.len > 0 || desc->mime_type == NULL) {
-        mime_type = item->mime_type;
-    } else {
-        mime_type = ng_str_of(desc->mime_type);
-    }
+    struct ng_str mime_type = str_or(item->mime_type, ng_str_of(desc->mime_type));
     struct ng_writer writer;
     struct buf uri;
     buf_init(&uri, MCP_URI_MAX);
@@ -163,10 +158,9 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     page->skip = skip;
     page->position = 0;
     page->listing.seeks = false;
+    page->listing.after = STR_NONE;
     if (resumed) {
         page->listing.after = page->from.id;
-    } else {
-        page->listing.after = STR_NONE;
     }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
@@ -248,11 +242,9 @@ static int list_step(struct ng_call *pub, void *user)
             if (rc != NG_OK) {
                 return rc; /* another thread may be in it already */
             }
-            size_t ends;
+            size_t ends = page->space_count;
             if (desc->kind == NULL) {
                 ends = page->space_at + 1;
-            } else {
-                ends = page->space_count;
             }
             while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space

@@ -303,9 +303,7 @@ static int begin(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     struct call *call = exchange->call;
-    if (job->is_batch) {
-        call->idempotency_key = STR_NONE;
-    } else {
+    if (!job->is_batch) {
         call->idempotency_key = job->idempotency_key;
     }
     call->done = call_done;

@@ -195,10 +195,9 @@ struct ng_str mcp_http_owner(const struct auth_caller *caller,
 
 int mcp_http_refuse_session(struct mcp_http_response *response)
 {
-    return mcp_http_refuse(
-        response, 404, MCP_INVALID_REQUEST,
-        "there is no such MCP session, or it has ended; send `initialize` without "
-        "Mcp-Session-Id to open one");
+    return mcp_http_refuse(response, 404, MCP_INVALID_REQUEST,
+                           "there is no such MCP session, or it has ended; send `initialize` "
+                           "without Mcp-Session-Id to open one");
 }
 
 static int handle_delete(struct mcp_http *mcp, const struct mcp_http_request *request,
@@ -305,6 +304,5 @@ int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request
     response->allow = stateless ? "POST" : MCP_HTTP_ALLOW;
     return mcp_http_refuse(
         response, 405, MCP_INVALID_REQUEST,
-        "MCP 2026-07-28 has no streams and sessions of its own here; send messages "
-        "with POST");
+        "MCP 2026-07-28 has no streams and sessions of its own here; send messages with POST");
 }
