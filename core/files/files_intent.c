@@ -101,6 +101,12 @@ static struct ng_str member_text(const struct ng_value *root, const char *name)
     return str_make(NULL, 0);
 }
 
+static bool member_flag(const struct ng_value *root, const char *name)
+{
+    const struct ng_value *value = json_get(root, name);
+    return value != NULL && value->type == NG_TYPE_TRUE;
+}
+
 /* A text that does not fit was not written by this program; it becomes "". */
 static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
@@ -126,7 +132,6 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
         files_undo_parse(json_get(root, "undo"), &rest, &ret->undo) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "The record of an unfinished save is damaged.");
     }
-    const struct ng_value *undoable = json_get(root, "undoable");
     ret->kind = (enum file_change)kind;
     ret->intents = files_intent_space(call);
     ret->op = member_text(root, "op");
@@ -137,10 +142,9 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     /* Copies, because these are used as C strings. */
     ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
     ret->action = arena_copy(&call->arena, member_text(root, "action"));
-    const struct ng_value *happened = json_get(root, "happened");
-    ret->happened = happened != NULL && happened->type == NG_TYPE_TRUE;
+    ret->happened = member_flag(root, "happened");
     /* A later change has pushed its undo step already; this older one must not go above it. */
-    ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE && !ret->happened;
+    ret->undoable = member_flag(root, "undoable") && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
     ret->answer.scope = member_text(root, "scope");
     ret->answer.body_hash = member_text(root, "body_hash");
@@ -393,6 +397,16 @@ static void pop(struct file_history *history, const struct file_record *record)
     }
 }
 
+/* before: the steps that are stored. */
+static int history_store(struct call *call, const struct file_history *history, size_t before,
+                         struct ng_draft *next)
+{
+    if (history->count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call, history, next);
+}
+
 static int history_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                       void *user)
 {
@@ -403,34 +417,23 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         return rc;
     }
     size_t before = history.count;
-    switch (record->kind) {
-    case FILE_CHANGE_EDIT:
-        if (on_top(&history, record->op)) {
-            return NG_OK;
-        }
-        files_history_push(&history, &record->undo);
-        break;
-    case FILE_CHANGE_CREATE:
-        if (on_top(&history, record->op)) {
-            return NG_OK;
-        }
-        history.count = 0; /* it belonged to an older file of this name */
-        files_history_push(&history, &record->undo);
-        break;
-    case FILE_CHANGE_UNDO_EDIT:
+    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE;
+    if (adds && on_top(&history, record->op)) {
+        return NG_OK;
+    }
+    if (record->kind == FILE_CHANGE_UNDO_EDIT) {
         pop(&history, record);
         if (history.count == before) {
             return NG_OK;
         }
-        break;
-    default:
-        history.count = 0;
-        break;
+    } else if (record->kind != FILE_CHANGE_EDIT) {
+        history.count =
+            0; /* it belonged to an older file of this name, or to one that is gone */
     }
-    if (history.count == 0 && before == 0) {
-        return NG_OK;
+    if (adds) {
+        files_history_push(&history, &record->undo);
     }
-    return files_history_write(call_of(call), &history, next);
+    return history_store(call_of(call), &history, before, next);
 }
 
 /* Takes the history from the source path of a move. */
@@ -462,10 +465,7 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     } else {
         pop(&history, record);
     }
-    if (history.count == 0 && before == 0) {
-        return NG_OK;
-    }
-    return files_history_write(call_of(call), &history, next);
+    return history_store(call_of(call), &history, before, next);
 }
 
 static const char *event_action(const struct file_record *record)
