@@ -26,9 +26,8 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
 {
     const struct ng_value *root = NULL;
-    struct json_error error;
     if (present->revision == 0 || present->deleted ||
-        json_parse(&call->arena, present->json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK) {
+        json_parse(&call->arena, present->json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK) {
         return false;
     }
     const struct ng_value *there = json_get(root, "op");
@@ -92,25 +91,10 @@ static int print_record(struct call *call, const struct file_record *record, str
     return buf_add_char(out, '}');
 }
 
-static struct ng_str member_text(const struct ng_value *root, const char *name)
-{
-    const struct ng_value *value = json_get(root, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    return str_make(NULL, 0);
-}
-
-static bool member_flag(const struct ng_value *root, const char *name)
-{
-    const struct ng_value *value = json_get(root, name);
-    return value != NULL && value->type == NG_TYPE_TRUE;
-}
-
 /* A text that does not fit was not written by this program; it becomes "". */
 static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
-    struct ng_str text = member_text(root, name);
+    struct ng_str text = json_get_text(root, name);
     ret[0] = '\0';
     if (text.len > 0 && text.len < size) {
         memcpy(ret, text.data, text.len);
@@ -122,11 +106,10 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
                        struct file_record *ret)
 {
     const struct ng_value *root = NULL;
-    struct json_error error;
     int64_t kind = 0;
     memset(ret, 0, sizeof(*ret));
     struct ng_str rest = files_or_empty(text);
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK ||
+    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK ||
         json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
         kind > FILE_CHANGE_UNDO_MOVE ||
         files_undo_parse(json_get(root, "undo"), &rest, &ret->undo) != NG_OK) {
@@ -134,21 +117,21 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     }
     ret->kind = (enum file_change)kind;
     ret->intents = files_intent_space(call);
-    ret->op = member_text(root, "op");
-    ret->real = member_text(root, "real");
-    ret->space = member_text(root, "space");
-    ret->to = member_text(root, "to");
-    ret->to_space = member_text(root, "to_space");
+    ret->op = json_get_text(root, "op");
+    ret->real = json_get_text(root, "real");
+    ret->space = json_get_text(root, "space");
+    ret->to = json_get_text(root, "to");
+    ret->to_space = json_get_text(root, "to_space");
     /* Copies, because these are used as C strings. */
-    ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
-    ret->action = arena_copy(&call->arena, member_text(root, "action"));
-    ret->happened = member_flag(root, "happened");
+    ret->collection = arena_copy(&call->arena, json_get_text(root, "collection"));
+    ret->action = arena_copy(&call->arena, json_get_text(root, "action"));
+    ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
-    ret->undoable = member_flag(root, "undoable") && !ret->happened;
+    ret->undoable = json_is(json_get(root, "undoable"), NG_TYPE_TRUE) && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
-    ret->answer.scope = member_text(root, "scope");
-    ret->answer.body_hash = member_text(root, "body_hash");
-    ret->answer.reply = member_text(root, "reply");
+    ret->answer.scope = json_get_text(root, "scope");
+    ret->answer.body_hash = json_get_text(root, "body_hash");
+    ret->answer.reply = json_get_text(root, "reply");
     ret->has_answer = ret->answer.scope.len > 0 &&
                       json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
                       json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;

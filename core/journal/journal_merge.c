@@ -35,11 +35,11 @@ static bool merge_has(const struct merge_names *names, struct ng_str name)
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                 bool by_document)
 {
-    struct ng_str id = journal_text(item, by_document ? "id" : "event_id");
+    struct ng_str id = json_get_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
         return id;
     }
-    struct ng_str collection = journal_text(item, "collection");
+    struct ng_str collection = json_get_text(item, "collection");
     return arena_printf(tree, "%.*s/%.*s", (int)collection.len,
                         collection.data == NULL ? "" : collection.data, (int)id.len,
                         id.data == NULL ? "" : id.data);
@@ -56,7 +56,7 @@ static int merge_names_of(struct call *call, struct arena *tree, const struct ng
         return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
     }
     for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
-        if (except != NULL && merge_has(except, journal_text(item, "event_id"))) {
+        if (except != NULL && merge_has(except, json_get_text(item, "event_id"))) {
             continue;
         }
         struct ng_str name = merge_name(tree, item, by_document);
@@ -109,7 +109,7 @@ static int merge_entries(struct merge *merge, const char *part)
         json_copy(merge->writer, item);
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        struct ng_str name = journal_text(item, "event_id");
+        struct ng_str name = json_get_text(item, "event_id");
         if (!merge_has(&seen, name) && !merge_has(&back, name)) {
             json_copy(merge->writer, item);
         }
@@ -145,7 +145,7 @@ static int merge_references(struct merge *merge)
         }
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        if (!merge_has(&seen, journal_text(item, "event_id"))) {
+        if (!merge_has(&seen, json_get_text(item, "event_id"))) {
             json_copy(merge->writer, item);
         }
     }
@@ -168,7 +168,7 @@ static int merge_passed(struct merge *merge)
     json_name(merge->writer, "passed");
     json_array(merge->writer);
     for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
-        struct ng_str name = journal_text(item, "event_id");
+        struct ng_str name = json_get_text(item, "event_id");
         int64_t time = 0;
         (void)json_integer(json_get(item, "time"), &time);
         if (time >= since && !merge_has(&back, name)) {
