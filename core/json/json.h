@@ -61,6 +61,14 @@ int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
 
 const struct ng_value *json_get(const struct ng_value *object, const char *name);
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
+/* Is a string of this array? False of anything else. */
+bool json_has_text(const struct ng_value *array, struct ng_str text);
+/* The text of a member that is a string; absent: there is none. */
+struct ng_str json_get_text(const struct ng_value *object, const char *name);
+static inline bool json_is(const struct ng_value *value, enum ng_type type)
+{
+    return value != NULL && value->type == type;
+}
 /* The first item or member; NULL where there is none, and of NULL. */
 static inline const struct ng_value *json_first(const struct ng_value *value)
 {
