@@ -81,8 +81,9 @@ static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *k
 {
     struct import *import = db->import;
     if (import->revision > 0 && !import->complete) {
-        return ng_fail(call, NG_EINVAL,
-                       "the import is not whole: a document's newest revision is missing");
+        return ng_fail(
+            call, NG_EINVAL,
+            "the import is incomplete: the newest revision of a document is missing");
     }
     txn_free(import->txn);
     import->txn = txn_new(db);
@@ -249,7 +250,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 {
     struct db *db = self;
     if (db->import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     switch (record->kind) {
     case NG_RECORD_REVISION:
@@ -273,12 +274,12 @@ int import_end(void *self, struct ng_call *call, bool keep)
     struct db *db = self;
     struct import *import = db->import;
     if (import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     int rc = NG_OK;
     if (keep && import->revision > 0 && !import->complete) {
         rc = ng_fail(call, NG_EINVAL,
-                     "the import is not whole: a document's newest revision is missing");
+                     "the import is incomplete: the newest revision of a document is missing");
     }
     uint64_t last_seq = import->last_seq;
     if (keep && rc == NG_OK) {

@@ -111,7 +111,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         }
         rc = state_load(check->conn, doc, revision, &check->state);
         if (rc == NG_EUNAVAILABLE || rc == NG_ENOTFOUND) {
-            report(check, "%s: revision %llu cannot be put together", name,
+            report(check, "%s: revision %llu cannot be rebuilt", name,
                    (unsigned long long)revision);
             rc = NG_OK;
             continue;
@@ -121,7 +121,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
             !str_equal(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
-            report(check, "%s: revision %llu is not what was written", name,
+            report(check, "%s: revision %llu does not match its hash", name,
                    (unsigned long long)revision);
         }
     }
@@ -164,7 +164,7 @@ static int check_values(struct check *check, sqlite3_stmt *docs, const char *nam
         missing = missing || sqlite3_step(stmt) != SQLITE_ROW;
     }
     if (missing || at == SIZE_MAX) {
-        report(check, "%s: the index of its fields is not right", name);
+        report(check, "%s: the index of its fields is wrong", name);
     }
     (void)sqlite3_finalize(stmt);
     return NG_OK;
@@ -181,7 +181,7 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
                  sqlite3_column_int(docs, 5) != 0, hash);
     if (!str_equal(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
-        report(check, "%s: its present state is not what was written", name);
+        report(check, "%s: its present state does not match its hash", name);
     }
     int rc = check_revisions(check, docs, name);
     if (rc != NG_OK) {
@@ -199,7 +199,7 @@ static int stray_event(struct check *check, sqlite3_stmt *stmt)
 
 static int stray_value(struct check *check, sqlite3_stmt *stmt)
 {
-    report(check, "the index of fields has a value that the document %lld has not",
+    report(check, "the index of fields has a value that the document %lld does not have",
            (long long)sqlite3_column_int64(stmt, 0));
     return NG_OK;
 }
@@ -215,7 +215,7 @@ static int wrong_count(struct check *check, sqlite3_stmt *stmt)
 {
     struct ng_str collection = column_str(stmt, 0);
     struct ng_str space = column_str(stmt, 1);
-    report(check, "%.*s/%.*s: the number of documents is not right", (int)collection.len,
+    report(check, "%.*s/%.*s: the number of documents is wrong", (int)collection.len,
            collection.data, (int)space.len, space.data);
     return NG_OK;
 }
@@ -333,7 +333,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         }
     }
     if (rc == NG_ETIMEOUT) {
-        rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
+        rc = ng_fail(call, rc, "verifying %s took longer than the call allows", db->path);
     } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
         /* An unreadable file is itself the finding. */
         report(&check, "%.300s is damaged: %s; restore from a backup", db->path,

@@ -310,7 +310,7 @@ static void test_nonsense(void **state)
     struct ng_str json = {NULL, 0};
     assert_int_equal(test->journal->dump(test->db, &call->pub, ng_str_of("shared"), &json),
                      NG_EUNAVAILABLE);
-    expect_message(call, "another kind");
+    expect_message(call, "an unexpected type");
     call_unref(call);
 }
 

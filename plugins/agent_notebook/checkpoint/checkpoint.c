@@ -168,8 +168,8 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
     struct ng_str none = {NULL, 0};
     if (!NG_HAS(functions, restore_aside) || functions->restore_aside == NULL) {
         return ng_fail(call, NG_ETOOLARGE,
-                       "the journal of the space is larger than a checkpoint can be, and the "
-                       "journal in use cannot keep it otherwise");
+                       "the journal of the space is larger than the maximum of a checkpoint, "
+                       "and this journal cannot save it in another way");
     }
     int rc = NG_EINTERNAL;
     if (id.data != NULL) {
@@ -286,12 +286,10 @@ int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_st
                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
     struct ng_str hint;
     if (near.same == 0) {
-        hint = ng_str_of("checkpoint_list tells which there are.");
+        hint = ng_str_of("checkpoint_list lists the checkpoints.");
     } else {
-        hint = call->host->format(call,
-                                  "The nearest is %s; checkpoint_list tells "
-                                  "which there are.",
-                                  near.best);
+        hint = call->host->format(
+            call, "The nearest is %s; checkpoint_list lists the checkpoints.", near.best);
     }
     if (hint.data != NULL) {
         call->host->hint(call, "%.*s", (int)hint.len, hint.data);
@@ -394,8 +392,8 @@ int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
 {
     if (view->aside) {
         return ng_fail(call, NG_ETOOLARGE,
-                       "the journal of this checkpoint was too large to be part of it, and is "
-                       "too large to be compared; checkpoint_restore can put it back");
+                       "the journal of this checkpoint was saved separately because of its "
+                       "size, and is too large to compare; checkpoint_restore can restore it");
     }
     int rc = call->host->json_parse(call, view->text, &view->journal);
     if (rc == NG_OK || rc == NG_EINTERNAL) {

@@ -249,7 +249,7 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
     const struct ng_value *item = host->json_first(list);
     if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY) {
         return ng_fail(compiler->call, compiler->code,
-                       "The filter `%s` is no list of conditions.", group->name);
+                       "The filter `%s` is not a list of conditions.", group->name);
     }
     if (item == NULL) {
         return NG_OK;
@@ -263,7 +263,7 @@ static int add_group(struct compiler *compiler, const struct ng_value *filters,
     for (bool first = true; item != NULL; item = host->json_next(item), first = false) {
         if (host->json_type(item) != NG_TYPE_STRING) {
             return ng_fail(compiler->call, compiler->code,
-                           "A condition in the filter `%s` is no string.", group->name);
+                           "A condition in the filter `%s` is not a string.", group->name);
         }
         if (compiler->conditions++ == NOTES_FILTER_CONDITIONS_MAX) {
             return ng_fail(compiler->call, compiler->code,
@@ -288,7 +288,7 @@ static int check_members(struct compiler *compiler, const struct ng_value *filte
     const struct ng_value *member = host->json_first(filters);
     if (host->json_type(filters) != NG_TYPE_OBJECT) {
         return ng_fail(compiler->call, compiler->code,
-                       "`filters` is no object of the lists and, or, not.");
+                       "`filters` is not an object of the lists and, or, not.");
     }
     for (; member != NULL; member = host->json_next(member)) {
         struct ng_str key = host->json_key(member);

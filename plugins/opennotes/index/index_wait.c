@@ -56,11 +56,11 @@ static int fail_over(struct notes_index *index, struct ng_call *call, size_t don
         return ng_fail(call, NG_ECANCELLED,
                        "The call was cancelled while the notes were indexed.");
     }
-    call->host->hint(call, "The index goes on being made; ask again in a while. Notes can be "
-                           "read, made and edited by their paths meanwhile.");
+    call->host->hint(call, "Indexing continues; try again later. Until then notes can be read, "
+                           "created and edited by their paths.");
     if (total == 0) {
         return ng_fail(call, NG_ETIMEOUT,
-                       "The notes in %s are still being looked for, to index them.",
+                       "The gateway is still searching for the notes in %s, to index them.",
                        index->path);
     }
     return ng_fail(call, NG_ETIMEOUT,

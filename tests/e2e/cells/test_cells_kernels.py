@@ -191,15 +191,15 @@ def test_what_threads_put_out_while_nothing_runs(book, tmp_path):
     one.run("a")
     let_go_on(tmp_path)
     said = one.run("b")
-    assert "Cell b:\n'b'\n\nAfter its run was over, cell a put out:\nlater" in said
+    assert "Cell b:\n'b'\n\nOutput of cell a after the end of its run:\nlater" in said
     assert one.text("a") == "begun\nlater\n" and one.cell("a")["execution_count"] == 2
     assert one.outputs("a")[1]["data"]["text/html"] == ["two"]
-    assert "put out" not in one.run("c")
+    assert "after the end of its run" not in one.run("c")
     # A cell that is run again begins anew.
     one.run("a")
     let_go_on(tmp_path)
     one.run("a")
-    assert "put out" not in one.run("c")
+    assert "after the end of its run" not in one.run("c")
     assert one.text("a") == "begun\n"
 
 
@@ -216,7 +216,7 @@ def test_outputs_that_are_no_longer_those_of_the_run_stay(book, tmp_path):
     one.run("a")
     let_go_on(tmp_path)
     one.call("clearCellOutputs", cellIds=["a"])
-    assert "put out:\nlater" in one.run("b")
+    assert "after the end of its run:\nlater" in one.run("b")
     assert one.outputs("a") == []
 
 
@@ -284,7 +284,7 @@ def test_one_that_does_not_let_itself_be_interrupted(book):
     assert "was interrupted, and is still running: restartKernel ends it" in said
     assert "no" in one.text("a")
     waiting = one.fail("b", status=504, code="TIMEOUT", timeout=1)
-    assert "Its time was over before the kernel was free" in waiting
+    assert "The run timed out before the kernel was free" in waiting
     answer = one.call("interruptKernel")
     assert answer.status_code == 504 and "still running" in answer.text
     assert one.call("restartKernel").json()["result"] == "Successfully restarted the kernel."
@@ -314,7 +314,7 @@ def test_a_restart_ends_what_runs_and_keeps_what_waits(book):
     assert one.call("restartKernel").status_code == 200
     assert "Cell a was interrupted: the kernel was restarted" in one.wait_over(handle).json()["message"]
     after = one.wait_over(waiting).json()["result"]
-    assert "Cell b:\nFalse" in after and "all its variables are gone" in after
+    assert "Cell b:\nFalse" in after and "all its variables are lost" in after
     assert one.cell("b")["execution_count"] == 1
 
 
@@ -339,7 +339,7 @@ def test_a_kernel_dies(book, tmp_path, source, how):
     if how.startswith("exit"):
         assert one.text("a") == "last\n"
     after = one.run("b")
-    assert "The kernel of this notebook had ended: a new one was started, all its variables are gone." in after
+    assert "The kernel of this notebook had ended: a new one was started, all its variables are lost." in after
 
 
 def test_quitting(book):
@@ -347,7 +347,7 @@ def test_quitting(book):
     said = one.run("a")
     assert "Successfully executed 1 cell(s)." in said and "bye" in said
     assert "The kernel ended by itself; the next run starts a new one." in said
-    assert "all its variables are gone" in one.run("b")
+    assert "all its variables are lost" in one.run("b")
 
 
 def test_those_that_wait_are_told_of_the_death(book, tmp_path):
@@ -423,8 +423,8 @@ def test_outputs_of_cells_in_a_run_at_work(book, tmp_path):
         return one.call("getCellOutputs", cellId=cell).json()["result"]
 
     eventually(lambda: "Cell a: success" in one.look(handle).text, RUN_SECONDS, "the first cell to be over")
-    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is at work")
-    assert "before" in said("c") and "These are of an earlier run. A run of this cell is at work" in said("c")
+    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is in progress")
+    assert "before" in said("c") and "These are of an earlier run. A run of this cell is in progress" in said("c")
     (tmp_path / "go").touch()
     one.wait_over(handle)
     assert "now" in said("a") and "at work" not in said("a") + said("b") + said("c")

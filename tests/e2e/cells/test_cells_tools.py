@@ -143,7 +143,7 @@ def test_folders_are_no_notebooks(gateway):
                             ("addNotebookCell", {"type": "code", "index": 0, "content": ""}), ("clearCellOutputs", {}),
                             ("attachNotebook", {}), ("getNotebookContext", {})):
         error = refused(gateway, tool, {"notebook": "folder.ipynb", **arguments}, "TOOL_FAILED")
-        assert "is a folder, and no notebook" in error["message"] and "view" not in error["message"], error
+        assert "is a folder, not a notebook" in error["message"] and "view" not in error["message"], error
 
 
 def test_a_path_with_a_nul_is_not_cut_there(gateway):
@@ -233,7 +233,7 @@ def test_doubled_and_missing_ids(gateway):
     assert path.read_bytes() == before
     told = ok(gateway, "getNotebookCells", {**named, "cellIds": ["twice", "good"]})
     assert told.startswith("Retrieved 1 cell(s):\n\n### Cell 1 (code)\nID: good\n")
-    assert told.endswith("\n\nSeveral cells have the id twice, say which one is meant by its index: index:0, index:2")
+    assert told.endswith("\n\nSeveral cells have the id twice, name the cell by its index: index:0, index:2")
     ok(gateway, "updateNotebookCell", {**named, "cellId": "index:2", "content": "mine"})
     cells = json.loads(path.read_text())["cells"]
     assert [cell["source"] for cell in cells] == ["1", "2", "mine", "4"]
