@@ -272,20 +272,13 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
     struct call *call = listing->call;
     int fd = files_open_beneath(top, folder->name.len > 0 ? folder->name.data : ".",
                                 O_RDONLY | O_DIRECTORY);
-    DIR *stream = NULL;
-    if (fd >= 0) {
-        stream = fdopendir(fd);
+    DIR *stream = files_open_stream(fd);
+    /* Unreadable folders inside are skipped. */
+    if (stream == NULL && folder->name.len > 0) {
+        return NG_OK;
     }
     if (stream == NULL) {
-        int error = errno;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        /* Unreadable folders inside are skipped. */
-        if (folder->name.len > 0) {
-            return NG_OK;
-        }
-        return files_fail_os(call, error, "list", listing->list->path);
+        return files_fail_os(call, errno, "list", listing->list->path);
     }
     int rc = listing->sorted ? list_sorted(listing, folder, stream)
                              : list_stream(listing, folder, stream);
