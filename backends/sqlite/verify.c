@@ -230,7 +230,7 @@ static const struct stray strays[] = {
      "d.deleted=1 OR v.shelf<>d.shelf OR v.created_seq<>d.created_seq OR NOT CASE WHEN "
      "v.value=-1e999 THEN ng_field(d.fields,v.field) IS NULL ELSE "
      "ng_has(d.fields,v.field,v.value) END LIMIT 100",
-     "the index of fields has a value that the document ", " has not"},
+     "the index of fields has a value that the document ", " does not have"},
     {"SELECT d.doc FROM docs d LEFT JOIN shelves s ON s.shelf=d.shelf WHERE s.shelf IS NULL "
      "LIMIT 100",
      "the document ", " belongs to no collection and space"},
@@ -238,7 +238,7 @@ static const struct stray strays[] = {
      "docs "
      "WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT count(*) FROM docs WHERE "
      "shelf=s.shelf AND deleted=1) LIMIT 100",
-     "", ": the number of documents is not right"},
+     "", ": the number of documents is wrong"},
     {"SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta WHERE name='seq'),0) LIMIT "
      "100",
      "the change ", " is later than the last sequence number"},
