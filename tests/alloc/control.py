@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the preloaded failing_alloc.c is told, and what it says: one page that both have mapped."""
+"""Settings and results of the preloaded failing_alloc.c: one page that both have mapped."""
 import mmap
 import os
 import pathlib

@@ -45,7 +45,7 @@ static struct control *control;
 /* Beside the control file: a copy of /proc/self/maps, by which frames are found when the
  * process is gone. */
 static char maps_path[MAPS_PATH_MAX];
-/* Where our own code is. Modules come and never go, so that these are only ever added. */
+/* Address ranges of our own code. Modules are never unloaded, so ranges are only added. */
 static struct range ranges[RANGES_MAX];
 static atomic_size_t range_count;
 static atomic_flag looking = ATOMIC_FLAG_INIT;
@@ -220,7 +220,7 @@ void *realloc(void *old, size_t size)
                                          : __libc_realloc(old, size);
 }
 
-/* Their memory is made in libc, on behalf of who calls them. */
+/* libc allocates their memory on behalf of their caller. */
 
 char *strndup(const char *text, size_t max)
 {

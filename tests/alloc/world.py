@@ -97,7 +97,7 @@ class World:
         self.must(self.wire.notify("notifications/initialized"))
 
     def fill(self):
-        """What the cases read."""
+        """Documents that the cases read."""
         for arguments in ({"mode": "create", "name": "sweep"}, {"mode": "write", "name": "sweep", "newStr": "1\n2\n3\n"}):
             self.must(self.wire.tool("notebook", arguments, {"X-Notegate-Space": "shared"}))
         shared = {"X-Notegate-Space": "shared"}

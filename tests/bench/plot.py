@@ -144,7 +144,7 @@ def svg(title, x_label, y_label, series, limits=(), x_log=None, y_log=None, mark
 
 
 def key(names, marked=True):
-    """What the colours and marks mean."""
+    """Legend of the colours and marks."""
     items = []
     for index, name in enumerate(names):
         colour = index % COLOURS

@@ -22,7 +22,7 @@ SOURCE = HERE.parents[1]
 CACHE = SOURCE / "build" / "clients"
 INSTALL_SECONDS = 900
 RUN_SECONDS = 300
-# Nothing is sent to those who make the frameworks, and no model is called.
+# No data is sent to the makers of the frameworks, and no model is called.
 QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false", "OTEL_SDK_DISABLED": "true",
          "MCP_USE_ANONYMIZED_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true", "ANONYMIZED_TELEMETRY": "false",
          "AI_SDK_LOG_WARNINGS": "false", "HF_HUB_OFFLINE": "1"}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conformance_resource.c - resources with addresses of their own: a text, bytes, a template,
- * and one that a tool changes, so that who subscribed hears of it. */
+ * and one that a tool changes, so that subscribers are notified. */
 #include "conformance.h"
 
 #include <string.h>

@@ -112,7 +112,7 @@ static void test_aside(void **state)
     set_summary(suite, "gone wild");
     char *wild = dump(suite);
 
-    /* What is no dump, and what is not kept, changes nothing. */
+    /* A text that is no dump, and a state that is not kept, change nothing. */
     assert_int_equal(restore_aside(suite, "a0", "{\"days\":[]}"), NG_EINVAL);
     assert_int_equal(bring_back(suite, "a0", "never"), NG_ENOTFOUND);
     expect_dump(suite, wild);
@@ -127,7 +127,7 @@ static void test_aside(void **state)
     char *quiet = dump(suite);
     assert_int_equal(restore_aside(suite, "a1", first), NG_OK);
     expect_dump(suite, quiet);
-    /* What was delivered before does not come again by itself. */
+    /* Events that were delivered before do not come again by themselves. */
     harness_reopen(&suite->harness);
     suite_find(suite);
     expect_dump(suite, quiet);
@@ -223,7 +223,7 @@ static void test_trim(void **state)
     char *trimmed = dump(suite);
     assert_non_null(strstr(trimmed, "\"summary\":\"stays\""));
     free(trimmed);
-    /* What is kept is whole. */
+    /* The kept state is complete. */
     assert_int_equal(bring_back(suite, "a2", "a1"), NG_OK);
     expect_dump(suite, all);
     free(all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_redis_keys.c - what lies in Redis, as redis-cli would show it; what other programs do to
- * it; several gateways. */
+/* test_redis_keys.c - keys in Redis as redis-cli shows them; changes by other programs; several
+ * gateways. */
 #include "journal_contract.h"
 
 #include <pthread.h>
@@ -253,7 +253,7 @@ static void test_checkpoint_keys(void **state)
     expect_text_of("GET", "summary", "We build.");
 }
 
-/* Whatever is longer than a summary stays out. */
+/* A text longer than a summary is left out. */
 static void test_long_summary(void **state)
 {
     struct gateway_test *test = *state;
@@ -298,7 +298,7 @@ static void test_engine(void **state)
     assert_str(rows->entries[0].event_id, "e2");
     collected_done(rows);
     if (searches) {
-        /* An index that somebody dropped is made again. */
+        /* An index that was dropped is created again. */
         freeReplyObject(
             redis_fixture_ask(&fixture, "FT.DROPINDEX %smemory:idx", fixture.prefix));
         wanted.limit = 0;

@@ -20,7 +20,7 @@ END_SECONDS = 30
 
 
 class Tally:
-    """What the runs of one target came to."""
+    """Results of the runs of one target."""
 
     def __init__(self):
         self.runs = self.seconds = self.added = self.found = 0
@@ -70,7 +70,7 @@ class Campaign:
         self.grown(target).mkdir(parents=True, exist_ok=True)
         self.artifacts(target).mkdir(parents=True, exist_ok=True)
         known = set(self.artifacts(target).iterdir())
-        # What it leaves there when it is ended goes with it.
+        # Files that it leaves there are removed with it.
         scratch = tempfile.mkdtemp(prefix="notegate-fuzz-")
         with open(self.log(target), "wb") as log:
             # A group of its own: Ctrl-C reaches it through stop(), once.

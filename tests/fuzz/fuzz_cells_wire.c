@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wire_message message;
     size_t count = cut(data, size, frames);
     if (wire_parse(frames, count, &some, &message)) {
-        abort(); /* nobody guesses a signature */
+        abort(); /* a signature cannot be guessed */
     }
     if (!wire_parse(frames, count, &none, &message)) {
         return 0;

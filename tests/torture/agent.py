@@ -29,7 +29,7 @@ STEPS_MAX = 300
 
 
 class Wrong(Exception):
-    """What was seen cannot be."""
+    """The observed state is impossible."""
 
 
 class Agent:
@@ -123,7 +123,7 @@ class Agent:
         self.seen[document] = max(self.seen.get(document, 0), revision)
 
     def look(self):
-        """What this agent was told is there, stays there for it."""
+        """A write that was acknowledged to this agent stays there for it."""
         places = self.settings["places"]
         collection = self.rng.choice(COLLECTIONS)
         document, tool, arguments = self.rng.choice([

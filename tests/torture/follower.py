@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One who follows what changes, over all kills, and notes what it was told.
+"""A follower of the changes, over all kills, that logs the events it received.
 
     follower.py SETTINGS-FILE NAME
 
@@ -17,7 +17,7 @@ from wire import META, MODERN, OLDER, Gone, Wire, events, stopped
 
 FOLLOWERS = ("all", "shared", "slow", "listen", "session")
 URI = "notegate://shared/notebook/torture"
-# Written when nobody else writes: what changed before was told of before.
+# Written when no other client writes: earlier changes were reported before.
 FENCE = "notegate://shared/notebook/fence"
 # The slow follower sleeps again and again, so that it falls more than the backlog behind.
 AWAKE_SECONDS = 2

@@ -41,7 +41,7 @@ class Tasker:
         self.log = open(f"{settings['folder']}/tasker.log", "a", buffering=1)
 
     def send(self, method, params):
-        """The result, or the error, of either era: who made a task in one may ask in the other."""
+        """The result or the error in either protocol version: a task of one version can be read in the other."""
         era = self.wire.modern if self.rng.random() < 0.5 else self.wire.older
         status, body = era(method, params)
         if status in (503, 504):
@@ -83,7 +83,8 @@ class Tasker:
             assert not restarted or task.answered_in == self.wire.life, story
         elif status == "failed":
             assert restarted and RESTARTED in found["error"]["message"], story
-            # What waits for an answer does not run: only what had not come to ask yet, or was answered, can have died.
+            # A task that waits for an answer does not run: only a task before its question or after its answer can have
+            # died.
             assert task.status != "input_required" or task.answered_in not in (None, self.wire.life), story
         elif status == "completed":
             text = found["result"]["content"][0]["text"]

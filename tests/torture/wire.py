@@ -12,7 +12,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {TASKS: {}}},
         "io.modelcontextprotocol/clientInfo": {"name": "torture", "version": "1"}}
-# Of one who takes no task for an answer.
+# Of a client that does not accept a task as the answer.
 PLAIN_META = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
 BROKEN = (OSError, http.client.HTTPException, ValueError, socket.timeout)
 
@@ -34,8 +34,8 @@ class Connection(http.client.HTTPConnection):
 
 
 class Wire:
-    """One agent's connection, made again after every kill. `life` counts the gateways it has met. Who it is says a key or,
-    where there are none, a name."""
+    """One agent's connection, made again after every kill. `life` counts the gateways it has met. A key or, without
+    keys, a name identifies it."""
 
     def __init__(self, port_file, key=None, receive_buffer=None, agent=None, timeout=TIMEOUT):
         self.port_file = port_file

@@ -212,7 +212,7 @@ static void test_outputs_behind_others(void **state)
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
     becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_append,
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
-    /* What is there stays as it is written. */
+    /* Existing members keep their text. */
     becomes(APPEND_HEAD ", \"outputs\": [ {\"odd\":1e999 } ]" APPEND_TAIL, change_append,
             APPEND_HEAD
             ", \"outputs\": [ {\"odd\":1e999 }, {\"a\": 1}, {\"b\": []} ]" APPEND_TAIL);
@@ -419,7 +419,7 @@ static void test_deep(void **state)
     }
     assert_int_equal(nb_index(nb_text_str(&text), &nb, &error), NB_DEEP);
     nb_text_done(&text);
-    /* What a kernel sends in as deep a form as is let in can be read where it was put. */
+    /* Output of a kernel with the maximum nesting can be read back from the file. */
     nb_add_word(&text, "{\"nbformat\":4,\"cells\":[{\"cell_type\":\"code\",\"source\":[],"
                        "\"outputs\":[{\"data\":{\"x\":");
     size_t before = text.len;

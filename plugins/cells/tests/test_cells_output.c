@@ -102,7 +102,7 @@ static void test_the_cap(void **state)
     }
     assert_int_equal(outputs.count, OUTPUTS_MAX);
     assert_int_equal(outputs.dropped,
-                     OUTPUTS_MAX / 2); /* what goes on behind the last is kept */
+                     OUTPUTS_MAX / 2); /* output that continues after the last part is kept */
     outputs_done(&outputs);
 }
 

@@ -75,7 +75,7 @@ static void tools_come_with_a_notebook(void **state)
     assert_true(is_listed(test, NULL));
 }
 
-/* Where it is registered, in a space that not every caller sees. */
+/* It is registered in a space that only some callers see. */
 static void tools_by_space(void **state)
 {
     struct test *test = *state;

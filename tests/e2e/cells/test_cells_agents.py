@@ -236,7 +236,7 @@ def test_cells_that_go_meanwhile_are_told(gateway):
     assert sources(path) == ["begin"] * (AGENTS - AGENTS // 2)
     for answers in kept.values():
         first = answers.index("CELL_NOT_FOUND") if "CELL_NOT_FOUND" in answers else len(answers)
-        assert set(answers[first:]) <= {"CELL_NOT_FOUND", *NOT_NOW}  # what is gone stays gone
+        assert set(answers[first:]) <= {"CELL_NOT_FOUND", *NOT_NOW}  # deleted cells stay deleted
 
 
 def test_agents_attach_at_once(gateway):
@@ -259,7 +259,7 @@ CHANGES = {"runNotebookCells": {"cellIds": []}, "addNotebookCell": {"type": "cod
 
 
 def test_the_mode_of_a_key_holds_on_every_transport(tmp_path):
-    """Whatever the client says of its mode or listed before: the call is checked."""
+    """The call is checked, whatever mode the client claims and whatever it listed before."""
     data = tmp_path / "data"
     keys = {}
     for mode in ("ask", "edit", "agent"):
@@ -361,7 +361,7 @@ def test_what_is_no_file(gateway):
 
 
 def test_extreme_but_good_files(gateway):
-    """What is unusual and yet a notebook is read and changed, and nothing else of it changes."""
+    """An unusual but valid notebook is read and changed, and nothing else of it changes."""
     rng = random.Random(3)
     long_line = "x" * 300_000
     files = {

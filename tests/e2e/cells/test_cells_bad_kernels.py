@@ -158,7 +158,7 @@ def test_an_interrupt_between_cells(bad, tmp_path):
     eventually(lambda: "replied" in one.look(handle).text, RUN_SECONDS, "the reply")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         interrupt = pool.submit(one.call, "interruptKernel")
-        # Who interrupts waits in the queue, too.
+        # A call that interrupts waits in the queue, too.
         eventually(lambda: f"{one.path}: busy, 2 run(s)" in one.gateway.call("listKernels").text, RUN_SECONDS, "the interrupt")
         (tmp_path / "go").touch()
         assert interrupt.result().status_code in (200, 504)  # on a slow machine it does not wait for the end

@@ -144,7 +144,7 @@ LAYOUTS = [jupyter, vscode, colab, tabs, compact, one_line, one_string, windows,
 
 
 def read(path):
-    """What a JSON reader finds, sources and texts as one text."""
+    """The content for a JSON reader, sources and texts as one text."""
     found = json.loads(path.read_bytes().decode("utf-8-sig"))
     for cell in found["cells"]:
         cell["source"] = "".join(cell["source"])
@@ -407,7 +407,7 @@ def in_place_save(path, change):
 
 @pytest.mark.parametrize("save", [nbformat_save, in_place_save])
 def test_saves_of_another_program_are_never_lost(gateway, save):
-    """It reads and saves as it likes, asking nobody."""
+    """It reads and saves without a lock."""
     path = folder(gateway) / f"theirs-{save.__name__}.ipynb"
     model = make_notebook(random.Random(4))
     model["cells"] = [{"id": f"c{i}", **new_cell("code", f"{i}")} for i in range(8)]
@@ -445,7 +445,7 @@ def test_saves_of_another_program_are_never_lost(gateway, save):
 
 
 def locked_save(path, change):
-    """The same, while nobody else who asks for the lock saves."""
+    """The same, while no other program that takes the lock saves."""
     while True:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How many kernels there are, how they are found, and how they end: with the gateway, however that ends, and with nothing left."""
+"""How many kernels there are, how they are found, and how they end: with the gateway, in every case, and with nothing
+left."""
 
 import contextlib
 import json
@@ -114,7 +115,7 @@ def test_nothing_survives_the_gateway(tmp_path, how):
         assert kernels
         if how == signal.SIGTERM:
             assert running.process.returncode == 0
-            assert one.text("a") == "spawned\n"  # what it had put out was saved
+            assert one.text("a") == "spawned\n"  # its output was saved
     finally:
         running.client.close()
         if running.process.poll() is None:
@@ -165,7 +166,7 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
         killed([pid for name, pid in pids.items() if name in who or who == "all"])
         running.process.wait(RUN_SECONDS)
         if who == "all":
-            assert len(marked(mark)) >= 4  # nobody is left who could end them
+            assert len(marked(mark)) >= 4  # no process is left that could end them
             again = cells_gateway(tmp_path / "data")
         eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
         if who != "all":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cells run in real kernels, Debian's ipykernel and xpython: what they put out, how they fail, how they are stopped."""
+"""Cells run in real kernels, Debian's ipykernel and xpython: their output, failures and ends."""
 
 import base64
 import json
@@ -195,7 +195,7 @@ def test_what_threads_put_out_while_nothing_runs(book, tmp_path):
     assert one.text("a") == "begun\nlater\n" and one.cell("a")["execution_count"] == 2
     assert one.outputs("a")[1]["data"]["text/html"] == ["two"]
     assert "after the end of its run" not in one.run("c")
-    # A cell that is run again begins anew.
+    # A cell that is run again starts with empty outputs.
     one.run("a")
     let_go_on(tmp_path)
     one.run("a")
@@ -373,7 +373,7 @@ def test_agents_take_turns(book):
     third = one.as_agent("cyd").start("c")
     assert "['a', 'a done', 'b']" in one.as_agent("bob").wait_over(second).json()["result"]
     assert "['a', 'a done', 'b', 'c']" in one.as_agent("cyd").wait_over(third).json()["result"]
-    assert one.look(second).status_code == 404  # of somebody else
+    assert one.look(second).status_code == 404  # of another agent
 
 
 def test_a_second_run_of_a_running_cell_waits(book):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tools of notebooks are listed when and for whom, and what is attached."""
+"""Listed tools of notebooks by time and caller, and attached notebooks."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is told of runs: more images than an answer may hold, restarts, displays of objects, cells that change meanwhile."""
+"""Reports of runs: more images than an answer may hold, restarts, displays of objects, cells that change meanwhile."""
 
 import base64
 import json

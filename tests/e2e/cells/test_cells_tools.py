@@ -14,7 +14,8 @@ def markdown(ident, source):
 # ---- what is attached ----
 
 
-# What clients of the long-known tools send: required members and their types. A misspelt one is refused: `expectedrevision` guards nothing.
+# Arguments that clients send to the long-known tools: required members and their types. A misspelt one is refused:
+# `expectedrevision` guards nothing.
 KNOWN_SCHEMAS = {
     "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
@@ -106,7 +107,7 @@ def test_a_source_is_read_as_it_is_written_back(gateway):
 
 @pytest.mark.parametrize("minor", [4, 5])
 def test_sources_are_split_as_jupyter_does(gateway, minor):
-    """Else Jupyter's next save changes a cell that nobody touched."""
+    """Otherwise Jupyter's next save changes an untouched cell."""
     source = "a\rb\nc\r\nd\x0be\x0cf\x1cg\x1dh\x1ei\x85j\u2028k\u2029l\x1fm\r\r\n\n"
     path = put(gateway, f"split{minor}.ipynb", [code("c", ["first\n", "last"])], nbformat_minor=minor)
     for more in ("", "one more\n", "x"):
@@ -428,7 +429,7 @@ def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
         refused(gateway, "fileEditor", edit, "MODE_FORBIDDEN", who("e", mode))
     ok(gateway, "fileEditor", edit, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))
-    # Taken back like any other change, by whoever may.
+    # Undone like any other change, by every caller with the right.
     ok(gateway, "updateNotebookCell", {"notebook": "n.ipynb", "cellId": "a", "content": "newer"}, who("e"))
     ok(gateway, "fileEditor", {"command": "undo_edit", "path": str(path)}, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))

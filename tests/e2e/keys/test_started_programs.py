@@ -331,7 +331,7 @@ def gateway_of_user(wrapper, *sets):
 
 
 def unseen_status(port, local, way):
-    """What a program of USER gets whose descriptors no other one may list."""
+    """Answer to a program of USER whose descriptors no other program may list."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

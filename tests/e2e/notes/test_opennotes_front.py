@@ -90,7 +90,7 @@ def found():
 
 
 def other(text):
-    """What the other parser says; None where it does not parse, or is no map."""
+    """Result of the other parser; None if it does not parse, or is no map."""
     parser = YAML(typ="safe", pure=True)
     parser.version = (1, 2)
     try:

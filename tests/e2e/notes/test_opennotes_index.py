@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Indexes while they are made: what is told, who waits, and what a kill leaves."""
+"""Indexes while they are built: reported progress, waiting calls, and the state after a kill."""
 
 import concurrent.futures
 import contextlib

@@ -65,7 +65,7 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
                         "call_timeout": 9}.items():
         assert limit(made.gateway, name) == value
     assert report.call("notebook", {"mode": "read", "name": "x" * 200}).status_code == 413
-    # What needs a restart is told until then; back at what the gateway runs with, it needs none.
+    # A value that needs a restart is reported until then; set back to the running value, it needs none.
     again = made.gateway.reload()
     assert again["restart_needed"] and {change["key"] for change in again["changes"]} == set(changes) - holds
     assert made.reload().keys() == holds

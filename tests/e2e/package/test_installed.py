@@ -38,7 +38,7 @@ def with_package(machine, package):
 
 
 def documented():
-    """The commands of README and securing.md for who runs a gateway, each once, with what their words stand for."""
+    """The commands of README and securing.md for administrators, each once, with values for their placeholders."""
     found = []
     for page in ("README.md", "api/guides/securing.md"):
         text = (SOURCE / page).read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the READMEs say: every command and snippet of README.md runs as it stands there, every link leads somewhere."""
+"""The READMEs: every command and snippet of README.md runs unchanged, and every link has a target."""
 
 import asyncio
 import gzip

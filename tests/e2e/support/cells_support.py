@@ -173,7 +173,7 @@ def guard_of(gateway):
 
 
 def holder_of(gateway):
-    """The process that holds its kernels."""
+    """Its supervisor of kernels."""
     guard = guard_of(gateway)
     return guard and child_of(guard)
 

@@ -317,7 +317,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
             assert gateway.stop() == 0
 
     def test_openings_outlast_a_broken_disk(tmp_path, monkeypatch):
-        """What is opened while nothing can be written is told once it can."""
+        """Openings during a time without writes are reported once writes succeed."""
         switch = tmp_path / "fails"
         shim(monkeypatch, tmp_path, "failing_sync")
         monkeypatch.setenv("FAILING_SYNC", str(switch))
