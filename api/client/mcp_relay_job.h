@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_relay_job.h - one message on its way through the relay, and what comes back for it. */
+/* mcp_relay_job.h - one message through the relay, and its answer. */
 #ifndef NOTEGATE_API_MCP_RELAY_JOB_H
 #define NOTEGATE_API_MCP_RELAY_JOB_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "core/base/lock.h"
 #include "mcp_relay.h"
@@ -38,10 +39,10 @@ struct relay {
     struct client_request base; /* the caller's headers */
     struct lock lock;           /* the members below, and stdout */
     pthread_cond_t changed;
-    struct relay_job *jobs; /* all that have a thread */
-    size_t running;         /* requests that will end */
-    size_t listening;       /* streams that will not */
-    pthread_t last;         /* the thread that ended last, to be joined */
+    LIST_HEAD(, relay_job) jobs; /* all that have a thread */
+    size_t running;              /* requests that will end */
+    size_t listening;            /* streams that will not */
+    pthread_t last;              /* the thread that ended last, to be joined */
     bool has_last;
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX]; /* of the handshake versions, once agreed on */
@@ -75,12 +76,12 @@ struct relay_job {
     enum relay_job_kind kind;
     bool has_thread;  /* of its own */
     atomic_bool stop; /* the client took it back, or the relay ends */
-    struct relay_job *prev, *next;
+    LIST_ENTRY(relay_job) link;
 };
 
 struct relay_job *relay_job_new(struct relay *relay);
 void relay_job_free(struct relay_job *job);
-/* Sends it and writes what comes back, to the end; a request always gets an answer. */
+/* Sends it and writes the answer to its end; a request always gets an answer. */
 void relay_job_post(struct relay_job *job);
 /* The answer to a request that is not sent at all. */
 void relay_job_refuse(struct relay_job *job, const char *sentence);
@@ -99,7 +100,7 @@ void relay_session_done(struct relay *relay);
 
 /* Under the lock: all that have a thread come to their end. */
 void relay_stop_jobs(struct relay *relay);
-/* The client answered what the gateway asked. */
+/* The client answered a request of the gateway. */
 void relay_was_answered(struct relay *relay, struct ng_str id);
 /* Answers all open requests of the gateway in the place of a client that has left. */
 void relay_answer_asked(struct relay *relay);

@@ -176,8 +176,8 @@ static void lower_definitions(struct lowering *lowering, const struct ng_value *
 {
     const struct ng_value *newer = json_get(schema, "$defs");
     const struct ng_value *older = json_get(schema, "definitions");
-    bool both = newer != NULL && newer->type == NG_TYPE_OBJECT && older != NULL &&
-                older->type == NG_TYPE_OBJECT;
+    bool both =
+        json_is(newer, NG_TYPE_OBJECT) && older != NULL && older->type == NG_TYPE_OBJECT;
     if (!both) {
         write_map(lowering, "$defs", member);
     } else if (member == newer) {
@@ -189,7 +189,7 @@ static void lower_definitions(struct lowering *lowering, const struct ng_value *
     }
 }
 
-/* Arguments whose names are refused are told in words: the model may still send them. */
+/* Arguments with refused names are described in words: the model may still send them. */
 static void lower_properties(struct lowering *lowering, const struct ng_value *map)
 {
     write_map(lowering, "properties", map);
@@ -262,8 +262,8 @@ static bool has_any_of(const struct job *job, const struct ng_value *schema)
             (json_get(schema, "oneOf") != NULL || json_get(schema, "allOf") != NULL));
 }
 
-/* Anchors, identifiers and pointers to other places than the definitions are not understood
- * everywhere: the reference is written as "#/$defs/NAME", or what it means takes its place. */
+/* Anchors, identifiers and pointers to other places than the definitions are not supported by
+ * every vendor: the reference is written as "#/$defs/NAME", or replaced by its target. */
 static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
                       const struct ng_value *member)
 {
@@ -412,13 +412,7 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
 /* The description, and what could not be said otherwise. */
 static void write_description(struct lowering *lowering, const struct ng_value *schema)
 {
-    const struct ng_value *given = json_get(schema, "description");
-    struct ng_str text;
-    if (given == NULL || given->type != NG_TYPE_STRING) {
-        text = ng_str_of("");
-    } else {
-        text = given->text;
-    }
+    struct ng_str text = json_get_text(schema, "description");
     if (text.len == 0 && lowering->notes.len == 0) {
         return;
     }

@@ -43,15 +43,10 @@ const char *http_proxy_header(struct ng_str name)
             continue; /* nearly always */
         }
         size_t len = strlen(known);
-        bool is_prefix = known[len - 1] == '.';
-        if (is_prefix) {
+        bool fits = name.len == len;
+        if (known[len - 1] == '.') {
             len -= strlen("...");
-        }
-        bool fits;
-        if (is_prefix) {
             fits = name.len >= len;
-        } else {
-            fits = name.len == len;
         }
         if (fits && strncasecmp(name.data, known, len) == 0) {
             return known;

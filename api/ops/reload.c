@@ -50,7 +50,7 @@ struct reload {
 /* The effect of a changed key while the gateway runs. */
 enum reload_kind {
     RELOAD_RESTART = 0,
-    RELOAD_TAKEN,   /* its users read it anew */
+    RELOAD_TAKEN,   /* its users read it again */
     RELOAD_ROOTS,   /* told by reload_roots() */
     RELOAD_SERVER,  /* taken where there is a server */
     RELOAD_PLUGINS, /* told by reload_plugins() */
@@ -83,6 +83,15 @@ static enum reload_kind reload_kind_of(const char *key)
 }
 
 /* ---- comparing ---- */
+
+/* The configuration that was read last. */
+static const struct config *reload_known(const struct reload *reload)
+{
+    if (reload->known == NULL) {
+        return reload->gateway->config;
+    }
+    return reload->known;
+}
 
 static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
 {
@@ -165,11 +174,9 @@ void reload_fit_files(struct gateway *gateway)
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return;
     }
-    unsigned fit;
+    unsigned fit = (unsigned)(limit.rlim_cur / 2);
     if (limit.rlim_cur > 2 * RELOAD_SPARE_FILES) {
         fit = (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES);
-    } else {
-        fit = (unsigned)(limit.rlim_cur / 2);
     }
     log_write(NG_LOG_WARNING, "serve",
               "this process may open %llu files, limits.connections needs %u and %d more: at "
@@ -207,7 +214,7 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
         return;
     case RELOAD_TLS:
         if (both_tls) {
-            return; /* the files are looked at in any case */
+            return; /* the files are checked in any case */
         }
         reload_tell(report, key, false, "changed; takes effect after a restart");
         return;
@@ -218,8 +225,8 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
     reload_tell(report, key, true, "the new value is in effect");
 }
 
-/* started: the configuration that values which need a restart still have: they are told at each
- * reload until then, and no more once they are as they were. */
+/* started: the configuration that values which need a restart still have: each reload reports
+ * them until the restart, or until they have the old value again. */
 static void reload_options(struct reload *reload, const struct config *config,
                            const struct config *started, const char *prefix,
                            const struct ng_option *options, size_t count,
@@ -285,12 +292,7 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
 {
     struct config *config = NULL;
     struct gateway *gateway = reload->gateway;
-    const struct config *old;
-    if (reload->known == NULL) {
-        old = gateway->config;
-    } else {
-        old = reload->known;
-    }
+    const struct config *old = reload_known(reload);
     added->count = 0;
     added->modules_before = gateway->module_count;
     int rc = config_load(reload->input, &config, error);
@@ -346,12 +348,7 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_done(&error);
     }
     size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
-    const struct config *old;
-    if (reload->known == NULL) {
-        old = reload->gateway->config;
-    } else {
-        old = reload->known;
-    }
+    const struct config *old = reload_known(reload);
     for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
         reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
     }

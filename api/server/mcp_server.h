@@ -30,9 +30,9 @@ struct mcp_transport {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
-    /* Will this client read what is notified while its request runs? NULL: yes. */
+    /* Does this client read notifications while its request runs? NULL: yes. */
     bool (*can_notify)(const struct mcp_job *job);
-    /* Did what was notified make its answer a stream? Not without memory. NULL: yes. */
+    /* Did a notification turn its answer into a stream? Not without memory. NULL: yes. */
     bool (*streams)(struct mcp_job *job);
     /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
      */
@@ -70,12 +70,12 @@ struct mcp_exchange {
     struct task task; /* over() on a worker */
 };
 
-/* How a large text stands with the caller's rate: NONE to DUE or PREPAID before it is parsed,
+/* Accounting of a large text in the caller's rate: NONE to DUE or PREPAID before it is parsed,
  * DUE to PREPAID after it, PREPAID to NONE at the first request that counts. */
 enum mcp_rate_state {
     MCP_RATE_NONE = 0,
     MCP_RATE_PREPAID, /* the first request that counts was taken from the rate */
-    MCP_RATE_DUE      /* let in as an answer of the client: counts unless it is one */
+    MCP_RATE_DUE      /* admitted as an answer of the client: counts unless it is one */
 };
 
 struct mcp_job {
@@ -93,7 +93,7 @@ struct mcp_job {
     bool on_loop;
     bool is_full; /* the transport has as much under way as it takes: requests are answered BUSY
                    */
-    struct buf *out; /* answers; empty when nothing is to be said (notifications) */
+    struct buf *out;                   /* answers; empty if there is none (notifications) */
     void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
     /* Opens a session at initialize, and keeps it; NULL: the transport keeps none per client.
      */
@@ -120,20 +120,29 @@ struct mcp_job {
  * this returns; the job may be gone by then. */
 int mcp_job_run(struct mcp_job *job);
 
-/* An answer is printed between these two. If it did not fit, an error stands there instead. */
+/* An answer is printed between these two. If it does not fit, an error replaces it. */
 struct buf *mcp_answer_open(struct mcp_exchange *exchange);
 void mcp_answer_close(struct mcp_exchange *exchange);
 /* {"jsonrpc":"2.0","id":...,"result":{ - the members come next, if any. */
 void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
-void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
-/* The same with another resultType. */
-void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
-                       struct ng_str meta);
+void mcp_result_end(struct mcp_exchange *exchange, const char *type, struct ng_str meta);
+/* An answer that is a result, opened with mcp_result_begin() and closed as "complete". */
+struct buf *mcp_result_open(struct mcp_exchange *exchange);
+void mcp_result_close(struct mcp_exchange *exchange, struct ng_str meta);
+/* An empty result. NG_OK, as what follows. */
+int mcp_answer_done(struct mcp_exchange *exchange);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
+int mcp_refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence);
+/* With MCP_INVALID_PARAMS; for want of memory. */
+int mcp_refuse_params(struct mcp_exchange *exchange, const char *sentence);
+int mcp_refuse_oom(struct mcp_exchange *exchange);
+/* `call` keeps `kept` as long as it lives itself: its texts point there. NG_EINTERNAL: out of
+ * memory. */
+int mcp_keep_call(struct call *call, struct call *kept);
 /* A failure's sentence, and its hint behind `between`. buf_done(both) it. */
 void mcp_join_hint(struct buf *both, const struct result *result, const char *between);
 /* A handler that returned NG_PENDING has its answer printed. */
@@ -192,11 +201,13 @@ struct mcp_methods {
  */
 struct mcp_run {
     /* Fills exchange->call, whose caller, progress, cancellation and questions are wired, and
-     * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
-     * is called again, with another call. */
+     * runs it: what dispatch() or dispatch_step() returned. With answers to questions it is
+     * called again, with another call. NULL: runs `step` with the call's step_user. */
     int (*start)(struct mcp_exchange *exchange);
-    /* Prints the answer to exchange->call->final. */
-    void (*answer)(struct mcp_exchange *exchange);
+    /* Prints the answer to exchange->call->final, and that to a failure. */
+    void (*answer)(struct mcp_exchange *exchange, const struct call *call);
+    void (*failed)(struct mcp_exchange *exchange, const struct call *call);
+    ng_step_fn *step;
 };
 /* NG_OK: answered; NG_PENDING. */
 int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);
@@ -263,13 +274,12 @@ int mcp_complete(struct mcp_exchange *exchange);
 /* mcp_subscribe.c */
 int mcp_resources_subscribe(struct mcp_exchange *exchange);
 int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
-/* A client of the handshake versions is ready to hear: its session is told of changes from now
- * on.
+/* A client of the handshake versions is ready: its session gets notifications from now on.
  */
 void mcp_session_subscribed(struct mcp_exchange *exchange);
 /* mcp_listen.c */
 int mcp_subscriptions_listen(struct mcp_exchange *exchange);
-/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+/* mcp_params.c: do the headers Mcp-Param-... agree with the arguments (may be NULL)? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
                       const struct ng_value *arguments);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_http_post.c - one job per POST: a plain answer, or an event stream from the moment on
- * when something is to be said before the answer. */
+/* mcp_http_post.c - one job per POST: a plain answer, or an event stream from the first message
+ * before the answer. */
 #include "mcp_http_post.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum http_phase {
     PHASE_PLAIN = 0, /* nothing was said: the answer can still be a plain body */
-    PHASE_LEFT,      /* the client left before that: what it is asked goes elsewhere */
+    PHASE_LEFT,      /* the client left before that: its questions go elsewhere */
     PHASE_STREAM,    /* the response was given: an event stream */
     PHASE_ENDED
 };
@@ -43,8 +43,6 @@ struct mcp_http_job {
     enum http_phase phase;
     struct mcp_stream *stream;
 };
-
-static const struct ng_str no_text = {NULL, 0};
 
 /* ---- event streams ---- */
 
@@ -96,8 +94,8 @@ void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream
     response->stream = stream;
 }
 
-/* Under the job's lock. The response becomes a stream, if it still can. True: now done() is to
- * be called, without the lock. */
+/* Under the job's lock. The response becomes a stream, if it still can. True: call done() now,
+ * without the lock. */
 static bool open_stream(struct mcp_http_job *http)
 {
     if (http->phase != PHASE_PLAIN || !http->takes_events) {
@@ -249,10 +247,9 @@ static void keep_header(void *user, struct ng_str name, struct ng_str value)
  * order. */
 static struct ng_str find_kept(const struct mcp_http_job *http, const char *name)
 {
-    struct ng_str found = no_text;
-    size_t len = strlen(name);
+    struct ng_str found = STR_NONE;
     for (const struct kept_header *at = http->kept; at != NULL; at = at->next) {
-        if (at->name.len == len && strncasecmp(at->name.data, name, len) == 0) {
+        if (str_equal_fold(at->name, ng_str_of(name))) {
             found = at->value;
         }
     }
@@ -478,7 +475,7 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     struct call *call = http->job.call;
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
-        mcp_http_print_refusal(NG_EINVAL, call->staged.message, no_text, &response->body);
+        mcp_http_print_refusal(NG_EINVAL, call->staged.message, STR_NONE, &response->body);
         call_unref(call);
         return NG_OK;
     }

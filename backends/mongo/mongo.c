@@ -42,7 +42,7 @@ static void mongo_free(struct mongo *db)
     free(db);
 }
 
-/* The server may be unreachable: calls fail until it is there. */
+/* The server may be unreachable: calls fail until it answers. */
 static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
 {
     struct mongo *db = calloc(1, sizeof(*db));

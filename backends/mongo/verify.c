@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - recomputes what is stored: the hash of each newest state, each kept revision along
- * its chain, and the event of each change. */
+/* verify.c - recomputes the stored data: the hash of each newest state, each kept revision
+ * along its chain, and the event of each change. */
 #include <stdio.h>
 
 #include "db.h"

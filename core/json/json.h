@@ -32,8 +32,8 @@ struct json_error {
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
 
-/* How many values a text has at most, for what it will need as a tree; it need not be JSON. The
- * text may come in pieces; zeroed before the first. */
+/* Maximum number of values of a text, for the size of its tree; it need not be JSON. The text
+ * may come in parts; zeroed before the first. */
 struct json_counter {
     size_t separators;
     bool in_string, is_escaped;
@@ -54,13 +54,21 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
                const struct ng_value **ret, struct json_error *error);
 
 /* The same of an object or array in a text that lives as long as the arena and does not change:
- * its tree points into it, and what the parser needs for itself is not left in the arena.
+ * its tree points into it, and the parser's own memory is not left in the arena.
  * Containers are printed as they came, if that is without line ends and tabs. */
 int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
                     const struct ng_value **ret, struct json_error *error);
 
 const struct ng_value *json_get(const struct ng_value *object, const char *name);
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
+/* Is a string of this array? False of anything else. */
+bool json_has_text(const struct ng_value *array, struct ng_str text);
+/* The text of a member that is a string; absent: there is none. */
+struct ng_str json_get_text(const struct ng_value *object, const char *name);
+static inline bool json_is(const struct ng_value *value, enum ng_type type)
+{
+    return value != NULL && value->type == type;
+}
 /* The first item or member; NULL where there is none, and of NULL. */
 static inline const struct ng_value *json_first(const struct ng_value *value)
 {

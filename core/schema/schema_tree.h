@@ -68,7 +68,7 @@ enum schema_keyword {
         SCHEMA_KEYWORDS
 };
 
-/* Sets of types, for `type` and for what is said about it. */
+/* Sets of types, for `type` and its messages. */
 enum schema_types {
     SCHEMA_NULL = 1,
     SCHEMA_BOOLEAN = 2,
@@ -116,7 +116,7 @@ struct schema_node {
     struct schema_rule *rules; /* as in the text, unevaluated* last */
     /* Read by other rules: */
     struct schema_rule *by_keyword[SCHEMA_KEYWORDS];
-    bool unevaluated; /* has a rule that needs to know what the others evaluated */
+    bool unevaluated; /* has a rule that needs the members that others evaluated */
 };
 
 struct schema_regex {
@@ -219,12 +219,14 @@ struct schema_checker {
 
 bool schema_check_node(struct schema_checker *checker, const struct schema_node *node,
                        const struct schema_place *place, struct schema_marks *marks);
-/* A keyword that looks at the value alone. */
+/* A keyword that checks the value alone. */
 bool schema_assert(struct schema_checker *checker, const struct schema_node *node,
                    const struct schema_rule *rule, const struct schema_place *place);
 bool schema_matches(struct schema_checker *checker, const pcre2_code *regex, struct ng_str text,
                     const struct schema_place *place, struct ng_str pattern);
 unsigned schema_types_of(const struct ng_value *value);
+/* Order of entries, for qsort() and bsearch(). */
+int schema_by_name(const void *a, const void *b);
 /* The types a schema admits as far as its type, const, enum and $ref tell; 0: unknown. */
 unsigned schema_types_admitted(const struct schema_node *node);
 const struct schema_entry *schema_find(const struct schema_rule *properties,

@@ -20,7 +20,7 @@
 /* How often a thread waiting for a free connection checks whether its call is cancelled. */
 #define POOL_STEP_NS 50000000
 #define POOL_READ_SIZE 16384
-/* The time limit starts anew with each piece of this size, so a long reply that makes progress
+/* The time limit starts again with each part of this size, so a long reply that makes progress
  * does not time out. */
 #define POOL_PIECE ((size_t)256 * 1024)
 /* Bytes of a Redis error that are passed on. */

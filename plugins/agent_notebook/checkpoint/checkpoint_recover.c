@@ -73,7 +73,7 @@ static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str tok
     return live;
 }
 
-/* ---- finishing what was cut off ---- */
+/* ---- finishing interrupted restores ---- */
 
 /* Has the run of the record died? Either this host and directory own it, but no run of this
  * process does, or its lease has expired. */

@@ -12,7 +12,7 @@
 
 #define WAIT_MS 100 /* between checks for cancellation of a call that keeps its worker */
 #define TICK_NS ((int64_t)100 * 1000000)
-/* A call is told the progress this long before its deadline, but at most a quarter of its time
+/* A call gets the progress this long before its deadline, but at most a quarter of its time
  * before. */
 #define MARGIN_MS ((int64_t)2000)
 #define MARGIN_PART 4
