@@ -283,7 +283,7 @@ static void test_no_folder(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(rmdir(f->dir), 0);
-    expect_refused(f, "not there");
+    expect_refused(f, "does not exist");
 }
 
 /* ---- memory ---- */

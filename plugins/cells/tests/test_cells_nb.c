@@ -375,7 +375,7 @@ static const struct bad malformed[] = {
     {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION, "its nbformat is older than 4"},
     {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
     {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
-     "cell 0 is no object (line 1, column 12)"},
+     "cell 0 is not an object (line 1, column 12)"},
     {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
      "cell 0 has no cell_type (line 2, column 1)"},
     {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL, "has no source"},

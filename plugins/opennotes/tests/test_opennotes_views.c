@@ -224,7 +224,7 @@ static void faulty(void **state)
         {"env", "environment"},          {"envsql", "environment"},
         {"unknown", "unknown variable"}, {"field", "only after the operator"},
         {"sort", "sorts or groups"},     {"empty", "neither `query`"},
-        {"text", "no object"},           {"limit", "limit"},
+        {"text", "not an object"},       {"limit", "limit"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         char args[100];
