@@ -385,7 +385,7 @@ case("events resumed", events("/v1/events?collection=notebook", {"Last-Event-ID"
 
 
 def mcp(label, method, params=None, **more):
-    """The same over both eras."""
+    """The same over the handshake and the stateless protocol."""
     def made(world, mark):
         return params(world, mark) if callable(params) else params
     newer, older = more.pop("newer", True), more.pop("older", True)

@@ -51,7 +51,7 @@ static atomic_size_t range_count;
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 static atomic_ullong known_modules;
 
-/* The sanitizer's, where it is there: what it did not give it does not take back. */
+/* The sanitizer's allocator, if present: it does not free memory that it did not allocate. */
 void *__interceptor_malloc(size_t size) __attribute__((weak));
 void *__interceptor_calloc(size_t count, size_t size) __attribute__((weak));
 void *__interceptor_realloc(void *old, size_t size) __attribute__((weak));

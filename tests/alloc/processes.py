@@ -53,7 +53,7 @@ class Command:
         self.served, self.empty, self.judge = served, empty, judge or same
 
 
-# ---- is what it says right?
+# ---- is its message right?
 
 
 def same(_place, _mark, done, want):
@@ -65,7 +65,7 @@ def same(_place, _mark, done, want):
 
 
 def checked(place, mark, done, want):
-    """`check` says in a line of its own what is not good."""
+    """`check` reports each fault in its own line."""
     if done.code != FAILED or not (done.out.strip() or done.err.strip()):
         same(place, mark, done, want)
 
@@ -264,7 +264,7 @@ class Place:
             self.gateway.communicate()
             self.gateway = None
 
-    # ---- what is there
+    # ---- stored data
 
     def lines(self, mark):
         return self.must(self.run(["call", "notebook", "mode=read", "name=sweep", *SHARED])).out.count(mark)

@@ -32,7 +32,7 @@ def all_numbers(_case=None):
     yield from range(EACH, NUMBERS_MAX, THEN_EVERY)
 
 
-# How long what was interrupted may take to be finished.
+# Time limit for finishing an interrupted operation.
 BUSY_SECONDS = 60
 
 

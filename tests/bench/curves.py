@@ -17,7 +17,7 @@ import rig
 
 CONNECTIONS = 8
 WARM_SECONDS = 0.3
-# A gateway that used less of a core than this share for so many seconds has ended what it does behind its answers.
+# A gateway that used less of a core than this share for so many seconds has finished its background work.
 SETTLED_SECONDS, SETTLED_SHARE = 0.3, 0.05
 # Seconds that one point may take, growing included.
 SHORT_POINT, LONG_POINT = 180, 1800
@@ -114,7 +114,7 @@ class Curve:
     def point(self, size):
         raise NotImplementedError
 
-    # ---- what it uses ----
+    # ---- resources ----
 
     def gateway(self, *sets, **options):
         """A gateway that ends with the curve."""

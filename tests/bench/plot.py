@@ -91,7 +91,7 @@ def marker(kind, x, y, colour, title):
 
 
 def frame(x, y, x_label, y_label):
-    """Grid, numbers at the axes, and what they count."""
+    """Grid, numbers and labels of the axes."""
     parts = []
     for tick in x.ticks:
         at = x.at(tick)

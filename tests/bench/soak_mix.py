@@ -105,7 +105,7 @@ class Mix:
         return {"collection": "pages", "notebook_id": answer["result"]["notebook_id"]}
 
     def prepared(self, files, memories):
-        """The kinds, and what they work on."""
+        """The kinds of calls, and their documents."""
         def rest(tool, arguments):
             return rig.request("/v1/tools/" + tool, arguments, ["X-Notegate-Agent: bench"])
         self.gateway.call("notebook", {"mode": "create", "name": "notes", "newStr": "a line of notes\n" * 4})

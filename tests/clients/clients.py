@@ -31,7 +31,7 @@ QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false", 
 # mcpadapt returns the text of a failed call as that of any other, and an output of OpenAI's functions has no place for it.
 TELLS_NO_FAILURE = {"crewai", "openai", "smolagents"}
 TELLS_NO_STATUS = {"crewai", "smolagents"}  # mcpadapt waits for another thread, which prints why it failed
-DROPS_UNKNOWN = {"autogen", "mcp_use"}  # their models of the arguments drop what they do not know, before anything is sent
+DROPS_UNKNOWN = {"autogen", "mcp_use"}  # their models drop unknown arguments before the request
 # Of a failed step's text.
 SHOWN_MAX = 400
 

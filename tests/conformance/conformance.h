@@ -58,7 +58,7 @@ int conformance_reconnection(void *self, struct ng_call *call, struct ng_str arg
 int conformance_tool_change(void *self, struct ng_call *call, struct ng_str args);
 int conformance_prompt_change(void *self, struct ng_call *call, struct ng_str args);
 
-/* ---- conformance_ask.c: what is asked of the user and of the client's model ---- */
+/* ---- conformance_ask.c: questions to the user and to the client's model ---- */
 
 /* The content of what the user filled in, an object. NG_EINPUT: asked; NG_EFAILED: the user did
  * not accept. */

@@ -165,7 +165,7 @@ int conformance_update_watched(void *self, struct ng_call *call, struct ng_str a
     return ng_change_one(call, &change);
 }
 
-/* ---- what is declared ---- */
+/* ---- declarations ---- */
 
 const struct ng_resources conformance_resources[CONFORMANCE_RESOURCES] = {
     {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_aside_contract.c - the part of the journals' suite about what lies beside the
- * journal: restores that keep what was there unread, checkpoints that go, what is too old. */
+ * journal: restores that keep the old state unread, deleted checkpoints, entries that are too
+ * old. */
 #include "journal_parts.h"
 
 #include <stdio.h>
@@ -86,7 +87,7 @@ static size_t recalled(struct suite *suite, const char *text)
     return count;
 }
 
-/* ---- restores that keep what was there ---- */
+/* ---- restores that keep the old state ---- */
 
 #define ASIDE_ENTRIES 100
 
@@ -167,7 +168,7 @@ static void test_checkpoint_delete(void **state)
                                                     ng_str_of("c2"), &got),
                      NG_OK);
 
-    /* With one goes what is kept under its id, and nothing else. */
+    /* Deleting one removes the state under its id, and nothing else. */
     char *full = dump(suite);
     put_checkpoint(suite, "c3");
     assert_int_equal(restore_aside(suite, "c3", empty), NG_OK);
@@ -184,7 +185,7 @@ static void test_checkpoint_delete(void **state)
     call_unref(call);
 }
 
-/* ---- what is too old ---- */
+/* ---- entries that are too old ---- */
 
 static void test_trim(void **state)
 {

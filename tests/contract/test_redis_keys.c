@@ -137,7 +137,7 @@ static void recall(struct gateway_test *test, struct ng_recall *wanted,
         if (engine == NULL || strcmp(used, engine) == 0) {
             return;
         }
-        /* A new index may still be looking for what was there before it. */
+        /* A new index may still be reading older entries. */
         if (!searches || clock_monotonic_ns() > until) {
             fail_msg("the engine is %s and should be %s", used, engine);
         }

@@ -375,7 +375,7 @@ static int search_until(struct fixture *f, int looks, struct rows *rows, uint64_
     return rc;
 }
 
-/* Wherever a search is cut off, the next one finds everything. */
+/* Wherever a search is interrupted, the next one finds all documents. */
 static void test_search_cut_off(void **state)
 {
     struct fixture *f = *state;

@@ -195,7 +195,7 @@ static void look_for(void *user, const char *text)
     seen = seen || strstr(text, looked_for) != NULL;
 }
 
-/* Damage that no page check sees: rows that are whole and not what was written. */
+/* Damage that no page check sees: complete rows with other content than was written. */
 static void test_verify_sees(void **state)
 {
     static const struct {

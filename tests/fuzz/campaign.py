@@ -12,7 +12,7 @@ import time
 # Of one input. Long, as a run of the least priority may get no processor for a while.
 TIMEOUT_SECONDS = 300
 MEMORY_MB = 2048
-# How libFuzzer ends when it is told to: by itself, before it began, after it was asked in vain.
+# Ends of libFuzzer on request: by itself, before it began, or by a kill after no reaction.
 STOPPED = (72, -signal.SIGINT, -signal.SIGKILL)
 LOG_LINES = 40
 # A run that was told to end and does not is ended.
@@ -84,7 +84,7 @@ class Campaign:
             process.send_signal(signal.SIGINT)
 
     def findings(self, target, known):
-        """Files with what was found; without those that were slow because the machine was busy with others."""
+        """Files of findings; without inputs that were slow because the machine was busy."""
         for path in sorted(set(self.artifacts(target).iterdir()) - known):
             if path.name.startswith("slow-unit-"):
                 continue

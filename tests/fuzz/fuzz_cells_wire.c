@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_cells_wire.c - messages of kernels: the bytes are frames, each behind its length in two
- * bytes; what is a message is put out, too. */
+/* fuzz_cells_wire.c - messages of kernels: the bytes are frames, each after its length in two
+ * bytes; messages are printed, too. */
 #include <stdint.h>
 #include <stdlib.h>
 

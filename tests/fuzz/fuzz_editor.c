@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_editor.c - a pattern, a NUL, the new text, a NUL, a file: the file editor's
  * regex_replace makes text of text within its limit, its texts by lines hold for any bytes, and
- * a search across line ends finds what it looks for.
+ * a search across line ends finds its text.
  */
 #include <stdlib.h>
 #include <string.h>

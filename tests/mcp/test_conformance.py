@@ -52,7 +52,7 @@ resources-read-binary resources-templates-read resources-subscribe resources-uns
 prompts-get-with-args prompts-get-embedded-resource prompts-get-with-image dns-rebinding-protection
 """.split()
 
-# A run: the package, what is asked of it, and what of it for one scenario.
+# A run: the package, its arguments, and the arguments for one scenario.
 RUNS = {
     "2025-11-25": ("conformance-0.2", ("--requirements", "2025-11-25"), ("--spec-version", "2025-11-25")),
     "2026-07-28": ("conformance-0.2", ("--requirements", "2026-07-28"), ("--spec-version", "2026-07-28")),

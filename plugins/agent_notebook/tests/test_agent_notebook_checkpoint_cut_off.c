@@ -92,7 +92,7 @@ static const char *record_json(struct bench *bench, const char *checkpoint,
                 checkpoint, previous, phase, lease);
 }
 
-/* With the phase in which it was cut off: what is there afterwards. */
+/* By the phase of the interruption: the state afterwards. */
 static void cut_off(struct bench *bench, int phase)
 {
     const char *page = page_new(bench, "one");
@@ -159,7 +159,7 @@ static void test_cut_off_aside(void **state)
     harness_reopen(&bench->harness);
     wait_ready(bench);
     assert_int_equal(memories(bench), 1);
-    /* Cut off behind that step: it is not done again. */
+    /* Interrupted after that step: it is not repeated. */
     remember(bench, "since");
     leave_record(bench, record_json(bench, first, previous, 2, 1));
     harness_reopen(&bench->harness);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_nb.c - the index of a notebook file and its edits, and what is wrong with files
- * that are none. */
+/* test_cells_nb.c - the index of a notebook file and its edits, and the errors of files that
+ * are none. */
 #include "test_nb.h"
 
 #define CELLS_MAX 12
@@ -329,7 +329,7 @@ static void test_escaped_words(void **state)
     nb_done(&nb);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 struct bad {
     const char *bytes;

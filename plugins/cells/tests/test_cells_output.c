@@ -72,7 +72,8 @@ static void test_displays(void **state)
     outputs_done(&outputs);
 }
 
-/* The cap holds whatever comes, no character is split, and the count of what is lost is told.
+/* The maximum holds for any output, no character is split, and the number of lost bytes is
+ * reported.
  */
 static void test_the_cap(void **state)
 {

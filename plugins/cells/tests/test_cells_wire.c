@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_wire.c - messages of kernels: frames, signatures, what is dropped. */
+/* test_cells_wire.c - messages of kernels: frames, signatures, dropped messages. */
 #include "harness.h"
 #include "kernel/wire.h"
 

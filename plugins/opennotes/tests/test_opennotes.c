@@ -45,7 +45,7 @@ static void notes_lists_changed(struct gateway *gateway, unsigned lists, void *u
     atomic_fetch_or((atomic_uint *)user, lists);
 }
 
-/* The tools are listed while there is a notebook, and clients hear when that changes. */
+/* The tools are listed while there is a notebook, and clients are notified of changes. */
 static void tools_come_with_a_notebook(void **state)
 {
     struct test *test = *state;

@@ -95,7 +95,7 @@ static void hard_links(void **state)
     has_not(test, "search", "{\"query\":\"process\"}", "secret");
 }
 
-/* Makes of the one index file what is asked for. */
+/* Changes the one index file as requested. */
 static void with_index(struct test *test, const char *bytes)
 {
     char folder[400];

@@ -10,7 +10,7 @@
 #include "sql/sql_parts.h"
 #include "text/codes.h"
 
-/* ---- what it gives ---- */
+/* ---- results ---- */
 
 static void test_notes(void **state)
 {

@@ -19,7 +19,7 @@
 
 static const struct page little = {1000, 0, 100000, LONG_MS, (int64_t)16 * 1024 * 1024};
 
-/* ---- what it cannot ---- */
+/* ---- limits ---- */
 
 static const char *const forbidden[] = {
     "",
@@ -344,7 +344,7 @@ static void test_endless(void **state)
     }
 }
 
-/* Of a note that is larger than what is indexed, SQL says that it reads a part. */
+/* For a note that is larger than the indexed part, SQL reports that it reads a part. */
 static void test_cut_content(void **state)
 {
     struct fixture *f = *state;

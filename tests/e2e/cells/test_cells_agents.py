@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many agents in one notebook at once, over REST and MCP of both eras; what each key may do in it; files made to harm."""
+"""Many agents in one notebook at once, over REST and MCP of both protocols; the rights of each key; malicious files."""
 
 import concurrent.futures
 import json
@@ -58,7 +58,7 @@ class Rest:
 
 
 class Session:
-    """MCP of the older era."""
+    """MCP with the handshake protocol."""
 
     def __init__(self, gateway, headers):
         self.handshake = Handshake(gateway, headers)
@@ -317,7 +317,7 @@ HARMFUL = {
     "cells twice": (CELL[:-1] % b'""' + b', "cells": {}}', "it has no list of cells"),
     "source null": (CELL % b"null", "cell 0 has a source that is not text (line 1, column 100)"),
     "source mixed": (CELL % b'["a", null]', "cell 0 has a source that is not text"),
-    "cell array": (b'{"cells": [[]], "nbformat": 4}', "cell 0 is no object (line 1, column 12)"),
+    "cell array": (b'{"cells": [[]], "nbformat": 4}', "cell 0 is not an object (line 1, column 12)"),
     "page": (b"<!DOCTYPE html><title>Sign in</title>", "this is not a JSON value (line 1, column 1)"),
     "pointer": (b"version https://git-lfs.github.com/spec/v1\n", "this is not a JSON value (line 1, column 1)"),
     "gzip": (b"\x1f\x8b\x08\x00\x00", "this is not a JSON value (line 1, column 1)"),

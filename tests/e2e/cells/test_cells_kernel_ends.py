@@ -183,7 +183,7 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
 
 
 def test_another_data_directory_is_left_alone(tmp_path):
-    """A gateway that was killed, and started again, takes only what was its own."""
+    """A gateway that was killed and started again removes only its own processes."""
     need("python3")
     other = cells_gateway(tmp_path / "other")
     try:

@@ -284,7 +284,7 @@ def test_background_runs_are_polled(book, tmp_path):
 
 
 def test_outputs_of_cells_in_a_run_at_work(book, tmp_path):
-    """They are not in the file yet; what is there is not taken for them."""
+    """They are not in the file yet; the outputs in the file are not taken for them."""
     before = [{"name": "stdout", "output_type": "stream", "text": "before\n"}]
     one = book(("a", "print('now')"), ("b", waits(tmp_path / "go")),
                code("c", "3", outputs=before))

@@ -11,7 +11,7 @@ def markdown(ident, source):
     return {"cell_type": "markdown", "id": ident, "metadata": {}, "source": source}
 
 
-# ---- what is attached ----
+# ---- attached notebooks ----
 
 
 # Arguments that clients send to the long-known tools: required members and their types. A misspelt one is refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every limit: its key, its default, what is said when it is reached, and that others are not affected."""
+"""Every limit: its key, its default, its error, and no effect on other callers."""
 
 import concurrent.futures
 import contextlib
@@ -30,7 +30,7 @@ DEFAULTS = {
     "streams": "2000",
     "workers": None,
 }
-# A call that would hang the tests is cut off by its own end.
+# A time limit ends a call that would hang the tests.
 STUCK_MS = 60000
 
 
@@ -375,7 +375,7 @@ def test_stop_does_not_wait_for_ever(workers):
         gateway.process.send_signal(signal.SIGTERM)
         # Not as long as the call would be.
         assert gateway.process.wait(STUCK_MS / 2000) == 0
-        # The tool looks at its cancellation and ends; one that did not would be cut off.
+        # The tool checks its cancellation and ends; otherwise it would be aborted.
         answer = held.exception(STUCK_MS / 1000) or held.result()
         assert isinstance(answer, httpx.HTTPError) or answer.status_code in (200, 503, 504)
 
@@ -426,7 +426,7 @@ def test_unknown_tool(gateway, wrong, right):
     assert wrong in body["message"] and right in body["hint"]
 
 
-# ---- what one agent does, another does not feel ----
+# ---- one agent does not disturb another ----
 
 
 def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
@@ -474,7 +474,7 @@ def test_signals_while_calls_come(start):
 
 
 def test_undos_of_large_files_take_no_memory(start):
-    """A copy is taken back by its hash; four at once take no more than one."""
+    """A copy is found by its hash; four at once take no more memory than one."""
     gateway = start()
     files = gateway.data_dir / "files"
     with (files / "large").open("wb") as file:

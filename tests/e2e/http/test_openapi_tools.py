@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""/openapi.json through the tools that others check documents with: two linters, and a prober that calls what is described."""
+"""/openapi.json through the tools that others check documents with: two linters, and a prober that calls the described
+operations."""
 
 import json
 import os

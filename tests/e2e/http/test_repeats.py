@@ -164,13 +164,13 @@ def test_checkpoints_while_syncs_fail(faulty):
 
 
 def memories(one):
-    """All, also what is still on its way to the journal."""
+    """All, including events on their way to the journal."""
     found = whole(lambda: one.call("memory_timeline", limit=1000), 120)
     return {event["content"] for event in found["events"] if event["type"] == "memory"}
 
 
 def test_restores_while_syncs_fail(faulty):
-    """A repeat does not restore once more, over what was remembered since."""
+    """A retry does not restore again, over later memories."""
     one = faulty()
     one.call("memory_log", content="first")
     point = one.call("checkpoint_snapshot")["checkpoint_id"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keys: what each role and mode may, what is no key, spaces and lists, keys over REST, addresses that need one."""
+"""Keys: rights of each role and mode, invalid keys, spaces and lists, keys over REST, addresses that need one."""
 
 import json
 import os

@@ -236,7 +236,7 @@ def test_no_directory_is_made_to_list_nothing(tmp_path):
     assert done.returncode == 1 and not (tmp_path / "none").exists()
 
 
-# ---- what was answered holds
+# ---- answered writes are kept
 
 
 def test_a_key_survives_a_kill(tmp_path):

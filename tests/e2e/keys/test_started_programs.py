@@ -49,7 +49,7 @@ WAYS = ["tcp", "unix"]
 
 
 def ask(running, code, key=None, name="n.ipynb"):
-    """Runs the code in a cell; what it printed."""
+    """Runs the code in a cell; its output."""
     source = ASK.format(port=running.port, local=running.socket_path, key=key) + textwrap.dedent(code)
     book = Book(running, name, [("a", source)])
     book.run("a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`notegate mcp` in front of a running gateway: what it carries, and what it does when either side leaves."""
+"""`notegate mcp` in front of a running gateway: passed messages, and its end when either side leaves."""
 
 import http.server
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
+"""Resources, prompts, completion and notifications, by the official SDK over both transports and both protocols."""
 
 import asyncio
 import concurrent.futures

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Notebooks of Markdown files that other programs change: what is listed is what is there."""
+"""Notebooks of Markdown files that other programs change: the lists agree with the files."""
 
 import contextlib
 import os
@@ -214,7 +214,7 @@ def test_prefix(start, notes):
 
 
 def test_ten_thousand_notes(start, notes):
-    """Building shows progress; what is cancelled goes on where it stopped."""
+    """Building shows progress; a cancelled build continues where it stopped."""
     for number in range(10000):
         folder = notes / f"f{number % 100}"
         if number < 100:
@@ -293,7 +293,8 @@ def test_full_disk(disk, tmp_path, notes):
 
 
 def test_resources(start, tmp_path, notes):
-    """Notes are resources: all listed once over pages, read by their URI, and subscribers hear of what tools write."""
+    """Notes are resources: all listed once over pages, read by their URI, and subscribers are notified of writes of
+    tools."""
     other = tmp_path / "other"
     other.mkdir()
     for number in range(450):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Front matter as another YAML 1.2 parser reads it: a generated set, and what is in the packages of this machine."""
+"""Front matter as another YAML 1.2 parser reads it: a generated set, and files of the packages of this machine."""
 
 import datetime
 import io

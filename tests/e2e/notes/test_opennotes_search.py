@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""opennotes_search on a folder of notes: text, typing errors and filters against oracles of a few lines, SQL,
-pages, and what is refused."""
+"""opennotes_search on a folder of notes: text, typing errors and filters against oracles of a few lines, SQL, pages,
+and refusals."""
 
 import json
 import os

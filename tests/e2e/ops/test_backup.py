@@ -32,7 +32,7 @@ def call(data, *words):
 
 
 def streamed(data, *words):
-    """`backup -`: its output as bytes, and what it told."""
+    """`backup -`: its output as bytes, and its messages."""
     done = subprocess.run([str(BINARY), "backup", "-", "--data-dir", str(data), *words], capture_output=True, env=environment(), cwd="/",
                           timeout=600, check=False)
     return done.returncode, done.stdout, done.stderr.decode()

@@ -139,7 +139,7 @@ def test_killed_with_the_answer_still_on_its_way(tmp_path):
 
 
 def test_killed_under_load(tmp_path):
-    """Killed while eight agents write: what was acknowledged is there once, the rest at most once, without gaps."""
+    """Killed while eight agents write: each acknowledged write exists once, the rest at most once, without gaps."""
     data = tmp_path / "data"
     acknowledged, sent = [], []
 
@@ -206,7 +206,7 @@ def test_full_disk(disk):
         assert len(failures) == 20 and len(lines) > 1
         for body in failures:
             assert str(data) in body["message"] + body.get("hint", "")
-        # Reading goes on, and what was not acknowledged is not shown.
+        # Reads continue, and unacknowledged writes are not visible.
         assert read(gateway)["result"] == "\n".join(lines)
         assert gateway.client.get("/healthz").status_code == 200
         filler.unlink()

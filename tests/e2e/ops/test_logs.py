@@ -353,7 +353,7 @@ def test_the_command_line_and_stdio(tmp_path):
 
 
 def stdio_calls(name, data):
-    """`notegate mcp`: a write in a session that `initialize` opens, one of the newer era."""
+    """`notegate mcp`: a write in a session that `initialize` opens, one of the stateless protocol."""
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
     modern = {f"io.modelcontextprotocol/{member}": value for member, value in (
         ("protocolVersion", "2026-07-28"), ("clientCapabilities", {}), ("clientInfo", {"name": f"{name} 2", "version": "2"}))}

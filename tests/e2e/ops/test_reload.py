@@ -191,7 +191,7 @@ def test_a_plugin_whose_keys_were_known_before(configured):
     for size, good in ((1500, True), (2500, False)):
         answer = gateway.call("fileEditor", {"command": "create", "path": f"{path}{size}", "file_text": "x" * size})
         assert (answer.status_code == 200) == good, answer.text
-    # Later changes are compared with what it got; twice in the list is one plugin.
+    # Later changes are compared with the present values; twice in the list is one plugin.
     both = ["notebook", "file_editor", "file_editor"]
     assert list(made.reload(plugins=both, file_editor__max_file_size="2KiB")) == []
     changes = made.reload(plugins=both, file_editor__max_file_size="3KiB")

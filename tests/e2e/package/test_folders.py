@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import SOURCE
 
-# Folders with a README of their own. What is below them and has none is told in theirs.
+# Folders with their own README. It also describes subfolders without one.
 PAGES = sorted(
     path
     for pattern in ("*/README.md", "*/*/README.md", "*/*/*/README.md")

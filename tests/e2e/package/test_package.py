@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package of the build under test: what is in it, what it asks for, what Debian's own checks say of it, and that a cell
-runs out of it. What it does on a machine: test_installed.py."""
+"""The Debian package of the build under test: its files, its dependencies, the results of Debian's own checks, and a
+cell that runs from it. Its installation: test_installed.py."""
 
 import json
 import os

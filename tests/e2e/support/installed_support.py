@@ -88,7 +88,7 @@ class Machine:
             run("cp", "-a", "--reflink=auto", f"{lower}/.", self.root, seconds=MAKE_SECONDS)
 
     def command(self, user, text, cwd="/", status=0):
-        """A line of shell, as a login of that user would run it; what it says. status None: whichever."""
+        """A line of shell, as a login of that user would run it; its output. status None: any."""
         whole = f"cd {shlex.quote(cwd)} && {text}"
         if user != "root":
             # As sudo and su leave it: the folder of the caller, which the user may have no right to enter.

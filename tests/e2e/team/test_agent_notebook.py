@@ -247,7 +247,7 @@ def test_many_clients_append_to_one_entry(gateway):
 
 
 def load(gateway, entries, stop, acknowledged):
-    """Appends until the gateway is gone; remembers what was acknowledged."""
+    """Appends until the gateway is gone; records acknowledged writes."""
     number = 0
     with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as http:
         while not stop.is_set():

@@ -220,7 +220,7 @@ def test_a_killed_gateway(cluster):
     for number in others:
         assert sum(line.startswith(f"agent {number} ") for line in load.kept) == 60
     expect_kept(cluster, page, load, (0, 2))
-    # At most what was on its way when it died is there without having been acknowledged.
+    # Unacknowledged writes exist only if they were in flight when it died.
     found = set(lines_of(cluster[0], page)) - {"begin"} - set(load.kept)
     assert found <= set(load.lost)
     # A gateway that comes back continues, and the others got its events.

@@ -50,7 +50,7 @@ def file_edits(agent, number):
 
 
 class Job:
-    """The shared notebook and file, and what was acknowledged of them."""
+    """The shared notebook and file, and their acknowledged writes."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Documents in MongoDB: servers and gateways are killed and go away; what was acknowledged is there, in a line without gaps."""
+"""Documents in MongoDB: servers and gateways are killed and go away; acknowledged writes exist, in a sequence without
+gaps."""
 
 import contextlib
 import datetime
@@ -85,7 +86,7 @@ def write_until_kept(gateways, agent, written, stop):
 
 
 def load(gateways, during):
-    """All agents write while during() runs. Returns what was acknowledged."""
+    """All agents write while during() runs. Returns the acknowledged writes."""
     written, stop = [], threading.Event()
     threads = [threading.Thread(target=write_until_kept, args=(gateways, agent, written, stop)) for agent in range(AGENTS)]
     for thread in threads:

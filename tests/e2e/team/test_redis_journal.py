@@ -162,7 +162,7 @@ def test_away_at_start(servers, start, kind):
     expect_logged(redis, texts)
     engine = "redisearch" if kind.get("search") else "scan"
 
-    # A new index may still be looking for what was there before it.
+    # A new index may still be reading older entries.
     found = recall(gateway, "HERON", lambda found: found["engine"] == engine)
     assert [row["content"] for row in found["results"]] == texts
 
