@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An agent that makes MCP tasks, of both eras, and looks after every kill whether what they say is true.
+"""An agent that makes MCP tasks, of both protocols, and looks after every kill whether what they say is true.
 
     tasker.py SETTINGS-FILE
 
@@ -42,8 +42,8 @@ class Tasker:
 
     def send(self, method, params):
         """The result or the error in either protocol version: a task of one version can be read in the other."""
-        era = self.wire.modern if self.rng.random() < 0.5 else self.wire.older
-        status, body = era(method, params)
+        protocol = self.wire.stateless if self.rng.random() < 0.5 else self.wire.handshake
+        status, body = protocol(method, params)
         if status in (503, 504):
             raise Gone
         return body.get("result"), body.get("error")
@@ -55,11 +55,11 @@ class Tasker:
             "k_slow", {"ms": FOREVER_MS if kind == "forever" else self.rng.randrange(30)})
         params = {"name": tool, "arguments": arguments}
         if self.rng.random() < 0.5:
-            _, body = self.wire.modern("tools/call", params)
+            _, body = self.wire.stateless("tools/call", params)
             result = body.get("result", {})
             number = result.get("taskId") if result.get("resultType") == "task" else None
         else:
-            _, body = self.wire.older("tools/call", {**params, "task": {}})
+            _, body = self.wire.handshake("tools/call", {**params, "task": {}})
             number = body.get("result", {}).get("task", {}).get("taskId")
         assert number, f"no task: {body}"
         self.tasks.append(Task(number, kind, self.wire.life))
@@ -67,7 +67,7 @@ class Tasker:
         return self.tasks[-1]
 
     def look(self, task):
-        status, body = self.wire.modern("tasks/get", {"taskId": task.number})
+        status, body = self.wire.stateless("tasks/get", {"taskId": task.number})
         if status in (503, 504):
             raise Gone
         assert "result" in body, f"task {task.number} ({task.kind}, life {task.life} of {self.wire.life}): {body}"
@@ -108,7 +108,7 @@ class Tasker:
 
     def answer(self, task):
         try:
-            status, body = self.wire.modern("tasks/update", {"taskId": task.number, "inputResponses": {
+            status, body = self.wire.stateless("tasks/update", {"taskId": task.number, "inputResponses": {
                 "first": {"action": "accept", "content": {"name": "said"}}}})
         finally:
             task.answered_in = self.wire.life
