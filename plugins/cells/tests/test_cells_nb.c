@@ -358,7 +358,7 @@ static const struct bad malformed[] = {
     {"{} {}", NB_NOT_JSON, "there is text after the end of its JSON (line 1, column 4)"},
     {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
      "conflict markers of a merge: resolve the conflicts first (line 2, column 1)"},
-    {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
+    {"{\"a\": 1\n=======\n", NB_NOT_JSON, "conflict markers"},
     {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
     {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
     {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
