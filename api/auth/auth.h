@@ -89,8 +89,8 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
                struct auth_refusal *refusal);
 /* Gives back the caller's key. */
 void auth_release(struct auth_caller *caller);
-/* Writes to the log why a caller was turned away: no more than a few lines a second, never what
- * was sent as a key. peer: "" for the Unix socket. */
+/* Logs the reason of a refused caller: at most a few lines a second, never the text that was
+ * sent as a key. peer: "" for the Unix socket. */
 void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
                       const char *request_id);
 /* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is

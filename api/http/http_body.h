@@ -21,7 +21,7 @@ struct http_request;
  * bounds them. */
 #define HTTP_UNCOUNTED_BYTES ((size_t)4 * 1024)
 
-/* A body's memory: shared by the connection and the calls that still look at it. */
+/* A body's memory: shared by the connection and the calls that still read it. */
 struct http_body {
     atomic_int refs;
     size_t cap;
@@ -30,7 +30,7 @@ struct http_body {
     size_t agent_len;
     char agent[HTTP_AGENT_MAX]; /* whose bytes they are */
     struct gateway *gateway;
-    struct json_counter values; /* of what is in it: as a tree it takes more memory */
+    struct json_counter values; /* of its content: a tree takes more memory */
     char data[];
 };
 

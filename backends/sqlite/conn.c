@@ -210,12 +210,12 @@ static const char *way_out(int rc)
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-        return "check that the folder is there and that the gateway may write to it";
+        return "check that the folder exists and that the gateway may write to it";
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return "another program holds the file: end it, or try again";
     case SQLITE_IOERR:
-        return "check the disk and the system's log; writes go on when it works again";
+        return "check the disk and the system's log; writes continue when it works again";
     case SQLITE_TOOBIG:
         return "make the document smaller";
     default:
@@ -275,7 +275,7 @@ int conn_fail(struct conn *conn, struct ng_call *call, const char *doing)
     int rc = sqlite3_errcode(conn->sql);
     if (rc == SQLITE_INTERRUPT) {
         if (call->host->remaining_ms(call) <= 0) {
-            return ng_fail(call, NG_ETIMEOUT, "%s took longer than the call may", doing);
+            return ng_fail(call, NG_ETIMEOUT, "%s took longer than the call allows", doing);
         }
         return ng_fail(call, NG_ECANCELLED, "%s was cancelled", doing);
     }

@@ -30,8 +30,8 @@ int disk_hold_files(struct db *db, char *error, size_t error_max)
     db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
         (void)snprintf(error, error_max,
-                       "%.400s cannot be held (error %d): check that it is there, and how many "
-                       "files may be open",
+                       "%.400s cannot be kept open (error %d): check that it exists, and the "
+                       "limit of open files",
                        db->path, errno);
         return NG_EUNAVAILABLE;
     }
@@ -65,7 +65,7 @@ static int check_file(const char *path, int fd, char *error, size_t error_max)
                        path);
     } else if (number != 0) {
         (void)snprintf(error, error_max,
-                       "%.400s cannot be looked at (error %d): check its folder", path, number);
+                       "%.400s cannot be checked (error %d): check its folder", path, number);
     } else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino ||
                held.st_nlink == 0) {
         (void)snprintf(error, error_max,

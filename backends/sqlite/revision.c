@@ -97,7 +97,8 @@ void state_done(struct state *state)
     state->doc = 0;
 }
 
-/* ---- counts: only upkeep removes revisions, so a count goes on from the last known one ----
+/* ---- counts: only maintenance removes revisions, so a count continues from the last known one
+ * ----
  */
 
 uint64_t counts_now(struct db *db)

@@ -21,7 +21,7 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 void buf_done(struct buf *buf);
 void buf_clear(struct buf *buf);
-/* Back to a length that it had; the error is taken back too: what came behind did not fit. */
+/* Truncates to an earlier length and clears the error: only the part behind it did not fit. */
 void buf_cut(struct buf *buf, size_t len);
 /* Replaces `removed` bytes at `at`. NG_EINVAL: they are not there, and nothing has changed. */
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted);

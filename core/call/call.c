@@ -200,7 +200,8 @@ void call_pend(struct call *call)
 {
     call_set(call, CALL_WAITS);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
-        /* Only the run itself: a failure it met before, and goes on after, is not the call's.
+        /* Only the failure of the run itself: an earlier failure that the tool handled is not
+         * the call's.
          */
         call->staged.rc = NG_OK;
     }
@@ -492,7 +493,7 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     staged->rc = code;
     staged->message = arena_copy(&call->arena, buf_str(&text));
     if (staged->message.data == NULL) {
-        /* All of the call's memory is used, which is often what is to be told. */
+        /* All of the call's memory is used, and that is often the failure to report. */
         call->arena.max += CALL_MESSAGE_RESERVE;
         staged->message = arena_copy(&call->arena, buf_str(&text));
         call->arena.max -= CALL_MESSAGE_RESERVE;

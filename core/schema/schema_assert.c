@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_assert.c - the keywords that look at one value alone. */
+/* schema_assert.c - the keywords that check one value alone. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -149,8 +149,8 @@ static bool assert_count(struct schema_checker *checker, const struct schema_rul
                        unit, limit == 1 ? "" : "s");
 }
 
-/* Called before each item of a pattern. The match limit counts only backtracking and begins
- * anew at each place a match may start, so that walking over a long text from each of its
+/* Called before each item of a pattern. The match limit counts only backtracking and starts
+ * again at each place a match may start, so that walking over a long text from each of its
  * characters would go unnoticed. */
 static int count_work(pcre2_callout_block *block, void *context)
 {

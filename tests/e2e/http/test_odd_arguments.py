@@ -119,7 +119,7 @@ def gateway(tmp_path_factory):
 
 
 def lay_out(files):
-    """What the calls are about, as it was."""
+    """Documents of the calls, in their first state."""
     (files / "odd.ipynb").write_text(json.dumps(WHOLE))
     (files / "odd.txt").write_text("one\ntwo\n")
     (files / "odd.md").write_text(NOTE)
