@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
 
 static const char *const statement_sql[] = {
 #define STATEMENT_SQL(name, sql) sql,
@@ -140,14 +141,10 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
     do {
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
-    /* save it: the rollback overwrites it in sqlite */
-    if (rc == SQLITE_DONE) {
-        conn->system_errno = 0;
-    } else {
-        conn->system_errno = errno;
-    }
+    conn->system_errno = errno; /* the rollback overwrites it in sqlite */
     int end = sqlite3_reset(stmt);
     if (rc == SQLITE_DONE) {
+        conn->system_errno = 0;
         return SQLITE_OK;
     }
     if (end != SQLITE_OK) {
@@ -191,11 +188,7 @@ struct ng_str column_str(sqlite3_stmt *stmt, int column)
 
 uint64_t column_u64(sqlite3_stmt *stmt, int column)
 {
-    sqlite3_int64 number = sqlite3_column_int64(stmt, column);
-    if (number < 0) {
-        return 0;
-    }
-    return (uint64_t)number;
+    return (uint64_t)i64_max(sqlite3_column_int64(stmt, column), 0);
 }
 
 /* Is the disk full? Quotas and file size limits are reported as plain I/O errors. */

@@ -193,8 +193,7 @@ struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *l
 
 bool archive_take_flag(const struct ng_value *line, const char *name)
 {
-    const struct ng_value *value = json_get(line, name);
-    return value != NULL && value->type == NG_TYPE_TRUE;
+    return json_is(json_get(line, name), NG_TYPE_TRUE);
 }
 
 /* Updates `body` of the previous revision: unchanged if the member is missing, spliced if it is
@@ -232,11 +231,10 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
 static void check_json(struct archive_in *in)
 {
     const struct ng_value *body = NULL;
-    struct json_error error;
     if (in->rc != NG_OK) {
         return;
     }
-    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
+    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, NULL);
     if (rc != NG_OK && rc != NG_EJSON) {
         (void)archive_in_fail(in, "out of memory");
     } else if (rc == NG_EJSON || body->type != NG_TYPE_OBJECT) {

@@ -235,7 +235,7 @@ def test_a_question_is_taken_back_with_its_call(session):
 
 @pytest.mark.parametrize("answer, part", [
     ({"error": {"code": -1, "message": "no model here"}}, "no model here"),
-    ({"result": 5}, "not of the form"),
+    ({"result": 5}, "does not have the form"),
 ])
 def test_a_client_that_fails_to_answer(session, answer, part):
     waiting = session.stream(call("test_sampling", {"prompt": "x"}))
