@@ -17,7 +17,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 def test_results_and_counts(book):
     one = book(("a", "x = 40\nx + 2"), ("b", "x += 1; x"), ("c", "  \n"), markdown("m", "# hi"))
     first = one.run("a", "b", "c", "m")
-    assert first.startswith("Successfully executed 3 cell(s).\n1 cell(s) were passed over")
+    assert first.startswith("Successfully executed 3 cell(s).\n1 cell(s) were skipped")
     assert "A new kernel was started for this notebook: `python3`." in first
     assert "Cell a:\n42\n\nCell b:\n41" in first
     assert [one.cell(cell)["execution_count"] for cell in "abc"] == [1, 2, None]
@@ -30,7 +30,7 @@ def test_results_and_counts(book):
 def test_nothing_to_run_starts_nothing(book, gateway):
     one = book(markdown("m", "# hi"), code("s", "1", metadata={"tags": ["skip-execution"]}))
     before = one.path.read_bytes()
-    assert one.run("m", "s").startswith("Successfully executed 0 cell(s).\n2 cell(s) were passed over")
+    assert one.run("m", "s").startswith("Successfully executed 0 cell(s).\n2 cell(s) were skipped")
     assert one.path.read_bytes() == before
     assert str(one.path) not in gateway.call("listKernels").json()["result"]
 

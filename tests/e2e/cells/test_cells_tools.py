@@ -135,7 +135,7 @@ def test_cells_of_a_later_format(gateway):
     ok(gateway, "clearCellOutputs", named)
     assert ok(gateway, "getNotebookContext", named)["cellCount"] == 4
     assert json.loads(path.read_text())["cells"][2:] == [later[1], later[0]]
-    assert "1 cell(s) were passed over" in ok(gateway, "runNotebookCells", {**named, "cellIds": ["odd"]})
+    assert "1 cell(s) were skipped" in ok(gateway, "runNotebookCells", {**named, "cellIds": ["odd"]})
 
 
 def test_folders_are_no_notebooks(gateway):
