@@ -158,7 +158,9 @@ void table_leave(struct store_table *table, struct cached_doc *cached)
             table_remove(table, cached);
         } else {
             lru_append(table, cached);
-            table_trim(table);
+            if (table->bytes > STORE_CACHE_BYTES) {
+                table_trim(table);
+            }
         }
     }
     lock_release(&table->lock);
