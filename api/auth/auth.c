@@ -239,12 +239,6 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->all_spaces = key->role == NG_ROLE_ADMIN;
 }
 
-void auth_release(struct auth_caller *caller)
-{
-    key_unref(caller->key);
-    caller->key = NULL;
-}
-
 /* ---- without ---- */
 
 static int refuse_unknown(struct auth_refusal *refusal)

@@ -27,12 +27,11 @@ struct http_access {
 
 /* With the request line. */
 void http_access_begin(struct http_request *request);
-/* The headers are in, whatever is wrong with them. */
+/* The headers are in, whatever is wrong with them; a line is wanted. */
 void http_access_headers(struct http_request *request);
-/* The caller is known (NULL), or was refused: with an audit line. */
+/* The caller is known (NULL; only where a line is wanted), or was refused: with an audit line.
+ */
 void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
-/* The address that the request came from, "unix", or absent; lent until the request ends. */
-struct ng_str http_access_remote(struct http_request *request);
 /* The audit line of what was refused, or failed, without being a tool's call. what: "refused",
  * or what it would have been; target: what it was about; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,

@@ -29,11 +29,6 @@ struct pattern {
     unsigned prefix;
 };
 
-static bool same_folded(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || strncasecmp(a.data, b.data, a.len) == 0);
-}
-
 /* Is `name` "x.parent", at any depth? */
 static bool is_below(struct ng_str name, struct ng_str parent)
 {
@@ -42,7 +37,7 @@ static bool is_below(struct ng_str name, struct ng_str parent)
     }
     size_t at = name.len - parent.len;
     return name.data[at - 1] == '.' && name.data[0] != '.' &&
-           same_folded(str_make(name.data + at, parent.len), parent);
+           str_same_folded(str_make(name.data + at, parent.len), parent);
 }
 
 static bool parse_address(struct ng_str text, struct address *ret)
@@ -179,12 +174,12 @@ static bool pattern_matches(const struct pattern *pattern, const struct http_aut
     if (pattern->kind == PATTERN_BELOW) {
         return is_below(asked->host, pattern->name.host);
     }
-    return same_folded(asked->host, pattern->name.host);
+    return str_same_folded(asked->host, pattern->name.host);
 }
 
 static bool is_local_name(struct ng_str host)
 {
-    return same_folded(host, ng_str_of("localhost")) || str_is(host, "127.0.0.1") ||
+    return str_same_folded(host, ng_str_of("localhost")) || str_is(host, "127.0.0.1") ||
            str_is(host, "::1");
 }
 
@@ -194,8 +189,8 @@ bool http_host_allowed(const struct http_names *names, struct ng_str host, struc
     if (!http_parse_authority(host, &asked)) {
         return false;
     }
-    if (is_local_name(asked.host) || same_folded(asked.host, names->listen_host) ||
-        (local.len > 0 && same_folded(asked.host, local))) {
+    if (is_local_name(asked.host) || str_same_folded(asked.host, names->listen_host) ||
+        (local.len > 0 && str_same_folded(asked.host, local))) {
         return true;
     }
     for (size_t i = 0; i < names->host_count; i++) {
@@ -241,12 +236,12 @@ static bool origin_matches(struct ng_str allowed, struct ng_str origin)
 {
     struct origin from;
     struct origin pattern;
-    if (same_folded(origin, allowed)) {
+    if (str_same_folded(origin, allowed)) {
         return true;
     }
     return memmem(allowed.data, allowed.len, "://*.", 5) != NULL &&
            parse_origin(allowed, &pattern) && pattern.below && parse_origin(origin, &from) &&
-           !from.below && same_folded(pattern.scheme, from.scheme) &&
+           !from.below && str_same_folded(pattern.scheme, from.scheme) &&
            pattern.name.port == from.name.port && is_below(from.name.host, pattern.name.host);
 }
 
@@ -260,17 +255,18 @@ bool http_origin_allowed(const struct http_names *names, struct ng_str origin,
         }
     }
     if (!parse_origin(origin, &from) || from.below ||
-        (!same_folded(from.scheme, ng_str_of("http")) &&
-         !same_folded(from.scheme, ng_str_of("https")))) {
+        (!str_same_folded(from.scheme, ng_str_of("http")) &&
+         !str_same_folded(from.scheme, ng_str_of("https")))) {
         return false;
     }
     /* A page the gateway itself served, by whatever name and port it was reached. */
     size_t before = from.scheme.len + 3;
-    if (same_folded(str_make(origin.data + before, origin.len - before), host)) {
+    if (str_same_folded(str_make(origin.data + before, origin.len - before), host)) {
         return true;
     }
     return from.name.port == names->listen_port &&
-           (is_local_name(from.name.host) || same_folded(from.name.host, names->listen_host));
+           (is_local_name(from.name.host) ||
+            str_same_folded(from.name.host, names->listen_host));
 }
 
 /* ---- the configuration ---- */

@@ -154,48 +154,6 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
     return rc;
 }
 
-int conn_exec(struct conn *conn, enum statement which)
-{
-    return conn_run(conn, conn_stmt(conn, which));
-}
-
-int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text)
-{
-    return sqlite3_bind_text64(stmt, index, text.data != NULL ? text.data : "", text.len,
-                               SQLITE_STATIC, SQLITE_UTF8);
-}
-
-int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes)
-{
-    return sqlite3_bind_blob64(stmt, index, bytes.data != NULL ? bytes.data : "", bytes.len,
-                               SQLITE_STATIC);
-}
-
-int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number)
-{
-    return sqlite3_bind_int64(stmt, index,
-                              number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number);
-}
-
-struct ng_str column_str(sqlite3_stmt *stmt, int column)
-{
-    if (sqlite3_column_type(stmt, column) == SQLITE_NULL) {
-        return str_of(NULL, 0);
-    }
-    const void *data = sqlite3_column_blob(stmt, column);
-    int len = sqlite3_column_bytes(stmt, column);
-    return str_of(data != NULL && len > 0 ? data : "", len > 0 ? (size_t)len : 0);
-}
-
-uint64_t column_u64(sqlite3_stmt *stmt, int column)
-{
-    sqlite3_int64 number = sqlite3_column_int64(stmt, column);
-    if (number < 0) {
-        return 0;
-    }
-    return (uint64_t)number;
-}
-
 /* Is the disk full? Quotas and file size limits are reported as plain I/O errors. */
 bool conn_lacks_room(const struct conn *conn, int rc)
 {
@@ -328,30 +286,6 @@ static void gate_leave_reader(struct db *db)
     if (db->memory) {
         lock_take(&db->gate_lock);
         db->gate_readers--;
-        pthread_cond_broadcast(&db->gate_moved);
-        lock_release(&db->gate_lock);
-    }
-}
-
-void gate_enter_writer(struct db *db)
-{
-    if (db->memory) {
-        lock_take(&db->gate_lock);
-        db->gate_waiting++;
-        while (db->gate_readers > 0 || db->gate_writing) {
-            lock_wait(&db->gate_moved, &db->gate_lock);
-        }
-        db->gate_waiting--;
-        db->gate_writing = true;
-        lock_release(&db->gate_lock);
-    }
-}
-
-void gate_leave_writer(struct db *db)
-{
-    if (db->memory) {
-        lock_take(&db->gate_lock);
-        db->gate_writing = false;
         pthread_cond_broadcast(&db->gate_moved);
         lock_release(&db->gate_lock);
     }
@@ -492,4 +426,24 @@ void readers_close(struct db *db)
         db->readers = conn->next;
         conn_close(conn);
     }
+}
+
+void gate_enter_writer(struct db *db)
+{
+    lock_take(&db->gate_lock);
+    db->gate_waiting++;
+    while (db->gate_readers > 0 || db->gate_writing) {
+        lock_wait(&db->gate_moved, &db->gate_lock);
+    }
+    db->gate_waiting--;
+    db->gate_writing = true;
+    lock_release(&db->gate_lock);
+}
+
+void gate_leave_writer(struct db *db)
+{
+    lock_take(&db->gate_lock);
+    db->gate_writing = false;
+    pthread_cond_broadcast(&db->gate_moved);
+    lock_release(&db->gate_lock);
 }

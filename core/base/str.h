@@ -5,6 +5,7 @@
 
 #include <endian.h>
 #include <string.h>
+#include <strings.h>
 
 #include "minmax.h"
 #include "notegate/abi.h"
@@ -27,6 +28,28 @@ static inline char str_lower(char c)
         c = (char)(c + 32);
     }
     return c;
+}
+
+/* The same but for the case of ASCII letters. */
+static inline bool str_same_folded(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len && (a.len == 0 || strncasecmp(a.data, b.data, a.len) == 0);
+}
+
+/* ASCII, all three. */
+static inline bool str_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool str_is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool str_is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
 static inline bool str_is(struct ng_str a, const char *text)
