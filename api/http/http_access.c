@@ -56,21 +56,6 @@ static struct ng_str shown_path(const struct http_request *request,
     return str_make(out, len);
 }
 
-void http_access_begin(struct http_request *request)
-{
-    struct http_access *access = &request->access;
-    if (log_switched_on(LOG_ACCESS)) {
-        access->started_ns = clock_monotonic_ns();
-    } else {
-        access->started_ns = 0;
-    }
-    access->trusted = false;
-    access->agent[0] = '\0';
-    access->key[0] = '\0';
-    access->user_agent[0] = '\0';
-    access->traceparent[0] = '\0';
-}
-
 void http_access_headers(struct http_request *request)
 {
     struct http_access *access = &request->access;
@@ -140,11 +125,6 @@ void http_access_end(struct http_request *request, bool whole)
 {
     struct http_access *access = &request->access;
     struct log_record record;
-    metrics_http(request->gateway->metrics,
-                 http_request_is_answered(request) ? request->reply.status : 0);
-    if (access->started_ns == 0) {
-        return;
-    }
     int64_t took = clock_monotonic_ns() - access->started_ns;
     access->started_ns = 0;
     const char *method = "?";
@@ -153,10 +133,7 @@ void http_access_end(struct http_request *request, bool whole)
     }
     char shown[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str path = shown_path(request, shown);
-    int status = 0;
-    if (http_request_is_answered(request)) {
-        status = request->reply.status;
-    }
+    int status = http_request_status(request);
     char sentence_path[HTTP_ACCESS_PATH_MAX + 1];
     log_record_shown(sentence_path, sizeof(sentence_path), path);
     log_record_begin(&record, LOG_ACCESS);

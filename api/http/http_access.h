@@ -25,8 +25,6 @@ struct http_access {
     char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
 };
 
-/* With the request line. */
-void http_access_begin(struct http_request *request);
 /* The headers are in, whatever is wrong with them; a line is wanted. */
 void http_access_headers(struct http_request *request);
 /* The caller is known (NULL; only where a line is wanted), or was refused: with an audit line.
@@ -36,7 +34,7 @@ void http_access_caller(struct http_request *request, const struct auth_refusal 
  * or what it would have been; target: what it was about; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,
                          struct ng_str target);
-/* The request has ended. whole: its answer was sent to the last byte. */
+/* The request has ended; a line is wanted. whole: its answer was sent to the last byte. */
 void http_access_end(struct http_request *request, bool whole);
 
 #endif

@@ -65,11 +65,8 @@ struct http_connection *http_connection_new(struct http_server *server,
     return connection;
 }
 
-void http_connection_unref(struct http_connection *connection)
+void http_connection_free(struct http_connection *connection)
 {
-    if (atomic_fetch_sub(&connection->refs, 1) != 1) {
-        return;
-    }
     struct http_server *server = connection->server;
     http_monitor_forget(&server->monitor, connection);
     http_request_enter(&connection->request, HTTP_STATE_LINE);

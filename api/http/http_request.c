@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "api/listen/http_names.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
@@ -105,7 +108,12 @@ void http_request_begin(struct http_request *request, const char *target)
     http_request_enter(request, HTTP_STATE_LINE);
     request->received = 0;
     request->sent = 0;
-    http_access_begin(request);
+    struct http_access *access = &request->access;
+    access->started_ns = 0;
+    if (log_switched_on(LOG_ACCESS)) {
+        memset(access, 0, sizeof(*access));
+        access->started_ns = clock_monotonic_ns();
+    }
     request->request_id[0] = '\0';
     atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
     http_reply_clear(request);
@@ -208,13 +216,30 @@ static void forget_route(struct http_request *request)
     request->fault_hint = NULL;
 }
 
+/* Nearly always it is that of the request before. */
+static bool is_known_host(struct http_request *request, const struct http_names *names)
+{
+    struct http_connection *connection = request->connection;
+    struct ng_str host = request->headers.host;
+    if (connection->host_names == names &&
+        str_equal(host, str_make(connection->host, connection->host_len))) {
+        return true;
+    }
+    if (!http_host_allowed(names, host, ng_str_of(connection->local_text))) {
+        return false;
+    }
+    connection->host_names = names; /* which stay until the server ends */
+    connection->host_len = size_min(host.len, sizeof(connection->host));
+    memcpy(connection->host, host.data, connection->host_len);
+    return true;
+}
+
 static int check_names(struct http_request *request)
 {
     const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     bool probe = request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0;
-    if (!probe &&
-        !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
+    if (!probe && !is_known_host(request, names)) {
         forget_route(request);
         request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
                               "gateway is meant to be reached by it";

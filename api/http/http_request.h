@@ -155,12 +155,25 @@ struct http_connection {
     struct sockaddr_storage peer, local;
     /* Without port; "" for the Unix socket. */
     char peer_text[INET6_ADDRSTRLEN], local_text[INET6_ADDRSTRLEN];
+    /* The Host header that was allowed last, and the names by which; NULL: none yet. */
+    const struct http_names *host_names;
+    char host[HTTP_HOST_MAX];
+    size_t host_len;
     struct http_request request;
 };
 
 struct http_connection *http_connection_new(struct http_server *server,
                                             struct MHD_Connection *mhd, int fd, bool is_socket);
-void http_connection_unref(struct http_connection *connection);
+/* For http_connection_unref(): the last reference has gone. */
+void http_connection_free(struct http_connection *connection);
+
+static inline void http_connection_unref(struct http_connection *connection)
+{
+    if (atomic_fetch_sub(&connection->refs, 1) == 1) {
+        http_connection_free(connection);
+    }
+}
+
 /* Determines the peer, once. */
 void http_connection_identify(struct http_connection *connection);
 
@@ -181,6 +194,12 @@ static inline bool http_request_is_left(const struct http_request *request)
 static inline bool http_request_is_answered(const struct http_request *request)
 {
     return request->state == HTTP_STATE_ANSWERED || request->state == HTTP_STATE_LEFT_ANSWERED;
+}
+
+/* 0: its client had left. */
+static inline int http_request_status(const struct http_request *request)
+{
+    return http_request_is_answered(request) ? request->reply.status : 0;
 }
 
 /* The body. */

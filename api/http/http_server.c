@@ -190,7 +190,10 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
             request->sent = http_stream_bytes(connection->stream);
             http_monitor_unstream(&connection->server->monitor, connection);
         }
-        http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        metrics_http(request->gateway->metrics, http_request_status(request));
+        if (request->access.started_ns != 0) {
+            http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        }
         http_request_end(request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }

@@ -415,15 +415,13 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
 
 void store_saw_seq(struct store *store, uint64_t seq)
 {
-    uint64_t known = atomic_load(&store->last_seq);
-    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
-    }
+    store_saw(store, seq);
 }
 
 uint64_t store_look_seq(struct store *store)
 {
     if (store->backend->last_seq != NULL) {
-        store_saw_seq(store, store->backend->last_seq(store->db));
+        store_saw(store, store->backend->last_seq(store->db));
     }
     return atomic_load(&store->last_seq);
 }

@@ -241,7 +241,7 @@ static void txn_tell(struct store_txn *txn)
         event->data = put->event_data;
     }
     for (size_t i = 0; i < txn->count; i++) {
-        store_saw_seq(store, txn->puts[i].seq);
+        store_saw(store, txn->puts[i].seq);
     }
     lock_take(&store->watch_lock);
     for (size_t i = 0; i < store->watcher_count && count > 0; i++) {

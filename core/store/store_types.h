@@ -269,6 +269,14 @@ static inline int store_load(struct store *store, struct call *call, struct cach
 /* A document with a fresh random id: assumed not to exist. The caller holds cached->lock. */
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+/* This event was seen. */
+static inline void store_saw(struct store *store, uint64_t seq)
+{
+    uint64_t known = atomic_load(&store->last_seq);
+    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
+    }
+}
+
 /* At the open: reads the newest time in the store. */
 void store_clock_open(struct store *store, struct call *call);
 
