@@ -28,8 +28,8 @@ static const char hint_key[] = "Add a key with: notegate key add NAME, and send 
 /* Lines of refusals in the log, a second. */
 #define LOG_LINES_MAX 5
 
-static const char hint_other_key[] = "Keys are added with: notegate key add NAME. One that was "
-                                     "lost or has expired cannot be had back, add another";
+static const char hint_other_key[] = "Keys are added with: notegate key add NAME. A key that "
+                                     "was lost or has expired cannot be restored: add another";
 
 static const char bearer[] = "Bearer";
 static const char key_prefix[] = "ng_";
@@ -88,9 +88,8 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
     if (auth->mode == AUTH_OFF) {
         (void)buf_printf(
             error,
-            "cannot listen on %s: auth is off, and then only a loopback address "
-            "(127.0.0.1, ::1) may be listened on; set auth=auto and add a key with "
-            "`notegate key add NAME`",
+            "cannot listen on %s: with auth=off only a loopback address (127.0.0.1, ::1) is "
+            "allowed; set auth=auto and add a key with `notegate key add NAME`",
             address);
         return NG_EINVAL;
     }
@@ -203,7 +202,7 @@ static int check_rights(const struct key *key, const struct auth_headers *header
 static int refuse_unread(struct auth_refusal *refusal)
 {
     return refuse(refusal, NG_EUNAVAILABLE, "Try again when the database answers",
-                  "The gateway cannot read its keys, as its database does not answer");
+                  "The gateway cannot read its keys because its database does not answer");
 }
 
 static int find_key(const struct auth *auth, struct ng_str token, struct key **ret,
@@ -244,8 +243,8 @@ static void take_key(struct key *key, const struct auth_headers *headers,
 static int refuse_unknown(struct auth_refusal *refusal)
 {
     return refuse(refusal, NG_EBUSY, "Try again in a moment; more file descriptors help",
-                  "The gateway could not ask the system which program is calling, as it is "
-                  "short of file descriptors or memory");
+                  "The gateway could not ask the system for the calling program: too few file "
+                  "descriptors or too little memory is free");
 }
 
 /* May this connection ask without a key? */
@@ -254,14 +253,14 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
 {
     if (connection->started == AUTH_STARTED_UNSEEN) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      "The program that is calling was not found: it has ended, or the gateway "
-                      "cannot look at it. As programs that this gateway started run, or just "
-                      "ran, it may be one of them, and such a program needs a key");
+                      "The calling program was not found: it has ended, or the gateway cannot "
+                      "inspect it. It may be a program that this gateway started, and such a "
+                      "program needs a key");
     }
     if (connection->started == AUTH_STARTED_YES) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      "The call came from a program that this gateway started, as cells of a "
-                      "notebook are; such a program needs a key");
+                      "The call came from a program that this gateway started, for example a "
+                      "cell of a notebook; such a program needs a key");
     }
     if (connection->way == AUTH_SOCKET) {
         if (!connection->is_unknown) {
@@ -275,9 +274,9 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     if (auth_needs_key(auth)) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       headers->authorization.data != NULL
-                          ? "This gateway wants a key, and what was sent as Authorization is "
-                            "not Bearer and a key"
-                          : "This gateway wants a key, and none was sent");
+                          ? "This gateway requires a key, and the Authorization header is not "
+                            "Bearer and a key"
+                          : "This gateway requires a key, and none was sent");
     }
     if (connection->way != AUTH_LOOPBACK) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
@@ -297,15 +296,15 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
                       headers->proxied);
     }
     if (connection->is_mute) {
-        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      "This system does not tell the gateway which user is calling "
-                      "(NETLINK_SOCK_DIAG), so calls over TCP need a key; those over the Unix "
-                      "socket in the data directory do not");
+        return refuse(
+            refusal, NG_EUNAUTHENTICATED, hint_key,
+            "This system does not show the user of a connection (NETLINK_SOCK_DIAG), so calls "
+            "over TCP need a key; calls over the Unix socket in the data directory do not");
     }
     if (!connection->is_own_user) {
-        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      "While this gateway has no keys it answers only programs of the user it "
-                      "runs as");
+        return refuse(
+            refusal, NG_EUNAUTHENTICATED, hint_key,
+            "While this gateway has no keys, it answers only programs of its own user");
     }
     return NG_OK;
 }

@@ -36,7 +36,7 @@ static int authorize(struct call *call, const struct key_job *job)
     /* It could add itself a key without that list. */
     if (!key_ops_allowed(call)) {
         return call_fail(call, NG_EFORBIDDEN,
-                         "the caller's key allows only some tools, and so no keys");
+                         "the caller's key is limited to some tools, so it cannot manage keys");
     }
     if (call->caller.mode == NG_MODE_ASK &&
         (job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE)) {
@@ -186,20 +186,22 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
         stays_closed
             ? "a running gateway refuses all callers except commands on its own machine until "
               "another key is added"
-            : "every program of the gateway's own user on this machine needs none again, and "
-              "is admin";
-    (void)call_fail(call, NG_ECONFLICT,
-                    "the key %s of %.*s is the last one%s, and this gateway listens on "
-                    "%.*s: without it %s%s",
-                    key->id, (int)key->agent.len, key->agent.data,
-                    key_live(key) ? " in force" : " (it has expired, but keeps others out)",
-                    shown(listen), listen.data, then,
-                    text_if(stops_start, ", and the next start refuses to listen there"));
+            : "every program of the gateway's own user on this machine needs no key and has "
+              "the role admin";
+    (void)call_fail(
+        call, NG_ECONFLICT,
+        "the key %s of %.*s is the last one%s, and this gateway listens on "
+        "%.*s: without it %s%s",
+        key->id, (int)key->agent.len, key->agent.data,
+        key_live(key)
+            ? " in force"
+            : " (it has expired, but still closes the gateway to callers without a key)",
+        shown(listen), listen.data, then,
+        text_if(stops_start, ", and the next start refuses to listen there"));
     call->staged.hint =
         arena_printf(&call->arena,
-                     "Add the next one before: `notegate key add NAME`. If it is "
-                     "meant: `notegate key revoke %s --force`, or DELETE "
-                     "/v1/keys/%s?force=true.",
+                     "Add another key first: `notegate key add NAME`. To revoke it anyway: "
+                     "`notegate key revoke %s --force`, or DELETE /v1/keys/%s?force=true.",
                      key->id, key->id);
     return NG_ECONFLICT;
 }

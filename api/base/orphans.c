@@ -90,9 +90,9 @@ void orphans_end(struct orphans *orphans)
     note_own(orphans);
     if ((orphans->off && !off) || (orphans->open && !open)) {
         log_write(NG_LOG_WARNING, "serve",
-                  "the gateway's own child processes cannot be told from others: programs that "
-                  "come to it when their parents end stay in the table of processes until %s",
-                  orphans->off ? "it stops" : "they can");
+                  "the gateway cannot tell its own child processes from adopted ones: adopted "
+                  "processes stay as zombies until %s",
+                  orphans->off ? "it stops" : "it can");
     }
 }
 

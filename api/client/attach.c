@@ -62,7 +62,7 @@ static int attach_load_client(struct attach *attach)
     buf_done(&error);
     attach->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (attach->client_module == NULL) {
-        command_error("cannot load what talks to the running gateway: %s", dlerror());
+        command_error("cannot load the client of the running gateway: %s", dlerror());
         return NG_EUNAVAILABLE;
     }
     const struct client_api *client = dlsym(attach->client_module, CLIENT_SYMBOL);
@@ -265,7 +265,7 @@ int attach_check_owner(const struct attach *attach)
     command_error("the data directory %s belongs to user %s%s; run this as that user: "
                   "sudo -u '%s' notegate ...",
                   attach->data_dir, named ? found->pw_name : number,
-                  enters ? " and no gateway serves it" : ", who alone may enter it",
+                  enters ? " and no gateway serves it" : ", and only that user may enter it",
                   named ? found->pw_name : number);
     return COMMAND_FAILED;
 }
@@ -360,8 +360,8 @@ int attach_request(struct attach *attach, struct client_request *request,
         attach->client->send(request, &ret->status, error, sizeof(error));
     if (ret->body.rc != NG_OK) {
         command_error("%s", ret->body.rc == NG_EINTERNAL
-                                ? "out of memory for the gateway's answer; what was asked "
-                                  "for may have been done"
+                                ? "out of memory for the gateway's answer; the request may "
+                                  "have been carried out"
                                 : "the gateway's answer is too large for this command");
         return NG_EUNAVAILABLE;
     }
@@ -415,7 +415,7 @@ int attach_caller_headers(struct command_line *line, struct client_request *requ
             arena_printf(&line->arena, "%s: %s", callers[i].name, callers[i].value);
         if (text.data == NULL || memchr(text.data, '\n', text.len) != NULL ||
             memchr(text.data, '\r', text.len) != NULL) {
-            command_error("--agent, --space and --mode are one short line each");
+            command_error("--agent, --space and --mode must be one short line each");
             return NG_EINVAL;
         }
         request->headers[request->header_count++] = text.data;

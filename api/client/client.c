@@ -118,7 +118,8 @@ static enum client_outcome client_perform(struct client_state *state, int *ret_s
         return CLIENT_STOPPED;
     }
     if (rc == CURLE_COULDNT_CONNECT) {
-        (void)snprintf(error, error_size, "nobody answers at %s", state->request->socket_path);
+        (void)snprintf(error, error_size, "no gateway answers at %s",
+                       state->request->socket_path);
         return CLIENT_NOBODY;
     }
     (void)snprintf(error, error_size, "the gateway at %s broke off: %s",

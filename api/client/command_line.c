@@ -79,7 +79,7 @@ struct ng_str command_call_message(const struct call *call)
     if (call->staged.message.len > 0) {
         return call->staged.message;
     }
-    return ng_str_of("it does not say why");
+    return ng_str_of("no reason was given");
 }
 
 int command_config(struct command_line *line, struct config **ret)

@@ -195,9 +195,8 @@ static void relay_line(struct relay *relay, struct ng_str line)
     if ((job->message.id.len == 0 && !job->message.is_batch) || job->message.is_initialize) {
         post_now(relay, job);
     } else if (!job_enter(job)) {
-        relay_job_refuse(job,
-                         "too many requests are under way; answer what was asked, then send "
-                         "it again");
+        relay_job_refuse(job, "too many requests are in flight; answer the open questions, "
+                              "then send the request again");
         relay_job_free(job);
     } else if (!job_start(job, post_thread)) {
         post_thread(job);
@@ -331,7 +330,7 @@ int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, 
     free(relay);
     if (oom) {
         command_error(
-            "no more was read: a message of the client is too large, or memory is out");
+            "reading stopped: a message of the client is too large, or memory is exhausted");
         attach_done(attach);
         return COMMAND_FAILED;
     }

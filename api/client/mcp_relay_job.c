@@ -365,8 +365,9 @@ void relay_job_post(struct relay_job *job)
         relay_session_note(job->relay, job);
     }
     if (began && !job->answered && job_lost_session(job, outcome, status)) {
-        relay_job_refuse(job, "the gateway was restarted, or ended the session, while it ran "
-                              "this; look whether it was done before you send it again");
+        relay_job_refuse(job,
+                         "the gateway was restarted, or ended the session, during this "
+                         "request; check whether it was carried out before you send it again");
         return;
     }
     if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
@@ -379,8 +380,8 @@ void relay_job_post(struct relay_job *job)
     }
     if (!job->answered && job->message.id.len > 0 && job->lost != NG_OK) {
         relay_job_refuse(job, job->lost == NG_EINTERNAL
-                                  ? "out of memory for the answer; look whether it was done "
-                                    "before you send it again"
+                                  ? "out of memory for the answer; check whether the request "
+                                    "was carried out before you send it again"
                                   : "the answer is too large to be passed on");
         return;
     }

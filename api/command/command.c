@@ -141,11 +141,11 @@ static bool option_help_completion(struct command_line *line, const char *value)
 
 const struct option_row option_table[] = {
     {"agent", 0, "NAME", OPTION_CALLER, false, 0, option_agent,
-     "who is calling (default: local)"},
+     "name of the calling agent (default: local)"},
     {"space", 0, "NAME", OPTION_CALLER, false, 0, option_space,
-     "the space to work in (default: the tool's: the agent's own, or shared)"},
+     "the space to work in (default: that of the tool: the agent's own, or shared)"},
     {"mode", 0, "MODE", OPTION_CALLER, false, 0, option_mode,
-     "what the caller may do: ask, edit or agent (default: agent)"},
+     "mode of the call: ask, edit or agent (default: agent)"},
     {"space", 0, "NAME", OPTION_KEY, false, 0, option_key_space,
      "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
     {"role", 0, "ROLE", OPTION_KEY, false, 0, option_role,
@@ -153,7 +153,7 @@ const struct option_row option_table[] = {
     {"mode", 0, "MODE", OPTION_KEY, false, 0, option_mode,
      "the highest mode: ask, edit or agent (default: agent)"},
     {"run", 0, NULL, OPTION_KEY, false, LINE_RUN, NULL,
-     "the key may run code: cells run as the gateway's user, and reach what that reaches"},
+     "the key may run code: cells run with all rights of the gateway's user"},
     {"tool", 0, "TOOL", OPTION_KEY, false, 0, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
     {"rate", 0, "N/s", OPTION_KEY, false, 0, option_rate,
@@ -162,7 +162,7 @@ const struct option_row option_table[] = {
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
     {"note", 0, "TEXT", OPTION_KEY, false, 0, option_note,
-     "what the key is for: one line, shown by `key list`"},
+     "purpose of the key: one line, shown by `key list`"},
     {"all", 0, NULL, OPTION_KEY, false, LINE_ALL, NULL, "list also revoked and expired keys"},
     {"force", 0, NULL, OPTION_KEY, false, LINE_FORCE, NULL,
      "revoke also the last key in force"},
@@ -171,17 +171,17 @@ const struct option_row option_table[] = {
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
     {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, LINE_HELP_CONFIG, NULL,
      "print every configuration key with its type, default, present value and help"},
-    {"files", 0, NULL, OPTION_BACKUP, false, LINE_FILES, NULL, "with the files of the roots"},
-    {"force", 0, NULL, OPTION_FORCE, false, LINE_FORCE, NULL, "write over a file that exists"},
+    {"files", 0, NULL, OPTION_BACKUP, false, LINE_FILES, NULL,
+     "also back up the files of the roots"},
+    {"force", 0, NULL, OPTION_FORCE, false, LINE_FORCE, NULL, "overwrite an existing file"},
     {"user", 0, "NAME", OPTION_SERVE, false, 0, option_user,
-     "started as root: the user to become before anything is opened"},
+     "if started as root: the user to become before anything is opened"},
     {"config", 'c', "FILE", OPTION_CONFIG, false, 0, option_config, "the configuration file"},
     {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, 0, option_set,
      "set a configuration key, lists by commas (repeatable)"},
     {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, false, 0, option_listen,
-     "where to listen; port 0 picks a free one"},
-    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, 0, option_data_dir,
-     "where the data is kept"},
+     "address and port to listen on; port 0 picks a free port"},
+    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, 0, option_data_dir, "folder of the data"},
     {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, false, 0, option_root,
      "a folder that file tools may use (repeatable)"},
     {"help", 'h', NULL, OPTION_ALWAYS, false, LINE_HELP, NULL, "print this help"},
@@ -282,9 +282,8 @@ static int command_unknown(const struct command_line *line, const char *name)
 {
     const struct command *best = NULL;
     if (strcmp(name, "status") == 0) {
-        return command_usage(line,
-                             "unknown command \"status\"; `notegate check` looks at the "
-                             "configuration and data, GET /readyz at a gateway that runs");
+        return command_usage(line, "unknown command \"status\"; `notegate check` checks the "
+                                   "configuration and data, GET /readyz a running gateway");
     }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
@@ -310,7 +309,7 @@ static int option_take(struct command_line *line, const struct option_row *row,
     const char *value = attached;
     *ret_used_next = false;
     if (row->argument == NULL && attached != NULL) {
-        return command_usage(line, "--%s takes no value, and \"%s\" is one", row->name,
+        return command_usage(line, "--%s takes no value, but \"%s\" was given", row->name,
                              attached);
     }
     if (row->argument != NULL && attached == NULL) {
@@ -400,7 +399,7 @@ static int command_check_words(const struct command_line *line)
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);
     }
     if (line->word_count > command->max_words) {
-        return command_usage(line, "\"%s\" is more than \"%s\" takes",
+        return command_usage(line, "unexpected argument \"%s\" for \"%s\"",
                              line->words[command->max_words], command->name);
     }
     return command_check_caller(line);
@@ -465,7 +464,7 @@ int command_parse(int argc, char **argv, struct command_line *ret)
         rc = command_check_words(ret);
     }
     if (rc != COMMAND_OK && ret->arena.oom) {
-        command_error("out of memory; nothing is wrong with the command line");
+        command_error("out of memory; the command line is correct");
         rc = COMMAND_FAILED;
     }
     return rc;

@@ -145,7 +145,7 @@ static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
 
 static int backup_refuse(const char *where, const struct buf *error)
 {
-    command_error("what was written to %s is not whole: %s", where,
+    command_error("the backup in %s is incomplete: %s", where,
                   error->len > 0 ? error->data : "it cannot be read");
     return NG_EFAILED;
 }
@@ -205,7 +205,7 @@ static int backup_name(struct backup *backup)
         }
     }
     if (rc != 0) {
-        command_error("%s cannot be given its name: %s", backup->path,
+        command_error("the finished backup cannot be renamed to %s: %s", backup->path,
                       backup_reason(errno, reason));
         return NG_EFAILED;
     }
@@ -225,7 +225,7 @@ static int backup_open_file(struct backup *backup)
     if (rc == NG_EBUSY) {
         command_error("%s is being written by another process", backup->temporary.path);
     } else if (rc != NG_OK) {
-        command_error("%s cannot be made: %s", backup->temporary.path,
+        command_error("%s cannot be created: %s", backup->temporary.path,
                       backup_reason(errno, reason));
     }
     return rc;
@@ -265,7 +265,7 @@ static int backup_to_stdout(struct backup *backup)
 {
     char reason[BACKUP_REASON_MAX];
     if (backup_check_begin(&backup->check) != NG_OK) {
-        command_error("the backup cannot be begun: %s", backup_reason(errno, reason));
+        command_error("the backup cannot be started: %s", backup_reason(errno, reason));
         return NG_EFAILED;
     }
     int rc = backup_copy(backup);

@@ -69,7 +69,7 @@ static int call_check_json(const struct command_line *line, const struct buf *ar
         rc = command_usage(line, "the arguments are not JSON: line %zu, column %zu: %s",
                            error.line, error.column, error.message);
     } else if (value->type != NG_TYPE_OBJECT) {
-        rc = command_usage(line, "the arguments are one JSON object, this is something else");
+        rc = command_usage(line, "the arguments must be one JSON object");
     }
     arena_done(&arena);
     return rc;

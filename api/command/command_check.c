@@ -59,7 +59,7 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     va_end(args);
     bool whole = text.rc != NG_EINTERNAL;
     ok = ok && whole;
-    const char *told = "out of memory for what is to be said";
+    const char *told = "out of memory for the report";
     if (whole) {
         told = buf_cstr(&text);
     }
@@ -129,7 +129,7 @@ static void check_listen(struct check *check, struct gateway *gateway)
     int rc = http_server_check(gateway, &text);
     bool whole = text.rc != NG_EINTERNAL;
     check_line(check, rc == NG_OK && whole, "listen", "%s",
-               whole ? buf_cstr(&text) : "out of memory for what is to be said");
+               whole ? buf_cstr(&text) : "out of memory for the report");
     buf_done(&text);
 }
 
@@ -167,7 +167,7 @@ static void check_configuration(struct check *check, const struct config *config
                text_or(file, "no file; defaults, environment and flags"));
     if (passed != NULL) {
         check_line(check, true, "configuration",
-                   "warning: user %ld may not read %s, which is passed over", (long)geteuid(),
+                   "warning: user %ld may not read %s, which is ignored", (long)geteuid(),
                    passed);
     }
 }
@@ -243,14 +243,13 @@ static void check_permissions(struct check *check, const char *what, const char 
     struct stat info;
     if (stat(path, &info) != 0 && errno == ENOENT) {
         check_line(check, made, what,
-                   made ? "%s is not there yet"
-                        : "%s is not there: make the "
-                          "folder, or name another",
+                   made ? "%s does not exist yet"
+                        : "%s does not exist: make the folder, or name another",
                    path);
     } else if (stat(path, &info) != 0) {
         check_line(check, false, what, "%s: %s", path, strerrordesc_np(errno));
     } else if (!S_ISDIR(info.st_mode)) {
-        check_line(check, false, what, "%s is no directory; choose another path", path);
+        check_line(check, false, what, "%s is not a directory; choose another path", path);
     } else if (access(path, R_OK | W_OK | X_OK) != 0) {
         check_line(check, false, what,
                    "%s cannot be read and written by user %ld; change its owner or mode", path,
@@ -279,7 +278,7 @@ static void check_data_dir(struct check *check)
         check_line(check, true, "data directory", "%s, mode %04o", dir,
                    (unsigned)(info.st_mode & 0777));
     } else {
-        check_line(check, true, "data directory", "%s is not there yet", dir);
+        check_line(check, true, "data directory", "%s does not exist yet", dir);
     }
     buf_done(&error);
 }
@@ -300,7 +299,7 @@ static void check_served_runners(struct check *check)
         json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
         keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
     check_line(check, told, "run code", "%s",
-               told ? buf_cstr(&text) : "the gateway does not tell its keys");
+               told ? buf_cstr(&text) : "the gateway does not show its keys");
     attach_answer_done(&answer);
     buf_done(&text);
     arena_done(&arena);
@@ -364,7 +363,7 @@ static void check_space(struct check *check)
     if (disk_ask(dir, &room)) {
         disk_describe(&room, &text);
     } else {
-        (void)buf_add_c(&text, "it is not known how much is free");
+        (void)buf_add_c(&text, "the free space is unknown");
     }
     check_line(check, true, "space", "%s%s where %s is",
                text_if(disk_is_low(&room), "warning: the disk is nearly full: "),
@@ -395,7 +394,8 @@ static void check_running(struct check *check)
     struct attach_answer answer;
     struct client_request request = {.method = "GET", .path = "/readyz"};
     if (attach_request(&check->attach, &request, &answer) != NG_OK) {
-        check_line(check, false, "gateway", "it has the data directory but does not answer");
+        check_line(check, false, "gateway",
+                   "a process holds the data directory but does not answer");
     } else {
         struct ng_str body = buf_str(&answer.body);
         while (body.len > 0 && body.data[body.len - 1] == '\n') {
@@ -557,8 +557,8 @@ static void check_all(struct check *check)
     if (check->running) {
         check_running(check);
         check_line(check, true, "start",
-                   "not tried, as the gateway that serves has the data directory: databases "
-                   "and views of another configuration are looked at when it starts");
+                   "not tried, because a running gateway holds the data directory: databases "
+                   "and views of another configuration are checked when it starts");
         if (runs) {
             check_served_runners(check);
         }

@@ -69,8 +69,8 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     }
     call_unref(call);
     if (ret->body.rc != NG_OK) {
-        command_error("out of memory for the answer about the keys; what was asked for may "
-                      "have been done");
+        command_error("out of memory for the answer about the keys; the request may have been "
+                      "carried out");
     }
     return ret->body.rc;
 }
@@ -133,10 +133,9 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
             json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, &error) == NG_OK) {
             exit = COMMAND_OK;
         } else {
-            command_error("%s", arena->oom
-                                    ? "out of memory for the answer about the keys; what was "
-                                      "asked for may have been done"
-                                    : "the answer about the keys cannot be read");
+            command_error("%s", arena->oom ? "out of memory for the answer about the keys; the "
+                                             "request may have been carried out"
+                                           : "the answer about the keys cannot be read");
         }
     }
     attach_answer_done(&answer);
@@ -550,14 +549,14 @@ static int key_check(const struct command_line *line, const struct key_verb *ver
                              verb->words);
     }
     if (line->word_count > 1 + verb->word_count) {
-        return command_usage(line, "\"%s\" is more than \"key %s\" takes",
+        return command_usage(line, "unexpected argument \"%s\" for \"key %s\"",
                              line->words[1 + verb->word_count], verb->name);
     }
     bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
                      line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL ||
                      line_has(line, LINE_RUN) || line->note != NULL;
     if (describes && !verb->adds) {
-        return command_usage(line, "\"key %s\" takes none of the options that describe a key",
+        return command_usage(line, "\"key %s\" takes no options that describe a key",
                              verb->name);
     }
     if (line_has(line, LINE_ALL) && strcmp(verb->name, "list") != 0) {

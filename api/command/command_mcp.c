@@ -67,8 +67,7 @@ static int mcp_take_stdout(void)
     }
     if (fd < 0) {
         command_error(
-            "the standard output cannot be taken: it is closed, or too many files are "
-            "open");
+            "the standard output cannot be used: it is closed, or too many files are open");
     }
     return fd;
 }
@@ -100,7 +99,7 @@ int command_mcp(struct command_line *line)
             rc = COMMAND_FAILED;
         }
         if (rc != COMMAND_OK) {
-            command_error("out of memory, or of threads, for speaking on stdin and stdout");
+            command_error("out of memory or threads for MCP on stdin and stdout");
             mcp_tasks_stop(attach.gateway, true);
             attach_done(&attach);
         }

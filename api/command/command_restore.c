@@ -167,8 +167,8 @@ static int restore_run(struct restore_job *job)
         job->attach.config = NULL;
         job->backend = restore_backend(job->gateway);
         if (str_is(config_text(job->gateway->config, "documents"), "memory")) {
-            command_error("documents are kept in memory here: a restore would be lost at once; "
-                          "set `documents`");
+            command_error("the backend keeps documents in memory: a restore would be lost at "
+                          "once; set `documents`");
             rc = NG_EFAILED;
         } else {
             rc = restore_locked(job);

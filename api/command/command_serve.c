@@ -131,7 +131,8 @@ static void *serve_watch_run(void *user)
         }
     }
     log_write(NG_LOG_WARNING, "serve",
-              "stopping took too long, some calls were cut off; what was acknowledged is kept");
+              "stopping took too long, some calls were interrupted; every acknowledged write "
+              "is kept");
     log_queue_flush(LOG_QUEUE_STOP_MS);
     _exit(COMMAND_OK);
 }
@@ -236,8 +237,8 @@ static void serve_check_files(const struct serve *serve)
     const struct own_file *lost = own_files_lost(&serve->files);
     if (lost != NULL) {
         log_write(NG_LOG_ERROR, "serve",
-                  "the gateway ends: descriptor %d, %s, was closed by other code in this "
-                  "process, as a plugin's is; what was acknowledged is kept",
+                  "the gateway ends: other code in this process (of a plugin) closed "
+                  "descriptor %d, %s; every acknowledged write is kept",
                   lost->fd, lost->what);
         log_queue_flush(LOG_QUEUE_STOP_MS);
         _exit(COMMAND_FAILED);
@@ -248,7 +249,7 @@ static void serve_check_files(const struct serve *serve)
 static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
 {
     serve_check_files(user);
-    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot go on (%s:%u): %s", file, line,
+    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot continue (%s:%u): %s", file, line,
               text_or(reason, "no reason given"));
     log_queue_flush(LOG_QUEUE_STOP_MS);
     abort();
@@ -285,8 +286,8 @@ static void serve_log_configuration(const struct config *config)
     const char *passed = config_passed_over(config);
     if (passed != NULL) {
         log_write(NG_LOG_WARNING, "serve",
-                  "user %ld may not read the configuration %s: it is passed over",
-                  (long)geteuid(), passed);
+                  "user %ld may not read the configuration %s: it is ignored", (long)geteuid(),
+                  passed);
     }
     log_write(NG_LOG_INFO, "serve", "configuration: %s",
               text_or(file, "no file; defaults, environment and flags"));
@@ -338,8 +339,8 @@ static void serve_warn_root(void)
 {
     if (geteuid() == 0) {
         log_write(NG_LOG_WARNING, "serve",
-                  "this gateway runs as root, and so does all that its tools and kernels do: "
-                  "let it become a user with --user NAME (or `user` in the configuration)");
+                  "this gateway runs as root, and so do its tools and kernels: set another "
+                  "user with --user NAME (or `user` in the configuration)");
     }
 }
 

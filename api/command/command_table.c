@@ -12,14 +12,12 @@ const struct command command_table[] = {
         .details =
             "Prints `notegate VERSION listening on http://ADDR:PORT` on stdout as soon as it "
             "answers (https:// where tls.certificate and tls.key are set). `--listen "
-            "127.0.0.1:0` picks a free port. The gateway also listens on "
-            "notegate.sock in its data directory, for its owner and for the other commands.\n\n"
-            "SIGTERM and SIGINT stop it: no new calls are taken, those running are finished "
-            "(up "
-            "to shutdown_timeout), everything is on disk, exit code 0. A second signal does "
-            "not "
-            "wait for calls. SIGHUP reads the configuration again, takes over what can be "
-            "changed while running and reports what cannot.",
+            "127.0.0.1:0` picks a free port. The gateway also listens on notegate.sock in its "
+            "data directory, for its owner and for the other commands.\n\nSIGTERM and SIGINT "
+            "stop it: it refuses new calls, finishes running calls (up to shutdown_timeout), "
+            "syncs all data to the disk and ends with exit code 0. A second signal does not "
+            "wait for calls. SIGHUP reloads the configuration: values that can change while it "
+            "runs take effect, and the others are reported.",
         .options = OPTION_CONFIG | OPTION_SERVE,
         .run = command_serve,
     },
@@ -27,10 +25,9 @@ const struct command command_table[] = {
         .name = "mcp",
         .words = "",
         .summary = "Speak MCP on stdin and stdout",
-        .details =
-            "For clients that start their servers themselves. Nothing else is written to "
-            "stdout. End of input ends it. Where a gateway serves the data directory, "
-            "every message goes through that gateway.",
+        .details = "For clients that start their servers themselves. Nothing else is written "
+                   "to stdout. The end of input ends it. If a gateway serves the data "
+                   "directory, every message goes through that gateway.",
         .options = OPTION_CONFIG | OPTION_CALLER,
         .run = command_mcp,
     },
@@ -40,18 +37,13 @@ const struct command command_table[] = {
         .summary = "Call one tool and print its result",
         .details =
             "Arguments are KEY=VALUE words, typed by the tool's schema (numbers and booleans "
-            "as "
-            "they are, arrays as JSON or by commas, strings as they are), one JSON object, or "
-            "- "
-            "to read a JSON object from stdin. With --json the answer is printed as the "
-            "gateway's "
-            "JSON, also where the tool failed. `notegate call TOOL --help` tells the "
-            "arguments of a tool.\n\n"
-            "A value is kept as it is, \\n in it too. Line breaks are given by the shell, "
-            "newStr=$'one\\ntwo', or in JSON from stdin: notegate call TOOL - "
-            "<arguments.json\n\n"
-            "Exit codes: 0, 1 where the tool failed (message and hint on stderr), 2 where the "
-            "command line makes no sense.",
+            "as they are, arrays as JSON or by commas, strings as they are), one JSON object, "
+            "or - to read a JSON object from stdin. With --json the answer is printed as the "
+            "gateway's JSON, also if the tool failed. `notegate call TOOL --help` shows the "
+            "arguments of a tool.\n\nA value is taken literally, including \\n. For line "
+            "breaks use the shell, newStr=$'one\\ntwo', or JSON from stdin: notegate call TOOL "
+            "- <arguments.json\n\nExit codes: 0; 1 if the tool failed (message and hint on "
+            "stderr); 2 if the command line is wrong.",
         .options = OPTION_CONFIG | OPTION_CALLER | OPTION_JSON,
         .min_words = 1,
         .max_words = WORDS_MAX,
@@ -60,16 +52,15 @@ const struct command command_table[] = {
     {
         .name = "tools",
         .words = "[TOOL]",
-        .summary = "List the tools, or tell the arguments of one",
-        .details =
-            "Lists what can be called now, as a gateway that serves this configuration lists "
-            "it: without what a plugin has nothing to work on for, and without tools for an "
-            "attached notebook while none is attached. Where this user has no data directory "
-            "yet, or it cannot be opened, all that the modules have: nothing is made.\n\n"
-            "On a terminal the tools are listed by plugin. Elsewhere, and with --format or "
-            "--json, their definitions are printed in the format that MCP or a model vendor's "
-            "API wants, ready to paste. With TOOL the arguments of that tool are told, with "
-            "types and an example.",
+        .summary = "List the tools, or show the arguments of one",
+        .details = "Lists the tools that can be called now, as a gateway with this "
+                   "configuration lists them: without tools of plugins that are not set up, "
+                   "and without tools for an attached notebook while none is attached. If this "
+                   "user has no data directory yet, or it cannot be opened, lists all tools of "
+                   "the modules and creates nothing.\n\nOn a terminal the tools are listed by "
+                   "plugin. Elsewhere, and with --format or --json, their definitions are "
+                   "printed in the format of MCP or of a model vendor's API, ready to paste. "
+                   "With TOOL, shows the arguments of that tool, with types and an example.",
         .options = OPTION_CONFIG | OPTION_FORMAT | OPTION_JSON,
         .max_words = 1,
         .run = command_tools,
@@ -77,21 +68,19 @@ const struct command command_table[] = {
     {
         .name = "key",
         .words = "add NAME | list | revoke NAME|ID",
-        .summary = "Add, list and revoke the keys that agents come with",
+        .summary = "Add, list and revoke the keys of agents",
         .details =
-            "`key add NAME` makes a key for the agent NAME, who may have several, and prints "
-            "it "
-            "alone on stdout; it is kept only as a hash and cannot be shown again. What it may "
-            "do comes from the options. With the first key everyone needs one, except on the "
-            "Unix socket.\n\n"
-            "`key list` shows the keys in force, with --all also revoked and expired ones; "
-            "when each was used last (to a minute), who made it, and its --note.\n\n"
-            "`key revoke` ends one key by its id, or all of an agent by its name, at once. The "
-            "last one in force only with --force: a gateway on a public address then shuts "
-            "everybody out and does not start again, one on loopback is open to the gateway's "
-            "own user again. A key that has expired still keeps it closed.\n\n"
-            "Exit codes: 0, 1 where there is no such key or it is the last one, 2 where the "
-            "command line makes no sense.",
+            "`key add NAME` makes a key for the agent NAME and prints it alone on stdout. Only "
+            "its hash is stored, so it cannot be shown again. An agent may have several keys. "
+            "The options set the rights of the key. Once a first key exists, every caller "
+            "needs one, except on the Unix socket.\n\n`key list` shows the active keys, with "
+            "--all also revoked and expired ones: the time of last use (to a minute), the "
+            "creator, and the --note.\n\n`key revoke` revokes one key by its id, or all keys "
+            "of an agent by its name, at once. The last active key is revoked only with "
+            "--force: then a gateway on a public address refuses all callers and does not "
+            "start again, and a gateway on loopback is open to its own user again. An expired "
+            "key still keeps it closed.\n\nExit codes: 0; 1 if there is no such key or it is "
+            "the last one; 2 if the command line is wrong.",
         .options = OPTION_CONFIG | OPTION_KEY | OPTION_JSON,
         .min_words = 1,
         .max_words = 2,
@@ -101,9 +90,8 @@ const struct command command_table[] = {
         .name = "check",
         .words = "",
         .summary = "Check configuration, modules, backends and permissions",
-        .details =
-            "One line each; exit code 1 if one of them fails. Nothing is changed, except "
-            "that the data directory is made where it is missing.",
+        .details = "Prints one line per check; exit code 1 if one of them fails. Changes "
+                   "nothing, except that it creates a missing data directory.",
         .options = OPTION_CONFIG | OPTION_JSON | OPTION_HELP_CONFIG,
         .run = command_check,
     },
@@ -112,10 +100,9 @@ const struct command command_table[] = {
         .words = "",
         .summary = "Verify the integrity of the data",
         .details =
-            "Computes every revision again and compares it, its events and its "
-            "references. One line for each fault; exit code 1 if there is one. Prints the "
-            "data directory that it read, and how much is in it. A directory without a "
-            "store is refused.",
+            "Computes every revision again and compares it, its events and its references. "
+            "Prints one line per fault; exit code 1 if there is one. Prints the data directory "
+            "that it read and the amount of data in it. Refuses a directory without a store.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .run = command_verify,
         .needs_data = true,
@@ -124,17 +111,16 @@ const struct command command_table[] = {
         .name = "backup",
         .words = "FILE | -",
         .summary = "Write an online copy of all documents",
-        .details =
-            "One consistent state, taken while writes go on, in a format that every backend "
-            "can restore: lines of JSON with hashes. It holds all documents with their "
-            "history, their events and the journal where documents keep it; not a journal in "
-            "redis. With --files it also holds the files below the configured roots, each as "
-            "it is when it is read; links and plugins' own folders are left out.\n\n"
-            "FILE appears whole or not at all, with mode 0600, and never in the place of a "
-            "file that exists, unless --force is given. With - the archive goes to stdout, "
-            "and what it holds is told on stderr; keep it only where the exit code is 0.\n\n"
-            "Prints the data directory that it read, and how much is in it. A directory "
-            "without a store is refused.",
+        .details = "One consistent state, taken while writes continue, in a format that every "
+                   "backend can restore: lines of JSON with hashes. It holds all documents "
+                   "with their history, their events and the journal if documents store it; "
+                   "not a journal in redis. With --files it also holds the files below the "
+                   "configured roots, each in its state at the time of the read; links and "
+                   "plugins' own folders are left out.\n\nFILE appears complete or not at all, "
+                   "with mode 0600, and does not replace an existing file without --force. "
+                   "With - the archive goes to stdout and the summary to stderr; keep the "
+                   "archive only if the exit code is 0.\n\nPrints the data directory that it "
+                   "read and the amount of data in it. Refuses a directory without a store.",
         .options = OPTION_CONFIG | OPTION_BACKUP | OPTION_FORCE | OPTION_JSON,
         .min_words = 1,
         .max_words = 1,
@@ -145,14 +131,12 @@ const struct command command_table[] = {
         .name = "restore",
         .words = "FILE",
         .summary = "Fill an empty store from a backup",
-        .details =
-            "The whole file is verified (header, every line, hash and counts) before "
-            "anything is kept. Refuses while a gateway serves the data directory and "
-            "where the store is not empty.\n\n"
-            "Files of a backup with --files go into the configured roots: the one of the "
-            "same space and path, else the one of the same place among its space's. A "
-            "file that is there with other content is never replaced: the restore is "
-            "refused and names it.",
+        .details = "The whole file is verified (header, every line, hash and counts) before "
+                   "anything is stored. Refuses while a gateway serves the data directory and "
+                   "if the store is not empty.\n\nFiles of a backup with --files go into the "
+                   "configured roots: the root of the same space and path, otherwise the root "
+                   "at the same position in its space. An existing file with other content is "
+                   "never replaced: the restore is refused and names it.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .min_words = 1,
         .max_words = 1,
@@ -162,14 +146,13 @@ const struct command command_table[] = {
         .name = "test-backend",
         .words = "MODULE [KEY=VALUE...]",
         .summary = "Run the contract suite on a documents backend",
-        .details =
-            "For authors of backends. MODULE is a path, or the name of an installed backend; "
-            "KEY=VALUE words are its configuration. Each store is made in a new temporary "
-            "folder, "
-            "as data_dir; `{store}` in a value is what no other store of the run is called.\n\n"
-            "One line for each case. Each runs in a process of its own, so one that crashes or "
-            "hangs fails alone. Cases of optional members that the module does not offer are "
-            "skipped, and name the member. Exit code 0 where none fails, else 1.",
+        .details = "For authors of backends. MODULE is a path, or the name of an installed "
+                   "backend; KEY=VALUE words are its configuration. Each store gets a new "
+                   "temporary folder as data_dir; `{store}` in a value becomes a name that is "
+                   "unique in the run.\n\nPrints one line per case. Each case runs in its own "
+                   "process, so a case that crashes or hangs fails alone. Cases of optional "
+                   "members that the module does not offer are skipped, and name the member. "
+                   "Exit code 0 if no case fails, otherwise 1.",
         .min_words = 1,
         .max_words = 8,
         .run = command_test_backend,

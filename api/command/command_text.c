@@ -18,19 +18,16 @@ static const char command_about[] =
 static const char command_sources[] =
     "Configuration comes from a YAML file (--config, else notegate/notegate.yaml in "
     "$XDG_CONFIG_HOME or ~/.config, else /etc/notegate/notegate.yaml), from the environment "
-    "(NOTEGATE_ and the key "
-    "in capitals, _ for .) and from flags; the flag beats the environment, which beats the "
-    "file. `notegate check --help-config` lists every key.";
+    "(NOTEGATE_ and the key in capitals, _ for .) and from flags; a flag overrides the "
+    "environment, which overrides the file. `notegate check --help-config` lists every key.";
 
 static const char command_directory[] =
-    "One process owns a data directory at a time. Where a gateway serves it, call, tools, mcp, "
+    "One process owns a data directory at a time. If a gateway serves it, call, tools, mcp, "
     "key, verify and backup talk to that gateway through its Unix socket; restore and a second "
-    "serve "
-    "refuse. Where another command holds it, a command waits up to 5 seconds.";
+    "serve refuse. If another command holds it, a command waits up to 5 seconds.";
 
-static const char command_exits[] =
-    "0: done. 1: what was asked could not be done (a tool failed, a check found something). 2: "
-    "the command line makes no sense.";
+static const char command_exits[] = "0: success. 1: the command failed (a tool failed, a check "
+                                    "found a fault). 2: the command line is wrong.";
 
 /* One paragraph, its lines broken at spaces. The cursor stands at the indent already. */
 static void help_paragraph(const char *text, size_t len, unsigned indent)
@@ -122,7 +119,7 @@ static void help_whole(void)
     printf("Exit codes:\n  ");
     help_paragraph(command_exits, strlen(command_exits), 2);
     putchar('\n');
-    printf("notegate COMMAND --help tells more about one command.\n");
+    printf("notegate COMMAND --help shows the help of one command.\n");
 }
 
 void command_print_help(const struct command *command)

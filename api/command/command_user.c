@@ -106,7 +106,7 @@ static int user_switch(const struct passwd *user)
         return COMMAND_FAILED;
     }
     if (setuid(0) == 0 || geteuid() != user->pw_uid || getegid() != user->pw_gid) {
-        command_error("root's rights could not be given up for user %s", user->pw_name);
+        command_error("the rights of root could not be dropped for user %s", user->pw_name);
         return COMMAND_FAILED;
     }
     return COMMAND_OK;

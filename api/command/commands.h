@@ -5,6 +5,8 @@
 
 #include "command.h"
 
+/* The whole program: enum command_exit. Its process ends behind it. */
+int command_main(int argc, char **argv);
 int command_serve(struct command_line *line);
 int command_mcp(struct command_line *line);
 int command_call(struct command_line *line);

@@ -99,7 +99,8 @@ static void reload_names(struct http_server *server, const struct config *config
     }
     if (http_server_set_names(server, config, names->listen_host, names->listen_port) !=
         NG_OK) {
-        reload_tell(report, "allowed_hosts", false, "out of memory: the old names stay");
+        reload_tell(report, "allowed_hosts", false,
+                    "out of memory: the old names stay in effect");
     }
 }
 
@@ -115,13 +116,15 @@ static void reload_tls(struct http_server *server, const struct config *config,
     buf_init(&text, 65536);
     int rc = http_tls_reload(server->tls, config, &changed, &text);
     if (rc != NG_OK) {
-        reload_tell(report, "tls.certificate", false, "the old one stays: %s", buf_cstr(&text));
+        reload_tell(report, "tls.certificate", false, "the old certificate stays in effect: %s",
+                    buf_cstr(&text));
     } else if (changed) {
         struct buf warnings;
         buf_init(&warnings, 65536);
         http_tls_describe(server->tls, config, &text, &warnings);
-        reload_tell(report, "tls.certificate", true, "new connections get the new one, %s%s%s",
-                    buf_cstr(&text), text_if(warnings.len > 0, "; "), buf_cstr(&warnings));
+        reload_tell(report, "tls.certificate", true,
+                    "new connections use the new certificate, %s%s%s", buf_cstr(&text),
+                    text_if(warnings.len > 0, "; "), buf_cstr(&warnings));
         buf_done(&warnings);
     }
     buf_done(&text);

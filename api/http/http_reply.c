@@ -129,9 +129,9 @@ static void count_reply(struct http_request *request)
     if (used > (int64_t)request->gateway->limits.buffered && !request->reply.changed) {
         (void)metrics_use(request->gateway->metrics, METRICS_BUFFERED, -(int64_t)len);
         request->reply_counted = 0;
-        (void)http_reply_error(request, NG_EBUSY, NULL,
-                               "Too many bytes of bodies and answers are in memory just now "
-                               "(limits.buffered); try again");
+        (void)http_reply_error(
+            request, NG_EBUSY, NULL,
+            "Bodies and answers use all memory that they may use (limits.buffered); try again");
     }
 }
 

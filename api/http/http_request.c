@@ -53,8 +53,8 @@ static void fault_no_room(struct http_request *request, int rc)
 {
     if (rc == NG_EBUSY) {
         fault(request, rc,
-              "Too many bytes of bodies and answers are in memory just now "
-              "(limits.buffered, of which one agent has half); try again");
+              "Bodies and answers use all memory that they may use (limits.buffered, of which "
+              "one agent has half); try again");
     } else {
         fault(request, rc, "Out of memory");
     }
@@ -241,8 +241,8 @@ static int check_names(struct http_request *request)
     bool probe = request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0;
     if (!probe && !is_known_host(request, names)) {
         forget_route(request);
-        request->fault_hint = "Add the name to allowed_hosts in the configuration if this "
-                              "gateway is meant to be reached by it";
+        request->fault_hint = "Add the name to allowed_hosts in the configuration if clients "
+                              "may use it for this gateway";
         fault(request, NG_EFORBIDDEN,
               "The Host header names \"%.*s\", which this gateway does not answer for",
               shown(headers->host), headers->host.data);
@@ -456,8 +456,8 @@ static void check_caller_again(struct http_request *request)
     request->authenticated = false;
     request->bad_token = key != NULL;
     fault(request, NG_EUNAUTHENTICATED, "%s",
-          keyless ? "This gateway wants a key by now, and none was sent"
-                  : "The key that was sent was revoked or has expired while the request came");
+          keyless ? "This gateway requires a key now, and none was sent"
+                  : "The key that was sent was revoked or expired during the request");
 }
 
 int http_request_run(struct http_request *request)

@@ -152,6 +152,6 @@ void http_route_find(struct http_request *request)
     }
     request->fault.rc = NG_EMETHOD;
     (void)snprintf(request->fault.text, sizeof(request->fault.text),
-                   "This address does not take %s, but %s", http_method_name(request->method),
+                   "This address does not accept %s, but %s", http_method_name(request->method),
                    http_route_allow(routes, path));
 }

@@ -342,8 +342,8 @@ static struct MHD_Daemon *start_tcp(struct http_server *server, bool ipv6)
 }
 
 static const char plain_warning[] =
-    "can be reached from other machines without TLS: keys and contents cross the network in "
-    "clear; set tls.certificate and tls.key, or listen on 127.0.0.1 behind a proxy that does "
+    "can be reached from other machines without TLS: keys and contents cross the network "
+    "unencrypted; set tls.certificate and tls.key, or listen on 127.0.0.1 behind a proxy with "
     "TLS";
 
 static int listen_tcp(struct http_server *server, struct buf *error)
@@ -523,9 +523,9 @@ static void note_daemon(struct MHD_Daemon *daemon, const char *socket, const cha
 
 void http_server_note_files(const struct http_server *server, struct own_files *files)
 {
-    note_daemon(server->tcp, "the socket that it listens on", "its event loop", files);
-    note_daemon(server->local, "the Unix socket that it listens on",
-                "the event loop of its Unix socket", files);
+    note_daemon(server->tcp, "its listening socket", "its event loop", files);
+    note_daemon(server->local, "its listening Unix socket", "the event loop of its Unix socket",
+                files);
 }
 
 void http_server_look(struct http_server *server)

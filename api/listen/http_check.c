@@ -266,7 +266,7 @@ static int header_take(struct http_headers *headers, const struct header *header
     }
     if ((header->flags & HEADER_ONCE) != 0) {
         return fault_set(fault, NG_EINVAL, (header->flags & HEADER_FATAL) != 0,
-                         "The header %s came twice; send it once", header->name);
+                         "The request has the header %s twice; send it once", header->name);
     }
     return NG_OK;
 }
@@ -377,8 +377,8 @@ static int check_idempotency_key(struct ng_str key, struct http_fault *fault)
     for (size_t i = 0; i < key.len; i++) {
         if (key.data[i] < ' ' || key.data[i] > '~') {
             return fault_set(fault, NG_EINVAL, false,
-                             "Idempotency-Key has characters that are not printable ASCII; "
-                             "a UUID will do");
+                             "Idempotency-Key has characters that are not printable ASCII; use "
+                             "a UUID, for example");
         }
     }
     return NG_OK;
@@ -395,8 +395,9 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
                              "Transfer-Encoding may only be \"chunked\"");
         }
         if (headers->content_length.data != NULL) {
-            return fault_set(fault, NG_EINVAL, true,
-                             "Content-Length and Transfer-Encoding came together; send one");
+            return fault_set(
+                fault, NG_EINVAL, true,
+                "The request has both Content-Length and Transfer-Encoding; send one");
         }
         headers->chunked = true;
     }

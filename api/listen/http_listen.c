@@ -65,7 +65,7 @@ static int describe(struct http_listener *listener, struct buf *error)
         getnameinfo((const struct sockaddr *)&bound, size, listener->host,
                     sizeof(listener->host), port, sizeof(port),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-        (void)buf_add_c(error, "cannot tell the address that is listened on");
+        (void)buf_add_c(error, "cannot read the address of the listening socket");
         return NG_EINTERNAL;
     }
     in_port_t number = 0;

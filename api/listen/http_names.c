@@ -106,7 +106,7 @@ static const char *parse_range(struct ng_str text, size_t slash, struct pattern 
         network = str_make(network.data + 1, network.len - 2);
     }
     if (!parse_address(network, &ret->network)) {
-        return "is no range of addresses";
+        return "is not a range of addresses";
     }
     if (!parse_prefix(prefix, ret->network.bits, &ret->prefix)) {
         return "has no valid number of bits behind the /";
@@ -156,7 +156,7 @@ static const char *parse_pattern(struct ng_str text, struct pattern *ret)
         (ret->kind == PATTERN_BELOW && ret->name.bracketed) ||
         (!ret->name.bracketed && ends_in_number(ret->name.host) &&
          !parse_address(ret->name.host, &ret->network))) {
-        return "is no host name or address, with or without :PORT";
+        return "is not a host name or address, with or without :PORT";
     }
     return NULL;
 }
@@ -283,7 +283,7 @@ static const char *origin_fault(struct ng_str text)
     if (str_is(text, "null") || parse_origin(text, &origin)) {
         return NULL;
     }
-    return "is no origin of web pages, which has a scheme, a name and no path";
+    return "is not an origin of web pages: an origin has a scheme, a name and no path";
 }
 
 static int check_list(const struct config *config, const char *key,

@@ -94,7 +94,7 @@ static int read_file(const char *option, const char *path, struct buf *ret, stru
         (void)close(fd);
     }
     if (rc == NG_ETOOLARGE) {
-        (void)buf_printf(error, "%s: %s is larger than %zu bytes, which no PEM file of one is",
+        (void)buf_printf(error, "%s: %s is larger than %zu bytes, the maximum of a PEM file",
                          option, path, HTTP_TLS_FILE_MAX);
         return NG_EINVAL;
     }
@@ -153,9 +153,9 @@ static int import_key(struct http_tls_pair *pair, const struct pem *pem, struct 
     /* Both ways PEM has of saying so: the name of the block, and a header in it. */
     if (memmem(text.data, text.size, "ENCRYPTED", strlen("ENCRYPTED")) != NULL) {
         (void)buf_printf(error,
-                         "tls.key: the key in %s is encrypted, and nobody is there to type its "
-                         "password; write it without one (openssl pkey -in %s -out NEW) and "
-                         "keep that file to its owner",
+                         "tls.key: the key in %s is encrypted, and the gateway has no password "
+                         "for it; write it without a password (openssl pkey -in %s -out NEW) "
+                         "and make that file readable for its owner only",
                          pem->key, pem->key);
         return NG_EINVAL;
     }
@@ -192,9 +192,9 @@ static int check_match(const struct http_tls_pair *pair, const struct pem *pem,
         gnutls_pubkey_deinit(public_key);
     }
     if (rc < 0 || sizes[0] != sizes[1] || memcmp(ids[0], ids[1], sizes[0]) != 0) {
-        (void)buf_printf(error,
-                         "tls.key: the key in %s is not the one of the first certificate in %s",
-                         pem->key, pem->certificate);
+        (void)buf_printf(
+            error, "tls.key: the key in %s does not belong to the first certificate in %s",
+            pem->key, pem->certificate);
         return NG_EINVAL;
     }
     return NG_OK;
@@ -323,8 +323,10 @@ int http_tls_reload(struct http_tls *tls, const struct config *config, bool *ret
     }
     if (tls->pairs == HTTP_TLS_PAIRS_MAX) {
         pair_free(pair);
-        (void)buf_printf(error, "tls.certificate: this process has had %d; restart it",
-                         HTTP_TLS_PAIRS_MAX);
+        (void)buf_printf(
+            error,
+            "tls.certificate: this process has loaded %d certificates, the maximum; restart it",
+            HTTP_TLS_PAIRS_MAX);
         return NG_ETOOLARGE;
     }
     tls->pairs++;

@@ -172,8 +172,8 @@ void reload_fit_files(struct gateway *gateway)
         fit = (unsigned)(limit.rlim_cur / 2);
     }
     log_write(NG_LOG_WARNING, "serve",
-              "this process may open %llu files, limits.connections wants %u and %d more: at "
-              "most %u connections are taken; raise the limit (ulimit -n, LimitNOFILE)",
+              "this process may open %llu files, limits.connections needs %u and %d more: at "
+              "most %u connections are accepted; raise the limit (ulimit -n, LimitNOFILE)",
               (unsigned long long)limit.rlim_cur, connections, RELOAD_SPARE_FILES, fit);
     atomic_store(&gateway->limits.connections, fit);
     if (atomic_load(&gateway->limits.streams) > fit / 2) {
@@ -201,7 +201,7 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
         if (reload_roots_hold(reload->gateway, config)) {
             break;
         }
-        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        reload_tell(report, key, false, "changed; takes effect after a restart");
         return;
     case RELOAD_PLUGINS:
         return;
@@ -209,13 +209,13 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
         if (both_tls) {
             return; /* the files are looked at in any case */
         }
-        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        reload_tell(report, key, false, "changed; takes effect after a restart");
         return;
     case RELOAD_RESTART:
-        reload_tell(report, key, false, "changed, but it needs a restart to hold");
+        reload_tell(report, key, false, "changed; takes effect after a restart");
         return;
     }
-    reload_tell(report, key, true, "the new value holds now");
+    reload_tell(report, key, true, "the new value is in effect");
 }
 
 /* started: the configuration that values which need a restart still have: they are told at each
@@ -340,8 +340,8 @@ static void reload_plugins(struct reload *reload, const struct config *config,
                         plugin->desc.name, plugin->tool_count, plural(plugin->tool_count));
         } else {
             reload_tell(report, "plugins", false,
-                        "%s was not added, and is tried again at the next start: %s",
-                        plugin->desc.name, buf_cstr(&error));
+                        "%s was not added; the next start tries again: %s", plugin->desc.name,
+                        buf_cstr(&error));
         }
         buf_done(&error);
     }
@@ -425,7 +425,7 @@ static void reload_answer(struct call *call, struct reload_report *report)
     buf_init(&text, RELOAD_MEMORY_MAX);
     int rc = report->rc;
     if (rc != NG_OK) {
-        rc = call_fail(call, rc == NG_EINTERNAL ? rc : NG_EINVAL, "nothing is changed: %s",
+        rc = call_fail(call, rc == NG_EINTERNAL ? rc : NG_EINVAL, "nothing was changed: %s",
                        buf_cstr(&report->error));
     } else if (reload_print(report, &text) == NG_OK) {
         rc = ng_reply(&call->pub, buf_str(&text));
@@ -450,7 +450,7 @@ int reload_ask(struct reload *reload, struct call *call)
     if (rc == NG_PENDING) {
         return rc;
     }
-    return call_fail(call, rc, "too many reloads are asked for, or the gateway stops");
+    return call_fail(call, rc, "too many reloads are waiting, or the gateway is stopping");
 }
 
 void reload_end(struct reload *reload)
@@ -504,7 +504,7 @@ void reload_run(struct reload *reload, struct reload_report *report)
     size_t count = reload_waiters(reload, waiters, false);
     report->rc = reload_read(reload, &config, &added, &report->error);
     if (report->rc != NG_OK) {
-        log_write(NG_LOG_ERROR, "serve", "reload: nothing is changed: %s",
+        log_write(NG_LOG_ERROR, "serve", "reload: nothing was changed: %s",
                   buf_cstr(&report->error));
     } else {
         reload_take(reload, config, &added, report);

@@ -153,7 +153,7 @@ int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
     json_array(&verify.writer);
     int rc;
     if (backend->verify == NULL) {
-        rc = call_fail(call, NG_EFAILED, "the backend %s does not offer to verify",
+        rc = call_fail(call, NG_EFAILED, "the backend %s does not support verify",
                        backend->name);
     } else {
         rc = backend->verify(db, &call->pub, verify_finding, &verify);

@@ -11,7 +11,7 @@
 #include "core/base/text_choice.h"
 #include "core/json/json.h"
 
-#define DONE "may have been done"
+#define DONE "may have been carried out"
 #define ANSWER_MAX ((size_t)512 * 1024 * 1024)
 
 static void answer_end_line(struct ng_str text)
@@ -123,8 +123,8 @@ int print_answer(int status, struct ng_str body, bool json)
     if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
         rc = COMMAND_FAILED;
         if (error.code == NG_EINTERNAL) {
-            command_error(
-                "out of memory for the answer, of status %d; what was asked for " DONE, status);
+            command_error("out of memory for the answer, of status %d; the request " DONE,
+                          status);
         } else {
             command_error("the gateway answered with status %d and no JSON", status);
         }
@@ -154,7 +154,7 @@ int print_call_answer(const struct call *call, bool json)
     if (body.rc == NG_OK) {
         rc = print_answer(status, buf_str(&body), json);
     } else if (body.rc == NG_EINTERNAL) {
-        command_error("out of memory for the answer; what was asked for " DONE);
+        command_error("out of memory for the answer; the request " DONE);
     } else {
         command_error("the answer is too large for this command");
     }

@@ -53,7 +53,7 @@ void print_tool_list(const struct ng_value *list, const struct registry *registr
         put(about);
         printf("\n");
     }
-    printf("\nnotegate tools NAME tells the arguments of one; --format mcp prints the "
+    printf("\nnotegate tools NAME shows the arguments of one; --format mcp prints the "
            "definitions.\n");
 }
 

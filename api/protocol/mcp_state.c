@@ -211,9 +211,9 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
                   int64_t now_ms, struct ng_str text, struct arena *arena, struct ng_str *ret,
                   const char **ret_why)
 {
-    static const char altered[] =
-        "is not what this gateway gave for this request: it was altered, or belongs to another "
-        "caller or to other arguments; send the request without it to begin again";
+    static const char altered[] = "is not the state that this gateway returned for this "
+                                  "request: it was altered, or belongs to another caller or to "
+                                  "other arguments; send the request without it to start again";
     unsigned char mac[SEAL_MAC];
     size_t len = base64url_size(text.len);
     if (text.len % 4 == 1 || len < SEAL_HEAD + SEAL_MAC ||
@@ -232,7 +232,7 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
         return refuse(ret_why, altered);
     }
     if (get_u64(bytes + 1) <= (uint64_t)now_ms) {
-        return refuse(ret_why, "has expired; send the request without it to begin again");
+        return refuse(ret_why, "has expired; send the request without it to start again");
     }
     *ret = str_make((const char *)bytes + SEAL_HEAD, body - SEAL_HEAD);
     return NG_OK;

@@ -73,7 +73,7 @@ static int parse_revision(struct ng_str query, uint64_t *ret, const char **ret_w
         number = number * 10 + (uint64_t)(query.data[i] - '0');
     }
     if (!good) {
-        *ret_why = "behind the ? only revision=N may stand, with N a whole number from 1";
+        *ret_why = "after the ? only revision=N is allowed, with N a whole number from 1";
         return NG_EINVAL;
     }
     *ret = number;
@@ -108,7 +108,7 @@ int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
     struct ng_str id;
     size_t scheme = sizeof(MCP_URI_SCHEME) - 1;
     if (text.len > MCP_URI_MAX) {
-        *ret_why = "it is longer than any resource's";
+        *ret_why = "it is longer than the URI of any resource";
         return NG_EINVAL;
     }
     if (!mcp_uri_is_ours(text)) {

@@ -38,22 +38,22 @@ static const char call_parameters[] =
     "'Space':{'name':'X-Notegate-Space','in':'header','description':'The space to work in.',"
     "'schema':" SPACE "},"
     "'Mode':{'name':'X-Notegate-Mode','in':'header','description':'A lower mode than that of "
-    "the key.','schema':" MODE "},"
-    "'IdempotencyKey':{'name':'Idempotency-Key','in':'header','description':'A write with "
-    "a key is done once; the repeat gets the first answer.','schema':{'type':'string',"
-    "'pattern':'^[!-~]([ -~]{0,253}[!-~])?$'}},"
-    "'ToolName':{'name':'name','in':'path','required':true,'description':'The name of a tool.',"
-    "'schema':{'type':'string','pattern':'^[A-Za-z][A-Za-z0-9_]*$'}},"
-    "'Format':{'name':'format','in':'query','description':'The form of the definitions.',"
-    "'schema':{'$ref':'#/components/schemas/Format'}},";
+    "the key.','schema':" MODE
+    "},'IdempotencyKey':{'name':'Idempotency-Key','in':'header','description':'A write with a "
+    "key is done once; a retry gets the first "
+    "answer.','schema':{'type':'string','pattern':'^[!-~]([ "
+    "-~]{0,253}[!-~])?$'}},'ToolName':{'name':'name','in':'path','required':true,'description':"
+    "'The name of a "
+    "tool.','schema':{'type':'string','pattern':'^[A-Za-z][A-Za-z0-9_]*$'}},'Format':{'name':'"
+    "format','in':'query','description':'The form of the "
+    "definitions.','schema':{'$ref':'#/components/schemas/Format'}},";
 
 static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
     "position: from now on.','schema':" COUNT "},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
-    "CollectionName'}}},"
-    "'ChangedBy':{'name':'tool','in':'query','description':'Only what these tools "
-    "changed.'," LIST "ToolName'}}},"
+    "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
+    "these tools.'," LIST "ToolName'}}},"
     "'LastEventId':{'name':'Last-Event-ID','in':'header','description':'The position to resume "
     "at; beats since.','schema':{'type':'string','pattern':'^[0-9]{1,19}$'}},";
 
@@ -84,15 +84,15 @@ static const char keys_parameters[] =
     "'schema':{'type':'boolean','default':false}}";
 
 static const char responses[] =
-    "},'responses':{'Failure':{'description':'The call failed; `code` says how.','headers':{"
-    "'X-Request-Id':{'description':'To be found in the log.','schema':" TEXT "}}," FAILURE ","
+    "},'responses':{'Failure':{'description':'The call failed; `code` says "
+    "how.','headers':{'X-Request-Id':{'description':'The id of the request in the "
+    "log.','schema':" TEXT "}}," FAILURE ","
     "'BadRequest':{'description':'The request or an argument is not valid.'," FAILURE ","
     "'Unauthorized':{'description':'A key is needed, or the key is not valid.'," FAILURE ","
     "'Forbidden':{'description':'The role, mode, space or list of tools of the key forbids "
-    "it.'," FAILURE ","
-    "'NotFound':{'description':'There is no such thing.'," FAILURE ","
-    "'Conflict':{'description':'It has changed since the revision that was given, or exists.',"
-    "" FAILURE ","
+    "it.'," FAILURE ",'NotFound':{'description':'The resource does not exist.'," FAILURE
+    ",'Conflict':{'description':'It has changed since the given revision, or it exists "
+    "already.'," FAILURE ","
     "'TooLarge':{'description':'The body, a text or the result is over its limit.'," FAILURE ","
     "'Unprocessable':{'description':'The tool could not do it, or the idempotency key came "
     "with "
@@ -158,11 +158,11 @@ static const char keys_schemas[] =
     "'note':{'type':'string','maxLength':200,'description':'What the key is for: one line.',"
     "'pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f\\\\u2028\\\\u2029]*$'},"
     "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"
-    "'type':'string','format':'date'}," TIME "],'description':'A time to come, or 30d for 30 "
-    "days from now.'}}},"
-    "'Key':{'type':'object','required':['id','agent','role','mode','run','spaces','created',"
-    "'state'],'properties':{'key':{'type':'string','description':'The text to send as bearer; "
-    "only in the answer that made it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
+    "'type':'string','format':'date'}," TIME
+    "],'description':'A time in the future, or 30d for 30 days from "
+    "now.'}}},'Key':{'type':'object','required':['id','agent','role','mode','run','spaces','"
+    "created','state'],'properties':{'key':{'type':'string','description':'The text to send as "
+    "bearer; only in the answer that made it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
     "'mode':" MODE ",'run':{'type':'boolean'},'spaces':{'type':'array','items':" TEXT "},"
     "'tools':{'type':'array','items':" TEXT "},'rate':{'type':'number'},'created':" TIME ","
     "'last_used':" TIME ",'made_by':" TEXT ",'note':" TEXT ",'expires':" TIME ",'revoked':" TIME

@@ -72,8 +72,7 @@ static int admin_start(struct http_request *request, ng_step_fn *step, bool file
     const struct auth_connection *who = &request->connection->auth;
     if (who->way != AUTH_SOCKET || who->started == AUTH_STARTED_YES ||
         who->started == AUTH_STARTED_UNSEEN || who->is_unknown) {
-        return admin_refuse(request, NG_EFORBIDDEN,
-                            "Use the command on the gateway's own machine",
+        return admin_refuse(request, NG_EFORBIDDEN, "Use the command on the gateway's machine",
                             "This is answered only on the Unix socket in the data directory");
     }
     struct call *call = http_request_call(request);

@@ -101,7 +101,7 @@ static int parse_names(struct http_request *request, const char *what, struct ng
             return refuse(request, what, value, "it must be a name, or several with commas");
         }
         if (*count == EVENTS_NAMES_MAX) {
-            return refuse(request, what, value, "that are too many names in all");
+            return refuse(request, what, value, "there are too many names in all");
         }
         names[(*count)++] = name;
     } while (more);
@@ -120,7 +120,7 @@ static int parse_one(struct http_request *request, struct events_query *query,
     query->used += text.len;
     if (str_is(name, "since")) {
         if (query->has_since) {
-            return refuse(request, "A second since", text, "one position is enough");
+            return refuse(request, "A second since", text, "send one position");
         }
         query->has_since = true;
         return parse_position(request, "since", text, &query->since);
@@ -146,13 +146,14 @@ static int check_names(struct http_request *request, struct events_query *query)
         if (!str_is(query->collections[i], FILES_EVENTS) &&
             store_collection(gateway->store, query->collections[i]) == NULL) {
             return refuse(request, "collection", query->collections[i],
-                          "which no plugin has here");
+                          "which no plugin of this gateway has");
         }
     }
     for (size_t i = 0; i < query->tool_count; i++) {
         const struct tool *tool = registry_find(gateway->registry, query->tools[i]);
         if (tool == NULL) {
-            return refuse(request, "tool", query->tools[i], "which no plugin has here");
+            return refuse(request, "tool", query->tools[i],
+                          "which no plugin of this gateway has");
         }
         query->tools[i] = ng_str_of(tool->desc.name);
     }

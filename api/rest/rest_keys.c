@@ -55,12 +55,12 @@ static int start(struct http_request *request, enum key_op op)
     struct keys_query query;
     parse_query(request->target.query, op, &query);
     if (query.bad.data != NULL) {
-        (void)http_reply_error(
-            request, NG_EINVAL,
-            op == KEY_OP_REVOKE ? "DELETE /v1/keys/ID takes force=true"
-                                : "GET /v1/keys takes all=true and name=AGENT or name=ID",
-            "The parameter \"%.*s\" means nothing here, or has a wrong value",
-            (int)utf8_cut(query.bad, 60).len, query.bad.data);
+        (void)http_reply_error(request, NG_EINVAL,
+                               op == KEY_OP_REVOKE
+                                   ? "DELETE /v1/keys/ID takes force=true"
+                                   : "GET /v1/keys takes all=true and name=AGENT or name=ID",
+                               "The parameter \"%.*s\" is unknown here, or has a wrong value",
+                               (int)utf8_cut(query.bad, 60).len, query.bad.data);
         return NG_OK;
     }
     struct call *call = http_request_call(request);

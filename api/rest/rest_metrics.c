@@ -39,15 +39,15 @@ static void print_number(struct buf *out, const char *name, const char *help, do
 static const struct {
     const char *name, *help;
 } stat_helps[] = {
-    {"cache_bytes", "Documents in memory."},
-    {"cache_documents", "Documents in memory."},
-    {"cache_limit_bytes", "What documents in memory may take."},
-    {"cache_hits_total", "Reads that were answered from memory."},
-    {"cache_misses_total", "Reads that the backend was asked for."},
+    {"cache_bytes", "Documents in the cache."},
+    {"cache_documents", "Documents in the cache."},
+    {"cache_limit_bytes", "Maximum size of the cache."},
+    {"cache_hits_total", "Reads that were answered from the cache."},
+    {"cache_misses_total", "Reads that went to the backend."},
     {"batches_in_flight", "Changes on their way to the disk or the database."},
     {"last_seq", "Number of the newest change."},
-    {"round_trips_total", "Questions to the backend."},
-    {"changes_again_total", "Changes made again, as another gateway was faster."},
+    {"round_trips_total", "Queries to the backend."},
+    {"changes_again_total", "Changes that were retried because another gateway was faster."},
     {"transactions_total", "Transactions that were committed."},
     {"failed_transactions_total", "Transactions that failed."},
     {"batches_total", "Changes handed to the backend, each of one call."},
@@ -64,7 +64,7 @@ static const struct {
     {"failures_total", "Changes that the database refused or did not answer."},
     {"outbox_documents", "Documents whose events wait for their delivery."},
     {"outbox_relayed_total", "Events that this gateway has numbered."},
-    {"outbox_owner", "Whether this gateway delivers events: 1, or 0."},
+    {"outbox_owner", "1 if this gateway delivers events, else 0."},
 };
 
 static void print_stat(void *user, const char *name, double value)
@@ -82,8 +82,8 @@ static void print_stat(void *user, const char *name, double value)
 
 static void print_counts(struct gateway *gateway, struct buf *out)
 {
-    print_number(out, "notegate_log_dropped_total", "Log lines that nobody read in time.",
-                 (double)log_queue_dropped());
+    print_number(out, "notegate_log_dropped_total",
+                 "Log lines dropped because stderr was too slow.", (double)log_queue_dropped());
     if (gateway->recorder != NULL) {
         print_number(out, "notegate_calls_not_recorded_total",
                      "Calls that journal.record_calls could not record.",
@@ -93,11 +93,11 @@ static void print_counts(struct gateway *gateway, struct buf *out)
         print_number(out, "notegate_outbox_backlog", "Events that wait for the journal.",
                      (double)journal_backlog(gateway->journal));
         print_number(out, "notegate_journal_degraded",
-                     "Whether the journal takes no events just now.",
+                     "1 if the journal does not accept events now, else 0.",
                      journal_degraded(gateway->journal) ? 1 : 0);
     }
     if (gateway->keys != NULL) {
-        print_number(out, "notegate_keys", "Keys that are good.",
+        print_number(out, "notegate_keys", "Keys that are active.",
                      (double)keys_count(gateway->keys));
     }
 }
@@ -112,9 +112,9 @@ static void print_deferrals(const struct gateway *gateway, struct buf *out, bool
                  ages ? "notegate_plugin_deferred_oldest_seconds"
                       : "notegate_plugin_deferred_calls",
                  "gauge",
-                 ages ? "How long ago the oldest of these calls was deferred; 0: there is none."
-                      : "Calls that the plugin has deferred and not finished yet, also those "
-                        "whose callers were told TIMEOUT.");
+                 ages ? "Age of the oldest of these calls; 0: there is none."
+                      : "Calls that the plugin has deferred and not finished yet, including "
+                        "calls that were answered with TIMEOUT.");
     for (size_t i = 0; i < count; i++) {
         int64_t since = 0;
         size_t calls = deferrals_look(&plugins[i]->deferrals, &since);
@@ -170,10 +170,10 @@ static void print_disk(struct gateway *gateway, struct buf *out, bool admin)
         print_number(out, "notegate_data_total_bytes",
                      "Bytes of the file system of the data directory.", (double)room.total);
     }
-    print_number(out, "notegate_data_size_bytes",
-                 "Bytes on disk of the files right in the data directory: the database and "
-                 "its log.",
-                 (double)size);
+    print_number(
+        out, "notegate_data_size_bytes",
+        "Bytes on disk of the files directly in the data directory: the database and its log.",
+        (double)size);
     if (admin) {
         print_roots(gateway->disk, out, false);
         print_roots(gateway->disk, out, true);

@@ -245,7 +245,7 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
         ok = add_answer(round, question->key, result);
     } else if (result != NULL) {
         (void)snprintf(round->failed, sizeof(round->failed),
-                       "the client's answer to `%s` is not of the form that MCP gives it",
+                       "the client's answer to `%s` does not have the form that MCP defines",
                        mcp_input_method(question->kind));
     } else if (question->kind == NG_ASK_FORM || question->kind == NG_ASK_URL) {
         const struct ng_value *declined = NULL;
@@ -366,10 +366,10 @@ static void round_over(struct mcp_exchange *exchange)
         mcp_run_fail(exchange, NG_EFAILED, round->failed);
     } else if (gone) {
         mcp_run_fail(exchange, NG_EFAILED,
-                     "the client went away before it answered what was asked");
+                     "the client disconnected before it answered the question");
     } else {
         mcp_run_fail(exchange, NG_ETIMEOUT,
-                     "nobody answered what was asked within ten minutes");
+                     "the client did not answer the question within ten minutes");
     }
     free_round(round);
 }
@@ -417,7 +417,7 @@ static int ask_client(struct mcp_exchange *exchange)
         count++;
     }
     if (count > MCP_CLIENT_REQUEST_QUESTIONS_MAX) {
-        return fail_now(exchange, "more is to be asked at once than a client is asked");
+        return fail_now(exchange, "there are too many questions at once for one client");
     }
     struct mcp_round *round = new_round(exchange, count);
     if (round == NULL) {
@@ -446,7 +446,7 @@ int mcp_client_request(struct mcp_exchange *exchange, bool *ret_answered)
     struct mcp_job *job = exchange->job;
     *ret_answered = false;
     if (++exchange->rounds > MCP_CLIENT_REQUEST_ROUNDS_MAX) {
-        return fail_now(exchange, "it asked again and again; that is given up here");
+        return fail_now(exchange, "it asked too many times; the gateway ends the call");
     }
     if (mcp_is_stateless(exchange->terms.version)) {
         return mcp_input_answer(exchange, ret_answered);

@@ -222,7 +222,7 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
     int rc = print_state(exchange, &state);
     if (rc != NG_OK) {
         mcp_run_set_result(exchange, NG_EFAILED,
-                           "what was answered so far is more than a request can carry");
+                           "the answers so far are larger than a request can be");
         buf_done(&state);
         return NG_OK;
     }
@@ -297,7 +297,7 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
     const struct ng_value *state = NULL;
     const char *why = "could not be checked";
     if (sealed->type != NG_TYPE_STRING) {
-        return refuse(exchange, "requestState", "must be the string that the gateway gave");
+        return refuse(exchange, "requestState", "must be the string that the gateway returned");
     }
     if (make_binding(exchange, &binding) != NG_OK ||
         mcp_seal_open(mcp_client_requests_seal(exchange->job->client_requests), &binding,
@@ -343,7 +343,7 @@ bool mcp_client_request_begin(struct mcp_exchange *exchange)
     const struct ng_value *earlier = NULL;
     if (answers != NULL && answers->type != NG_TYPE_OBJECT) {
         return refuse(exchange, "inputResponses",
-                      "must be an object: the answers by the keys of what was asked");
+                      "must be an object: the answers by the keys of the questions");
     }
     if (sealed != NULL && !open_state(exchange, sealed, &earlier)) {
         return false;

@@ -103,8 +103,8 @@ int mcp_initialize(struct mcp_exchange *exchange)
         job->retry_after_s = rc == NG_EBUSY;
         if (rc == NG_EBUSY) {
             mcp_answer_error(exchange, 503, 503,
-                             ng_str_of("as many MCP sessions are open as this gateway keeps; "
-                                       "end one with DELETE, or try again later"),
+                             ng_str_of("the maximum number of MCP sessions is open; end one "
+                                       "with DELETE, or try again later"),
                              no_text);
         } else {
             mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,

@@ -219,10 +219,9 @@ static bool take_place(struct listening *listening)
     }
     int rc = http_stream_take(call->gateway, call->caller.agent);
     listening->placed = rc == NG_OK;
-    return rc == NG_OK ||
-           refuse(exchange, 503, 503,
-                  "all event streams are taken (limits.streams), or this agent has its half of "
-                  "them; close streams that are not needed");
+    return rc == NG_OK || refuse(exchange, 503, 503,
+                                 "all event streams are in use (limits.streams), or this agent "
+                                 "has its half of them; close streams that are not needed");
 }
 
 /* Once it waits the exchange may end at any moment; the notifier keeps its memory. */
@@ -252,7 +251,7 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     unsigned lists = 0;
     if (asked == NULL || asked->type != NG_TYPE_OBJECT) {
         (void)refuse(exchange, 200, MCP_INVALID_PARAMS,
-                     "`params.notifications` must be an object that says what to listen to");
+                     "`params.notifications` must be an object that names the subscriptions");
         return NG_OK;
     }
     bool reads = job->transport->notify != NULL &&

@@ -58,14 +58,14 @@ static bool check_param(struct mcp_exchange *exchange, struct ng_str mark,
     struct ng_str header = headers->other(headers, name);
     if (!is_value(value)) {
         return header.data == NULL ||
-               refuse(exchange, name, "came without the argument that it repeats");
+               refuse(exchange, name, "was sent without the argument that it repeats");
     }
     if (header.data == NULL) {
         return refuse(exchange, name,
-                      "is missing; tools/list tells which arguments headers repeat");
+                      "is missing; tools/list shows the arguments that headers repeat");
     }
     return says_same(header, value) ||
-           refuse(exchange, name, "does not say what the argument that it repeats says");
+           refuse(exchange, name, "differs from the argument that it repeats");
 }
 
 /* Marks count only where a chain of `properties` leads to. */

@@ -200,14 +200,15 @@ static int check_answer(struct call *call, struct prompting *prompting)
         if (call->staged.has_text || call->staged.parts != NULL) {
             return NG_OK;
         }
-        return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered nothing",
+        return call_fail(call, NG_EINTERNAL, "the prompt `%s` returned no answer",
                          prompting->prompt.desc->name);
     }
     struct ng_str text =
         arena_copy(&call->arena, str_make(buf_cstr(&call->reply_buf), call->reply_buf.len));
     if (text.data == NULL ||
         json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered no JSON object",
+        return call_fail(call, NG_EINTERNAL,
+                         "the prompt `%s` returned something other than a JSON object",
                          prompting->prompt.desc->name);
     }
     prompting->messages = json_get(value, "messages");

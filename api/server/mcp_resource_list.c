@@ -233,8 +233,8 @@ static int begin_page(struct page *page)
     }
     if (!found || page->space_at >= page->space_count) {
         return call_fail(call, NG_EINVAL,
-                         "`params.cursor` is not one that this gateway gave to this caller; "
-                         "leave it out to begin again");
+                         "`params.cursor` is not a cursor that this gateway gave to this "
+                         "caller; leave it out to start again");
     }
     return NG_OK;
 }
@@ -300,10 +300,11 @@ static int start_list(struct mcp_exchange *exchange)
         }
     }
     if (rc != NG_OK) {
-        (void)call_fail(call, rc, "%s",
-                        rc == NG_EINVAL ? "`params.cursor` is not one of this gateway's; leave "
-                                          "it out to begin again"
-                                        : "out of memory");
+        (void)call_fail(
+            call, rc, "%s",
+            rc == NG_EINVAL
+                ? "`params.cursor` is not a cursor of this gateway; leave it out to start again"
+                : "out of memory");
     }
     return dispatch_step(call, list_step, page);
 }

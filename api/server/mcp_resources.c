@@ -249,7 +249,7 @@ bool mcp_check_whole(struct mcp_exchange *exchange)
     }
     mcp_answer_error(
         exchange, 200, MCP_INVALID_PARAMS,
-        ng_str_of("`params.cursor` is not one of this gateway's: the list is given whole"),
+        ng_str_of("`params.cursor` is not a cursor of this gateway: the list has one page"),
         no_text);
     return false;
 }
@@ -460,7 +460,7 @@ static void answer_read(struct mcp_exchange *exchange)
     case NG_EINVAL:
         mcp_answer_unknown_uri(exchange, uri,
                                arena_printf(&exchange->job->call->arena,
-                                            "the URI is not a resource's: %.*s",
+                                            "the URI is not the URI of a resource: %.*s",
                                             (int)result->message.len, result->message.data));
         break;
     default:

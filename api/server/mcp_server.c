@@ -38,7 +38,7 @@ static void answer_overflow(struct mcp_exchange *exchange)
     struct buf *out = exchange->job->out;
     const char *sentence = "the gateway ran out of memory";
     if (out->rc == NG_ETOOLARGE) {
-        sentence = "the answer is larger than this gateway gives; ask for less";
+        sentence = "the answer is larger than this gateway allows; ask for less";
     }
     bool first = out->len > 0 && exchange->answer_at == exchange->job->out_start;
     out->len = exchange->answer_at;
@@ -165,8 +165,8 @@ static int run_request(struct mcp_exchange *exchange)
     const struct mcp_message *message = &exchange->message;
     if (exchange->job->is_full) {
         mcp_answer_error(exchange, 503, 503,
-                         ng_str_of("too many requests are under way on this connection; wait "
-                                   "for answers, then send it again"),
+                         ng_str_of("too many requests are in flight on this connection; wait "
+                                   "for answers, then send the request again"),
                          no_text);
         return NG_OK;
     }
@@ -417,7 +417,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     }
     const char *wrong = NULL;
     if (!mcp_has_batches(version)) {
-        wrong = "a batch is not part of this version of MCP; send each message by itself";
+        wrong = "this version of MCP has no batches; send each message by itself";
     } else if (batch->count == 0) {
         wrong = "a batch must have a message";
     } else if (batch->count > MCP_BATCH_MAX) {
@@ -537,11 +537,10 @@ static int run_later(struct mcp_job *job)
     case NG_OK:
         return NG_PENDING; /* the job may be gone by now */
     case NG_ERATE:
-        return refuse_busy(job, "as many calls of this agent are waiting as its half of "
+        return refuse_busy(job, "the waiting calls of this agent fill its half of "
                                 "limits.queue; try again when some are done");
     case NG_EBUSY:
-        return refuse_busy(job, "as many calls are waiting as limits.queue allows; try again "
-                                "in a moment");
+        return refuse_busy(job, "the waiting calls fill limits.queue; try again in a moment");
     default:
         return refuse_no_memory(job);
     }

@@ -198,8 +198,8 @@ static int subscription(struct mcp_exchange *exchange, bool on)
         mcp_answer_error(exchange, 503, 503, ng_str_of(MCP_NOTIFIER_NO_ROOM), no_text);
     } else if (rc == NG_ETOOLARGE) {
         mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("this session subscribes to as many resources as it may "
-                                   "(1000, or 1 MiB of URIs); unsubscribe from some first"),
+                         ng_str_of("this session has the maximum of subscriptions (1000, or 1 "
+                                   "MiB of URIs); unsubscribe from some first"),
                          no_text);
     } else {
         mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,

@@ -20,10 +20,10 @@ static const struct ng_str no_text = {NULL, 0};
 int mcp_tools_list(struct mcp_exchange *exchange)
 {
     if (json_get(exchange->message.params, "cursor") != NULL) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.cursor` is not one of this gateway's: the list is "
-                                   "given whole"),
-                         no_text);
+        mcp_answer_error(
+            exchange, 200, MCP_INVALID_PARAMS,
+            ng_str_of("`params.cursor` is not a cursor of this gateway: the list has one page"),
+            no_text);
         return NG_OK;
     }
     const struct tool *const *tools = NULL;

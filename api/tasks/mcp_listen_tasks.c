@@ -126,7 +126,8 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
                                  &listen->subscription);
     }
     if (rc == NG_EBUSY) {
-        return refuse(exchange, 503, 503, "as many streams watch tasks as this gateway keeps");
+        return refuse(exchange, 503, 503,
+                      "the maximum number of streams watches tasks; close one");
     }
     if (rc != NG_OK) {
         return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");

@@ -199,8 +199,8 @@ void mcp_task_fail_died(struct mcp_task *task)
     task->status = MCP_TASK_FAILED;
     task->message = ng_str_of("the gateway was restarted while the tool ran");
     task->outcome = ng_str_of(
-        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; what it "
-        "had changed until then is kept. Read before calling it again\"}");
+        "{\"code\":-32603,\"message\":\"the gateway was restarted while the tool ran; the "
+        "changes that it had made are kept. Read before calling it again\"}");
 }
 
 static bool fail_died(struct mcp_task *task, struct call *call, void *user)

@@ -121,7 +121,7 @@ int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
     if (is_free) {
         return NG_OK;
     }
-    return call_fail(asker, NG_ECONFLICT, "the task has ended meanwhile");
+    return call_fail(asker, NG_ECONFLICT, "the task has ended in the meantime");
 }
 
 void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
@@ -159,7 +159,8 @@ static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char *
     size_t kept = 0;
     size_t running = 0;
     if (tasks->count >= MCP_TASKS_MAX) {
-        *ret_error = "the gateway keeps as many tasks as it may; try again when some expired";
+        *ret_error =
+            "the gateway has the maximum number of tasks; try again when some have expired";
         return NG_EBUSY;
     }
     for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
@@ -168,12 +169,13 @@ static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char *
         running += own && at->call != NULL;
     }
     if (kept >= MCP_TASKS_PER_CALLER_MAX) {
-        *ret_error = "512 tasks of this caller are kept already; wait until some expired, or "
+        *ret_error = "this caller has 512 tasks, the maximum; wait until some have expired, or "
                      "ask for a shorter ttl";
         return NG_ERATE;
     }
     if (running >= MCP_TASKS_RUNNING_PER_CALLER_MAX) {
-        *ret_error = "64 tasks of this caller are running already; wait for one, or cancel it";
+        *ret_error =
+            "this caller has 64 running tasks, the maximum; wait for one, or cancel it";
         return NG_ERATE;
     }
     return NG_OK;

@@ -433,7 +433,7 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
     struct mcp_task_edit edit = {.fn = update_edit, .user = request};
     int rc = mcp_task_change(call, request->id, &edit);
     if (rc == NG_OK && request->merge_rc != NG_OK) {
-        rc = call_fail(call, NG_EINTERNAL, "the answers could not be put to the task");
+        rc = call_fail(call, NG_EINTERNAL, "the answers could not be added to the task");
     }
     if (rc != NG_OK || !request->is_complete) {
         return rc;

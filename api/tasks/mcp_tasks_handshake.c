@@ -79,7 +79,7 @@ static int ask_for_task(struct mcp_task_request *request, struct call *call)
     call->ask_answers = NULL; /* those of the round before are with the task */
     if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
         NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are broken");
+        return call_fail(call, NG_EINTERNAL, "the stored questions of the task are damaged");
     }
     for (const struct ng_value *at = asks->first; at != NULL; at = at->next) {
         const struct ng_value *method = json_get(at, "method");
@@ -116,7 +116,7 @@ static int result_step(struct ng_call *pub, void *user)
     }
     if (json_parse(&call->arena, request->task.outcome, JSON_DEPTH_DEFAULT, &request->outcome,
                    &error) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is broken");
+        return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is damaged");
     }
     return NG_OK;
 }
@@ -346,10 +346,11 @@ int mcp_tasks_list(struct mcp_exchange *exchange)
     request->has_place = cursor != NULL;
     if (cursor != NULL &&
         (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place))) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.cursor` is not one of this gateway's; leave it out "
-                                   "to begin again"),
-                         no_text);
+        mcp_answer_error(
+            exchange, 200, MCP_INVALID_PARAMS,
+            ng_str_of(
+                "`params.cursor` is not a cursor of this gateway; leave it out to start again"),
+            no_text);
         return NG_OK;
     }
     exchange->call->step_user = request;

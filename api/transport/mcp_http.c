@@ -249,17 +249,15 @@ static int attach(struct mcp_http *mcp, struct mcp_session *session,
     };
     struct mcp_stream *stream = find_stream(session, request, &reader);
     if (stream == NULL) {
-        return mcp_http_refuse(
-            response, 400, MCP_INVALID_REQUEST,
-            "Last-Event-ID is not that of an event which this session still keeps; "
-            "leave it out, and send what was not answered again");
+        return mcp_http_refuse(response, 400, MCP_INVALID_REQUEST,
+                               "Last-Event-ID is not the id of an event that this session "
+                               "still keeps; leave it out, and send unanswered requests again");
     }
     if (http_stream_take(mcp->gateway, reader.agent) != NG_OK) {
         mcp_stream_unref(stream);
         response->retry_after_s = 1;
-        return mcp_http_refuse(
-            response, 503, 503,
-            "as many event streams are open as limits.streams allows; close one");
+        return mcp_http_refuse(response, 503, 503,
+                               "the open event streams fill limits.streams; close one");
     }
     reader.gateway = mcp->gateway;
     struct http_stream *connection = mcp_stream_attach(stream, &reader);
@@ -278,13 +276,12 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
     char owner[MCP_SESSION_OWNER_MAX];
     if ((mcp_http_accepts(request->accept) & MCP_HTTP_EVENTS) == 0) {
         return mcp_http_refuse(response, 406, MCP_INVALID_REQUEST,
-                               "Accept must take text/event-stream");
+                               "Accept must include text/event-stream");
     }
     if (request->session_id.data == NULL) {
         return mcp_http_refuse(
             response, 400, MCP_INVALID_REQUEST,
-            "the header Mcp-Session-Id is missing; it names the session whose "
-            "messages are asked for");
+            "the header Mcp-Session-Id is missing; it names the session of the messages");
     }
     struct mcp_session *session = mcp_sessions_find(mcp->sessions, request->session_id,
                                                     mcp_http_owner(request->caller, owner));

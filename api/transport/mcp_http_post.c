@@ -375,7 +375,7 @@ static int check_post(const struct mcp_http_request *request, unsigned accepts,
     }
     if (accepts == 0) {
         return mcp_http_refuse(response, 406, MCP_INVALID_REQUEST,
-                               "Accept must take application/json and text/event-stream");
+                               "Accept must include application/json and text/event-stream");
     }
     return NG_PENDING;
 }

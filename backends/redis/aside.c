@@ -98,39 +98,23 @@ static const char trim_script[] =
 static struct ng_str aside_prefix(struct redis *redis, struct ng_call *call,
                                   struct ng_str space, struct ng_str id)
 {
-    struct ng_str tail =
-        call->host->format(call, "%.*s:", (int)id.len, id.data == NULL ? "" : id.data);
-    if (tail.data == NULL) {
-        return tail;
-    }
-    return redis_key(redis, call, space, REDIS_KEPT, tail);
+    return REDIS_JOIN(call, redis_key(redis, call, space, REDIS_KEPT, id), WORD(":"));
 }
 
-static struct ng_str aside_mark(struct ng_call *call, struct ng_str prefix)
+struct aside redis_aside(struct redis *redis, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, bool with_copy)
 {
-    if (prefix.data == NULL) {
-        return prefix;
+    struct ng_str kept = aside_prefix(redis, call, space, id);
+    struct aside aside = {
+        .live = redis_key(redis, call, space, "", str_make(NULL, 0)),
+        .kept = kept,
+        .from = WORD(""),
+        .mark = REDIS_JOIN(call, kept, WORD(ASIDE_MADE)),
+    };
+    if (with_copy) {
+        aside.from = REDIS_JOIN(call, kept, WORD(ASIDE_NEXT));
     }
-    return call->host->format(call, "%.*s" ASIDE_MADE, (int)prefix.len, prefix.data);
-}
-
-int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
-                     struct ng_str id, bool with_copy, struct aside *ret)
-{
-    struct ng_str none = {NULL, 0};
-    ret->live = redis_key(redis, call, space, "", none);
-    ret->kept = aside_prefix(redis, call, space, id);
-    ret->from = WORD("");
-    if (ret->kept.data != NULL && with_copy) {
-        ret->from =
-            call->host->format(call, "%.*s" ASIDE_NEXT, (int)ret->kept.len, ret->kept.data);
-    }
-    ret->mark = aside_mark(call, ret->kept);
-    if (ret->live.data == NULL || ret->kept.data == NULL || ret->from.data == NULL ||
-        ret->mark.data == NULL) {
-        return redis_no_memory(call);
-    }
-    return NG_OK;
+    return aside;
 }
 
 void redis_aside_add(struct pipeline *pipeline, const struct aside *aside)
@@ -178,18 +162,14 @@ static int aside_back(struct redis *redis, struct ng_call *call, struct ng_str s
                       const struct aside *aside, struct ng_str from)
 {
     struct ng_str kept = aside_prefix(redis, call, space, from);
+    int rc = aside_copy(redis, call, kept, aside, from);
+    if (rc != NG_OK) {
+        return rc;
+    }
     struct pipeline pipeline;
-    int rc;
-    if (kept.data == NULL) {
-        rc = redis_no_memory(call);
-    } else {
-        rc = aside_copy(redis, call, kept, aside, from);
-    }
     pipeline_init(&pipeline, redis->pool, call);
-    if (rc == NG_OK) {
-        redis_aside_add(&pipeline, aside);
-        rc = pipeline_run_all(&pipeline);
-    }
+    redis_aside_add(&pipeline, aside);
+    rc = pipeline_run_all(&pipeline);
     pipeline_done(&pipeline);
     return rc;
 }
@@ -200,14 +180,14 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
     const struct ng_host *host = call->host;
     const struct ng_value *body = NULL;
     struct ng_str from = {NULL, 0};
-    struct aside aside;
     /* The text of a kept journal is a short reference; a dump is never that short. */
     if (json.len < REDIS_KEPT_JSON_MAX && host->json_parse(call, json, &body) == NG_OK &&
         str_is(host->json_text(host->json_get(body, "format")), REDIS_KEPT_FORMAT)) {
         from = host->json_text(host->json_get(body, "id"));
     }
-    int rc = redis_aside_open(journal, call, space, id, from.len > 0, &aside);
-    for (int i = 0; rc == NG_OK && i < ASIDE_TRIES; i++) {
+    struct aside aside = redis_aside(journal, call, space, id, from.len > 0);
+    int rc = NG_OK;
+    for (int i = 0; i < ASIDE_TRIES; i++) {
         if (from.len > 0) {
             rc = aside_back(journal, call, space, &aside, from);
         } else {
@@ -218,7 +198,6 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
         if (!again) {
             break;
         }
-        rc = NG_OK;
     }
     return rc;
 }
@@ -229,24 +208,13 @@ int redis_restore_aside(void *journal, struct ng_call *call, struct ng_str space
 static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str prefix,
                       struct ng_str day, struct ng_str until)
 {
-    struct ng_str days =
-        call->host->format(call, "%.*s" REDIS_DAYS, (int)prefix.len, prefix.data);
-    struct ng_str recent =
-        call->host->format(call, "%.*s" REDIS_RECENT, (int)prefix.len, prefix.data);
-    bool more = true;
+    struct ng_str days = REDIS_JOIN(call, prefix, WORD(REDIS_DAYS));
+    struct ng_str recent = REDIS_JOIN(call, prefix, WORD(REDIS_RECENT));
+    int64_t removed = 1;
     int rc = NG_OK;
-    if (days.data == NULL || recent.data == NULL) {
-        rc = redis_no_memory(call);
-    }
-    while (rc == NG_OK && more) {
-        struct pipeline pipeline;
-        pipeline_init(&pipeline, redis->pool, call);
-        PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(trim_script), WORD("2"), days, recent,
-                     prefix, day, until, WORD(ASIDE_PAGE));
-        rc = pipeline_run_all(&pipeline);
-        more = rc == NG_OK && pipeline_reply(&pipeline, 0)->type == REDIS_REPLY_INTEGER &&
-               pipeline_reply(&pipeline, 0)->integer > 0;
-        pipeline_done(&pipeline);
+    while (rc == NG_OK && removed > 0) {
+        rc = REDIS_DO(redis, call, &removed, WORD("EVAL"), WORD(trim_script), WORD("2"), days,
+                      recent, prefix, day, until, WORD(ASIDE_PAGE));
         if (rc == NG_OK && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ECANCELLED, "the call was cancelled");
         }
@@ -256,14 +224,8 @@ static int trim_pages(struct redis *redis, struct ng_call *call, struct ng_str p
 
 int redis_trim(void *journal, struct ng_call *call, struct ng_str space, int64_t before_ms)
 {
-    struct ng_str none = {NULL, 0};
-    struct ng_str prefix = redis_key(journal, call, space, "", none);
-    struct ng_str day = call->host->day(call, before_ms);
-    struct ng_str until = redis_number(call, before_ms - 1);
-    if (prefix.data == NULL || day.data == NULL || until.data == NULL) {
-        return redis_no_memory(call);
-    }
-    return trim_pages(journal, call, prefix, day, until);
+    return trim_pages(journal, call, redis_key(journal, call, space, "", str_make(NULL, 0)),
+                      call->host->day(call, before_ms), redis_number(call, before_ms - 1));
 }
 
 int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str space,
@@ -271,50 +233,35 @@ int redis_checkpoint_delete(void *journal, struct ng_call *call, struct ng_str s
 {
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
-    struct aside aside;
     struct ng_str key = redis_key(redis, call, space, REDIS_CHECKPOINT, id);
-    struct ng_str order = redis_key(redis, call, space, REDIS_CHECKPOINTS, none);
-    struct ng_str heads = redis_key(redis, call, space, REDIS_HEADS, none);
-    int rc = redis_aside_open(redis, call, space, id, true, &aside);
-    struct ng_str summary = {NULL, 0};
-    if (rc == NG_OK) {
-        summary = call->host->format(call, "%.*s" REDIS_SUMMARY, (int)aside.kept.len,
-                                     aside.kept.data);
-    }
-    if (rc != NG_OK || key.data == NULL || order.data == NULL || heads.data == NULL ||
-        summary.data == NULL) {
-        return redis_no_memory(call);
-    }
-    struct pipeline pipeline;
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("EXISTS"), key);
-    rc = pipeline_run_all(&pipeline);
-    bool is_there = rc == NG_OK && pipeline_reply(&pipeline, 0)->integer == 1;
-    pipeline_done(&pipeline);
-    if (rc == NG_OK && !is_there) {
+    struct aside aside = redis_aside(redis, call, space, id, true);
+    int64_t is_there = 0;
+    int rc = REDIS_DO(redis, call, &is_there, WORD("EXISTS"), key);
+    if (rc == NG_OK && is_there != 1) {
         return ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
                        id.data);
     }
     /* The kept journal goes before its checkpoint, so an interrupted delete can be repeated. */
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("DEL"), aside.mark, summary);
     if (rc == NG_OK) {
-        rc = pipeline_run_all(&pipeline);
+        rc = REDIS_DO(redis, call, NULL, WORD("DEL"), aside.mark,
+                      REDIS_JOIN(call, aside.kept, WORD(REDIS_SUMMARY)));
     }
-    pipeline_done(&pipeline);
     if (rc == NG_OK) {
         rc = trim_pages(redis, call, aside.kept, WORD(""), WORD("+inf"));
     }
     if (rc == NG_OK) {
         rc = trim_pages(redis, call, aside.from, WORD(""), WORD("+inf"));
     }
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("HDEL"), heads, id);
-    PIPELINE_ADD(&pipeline, WORD("ZREM"), order, id);
-    PIPELINE_ADD(&pipeline, WORD("UNLINK"), key);
-    if (rc == NG_OK) {
-        rc = pipeline_run_all(&pipeline);
+    if (rc != NG_OK) {
+        return rc;
     }
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    PIPELINE_ADD(&pipeline, WORD("HDEL"), redis_key(redis, call, space, REDIS_HEADS, none), id);
+    PIPELINE_ADD(&pipeline, WORD("ZREM"),
+                 redis_key(redis, call, space, REDIS_CHECKPOINTS, none), id);
+    PIPELINE_ADD(&pipeline, WORD("UNLINK"), key);
+    rc = pipeline_run_all(&pipeline);
     pipeline_done(&pipeline);
     return rc;
 }

@@ -50,29 +50,12 @@ int redis_checkpoint_put(void *journal, struct ng_call *call, struct ng_str spac
     if (rc != NG_OK || call->host->json_type(body) != NG_TYPE_OBJECT) {
         return ng_fail(call, NG_EINVAL, "a checkpoint must be a JSON object");
     }
-    struct ng_str words[] = {
-        WORD("EVAL"),
-        WORD(checkpoint_script),
-        WORD("3"),
-        redis_key(redis, call, space, REDIS_CHECKPOINT, id),
-        redis_key(redis, call, space, REDIS_CHECKPOINTS, none),
-        redis_key(redis, call, space, REDIS_HEADS, none),
-        json,
-        id,
-        redis_number(call, call->host->now_ms()),
-        checkpoint_head(call, body),
-    };
-    struct pipeline pipeline;
-    for (size_t i = 0; i < NG_COUNT(words); i++) {
-        if (words[i].data == NULL && i != 7) {
-            return redis_no_memory(call);
-        }
-    }
-    pipeline_init(&pipeline, redis->pool, call);
-    pipeline_add(&pipeline, words, NG_COUNT(words));
-    rc = pipeline_run_all(&pipeline);
-    pipeline_done(&pipeline);
-    return rc;
+    id = str_or(id, WORD(""));
+    return REDIS_DO(redis, call, NULL, WORD("EVAL"), WORD(checkpoint_script), WORD("3"),
+                    redis_key(redis, call, space, REDIS_CHECKPOINT, id),
+                    redis_key(redis, call, space, REDIS_CHECKPOINTS, none),
+                    redis_key(redis, call, space, REDIS_HEADS, none), json, id,
+                    redis_number(call, call->host->now_ms()), checkpoint_head(call, body));
 }
 
 int redis_checkpoint_get(void *journal, struct ng_call *call, struct ng_str space,
@@ -154,9 +137,6 @@ int redis_checkpoint_list(void *journal, struct ng_call *call, struct ng_str spa
         .row = row,
         .user = user,
     };
-    if (order.data == NULL || list.heads.data == NULL) {
-        return NG_EINTERNAL;
-    }
     bool stopped = false;
     int rc = NG_OK;
     for (int64_t at = 0; rc == NG_OK && !stopped; at += REDIS_PAGE) {

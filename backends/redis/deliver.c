@@ -101,29 +101,6 @@ static int deliver_sha(struct ng_call *call, char sha[DELIVER_SHA_SIZE])
     return NG_OK;
 }
 
-static int deliver_keys(struct delivery_batch *batch, const struct ng_entry *entry,
-                        struct ng_str date, struct ng_str member, struct ng_str *keys)
-{
-    const struct {
-        const char *name;
-        struct ng_str tail;
-    } parts[DELIVER_KEYS] = {
-        {REDIS_SEEN, {NULL, 0}},   {REDIS_DAY, date},       {"", member},
-        {REDIS_RECENT, {NULL, 0}}, {REDIS_DAYS, {NULL, 0}},
-    };
-    for (size_t i = 0; i < DELIVER_KEYS; i++) {
-        keys[i] =
-            redis_key(batch->redis, batch->call, entry->space, parts[i].name, parts[i].tail);
-        if (keys[i].data == NULL) {
-            if (entry->space.len > NG_SPACE_MAX) {
-                return NG_EINVAL;
-            }
-            return NG_EINTERNAL;
-        }
-    }
-    return NG_OK;
-}
-
 static int deliver_send(struct delivery_batch *batch);
 
 /* Adds one entry to the current run, or to a new one if it belongs to another list. */
@@ -131,20 +108,25 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
 {
     struct ng_call *call = batch->call;
     struct redis_members members;
+    struct ng_str none = {NULL, 0};
     if (entry->event_id.len == 0) {
         return ng_fail(call, NG_EINVAL, "an entry of the journal has no event_id");
+    }
+    if (entry->space.len > NG_SPACE_MAX) {
+        return ng_fail(call, NG_EINVAL, "the name of the space is longer than %d bytes",
+                       NG_SPACE_MAX);
     }
     struct ng_str date = call->host->day(call, entry->time_ms);
     struct ng_str line = redis_line(call, entry);
     struct ng_str member = redis_member(call, entry);
     int rc = redis_members(call, entry, &members);
-    if (rc == NG_OK && (date.data == NULL || line.data == NULL || member.data == NULL)) {
-        rc = redis_no_memory(call);
-    }
-    struct ng_str keys[DELIVER_KEYS];
-    if (rc == NG_OK) {
-        rc = deliver_keys(batch, entry, date, member, keys);
-    }
+    const struct ng_str keys[DELIVER_KEYS] = {
+        redis_key(batch->redis, call, entry->space, REDIS_SEEN, none),
+        redis_key(batch->redis, call, entry->space, REDIS_DAY, date),
+        redis_key(batch->redis, call, entry->space, "", member),
+        redis_key(batch->redis, call, entry->space, REDIS_RECENT, none),
+        redis_key(batch->redis, call, entry->space, REDIS_DAYS, none),
+    };
     if (rc == NG_OK && batch->entries > 0 && !str_equal(batch->list, keys[1])) {
         rc = deliver_send(batch);
     }
@@ -172,9 +154,6 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     for (size_t i = 0; i < DELIVER_HEAD; i++) {
         out[i] = head[i];
         batch->bytes += head[i].len;
-        if (head[i].data == NULL) {
-            rc = redis_no_memory(call);
-        }
     }
     for (size_t i = 0; i < members.count; i++) {
         out[DELIVER_HEAD + i] = members.items[i];
@@ -183,7 +162,7 @@ static int deliver_add(struct delivery_batch *batch, const struct ng_entry *entr
     batch->keys += DELIVER_KEYS;
     batch->args += DELIVER_HEAD + members.count;
     batch->entries++;
-    return rc;
+    return NG_OK;
 }
 
 /* Runs the script for the entries added. Its text is sent along, as Redis may have forgotten
@@ -212,10 +191,7 @@ static int deliver_send(struct delivery_batch *batch)
     pipeline_init(&pipeline, batch->redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("SCRIPT"), WORD("LOAD"), WORD(deliver_script));
     pipeline_add(&pipeline, batch->words, count);
-    rc = redis_check_memory(call, batch->words[2]);
-    if (rc == NG_OK) {
-        rc = pipeline_run_all(&pipeline);
-    }
+    rc = pipeline_run_all(&pipeline);
     pipeline_done(&pipeline);
     batch->keys = 0;
     batch->args = 0;
@@ -236,8 +212,7 @@ int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *co
         .words = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
         .arguments = ng_alloc(call, DELIVER_WORDS_MAX * sizeof(struct ng_str)),
     };
-    if (batch.now.data == NULL || batch.forget.data == NULL || batch.words == NULL ||
-        batch.arguments == NULL) {
+    if (batch.words == NULL || batch.arguments == NULL) {
         return redis_no_memory(call);
     }
     int rc = NG_OK;

@@ -35,27 +35,18 @@ static struct ng_str entry_timestamp(struct ng_call *call, int64_t time_ms)
 /* The tags, separated by commas. */
 static struct ng_str entry_tags(struct ng_call *call, const struct ng_entry *entry)
 {
-    size_t len = entry->tag_count;
-    struct ng_str joined = {NULL, 0};
-    for (size_t i = 0; i < entry->tag_count; i++) {
-        len += entry->tags[i].len;
-    }
-    char *text = ng_alloc(call, len + 1);
-    if (text == NULL) {
-        return joined;
+    struct ng_str *pieces = ng_alloc(call, 2 * (entry->tag_count + 1) * sizeof(*pieces));
+    size_t count = 0;
+    if (pieces == NULL) {
+        return str_make(NULL, 0);
     }
     for (size_t i = 0; i < entry->tag_count; i++) {
         if (i > 0) {
-            text[joined.len++] = ',';
+            pieces[count++] = WORD(",");
         }
-        if (entry->tags[i].len > 0) {
-            memcpy(text + joined.len, entry->tags[i].data, entry->tags[i].len);
-            joined.len += entry->tags[i].len;
-        }
+        pieces[count++] = str_or(entry->tags[i], WORD(""));
     }
-    text[joined.len] = '\0';
-    joined.data = text;
-    return joined;
+    return redis_join(call, pieces, count);
 }
 
 static struct ng_str entry_cut(struct ng_str text)
@@ -67,10 +58,7 @@ static void write_text(struct ng_call *call, struct ng_writer *writer, const cha
                        struct ng_str text)
 {
     call->host->json_name(writer, name);
-    if (text.data == NULL) {
-        text = ng_str_of("");
-    }
-    call->host->json_string(writer, text);
+    call->host->json_string(writer, str_or(text, WORD("")));
 }
 
 static void write_text_if(struct ng_call *call, struct ng_writer *writer, const char *name,
@@ -197,11 +185,8 @@ void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng
 
 static void add_member(struct redis_members *members, const char *name, struct ng_str value)
 {
-    if (value.data == NULL) {
-        value = ng_str_of("");
-    }
     members->items[members->count++] = ng_str_of(name);
-    members->items[members->count++] = value;
+    members->items[members->count++] = str_or(value, WORD(""));
 }
 
 /* The members of an entry that have no field in the hash. The content of a memory has one. */
@@ -256,29 +241,18 @@ int redis_members(struct ng_call *call, const struct ng_entry *entry, struct red
     add_member(ret, "time", redis_number(call, entry->time_ms));
     add_member(ret, "seq", redis_number(call, (int64_t)entry->seq));
     add_member(ret, "event", rest);
-    return redis_check_memory(call, rest);
+    if (rest.data == NULL) {
+        return redis_no_memory(call);
+    }
+    return NG_OK;
 }
 
 struct ng_str redis_member(struct ng_call *call, const struct ng_entry *entry)
 {
-    struct ng_str name = ng_str_of(REDIS_REFERENCE);
-    struct ng_str tail = entry->id;
     if (entry->kind == NG_ENTRY_MEMORY) {
-        name = ng_str_of(REDIS_MEMORY);
-        tail = entry->event_id;
+        return REDIS_JOIN(call, WORD(REDIS_MEMORY), str_or(entry->event_id, WORD("")));
     }
-    char *text = ng_alloc(call, name.len + tail.len + 1);
-    struct ng_str member = {text, name.len + tail.len};
-    if (text == NULL) {
-        (void)redis_no_memory(call);
-        return member;
-    }
-    memcpy(text, name.data, name.len);
-    if (tail.len > 0) {
-        memcpy(text + name.len, tail.data, tail.len);
-    }
-    text[member.len] = '\0';
-    return member;
+    return REDIS_JOIN(call, WORD(REDIS_REFERENCE), str_or(entry->id, WORD("")));
 }
 
 /* ---- reading ---- */
@@ -306,10 +280,9 @@ static int64_t read_int(struct ng_call *call, const struct ng_value *body, const
 
 static struct ng_str without_agent(struct ng_str agent)
 {
-    size_t len = sizeof(ENTRY_AGENT) - 1;
-    if (agent.len >= len && memcmp(agent.data, ENTRY_AGENT, len) == 0) {
-        agent.data += len;
-        agent.len -= len;
+    if (str_begins(agent, ENTRY_AGENT)) {
+        agent.data += sizeof(ENTRY_AGENT) - 1;
+        agent.len -= sizeof(ENTRY_AGENT) - 1;
     }
     return agent;
 }

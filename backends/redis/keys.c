@@ -14,14 +14,6 @@ int redis_no_memory(struct ng_call *call)
     return ng_fail(call, NG_EINTERNAL, "out of memory");
 }
 
-int redis_check_memory(struct ng_call *call, struct ng_str text)
-{
-    if (text.data != NULL) {
-        return NG_OK;
-    }
-    return redis_no_memory(call);
-}
-
 static bool key_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -48,63 +40,49 @@ static bool key_space(struct ng_str space, char out[KEY_SPACE_SIZE])
     return true;
 }
 
+struct ng_str redis_join(struct ng_call *call, const struct ng_str *pieces, size_t count)
+{
+    struct ng_str joined = {NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].data == NULL) {
+            return str_make(NULL, 0);
+        }
+        joined.len += pieces[i].len;
+    }
+    char *text = ng_alloc(call, joined.len + 1);
+    if (text == NULL) {
+        (void)redis_no_memory(call);
+        return str_make(NULL, 0);
+    }
+    joined.data = text;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(text, pieces[i].data, pieces[i].len);
+        text += pieces[i].len;
+    }
+    *text = '\0';
+    return joined;
+}
+
 struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct ng_str space,
                         const char *name, struct ng_str tail)
 {
     char folder[KEY_SPACE_SIZE] = "";
-    bool other = !str_is(space, "shared");
-    struct ng_str none = {NULL, 0};
-    if (other && !key_space(space, folder)) {
+    struct ng_str rest[] = {ng_str_of(name), str_or(tail, WORD(""))};
+    if (str_is(space, "shared")) {
+        return REDIS_JOIN(call, redis->prefix, rest[0], rest[1]);
+    }
+    if (!key_space(space, folder)) {
         (void)ng_fail(call, NG_EINVAL, "the name of the space is longer than %d bytes",
                       NG_SPACE_MAX);
-        return none;
+        return str_make(NULL, 0);
     }
-    const char *parts[] = {"space:", folder, ":", name};
-    if (!other) {
-        parts[0] = "";
-        parts[2] = "";
-    }
-    size_t len = redis->prefix.len + tail.len;
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        len += strlen(parts[i]);
-    }
-    char *key = ng_alloc(call, len + 1);
-    if (key == NULL) {
-        (void)redis_no_memory(call);
-        return none;
-    }
-    size_t at = redis->prefix.len;
-    memcpy(key, redis->prefix.data, at);
-    for (size_t i = 0; i < NG_COUNT(parts); i++) {
-        size_t part = strlen(parts[i]);
-        memcpy(key + at, parts[i], part);
-        at += part;
-    }
-    if (tail.len > 0) {
-        memcpy(key + at, tail.data, tail.len);
-    }
-    key[len] = '\0';
-    struct ng_str made = {key, len};
-    return made;
+    return REDIS_JOIN(call, redis->prefix, WORD("space:"), ng_str_of(folder), WORD(":"),
+                      rest[0], rest[1]);
 }
 
 struct ng_str redis_number(struct ng_call *call, int64_t number)
 {
     return call->host->format(call, "%lld", (long long)number);
-}
-
-struct ng_str redis_copy(struct ng_call *call, struct ng_str text)
-{
-    char *copy = ng_alloc(call, text.len + 1);
-    struct ng_str made = {copy, 0};
-    if (copy != NULL) {
-        if (text.len > 0) {
-            memcpy(copy, text.data, text.len);
-        }
-        copy[text.len] = '\0';
-        made.len = text.len;
-    }
-    return made;
 }
 
 uint32_t redis_limit(uint32_t limit)
@@ -115,21 +93,32 @@ uint32_t redis_limit(uint32_t limit)
     return u32_min(limit, REDIS_ROWS_MAX);
 }
 
+int redis_do(struct redis *redis, struct ng_call *call, const struct ng_str *words,
+             size_t count, int64_t *ret_number)
+{
+    struct pipeline pipeline;
+    pipeline_init(&pipeline, redis->pool, call);
+    pipeline_add(&pipeline, words, count);
+    int rc = pipeline_run_all(&pipeline);
+    if (rc == NG_OK && ret_number != NULL) {
+        *ret_number = pipeline_reply(&pipeline, 0)->integer;
+    }
+    pipeline_done(&pipeline);
+    return rc;
+}
+
 int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, struct ng_str *ret)
 {
     struct pipeline pipeline;
-    if (key.data == NULL) {
-        return NG_EINTERNAL;
-    }
     pipeline_init(&pipeline, redis->pool, call);
     PIPELINE_ADD(&pipeline, WORD("GET"), key);
     int rc = pipeline_run_all(&pipeline);
     if (rc == NG_OK) {
-        *ret = redis_text(pipeline_reply(&pipeline, 0));
-    }
-    if (rc == NG_OK && ret->data != NULL) {
-        *ret = redis_copy(call, *ret);
-        rc = redis_check_memory(call, *ret);
+        struct ng_str text = redis_text(pipeline_reply(&pipeline, 0));
+        *ret = redis_join(call, &text, 1);
+        if (text.data != NULL && ret->data == NULL) {
+            rc = NG_EINTERNAL;
+        }
     }
     pipeline_done(&pipeline);
     return rc;

@@ -6,20 +6,16 @@
 
 #include <notegate/journal.h>
 
+#include "core/base/buf.h"
+
 /* Words of one recall that are searched for. */
 #define QUERY_WORDS_MAX 64
+/* Bytes of a query. */
+#define QUERY_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* The output buffer. `full` is set when more than `size` bytes are written. */
-struct query_out {
-    char *data;
-    size_t len, size;
-    bool full;
-};
-
-/* Upper bound of the bytes that redis_query() writes. */
-size_t redis_query_size(const struct ng_recall *recall);
-/* NG_OK with the query; NG_ENOTFOUND if the text has no word that can be searched for. */
-int redis_query(const struct ng_recall *recall, struct query_out *out);
+/* NG_OK with the query; NG_ENOTFOUND if the text has no word that can be searched for; else
+ * out->rc. */
+int redis_query(const struct ng_recall *recall, struct buf *out);
 
 /* The next word of `text` from *at on: letters, digits, _ and all non-ASCII characters. len 0
  * at the end. */

@@ -48,36 +48,30 @@ static enum recall_state recall_state(const redisReply *info)
 }
 
 /* Adds the command that creates the index of a space. No effect if it exists. */
-static int recall_add_create(struct redis *redis, struct pipeline *pipeline,
-                             struct ng_str space)
+static void recall_add_create(struct redis *redis, struct pipeline *pipeline,
+                              struct ng_str space)
 {
     struct ng_str none = {NULL, 0};
-    struct ng_str index = redis_key(redis, pipeline->call, space, REDIS_INDEX, none);
-    struct ng_str memory = redis_key(redis, pipeline->call, space, REDIS_MEMORY, none);
-    struct ng_str reference = redis_key(redis, pipeline->call, space, REDIS_REFERENCE, none);
-    if (index.data == NULL || memory.data == NULL || reference.data == NULL) {
-        return NG_EINTERNAL;
-    }
-    PIPELINE_ADD(pipeline, WORD("FT.CREATE"), index, WORD("ON"), WORD("HASH"), WORD("PREFIX"),
-                 WORD("2"), memory, reference, WORD("STOPWORDS"), WORD("0"), WORD("SCHEMA"),
-                 WORD("content"), WORD("TEXT"), WORD("NOSTEM"), WORD("source"), WORD("TAG"),
-                 WORD("SEPARATOR"), WORD("|"), WORD("CASESENSITIVE"), WORD("tags"), WORD("TAG"),
-                 WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"), WORD("entry_tags"),
-                 WORD("TAG"), WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"),
-                 WORD("agent"), WORD("TAG"), WORD("CASESENSITIVE"), WORD("time"),
-                 WORD("NUMERIC"), WORD("SORTABLE"), WORD("score"), WORD("NUMERIC"));
-    return NG_OK;
+    PIPELINE_ADD(
+        pipeline, WORD("FT.CREATE"), redis_key(redis, pipeline->call, space, REDIS_INDEX, none),
+        WORD("ON"), WORD("HASH"), WORD("PREFIX"), WORD("2"),
+        redis_key(redis, pipeline->call, space, REDIS_MEMORY, none),
+        redis_key(redis, pipeline->call, space, REDIS_REFERENCE, none), WORD("STOPWORDS"),
+        WORD("0"), WORD("SCHEMA"), WORD("content"), WORD("TEXT"), WORD("NOSTEM"),
+        WORD("source"), WORD("TAG"), WORD("SEPARATOR"), WORD("|"), WORD("CASESENSITIVE"),
+        WORD("tags"), WORD("TAG"), WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"),
+        WORD("entry_tags"), WORD("TAG"), WORD("SEPARATOR"), WORD(","), WORD("CASESENSITIVE"),
+        WORD("agent"), WORD("TAG"), WORD("CASESENSITIVE"), WORD("time"), WORD("NUMERIC"),
+        WORD("SORTABLE"), WORD("score"), WORD("NUMERIC"));
 }
 
 static int recall_create(struct redis *redis, struct ng_call *call, struct ng_str space)
 {
     struct pipeline pipeline;
     pipeline_init(&pipeline, redis->pool, call);
-    int rc = recall_add_create(redis, &pipeline, space);
+    recall_add_create(redis, &pipeline, space);
     /* If it cannot be created, or another gateway just created it, the next check finds out. */
-    if (rc == NG_OK) {
-        rc = pipeline_run(&pipeline);
-    }
+    int rc = pipeline_run(&pipeline);
     pipeline_done(&pipeline);
     return rc;
 }
@@ -86,16 +80,12 @@ int redis_greet(struct redis *redis, struct ng_call *call)
 {
     struct pipeline pipeline;
     pipeline_init(&pipeline, redis->pool, call);
-    int rc = recall_add_create(redis, &pipeline, ng_str_of("shared"));
-    if (rc == NG_OK) {
-        if (pipeline.failed) {
-            rc = redis_no_memory(call);
-        } else {
-            rc = pool_set_greeting(redis->pool, call, pipeline.out, pipeline.out_len);
-        }
+    recall_add_create(redis, &pipeline, ng_str_of("shared"));
+    redis->pool->greeting = pipeline.out;
+    if (pipeline.out.rc != NG_OK) {
+        return redis_no_memory(call);
     }
-    pipeline_done(&pipeline);
-    return rc;
+    return NG_OK;
 }
 
 /* Least number of candidates of a recall by words, whatever their scores. */
@@ -111,15 +101,9 @@ static int recall_by_rank(const void *left, const void *right)
     const struct recall_hit *a = left;
     const struct recall_hit *b = right;
     if (a->rank > b->rank || a->rank < b->rank) {
-        if (a->rank > b->rank) {
-            return -1;
-        }
-        return 1;
+        return (a->rank < b->rank) - (a->rank > b->rank);
     }
-    if (a->entry.time_ms > b->entry.time_ms) {
-        return -1;
-    }
-    return a->entry.time_ms < b->entry.time_ms;
+    return (a->entry.time_ms < b->entry.time_ms) - (a->entry.time_ms > b->entry.time_ms);
 }
 
 /* The rows of an FT.SEARCH reply: the total, then key and hash in turn. Sorted best first if
@@ -130,12 +114,10 @@ static int recall_rows(struct ng_call *call, const redisReply *found,
     struct recall_hit *hits = ng_alloc(call, (found->elements / 2 + 1) * sizeof(*hits));
     struct wanted wanted = {0};
     size_t count = 0;
-    int rc;
     if (hits == NULL) {
-        rc = redis_no_memory(call);
-    } else {
-        rc = wanted_parse(call, recall->text, &wanted);
+        return redis_no_memory(call);
     }
+    int rc = wanted_parse(call, recall->text, &wanted);
     if (rc != NG_OK) {
         wanted_done(&wanted);
         return rc;
@@ -169,25 +151,18 @@ static int recall_rows(struct ng_call *call, const redisReply *found,
 static void recall_add_search(struct pipeline *pipeline, struct ng_str index,
                               struct ng_str query, bool by_time, struct ng_str limit)
 {
-    struct ng_str words[16] = {
-        WORD("FT.SEARCH"), index, query,           WORD("LIMIT"),
-        WORD("0"),         limit, WORD("DIALECT"), WORD("2"),
-    };
-    size_t count = 8;
-    /* Without it RediSearch also searches for the stems of the words, which the index does not
-     * hold. */
-    words[count++] = WORD("VERBATIM");
-    if (by_time) {
-        words[count++] = WORD("SORTBY");
-        words[count++] = WORD("time");
-        words[count++] = WORD("DESC");
-    } else {
-        /* The default scorer of older modules counts a single word three times. */
-        words[count++] = WORD("SCORER");
-        words[count++] = WORD("BM25");
-    }
     PIPELINE_ADD(pipeline, WORD("FT.INFO"), index);
-    pipeline_add(pipeline, words, count);
+    /* Without VERBATIM RediSearch also searches for the stems of the words, which the index
+     * does not hold. The default scorer of older modules counts a single word three times. */
+    if (by_time) {
+        PIPELINE_ADD(pipeline, WORD("FT.SEARCH"), index, query, WORD("LIMIT"), WORD("0"), limit,
+                     WORD("DIALECT"), WORD("2"), WORD("VERBATIM"), WORD("SORTBY"), WORD("time"),
+                     WORD("DESC"));
+    } else {
+        PIPELINE_ADD(pipeline, WORD("FT.SEARCH"), index, query, WORD("LIMIT"), WORD("0"), limit,
+                     WORD("DIALECT"), WORD("2"), WORD("VERBATIM"), WORD("SCORER"),
+                     WORD("BM25"));
+    }
 }
 
 /* *ret_used: RediSearch was used; if not, the caller scans. */
@@ -195,17 +170,13 @@ static int recall_search(struct redis *redis, struct ng_call *call,
                          const struct ng_recall *recall, struct ng_str query,
                          ng_entry_row_fn *row, void *user, bool *ret_used)
 {
-    struct ng_str none = {NULL, 0};
-    struct ng_str index = redis_key(redis, call, recall->space, REDIS_INDEX, none);
+    struct ng_str index = redis_key(redis, call, recall->space, REDIS_INDEX, str_make(NULL, 0));
     size_t rows = redis_limit(recall->limit);
     if (recall->text.len > 0 && rows < RECALL_CANDIDATES) {
         rows = RECALL_CANDIDATES;
     }
     struct ng_str limit = redis_number(call, (int64_t)rows);
     *ret_used = false;
-    if (index.data == NULL || limit.data == NULL) {
-        return redis_no_memory(call);
-    }
     for (int attempt = 0; attempt < 2; attempt++) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, redis->pool, call);
@@ -243,15 +214,12 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
                  ng_entry_row_fn *row, void *user, const char **ret_engine)
 {
     struct redis *redis = journal;
-    struct query_out out = {.size = redis_query_size(recall)};
-    out.data = ng_alloc(call, out.size);
-    if (out.data == NULL) {
-        return redis_no_memory(call);
-    }
+    struct buf out;
     bool used = false;
+    buf_init(&out, QUERY_BYTES_MAX);
     int rc = redis_query(recall, &out);
     bool hopeless = rc == NG_ENOTFOUND;
-    struct ng_str query = {out.data, out.len};
+    struct ng_str query = buf_str(&out);
     if (hopeless) {
         /* Nothing can match, but the search still runs: its result tells whether the index is
          * usable. */
@@ -259,8 +227,13 @@ int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *re
     }
     struct ng_recall nothing = *recall;
     nothing.limit = 1;
-    rc = recall_search(redis, call, hopeless ? &nothing : recall, query,
-                       hopeless ? recall_no_row : row, user, &used);
+    if (rc != NG_OK && !hopeless) {
+        rc = redis_no_memory(call);
+    } else {
+        rc = recall_search(redis, call, hopeless ? &nothing : recall, query,
+                           hopeless ? recall_no_row : row, user, &used);
+    }
+    buf_done(&out);
     if (rc == NG_OK && !used && !hopeless) {
         rc = redis_scan(redis, call, recall, row, user);
     }

@@ -93,13 +93,7 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
 
 int redis_health(void *journal, struct ng_call *call)
 {
-    struct redis *redis = journal;
-    struct pipeline pipeline;
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("PING"));
-    int rc = pipeline_run_all(&pipeline);
-    pipeline_done(&pipeline);
-    return rc;
+    return REDIS_DO(journal, call, NULL, WORD("PING"));
 }
 
 static const struct ng_journal redis_journal = {

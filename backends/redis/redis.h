@@ -26,19 +26,29 @@ struct redis {
 
 /* ---- keys.c ---- */
 
-/* PREFIX[space:NAME:]name[tail], in call memory; data NULL: out of memory (the call is
- * failed). */
+/* Texts that cannot be made for lack of memory are absent (data NULL), and the call has failed.
+ * They need no check: joined they stay absent, and a command with one is never sent. */
+
+/* PREFIX[space:NAME:]name[tail], in call memory. */
 struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct ng_str space,
                         const char *name, struct ng_str tail);
 /* A decimal number in call memory. */
 struct ng_str redis_number(struct ng_call *call, int64_t number);
-/* A copy in call memory, NUL-terminated. */
-struct ng_str redis_copy(struct ng_call *call, struct ng_str text);
+/* The pieces as one text in call memory, NUL-terminated. */
+struct ng_str redis_join(struct ng_call *call, const struct ng_str *pieces, size_t count);
+#define REDIS_JOIN(call, ...)                                                                  \
+    redis_join((call), (const struct ng_str[]){__VA_ARGS__},                                   \
+               NG_COUNT(((const struct ng_str[]){__VA_ARGS__})))
 uint32_t redis_limit(uint32_t limit);
 int redis_no_memory(struct ng_call *call);
-/* Out of memory if the text has no data, else NG_OK. */
-int redis_check_memory(struct ng_call *call, struct ng_str text);
-/* The string at a key (data NULL: out of memory) in call memory; {NULL, 0} if there is none. */
+/* Runs one command; any error reply fails the call. *ret_number: the reply, if it is a number;
+ * NULL: not wanted. */
+int redis_do(struct redis *redis, struct ng_call *call, const struct ng_str *words,
+             size_t count, int64_t *ret_number);
+#define REDIS_DO(redis, call, ret_number, ...)                                                 \
+    redis_do((redis), (call), (const struct ng_str[]){__VA_ARGS__},                            \
+             NG_COUNT(((const struct ng_str[]){__VA_ARGS__})), (ret_number))
+/* The string at a key in call memory; {NULL, 0} if there is none. */
 int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, struct ng_str *ret);
 
 /* The keys of a space that are not in the first table of backends/redis/README.md ... */
@@ -66,7 +76,6 @@ struct redis_members {
     size_t count;
 };
 
-/* data NULL: out of memory. */
 struct ng_str redis_line(struct ng_call *call, const struct ng_entry *entry);
 int redis_members(struct ng_call *call, const struct ng_entry *entry,
                   struct redis_members *ret);

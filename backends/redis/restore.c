@@ -91,14 +91,9 @@ static int restore_collect_keys(struct restore_state *restore, struct ng_str **r
     for (size_t i = 0; i < names->elements; i++) {
         old[count++] = restore_key(restore, "", redis_text(names->element[i]));
     }
-    for (size_t i = 0; i < count; i++) {
-        if (old[i].data == NULL) {
-            rc = NG_EINTERNAL;
-        }
-    }
     *ret_old = old;
     *ret_count = count;
-    return rc;
+    return NG_OK;
 }
 
 static void restore_remove(struct restore_state *restore, const struct ng_str *old,
@@ -116,94 +111,76 @@ static void restore_remove(struct restore_state *restore, const struct ng_str *o
 
 /* ---- writing the dump ---- */
 
-static int restore_line(struct restore_state *restore, const struct ng_value *item,
-                        const struct ng_entry *entry)
-{
-    struct ng_call *call = restore->call;
-    struct ng_str date = call->host->json_text(call->host->json_get(item, "date"));
-    if (!rfc3339_is_day(date)) {
-        return restore_damaged(call, "a line of it has no date");
-    }
-    struct ng_str line = redis_line(call, entry);
-    struct ng_str key = restore_key(restore, REDIS_DAY, date);
-    if (line.data == NULL || key.data == NULL) {
-        return redis_no_memory(call);
-    }
-    restore_grow(restore, WORD("RPUSH"), key, &line, 1);
-    return NG_OK;
-}
+/* How the entries of one part of the dump are written. */
+enum restore_form {
+    RESTORE_LINE,
+    RESTORE_DAY,
+    RESTORE_SEEN, /* so that they are not delivered again */
+    RESTORE_HASH,
+    RESTORE_RECENT
+};
 
-static int restore_hash(struct restore_state *restore, const struct ng_entry *entry)
+static int restore_entry(struct restore_state *restore, enum restore_form form,
+                         struct ng_str date, const struct ng_entry *entry)
 {
     struct ng_call *call = restore->call;
     struct redis_members members;
-    struct ng_str name = redis_member(call, entry);
-    int rc = redis_members(call, entry, &members);
-    struct ng_str key = {NULL, 0};
-    if (rc == NG_OK && name.data != NULL) {
-        key = restore_key(restore, "", name);
-    }
-    if (rc != NG_OK || key.data == NULL) {
-        if (rc != NG_OK) {
-            return rc;
+    struct ng_str pair[2] = {WORD("0"), date};
+    switch (form) {
+    case RESTORE_LINE:
+        if (!rfc3339_is_day(date)) {
+            return restore_damaged(call, "a line of it has no date");
         }
-        return NG_EINTERNAL;
+        pair[0] = redis_line(call, entry);
+        restore_grow(restore, WORD("RPUSH"), restore_key(restore, REDIS_DAY, date), pair, 1);
+        return NG_OK;
+    case RESTORE_DAY:
+        restore_grow(restore, WORD("ZADD"), restore->days, pair, 2);
+        return NG_OK;
+    case RESTORE_SEEN:
+        pair[0] = restore->now;
+        pair[1] = entry->event_id;
+        restore_grow(restore, WORD("ZADD"), restore->seen, pair, 2);
+        return NG_OK;
+    case RESTORE_RECENT:
+        pair[0] = redis_number(call, entry->time_ms);
+        pair[1] = redis_member(call, entry);
+        restore_grow(restore, WORD("ZADD"), restore->recent, pair, 2);
+        return NG_OK;
+    case RESTORE_HASH:
+        break;
     }
-    restore_grow(restore, WORD("HSET"), key, members.items, members.count);
-    return NG_OK;
+    struct ng_str name = redis_member(call, entry);
+    if (name.data == NULL) {
+        return redis_no_memory(call);
+    }
+    int rc = redis_members(call, entry, &members);
+    if (rc == NG_OK) {
+        restore_grow(restore, WORD("HSET"), restore_key(restore, "", name), members.items,
+                     members.count);
+    }
+    return rc;
 }
 
-/* Calls `each` for the entries of one part of the dump. */
-static int restore_part(struct restore_state *restore, const char *part,
-                        int (*each)(struct restore_state *restore, const struct ng_value *item,
-                                    const struct ng_entry *entry))
+/* Writes the entries of one part of the dump in one form. */
+static int restore_part(struct restore_state *restore, const char *part, enum restore_form form)
 {
-    struct ng_call *call = restore->call;
-    const struct ng_value *array = call->host->json_get(restore->dump, part);
-    if (call->host->json_type(array) != NG_TYPE_ARRAY) {
-        return restore_damaged(call, "a part of it is missing");
-    }
+    const struct ng_host *host = restore->call->host;
+    const struct ng_value *item = host->json_first(host->json_get(restore->dump, part));
     int rc = NG_OK;
-    const struct ng_value *item = call->host->json_first(array);
-    for (; rc == NG_OK && item != NULL; item = call->host->json_next(item)) {
+    for (; rc == NG_OK && item != NULL; item = host->json_next(item)) {
         struct ng_entry entry;
-        rc = redis_entry_read(call, item, restore->space, &entry);
+        rc = redis_entry_read(restore->call, item, restore->space, &entry);
         if (rc == NG_EINVAL) {
-            rc = restore_damaged(call, "an entry of it is of another form");
+            rc = restore_damaged(restore->call, "an entry of it is of another form");
         }
         if (rc == NG_OK) {
-            rc = each(restore, item, &entry);
+            rc = restore_entry(restore, form, host->json_text(host->json_get(item, "date")),
+                               &entry);
         }
     }
     restore_flush(restore);
     return rc;
-}
-
-static int restore_as_line(struct restore_state *restore, const struct ng_value *item,
-                           const struct ng_entry *entry)
-{
-    return restore_line(restore, item, entry);
-}
-
-static int restore_as_day(struct restore_state *restore, const struct ng_value *item,
-                          const struct ng_entry *entry)
-{
-    struct ng_call *call = restore->call;
-    struct ng_str date = call->host->json_text(call->host->json_get(item, "date"));
-    const struct ng_str day[] = {WORD("0"), date};
-    (void)entry;
-    restore_grow(restore, WORD("ZADD"), restore->days, day, 2);
-    return NG_OK;
-}
-
-/* Marks the dump's entries as seen, so they are not delivered again. */
-static int restore_as_seen(struct restore_state *restore, const struct ng_value *item,
-                           const struct ng_entry *entry)
-{
-    const struct ng_str seen[] = {restore->now, entry->event_id};
-    (void)item;
-    restore_grow(restore, WORD("ZADD"), restore->seen, seen, 2);
-    return NG_OK;
 }
 
 /* Marks events that were delivered before and are not in the dump as seen. */
@@ -216,54 +193,34 @@ static void restore_passed(struct restore_state *restore)
         item = call->host->json_first(passed);
     }
     for (; item != NULL; item = call->host->json_next(item)) {
-        const struct ng_str seen[] = {restore->now, call->host->json_text(item)};
+        const struct ng_str seen[] = {restore->now,
+                                      str_or(call->host->json_text(item), WORD(""))};
         restore_grow(restore, WORD("ZADD"), restore->seen, seen, 2);
     }
     restore_flush(restore);
-}
-
-static int restore_as_hash(struct restore_state *restore, const struct ng_value *item,
-                           const struct ng_entry *entry)
-{
-    (void)item;
-    return restore_hash(restore, entry);
-}
-
-static int restore_as_recent(struct restore_state *restore, const struct ng_value *item,
-                             const struct ng_entry *entry)
-{
-    const struct ng_str recent[] = {redis_number(restore->call, entry->time_ms),
-                                    redis_member(restore->call, entry)};
-    (void)item;
-    if (recent[0].data == NULL || recent[1].data == NULL) {
-        return redis_no_memory(restore->call);
-    }
-    restore_grow(restore, WORD("ZADD"), restore->recent, recent, 2);
-    return NG_OK;
 }
 
 static int restore_add(struct restore_state *restore)
 {
     static const struct {
         const char *part;
-        int (*each)(struct restore_state *restore, const struct ng_value *item,
-                    const struct ng_entry *entry);
+        enum restore_form form;
     } steps[] = {
-        {"days", restore_as_line},         {"days", restore_as_day},
-        {"days", restore_as_seen},         {"references", restore_as_hash},
-        {"references", restore_as_recent}, {"memories", restore_as_hash},
-        {"memories", restore_as_recent},
+        {"days", RESTORE_LINE},         {"days", RESTORE_DAY},
+        {"days", RESTORE_SEEN},         {"references", RESTORE_HASH},
+        {"references", RESTORE_RECENT}, {"memories", RESTORE_HASH},
+        {"memories", RESTORE_RECENT},
     };
     struct ng_call *call = restore->call;
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < NG_COUNT(steps); i++) {
-        rc = restore_part(restore, steps[i].part, steps[i].each);
+        rc = restore_part(restore, steps[i].part, steps[i].form);
     }
     restore_passed(restore);
     const struct ng_value *summary = call->host->json_get(restore->dump, "summary");
     if (rc == NG_OK && call->host->json_type(summary) == NG_TYPE_STRING) {
         PIPELINE_ADD(&restore->pipeline, WORD("SET"), restore->summary,
-                     call->host->json_text(summary));
+                     str_or(call->host->json_text(summary), WORD("")));
     }
     return rc;
 }
@@ -372,11 +329,6 @@ int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_st
     restore->seen = restore_key(restore, REDIS_SEEN, none);
     restore->summary = restore_key(restore, REDIS_SUMMARY, none);
     restore->now = redis_number(call, call->host->now_ms());
-    if (rc == NG_OK && (restore->days.data == NULL || restore->recent.data == NULL ||
-                        restore->seen.data == NULL || restore->summary.data == NULL ||
-                        restore->now.data == NULL)) {
-        rc = redis_no_memory(call);
-    }
     bool done = false;
     for (int i = 0; rc == NG_OK && !done && i < RESTORE_TRIES; i++) {
         pipeline_init(&restore->pipeline, restore->redis->pool, call);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "rank.h"
 #include "redis.h"
 
@@ -90,29 +91,19 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
 
 /* Inserts the entry if it is among the best. Of equal ones the newer, which came first, stays
  * ahead. */
-static int scan_keep(struct scan *scan, struct ng_str key, double rank)
+static void scan_keep(struct scan *scan, struct ng_str key, double rank)
 {
     size_t at = scan->count;
     while (at > 0 && scan->hits[at - 1].rank < rank) {
         at--;
     }
     if (at == scan->max) {
-        return NG_OK;
+        return;
     }
-    struct scan_hit hit = {redis_copy(scan->call, key), rank};
-    if (hit.key.data == NULL) {
-        return redis_no_memory(scan->call);
-    }
-    size_t kept;
-    if (scan->count < scan->max) {
-        kept = scan->count;
-    } else {
-        kept = scan->max - 1;
-    }
+    size_t kept = size_min(scan->count, scan->max - 1);
     memmove(scan->hits + at + 1, scan->hits + at, (kept - at) * sizeof(*scan->hits));
-    scan->hits[at] = hit;
+    scan->hits[at] = (struct scan_hit){key, rank};
     scan->count = kept + 1;
-    return NG_OK;
 }
 
 /* ---- pages ---- */
@@ -127,28 +118,18 @@ static int scan_page(struct scan *scan, const redisReply *names)
         return redis_no_memory(call);
     }
     pipeline_init(&pipeline, scan->redis->pool, call);
-    int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
+    for (size_t i = 0; i < names->elements; i++) {
         keys[i] = redis_key(scan->redis, call, scan->recall->space, "",
                             redis_text(names->element[i]));
-        if (keys[i].data == NULL) {
-            rc = NG_EINTERNAL;
-        } else {
-            rc = NG_OK;
-        }
         PIPELINE_ADD(&pipeline, WORD("HMGET"), keys[i], ng_str_of(scan_fields[0]),
                      ng_str_of(scan_fields[1]), ng_str_of(scan_fields[2]),
                      ng_str_of(scan_fields[3]), ng_str_of(scan_fields[4]));
     }
-    if (rc == NG_OK) {
-        rc = pipeline_run(&pipeline);
-    }
+    int rc = pipeline_run(&pipeline);
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         double rank = scan_entry(scan, pipeline_reply(&pipeline, i));
         if (rank >= 0) {
-            rc = scan_keep(scan, keys[i], rank);
-        } else {
-            rc = NG_OK;
+            scan_keep(scan, keys[i], rank);
         }
     }
     pipeline_done(&pipeline);
@@ -158,17 +139,12 @@ static int scan_page(struct scan *scan, const redisReply *names)
 static int scan_pages(struct scan *scan)
 {
     struct ng_call *call = scan->call;
-    struct ng_str since;
-    if (scan->recall->since_ms == 0) {
-        since = ng_str_of("-inf");
-    } else {
+    struct ng_str since = WORD("-inf");
+    if (scan->recall->since_ms != 0) {
         since = redis_number(call, scan->recall->since_ms);
     }
     bool more = true;
     int rc = NG_OK;
-    if (since.data == NULL) {
-        rc = redis_no_memory(call);
-    }
     while (rc == NG_OK && more && scan->seen < SCAN_MAX) {
         struct pipeline pipeline;
         pipeline_init(&pipeline, scan->redis->pool, call);
@@ -211,8 +187,6 @@ static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
                                    scan->recall->space, &entry);
         if (read == NG_EINTERNAL) {
             rc = read;
-        } else {
-            rc = NG_OK;
         }
         if (read == NG_OK && row(user, &entry) != 0) {
             break;
@@ -225,7 +199,6 @@ static int scan_report(struct scan *scan, ng_entry_row_fn *row, void *user)
 int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall *recall,
                ng_entry_row_fn *row, void *user)
 {
-    struct ng_str none = {NULL, 0};
     struct scan *scan = ng_alloc(call, sizeof(*scan));
     if (scan == NULL) {
         return redis_no_memory(call);
@@ -235,9 +208,9 @@ int redis_scan(struct redis *redis, struct ng_call *call, const struct ng_recall
     scan->call = call;
     scan->recall = recall;
     scan->max = redis_limit(recall->limit);
-    scan->recent = redis_key(redis, call, recall->space, REDIS_RECENT, none);
+    scan->recent = redis_key(redis, call, recall->space, REDIS_RECENT, str_make(NULL, 0));
     scan->hits = ng_alloc(call, (scan->max + 1) * sizeof(*scan->hits));
-    if (scan->recent.data == NULL || scan->hits == NULL) {
+    if (scan->hits == NULL) {
         return redis_no_memory(call);
     }
     int rc = wanted_parse(call, recall->text, &scan->wanted);

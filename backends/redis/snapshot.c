@@ -133,25 +133,14 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
 {
     struct redis *redis = journal;
     struct ng_str none = {NULL, 0};
-    struct ng_str words[] = {
-        WORD("EVAL"),
-        WORD(dump_script),
-        WORD("3"),
-        redis_key(redis, call, space, REDIS_DAYS, none),
-        redis_key(redis, call, space, REDIS_RECENT, none),
-        redis_key(redis, call, space, REDIS_SUMMARY, none),
-        redis_key(redis, call, space, "", none),
-        WORD(DUMP_BYTES_MAX),
-        WORD(DUMP_ENTRIES_MAX),
-    };
     struct pipeline pipeline;
-    for (size_t i = 0; i < NG_COUNT(words); i++) {
-        if (words[i].data == NULL) {
-            return NG_EINTERNAL;
-        }
-    }
     pipeline_init(&pipeline, redis->pool, call);
-    pipeline_add(&pipeline, words, NG_COUNT(words));
+    PIPELINE_ADD(&pipeline, WORD("EVAL"), WORD(dump_script), WORD("3"),
+                 redis_key(redis, call, space, REDIS_DAYS, none),
+                 redis_key(redis, call, space, REDIS_RECENT, none),
+                 redis_key(redis, call, space, REDIS_SUMMARY, none),
+                 redis_key(redis, call, space, "", none), WORD(DUMP_BYTES_MAX),
+                 WORD(DUMP_ENTRIES_MAX));
     int rc = pipeline_run_all(&pipeline);
     const redisReply *reply = pipeline_reply(&pipeline, 0);
     if (rc == NG_OK && (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)) {

@@ -19,8 +19,8 @@ struct aside {
     struct ng_str live, kept, from, mark;
 };
 
-int redis_aside_open(struct redis *redis, struct ng_call *call, struct ng_str space,
-                     struct ng_str id, bool with_copy, struct aside *ret);
+struct aside redis_aside(struct redis *redis, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, bool with_copy);
 /* Adds the command that keeps the journal. No effect if that is already done. */
 void redis_aside_add(struct pipeline *pipeline, const struct aside *aside);
 

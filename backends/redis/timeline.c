@@ -71,19 +71,12 @@ int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline
         .row = row,
         .user = user,
     };
-    struct pipeline pipeline;
-    if (date.data == NULL || state.key.data == NULL) {
+    int64_t end = 0;
+    if (date.data == NULL) {
         return redis_no_memory(call);
     }
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("LLEN"), state.key);
-    int rc = pipeline_run_all(&pipeline);
     /* Positions counted from the front stay the same while lines are appended. */
-    int64_t end = 0;
-    if (rc == NG_OK) {
-        end = pipeline_reply(&pipeline, 0)->integer;
-    }
-    pipeline_done(&pipeline);
+    int rc = REDIS_DO(redis, call, &end, WORD("LLEN"), state.key);
     bool go_on = true;
     while (rc == NG_OK && end > 0 && go_on) {
         int64_t first = 0;
@@ -109,16 +102,7 @@ int redis_summary(void *journal, struct ng_call *call, struct ng_str space,
 int redis_set_summary(void *journal, struct ng_call *call, struct ng_str space,
                       struct ng_str text)
 {
-    struct redis *redis = journal;
-    struct ng_str none = {NULL, 0};
-    struct ng_str key = redis_key(redis, call, space, REDIS_SUMMARY, none);
-    struct pipeline pipeline;
-    if (key.data == NULL) {
-        return NG_EINTERNAL;
-    }
-    pipeline_init(&pipeline, redis->pool, call);
-    PIPELINE_ADD(&pipeline, WORD("SET"), key, text);
-    int rc = pipeline_run_all(&pipeline);
-    pipeline_done(&pipeline);
-    return rc;
+    return REDIS_DO(journal, call, NULL, WORD("SET"),
+                    redis_key(journal, call, space, REDIS_SUMMARY, str_make(NULL, 0)),
+                    str_or(text, WORD("")));
 }

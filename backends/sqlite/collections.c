@@ -132,8 +132,9 @@ static int store_numbers(struct conn *conn, struct db_collection *collection)
     return fts_table(conn, collection);
 }
 
-int collection_declare(struct db *db, struct ng_call *call, const struct ng_collection *decl)
+int collection_declare(void *self, struct ng_call *call, const struct ng_collection *decl)
 {
+    struct db *db = self;
     size_t len = 0;
     if (decl->name != NULL) {
         len = strlen(decl->name);

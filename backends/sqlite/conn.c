@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+
 static const char *const statement_sql[] = {
 #define STATEMENT_SQL(name, sql) sql,
     STATEMENTS(STATEMENT_SQL)
@@ -213,14 +215,7 @@ static int error_code(const struct conn *conn, int rc)
 
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max)
 {
-    int rc = SQLITE_NOMEM;
-    if (conn->sql != NULL) {
-        rc = sqlite3_extended_errcode(conn->sql);
-    }
-    const char *text = "out of memory";
-    if (conn->sql != NULL) {
-        text = sqlite3_errmsg(conn->sql);
-    }
+    int rc = sqlite3_extended_errcode(conn->sql); /* SQLITE_NOMEM without a connection */
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE) {
         (void)snprintf(error, error_max, "%s failed: no memory", doing);
         return NG_EINTERNAL;
@@ -237,7 +232,7 @@ int conn_error(struct conn *conn, const char *doing, char *error, size_t error_m
                        doing, conn->db->path, sqlite3_errstr(rc), need / 1024);
     } else {
         (void)snprintf(error, error_max, "%s failed: %s: %s (%d); %s", doing, conn->db->path,
-                       text, rc, way_out(rc));
+                       sqlite3_errmsg(conn->sql), rc, way_out(rc));
     }
     return code;
 }
@@ -256,6 +251,14 @@ int conn_fail(struct conn *conn, struct ng_call *call, const char *doing)
     return ng_fail(call, code, "%s", error);
 }
 
+/* Waits READER_WAIT_MS at most. */
+static void wait_briefly(pthread_cond_t *cond, struct lock *lock)
+{
+    int64_t at = clock_monotonic_ns() + READER_WAIT_MS * INT64_C(1000000);
+    const struct timespec until = {(time_t)(at / 1000000000), (long)(at % 1000000000)};
+    (void)lock_wait_until(cond, lock, &until);
+}
+
 /* ---- the gate (memory only) ---- */
 
 static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
@@ -267,14 +270,7 @@ static bool gate_enter_reader(struct db *db, struct ng_call *call, bool nested)
     lock_take(&db->gate_lock);
     /* A nested reader must not wait for a writer that waits for its outer reader. */
     while (in && !nested && (db->gate_writing || db->gate_waiting > 0)) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += READER_WAIT_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_nsec -= 1000000000L;
-            until.tv_sec++;
-        }
-        lock_wait_until(&db->gate_moved, &db->gate_lock, &until);
+        wait_briefly(&db->gate_moved, &db->gate_lock);
         in = !call->host->cancelled(call);
     }
     if (in) {
@@ -319,14 +315,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     lock_take(&db->readers_lock);
     struct conn *conn = reader_pick(db, &nested, &room);
     while (conn == NULL && !room) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += READER_WAIT_MS * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_nsec -= 1000000000L;
-            until.tv_sec++;
-        }
-        lock_wait_until(&db->reader_free, &db->readers_lock, &until);
+        wait_briefly(&db->reader_free, &db->readers_lock);
         if (call->host->cancelled(call)) {
             lock_release(&db->readers_lock);
             if (call->host->remaining_ms(call) <= 0) {

@@ -102,6 +102,15 @@ struct db_collection {
     atomic_bool dirty; /* its search index may be out of date */
 };
 
+/* A document, as row_from_stmt() reads it, and a revision, as row_from_log() does. */
+#define DOC_COLUMNS                                                                            \
+    "d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,d.created_seq,d.created_ms,"   \
+    "d.updated_ms,d.text_size,d.author,d.action,d.json,d.text"
+#define DOC_TABLES "docs d JOIN shelves s ON s.shelf=d.shelf"
+#define LOG_COLUMNS                                                                            \
+    "revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action"
+#define LOG_RANGE " FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0"
+
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN")                                                                          \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                          \
@@ -144,29 +153,18 @@ struct db_collection {
     X(ANSWER_GET, "SELECT body_hash,reply,time_ms,expires_ms FROM answers WHERE scope=?1")     \
     X(ANSWER_SET, "INSERT OR REPLACE INTO answers(scope,body_hash,reply,time_ms,expires_ms)"   \
                   "VALUES(?1,?2,?3,?4,?5)")                                                    \
-    X(GET, "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,d.created_seq,"  \
-           "d.created_ms,d.updated_ms,d.text_size,d.author,d.action,d.json,d.text FROM "       \
-           "shelves s JOIN docs d ON d.shelf=s.shelf WHERE s.collection=?1 AND s.space=?2 "    \
-           "AND d.id=?3")                                                                      \
-    X(GET_DOC, "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"            \
-               "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,d.json," \
-               "d.text FROM docs d JOIN shelves s ON s.shelf=d.shelf WHERE d.doc=?1")          \
+    X(GET, "SELECT " DOC_COLUMNS " FROM shelves s JOIN docs d ON d.shelf=s.shelf WHERE "       \
+           "s.collection=?1 AND s.space=?2 AND d.id=?3")                                       \
+    X(GET_DOC, "SELECT " DOC_COLUMNS " FROM " DOC_TABLES " WHERE d.doc=?1")                    \
     X(LOG_START, "SELECT revision FROM log WHERE doc=?1 AND revision<=?2 AND kind=1 "          \
                  "ORDER BY revision DESC LIMIT 1")                                             \
     X(LOG_CHAIN,                                                                               \
       "SELECT revision,kind,json_at,json_removed,json,text_at,text_removed,text FROM log "     \
       "WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 ORDER BY revision")           \
-    X(LOG_ROW, "SELECT revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,"      \
-               "agent,action FROM log WHERE doc=?1 AND revision=?2")                           \
-    X(LOG_UP,                                                                                  \
-      "SELECT revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action "  \
-      "FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 ORDER BY revision")  \
-    X(LOG_DOWN,                                                                                \
-      "SELECT revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action "  \
-      "FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 "                    \
-      "ORDER BY revision DESC")                                                                \
-    X(LOG_COUNT, "SELECT count(*) FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 "    \
-                 "AND kind>0")                                                                 \
+    X(LOG_ROW, "SELECT " LOG_COLUMNS " FROM log WHERE doc=?1 AND revision=?2")                 \
+    X(LOG_UP, "SELECT " LOG_COLUMNS LOG_RANGE " ORDER BY revision")                            \
+    X(LOG_DOWN, "SELECT " LOG_COLUMNS LOG_RANGE " ORDER BY revision DESC")                     \
+    X(LOG_COUNT, "SELECT count(*)" LOG_RANGE)                                                  \
     X(CHANGES, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"   \
                "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "      \
                "s.shelf=d.shelf WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")
@@ -380,7 +378,7 @@ int work_commit(struct db *db, const char *doing, char *error, size_t error_max)
 int schema_open(struct db *db, char *error, size_t error_max);
 
 /* collections.c */
-int collection_declare(struct db *db, struct ng_call *call, const struct ng_collection *decl);
+int collection_declare(void *self, struct ng_call *call, const struct ng_collection *decl);
 const struct db_collection *collection_find(struct db *db, struct ng_str name);
 /* The field of this name, not a full-text one; sortable: nor a tag. NULL: none. */
 const struct db_field *collection_field(const struct db_collection *collection,
@@ -442,6 +440,10 @@ void txn_free(struct txn *txn);
 
 /* read.c */
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
+/* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the newest row. */
+void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row);
+/* The columns of CHANGES. */
+struct ng_event event_from_stmt(sqlite3_stmt *stmt);
 int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
              ng_row_fn *row, void *user);
 int read_history_count(void *self, struct ng_call *call, const struct ng_key *key,
@@ -478,7 +480,8 @@ struct sql {
     int rc; /* sticky error */
 };
 void sql_add(struct sql *sql, const char *text);
-void sql_add_int(struct sql *sql, int64_t number);
+/* Adds text with constants and numbers in it, in the form of sqlite3_mprintf() (no %zu). */
+void sql_printf(struct sql *sql, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds "?N" for a value that is borrowed until the statement has run. */
 void sql_bind(struct sql *sql, const struct bound *bound);
 void sql_bind_int(struct sql *sql, int64_t number);
@@ -487,6 +490,13 @@ void sql_done(struct sql *sql);
 int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret);
 /* SQLITE_OK or the error of the statement. NULL is a no-op. */
 int sql_release(struct conn *conn, sqlite3_stmt *stmt);
+/* Runs the statement to its end and frees it. NG_OK, or NG_EINTERNAL with the error of the
+ * connection. */
+int sql_run(struct conn *conn, struct sql *sql);
+/* Calls row() for each row of a constant statement, until it returns another value than NG_OK;
+ * a positive one ends the walk without an error. NG_EINTERNAL: the error of the connection. */
+int sql_each(struct conn *conn, const char *text, int (*row)(void *user, sqlite3_stmt *stmt),
+             void *user);
 
 /* terms.c: conditions of a query */
 /* The subject of a term: a declared field or a built-in column. */
@@ -515,6 +525,10 @@ struct shelves {
 };
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret);
 void shelves_add(struct sql *sql, const struct shelves *shelves);
+/* Adds the value of the subject in the row of a document. */
+void subject_add(struct sql *sql, const struct subject *subject);
+/* Adds " LIMIT ... OFFSET ...". */
+void page_add(struct sql *sql, const struct ng_query *query);
 /* Reports the documents that the first column of the statement names, in its order; score and
  * snippet come from the columns `score` and `score` + 1, unless `score` is 0. */
 int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,

@@ -12,14 +12,10 @@ struct export
     bool stop;
 };
 
-static int prepare(struct conn *conn, const char *text, sqlite3_stmt **ret)
-{
-    return sqlite3_prepare_v2(conn->sql, text, -1, ret, NULL);
-}
-
 /* Exports the kept revisions of the document at the current row of `docs` (columns of GET). */
-static int export_doc(struct export *out, sqlite3_stmt *docs)
+static int export_doc(void *user, sqlite3_stmt *docs)
 {
+    struct export *out = user;
     struct ng_doc newest;
     struct ng_record record = {.size = sizeof(record), .kind = NG_RECORD_REVISION};
     row_from_stmt(docs, true, &newest);
@@ -39,15 +35,7 @@ static int export_doc(struct export *out, sqlite3_stmt *docs)
         if (rc != NG_OK) {
             break;
         }
-        doc.revision = column_u64(stmt, 0);
-        doc.deleted = (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0;
-        doc.seq = column_u64(stmt, 3);
-        doc.updated_ms = sqlite3_column_int64(stmt, 4);
-        doc.created_seq = column_u64(stmt, 5);
-        doc.created_ms = sqlite3_column_int64(stmt, 6);
-        doc.text_size = column_u64(stmt, 7);
-        doc.author = column_str(stmt, 8);
-        doc.action = column_str(stmt, 9);
+        row_from_log(stmt, &doc);
         doc.json = bytes_str(&out->state.json);
         doc.text = bytes_str(&out->state.text);
         record.doc = &doc;
@@ -63,30 +51,10 @@ static int export_doc(struct export *out, sqlite3_stmt *docs)
         record.newest = true;
         out->stop = out->record(out->user, &record) != 0;
     }
-    return rc;
-}
-
-static int export_docs(struct export *out)
-{
-    sqlite3_stmt *stmt = NULL;
-    int step = prepare(out->conn,
-                       "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
-                       "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
-                       "d.json,d.text FROM docs d JOIN shelves s ON s.shelf=d.shelf ORDER BY "
-                       "d.doc",
-                       &stmt);
-    int rc = NG_EINTERNAL;
-    if (step == SQLITE_OK) {
-        rc = NG_OK;
+    if (rc != NG_OK) {
+        return rc;
     }
-    while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        rc = export_doc(out, stmt);
-    }
-    if (rc == NG_OK && !out->stop && step != SQLITE_DONE) {
-        rc = NG_EINTERNAL;
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return out->stop;
 }
 
 static int export_events(struct export *out)
@@ -99,17 +67,7 @@ static int export_events(struct export *out)
     (void)sqlite3_bind_int64(stmt, 2, -1);
     int step = SQLITE_DONE;
     while (!out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct ng_event event = {
-            .size = sizeof(event),
-            .seq = column_u64(stmt, 0),
-            .time_ms = sqlite3_column_int64(stmt, 1),
-            .key = {column_str(stmt, 2), column_str(stmt, 3), column_str(stmt, 4)},
-            .revision = column_u64(stmt, 5),
-            .agent = column_str(stmt, 6),
-            .tool = column_str(stmt, 7),
-            .action = column_str(stmt, 8),
-            .data = column_str(stmt, 9),
-        };
+        struct ng_event event = event_from_stmt(stmt);
         struct ng_record record = {
             .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
         out->stop = out->record(out->user, &record) != 0;
@@ -121,35 +79,21 @@ static int export_events(struct export *out)
     return NG_EINTERNAL;
 }
 
-static int export_answers(struct export *out)
+static int export_answer(void *user, sqlite3_stmt *stmt)
 {
-    sqlite3_stmt *stmt = NULL;
-    int step = prepare(out->conn,
-                       "SELECT scope,body_hash,reply,time_ms,expires_ms FROM answers ORDER BY "
-                       "answer",
-                       &stmt);
-    int rc = NG_EINTERNAL;
-    if (step == SQLITE_OK) {
-        rc = NG_OK;
-    }
-    while (rc == NG_OK && !out->stop && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct ng_answer answer = {
-            .size = sizeof(answer),
-            .scope = column_str(stmt, 0),
-            .body_hash = column_str(stmt, 1),
-            .reply = column_str(stmt, 2),
-            .time_ms = sqlite3_column_int64(stmt, 3),
-            .expires_ms = sqlite3_column_int64(stmt, 4),
-        };
-        struct ng_record record = {
-            .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
-        out->stop = out->record(out->user, &record) != 0;
-    }
-    if (rc == NG_OK && !out->stop && step != SQLITE_DONE) {
-        rc = NG_EINTERNAL;
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    struct export *out = user;
+    struct ng_answer answer = {
+        .size = sizeof(answer),
+        .scope = column_str(stmt, 0),
+        .body_hash = column_str(stmt, 1),
+        .reply = column_str(stmt, 2),
+        .time_ms = sqlite3_column_int64(stmt, 3),
+        .expires_ms = sqlite3_column_int64(stmt, 4),
+    };
+    struct ng_record record = {
+        .size = sizeof(record), .kind = NG_RECORD_ANSWER, .answer = &answer};
+    out->stop = out->record(out->user, &record) != 0;
+    return out->stop;
 }
 
 static int export_seq(struct export *out)
@@ -163,8 +107,6 @@ static int export_seq(struct export *out)
     int step = sqlite3_step(stmt);
     if (step == SQLITE_ROW) {
         record.seq = column_u64(stmt, 0);
-    } else {
-        record.seq = 0;
     }
     (void)sqlite3_reset(stmt);
     if (step != SQLITE_ROW && step != SQLITE_DONE) {
@@ -195,12 +137,16 @@ static int copy_memory(struct conn *from, struct conn *ret)
 
 static int run(struct export *out)
 {
-    int rc = export_docs(out);
+    int rc = sql_each(out->conn, "SELECT " DOC_COLUMNS " FROM " DOC_TABLES " ORDER BY d.doc",
+                      export_doc, out);
     if (rc == NG_OK && !out->stop) {
         rc = export_events(out);
     }
     if (rc == NG_OK && !out->stop) {
-        rc = export_answers(out);
+        rc = sql_each(out->conn,
+                      "SELECT scope,body_hash,reply,time_ms,expires_ms FROM answers ORDER BY "
+                      "answer",
+                      export_answer, out);
     }
     if (rc == NG_OK && !out->stop) {
         rc = export_seq(out);

@@ -4,6 +4,7 @@
 #include "core/base/minmax.h"
 #include "db.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Limits of one step, in documents and bytes. A search that finds more to index doubles both
@@ -16,23 +17,6 @@
 /* Raised when texts are tokenised differently: then all is indexed again. No field has this
  * name. */
 #define LAYOUT_VERSION "*2"
-
-static int run_sql(struct conn *conn, const struct sql *text)
-{
-    sqlite3_stmt *stmt = NULL;
-    if (text->rc != NG_OK) {
-        return NG_EINTERNAL;
-    }
-    int rc = sqlite3_prepare_v2(conn->sql, text->text.data, (int)text->text.len, &stmt, NULL);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(stmt);
-    }
-    int end = sqlite3_finalize(stmt);
-    if ((rc == SQLITE_DONE || rc == SQLITE_ROW) && end == SQLITE_OK) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
-}
 
 /* ---- what waits ---- */
 
@@ -78,19 +62,17 @@ static bool waits(struct db *db, int64_t collection)
  * rebuilt. */
 static int layout_of(const struct db_collection *collection, struct bytes *ret)
 {
-    int rc = bytes_add_c(ret, LAYOUT_VERSION "\n");
-    for (size_t i = 0; i < collection->field_count && rc == NG_OK; i++) {
+    (void)bytes_add_c(ret, LAYOUT_VERSION "\n");
+    for (size_t i = 0; i < collection->field_count; i++) {
         if (collection->fields[i].column >= 0) {
-            rc = bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
-            if (rc == NG_OK) {
-                rc = bytes_add(ret, "\n", 1);
-            }
+            (void)bytes_add(ret, collection->fields[i].name, collection->fields[i].name_len);
+            (void)bytes_add(ret, "\n", 1);
         }
     }
-    if (rc == NG_OK && collection->text_column) {
-        rc = bytes_add(ret, "*", 1);
+    if (collection->text_column) {
+        (void)bytes_add(ret, "*", 1);
     }
-    return rc;
+    return ret->rc;
 }
 
 static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
@@ -112,61 +94,52 @@ static int get_layout(struct conn *conn, int64_t collection, struct bytes *ret)
 
 static int set_layout(struct conn *conn, int64_t collection, struct ng_str layout)
 {
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(conn->sql, "UPDATE collections SET search=?2 WHERE collection=?1",
-                           -1, &stmt, NULL) != SQLITE_OK) {
-        return NG_EINTERNAL;
+    struct sql sql = {0};
+    struct bound text = {.kind = BOUND_TEXT, .bytes = layout};
+    sql_add(&sql, "UPDATE collections SET search=");
+    sql_bind(&sql, &text);
+    sql_printf(&sql, " WHERE collection=%" PRId64, collection);
+    return sql_run(conn, &sql);
+}
+
+/* Runs the statement with the number of the collection behind it. */
+static int run_of(struct conn *conn, const char *text, int64_t collection)
+{
+    struct sql sql = {0};
+    sql_printf(&sql, "%s%" PRId64, text, collection);
+    return sql_run(conn, &sql);
+}
+
+static int make_table(struct conn *conn, const struct db_collection *collection)
+{
+    struct sql make = {0};
+    sql_printf(&make, "CREATE VIRTUAL TABLE search_%" PRId64 " USING fts5(", collection->id);
+    for (int i = 0; i < collection->columns; i++) {
+        sql_printf(&make, "c%d,", i);
     }
-    (void)sqlite3_bind_int64(stmt, 1, collection);
-    (void)bind_text(stmt, 2, layout);
-    int rc = sqlite3_step(stmt);
-    if (sqlite3_finalize(stmt) == SQLITE_OK && rc == SQLITE_DONE) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
+    sql_add(&make, "tokenize='notegate')");
+    return sql_run(conn, &make);
 }
 
 static int remake(struct conn *conn, const struct db_collection *collection)
 {
-    struct sql drop = {0};
-    struct sql clean = {0};
-    struct sql make = {0};
-    struct sql mark = {0};
-    sql_add(&drop, "DROP TABLE IF EXISTS search_");
-    sql_add_int(&drop, collection->id);
-    sql_add(&clean, "DELETE FROM dirty WHERE collection=");
-    sql_add_int(&clean, collection->id);
-    sql_add(&make, "CREATE VIRTUAL TABLE search_");
-    sql_add_int(&make, collection->id);
-    sql_add(&make, " USING fts5(");
-    for (int i = 0; i < collection->columns; i++) {
-        sql_add(&make, "c");
-        sql_add_int(&make, i);
-        sql_add(&make, ",");
-    }
-    sql_add(&make, "tokenize='notegate')");
-    sql_add(&mark,
-            "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN shelves "
-            "s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE d.deleted=0 "
-            "AND c.collection=");
-    sql_add_int(&mark, collection->id);
-    int rc = run_sql(conn, &drop);
+    int rc = run_of(conn, "DROP TABLE IF EXISTS search_", collection->id);
     if (rc == NG_OK) {
-        rc = run_sql(conn, &clean);
+        rc = run_of(conn, "DELETE FROM dirty WHERE collection=", collection->id);
     }
     if (collection->columns > 0) {
         if (rc == NG_OK) {
-            rc = run_sql(conn, &make);
+            rc = make_table(conn, collection);
         }
         if (rc == NG_OK) {
-            rc = run_sql(conn, &mark);
+            rc = run_of(conn,
+                        "INSERT INTO dirty SELECT c.collection,d.doc FROM collections c JOIN "
+                        "shelves s ON s.collection=c.name JOIN docs d ON d.shelf=s.shelf WHERE "
+                        "d.deleted=0 AND c.collection=",
+                        collection->id);
         }
         fts_mark(conn->db, collection);
     }
-    sql_done(&drop);
-    sql_done(&clean);
-    sql_done(&make);
-    sql_done(&mark);
     return rc;
 }
 
@@ -205,47 +178,45 @@ static void step_done(struct step *step)
     (void)sql_release(step->conn, step->add);
 }
 
+static int step_prepare(struct step *step, struct sql *sql, sqlite3_stmt **ret)
+{
+    int rc = sql_prepare(step->conn, sql, ret);
+    sql_done(sql);
+    return rc;
+}
+
 static int step_init(struct step *step)
 {
     int64_t id = step->collection->id;
-    struct sql next = {0};
-    struct sql forget = {0};
-    struct sql clean = {0};
-    struct sql add = {0};
-    sql_add(&next, "SELECT y.doc,d.deleted,d.fields,d.text FROM dirty y JOIN docs d ON "
-                   "d.doc=y.doc WHERE y.collection=");
-    sql_add_int(&next, id);
-    sql_add(&next, " ORDER BY y.doc LIMIT 1");
-    sql_add(&forget, "DELETE FROM search_");
-    sql_add_int(&forget, id);
-    sql_add(&forget, " WHERE rowid=?1");
-    sql_add(&clean, "DELETE FROM dirty WHERE doc=?1 AND collection=");
-    sql_add_int(&clean, id);
-    sql_add(&add, "INSERT INTO search_");
-    sql_add_int(&add, id);
-    sql_add(&add, "(rowid");
+    struct sql sql = {0};
+    sql_printf(&sql,
+               "SELECT y.doc,d.deleted,d.fields,d.text FROM dirty y JOIN docs d ON "
+               "d.doc=y.doc WHERE y.collection=%" PRId64 " ORDER BY y.doc LIMIT 1",
+               id);
+    if (step_prepare(step, &sql, &step->next) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    sql_printf(&sql, "DELETE FROM search_%" PRId64 " WHERE rowid=?1", id);
+    if (step_prepare(step, &sql, &step->forget) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    sql_printf(&sql, "DELETE FROM dirty WHERE doc=?1 AND collection=%" PRId64, id);
+    if (step_prepare(step, &sql, &step->clean) != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    sql_printf(&sql, "INSERT INTO search_%" PRId64 "(rowid", id);
     for (int i = 0; i < step->collection->columns; i++) {
-        sql_add(&add, ",c");
-        sql_add_int(&add, i);
+        sql_printf(&sql, ",c%d", i);
     }
-    sql_add(&add, ") VALUES(?1");
+    sql_add(&sql, ") VALUES(?1");
     for (int i = 0; i < step->collection->columns; i++) {
-        sql_add(&add, ",?");
-        sql_add_int(&add, i + 2);
+        sql_printf(&sql, ",?%d", i + 2);
     }
-    sql_add(&add, ")");
-    bool ok = sql_prepare(step->conn, &next, &step->next) == SQLITE_OK &&
-              sql_prepare(step->conn, &forget, &step->forget) == SQLITE_OK &&
-              sql_prepare(step->conn, &clean, &step->clean) == SQLITE_OK &&
-              sql_prepare(step->conn, &add, &step->add) == SQLITE_OK;
-    sql_done(&next);
-    sql_done(&forget);
-    sql_done(&clean);
-    sql_done(&add);
-    if (ok) {
-        return NG_OK;
+    sql_add(&sql, ")");
+    if (step_prepare(step, &sql, &step->add) != SQLITE_OK) {
+        return NG_EINTERNAL;
     }
-    return NG_EINTERNAL;
+    return NG_OK;
 }
 
 /* The texts of one field, joined by line ends. */
@@ -253,19 +224,14 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
 {
     struct value value;
     size_t at = 0;
-    int rc = NG_OK;
     ret->len = 0;
-    while (rc == NG_OK && values_next(blob, &at, &value)) {
+    while (values_next(blob, &at, &value)) {
         if (value.field == field && value.kind == VALUE_TEXT) {
-            if (ret->len > 0) {
-                rc = bytes_add(ret, "\n", 1);
-            }
-            if (rc == NG_OK) {
-                rc = bytes_add(ret, value.bytes.data, value.bytes.len);
-            }
+            (void)bytes_add_c(ret, ret->len > 0 ? "\n" : "");
+            (void)bytes_add(ret, value.bytes.data, value.bytes.len);
         }
     }
-    return rc;
+    return ret->rc;
 }
 
 /* Indexes the document at the current row of `next`. */

@@ -90,14 +90,9 @@ static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *k
     import->complete = false;
     import->deleted = false;
     import->json.len = import->text.len = 0;
-    int rc = bytes_set(&import->key[0], key->collection);
-    if (rc == NG_OK) {
-        rc = bytes_set(&import->key[1], key->space);
-    }
-    if (rc == NG_OK) {
-        rc = bytes_set(&import->key[2], key->id);
-    }
-    if (rc == NG_OK && import->txn != NULL) {
+    if (bytes_set(&import->key[0], key->collection) == NG_OK &&
+        bytes_set(&import->key[1], key->space) == NG_OK &&
+        bytes_set(&import->key[2], key->id) == NG_OK && import->txn != NULL) {
         return NG_OK;
     }
     return ng_fail(call, NG_EINTERNAL, "no memory for the import");
@@ -231,14 +226,13 @@ static int add_event(struct db *db, struct ng_call *call, const struct ng_event 
 
 static int add_answer(struct db *db, struct ng_call *call, const struct ng_answer *answer)
 {
+    /* Binding to no statement is harmless; running it fails. */
     sqlite3_stmt *stmt = conn_stmt(db->writer, STMT_ANSWER_SET);
-    if (stmt != NULL) {
-        (void)bind_blob(stmt, 1, answer->scope);
-        (void)bind_blob(stmt, 2, answer->body_hash);
-        (void)bind_blob(stmt, 3, answer->reply);
-        (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
-        (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
-    }
+    (void)bind_blob(stmt, 1, answer->scope);
+    (void)bind_blob(stmt, 2, answer->body_hash);
+    (void)bind_blob(stmt, 3, answer->reply);
+    (void)sqlite3_bind_int64(stmt, 4, answer->time_ms);
+    (void)sqlite3_bind_int64(stmt, 5, answer->expires_ms);
     if (conn_run(db->writer, stmt) == SQLITE_OK) {
         return NG_OK;
     }
@@ -259,9 +253,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
     case NG_RECORD_ANSWER:
         return add_answer(db, call, record->answer);
     case NG_RECORD_SEQ:
-        if (record->seq > db->import->last_seq) {
-            db->import->last_seq = record->seq;
-        }
+        db->import->last_seq = u64_max(record->seq, db->import->last_seq);
         return NG_OK;
     }
     return ng_fail(call, NG_EINVAL, "the import has a record of the unknown kind %d",
@@ -283,10 +275,8 @@ int import_end(void *self, struct ng_call *call, bool keep)
     uint64_t last_seq = import->last_seq;
     if (keep && rc == NG_OK) {
         sqlite3_stmt *stmt = conn_stmt(db->writer, STMT_META_SET);
-        if (stmt != NULL) {
-            (void)bind_text(stmt, 1, ng_str_of("seq"));
-            (void)bind_u64(stmt, 2, last_seq);
-        }
+        (void)bind_text(stmt, 1, ng_str_of("seq"));
+        (void)bind_u64(stmt, 2, last_seq);
         if (conn_run(db->writer, stmt) != SQLITE_OK) {
             rc = conn_fail(db->writer, call, "the import");
         }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* maintain.c - upkeep: thins old history to one revision a day, drops expired answers, updates
  * the search index. Always in short transactions, so that commits go on between them. */
+#include "core/base/array.h"
 #include "db.h"
 
 /* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256
 #define THIN_ROWS 256
 #define ANSWERS_STEP 500
+/* Revisions of one document that are old enough to be dropped. */
+#define REVISIONS_MAX ((size_t)1 << 30)
 #define DAY_MS INT64_C(86400000)
 
 typedef bool pinned_fn(void *user, const struct ng_key *key, uint64_t revision);
@@ -52,24 +55,6 @@ static size_t mark(struct thin *thin, const struct ng_key *key)
     return dropped;
 }
 
-static int list_add(struct thin *thin, const struct old_revision *row)
-{
-    if (thin->count == thin->cap) {
-        size_t cap = 64;
-        if (thin->cap != 0) {
-            cap = thin->cap * 2;
-        }
-        struct old_revision *grown = realloc(thin->list, cap * sizeof(*grown));
-        if (grown == NULL) {
-            return NG_EINTERNAL;
-        }
-        thin->list = grown;
-        thin->cap = cap;
-    }
-    thin->list[thin->count++] = *row;
-    return NG_OK;
-}
-
 /* The kept revisions, except the newest, of the document at the current row of `docs`: up to
  * the first that is too young to be dropped, which decides whether the one before it is the
  * last of its day. */
@@ -89,14 +74,19 @@ static int look_at(struct thin *thin, struct conn *conn, sqlite3_stmt *docs)
     int rc = NG_OK;
     bool young = false;
     while (rc == NG_OK && !young && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct old_revision row = {
+        rc = array_reserve((void **)&thin->list, &thin->cap, thin->count + 1,
+                           sizeof(*thin->list), REVISIONS_MAX);
+        if (rc != NG_OK) {
+            break;
+        }
+        struct old_revision *row = &thin->list[thin->count++];
+        *row = (struct old_revision){
             .revision = column_u64(stmt, 0),
             .seq = sqlite3_column_int64(stmt, 3),
             .time_ms = sqlite3_column_int64(stmt, 4),
             .quiet = (sqlite3_column_int(stmt, 2) & LOG_QUIET) != 0,
         };
-        rc = list_add(thin, &row);
-        young = row.time_ms >= thin->cutoff_ms;
+        young = row->time_ms >= thin->cutoff_ms;
     }
     (void)sqlite3_reset(stmt);
     if (rc == NG_OK && !young && step != SQLITE_DONE) {
@@ -157,19 +147,12 @@ static int find_next(struct thin *thin)
 static int drop_row(struct conn *conn, const struct old_revision *row)
 {
     struct sql sql = {0};
-    sqlite3_stmt *stmt = NULL;
     /* Keeps the row of an event; only the body is dropped. */
     sql_add(&sql, row->quiet ? "DELETE FROM log WHERE seq="
                              : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
                                "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
     sql_bind_int(&sql, row->seq);
-    int rc = NG_EINTERNAL;
-    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
-        rc = NG_OK;
-    }
-    (void)sql_release(conn, stmt);
-    sql_done(&sql);
-    return rc;
+    return sql_run(conn, &sql);
 }
 
 /* Its predecessor is dropped, so the revision is stored whole from now on. */
@@ -177,7 +160,6 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
                       const struct state *state)
 {
     struct sql sql = {0};
-    sqlite3_stmt *stmt = NULL;
     struct bound json = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->json)};
     struct bound text = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->text)};
     sql_add(&sql, "UPDATE log SET kind=1,json_at=NULL,json_removed=NULL,text_at=NULL,"
@@ -189,13 +171,7 @@ static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
     sql_bind_int(&sql, doc);
     sql_add(&sql, " AND revision=");
     sql_bind_int(&sql, (int64_t)revision);
-    int rc = NG_EINTERNAL;
-    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && conn_run(conn, stmt) == SQLITE_OK) {
-        rc = NG_OK;
-    }
-    (void)sql_release(conn, stmt);
-    sql_done(&sql);
-    return rc;
+    return sql_run(conn, &sql);
 }
 
 /* Drops a run of marked revisions, after making the one behind them independent. */
@@ -288,25 +264,17 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
     int rc = NG_OK;
     while (rc == NG_OK && changed == ANSWERS_STEP) {
         struct sql sql = {0};
-        sqlite3_stmt *stmt = NULL;
         sql_add(&sql, "DELETE FROM answers WHERE answer IN (SELECT answer FROM answers WHERE "
                       "expires_ms<=");
         sql_bind_int(&sql, now_ms);
         sql_add(&sql, " LIMIT ");
         sql_bind_int(&sql, ANSWERS_STEP);
         sql_add(&sql, ")");
-        bool ok = work_begin(db, true) == SQLITE_OK &&
-                  sql_prepare(db->writer, &sql, &stmt) == SQLITE_OK &&
-                  conn_run(db->writer, stmt) == SQLITE_OK;
-        if (ok) {
-            changed = sqlite3_changes(db->writer->sql);
-        } else {
-            changed = 0;
-        }
+        bool ok = work_begin(db, true) == SQLITE_OK && sql_run(db->writer, &sql) == NG_OK;
+        changed = sqlite3_changes(db->writer->sql);
         if (!ok) {
             rc = conn_fail(db->writer, call, "dropping old answers");
         }
-        (void)sql_release(db->writer, stmt);
         sql_done(&sql);
         if (work_end(db, ok) != SQLITE_OK) {
             rc = ng_fail(call, NG_EUNAVAILABLE,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* query.c - lists of documents: picks the index that leads, so that the cost of a page depends
  * on its rows and not on the size of the store. */
+#include <inttypes.h>
+
+#include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "db.h"
 
@@ -66,8 +69,7 @@ void shelves_add(struct sql *sql, const struct shelves *shelves)
 {
     sql_add(sql, shelves->count == 1 ? "=" : " IN (");
     for (size_t i = 0; i < shelves->count; i++) {
-        sql_add(sql, i > 0 ? "," : "");
-        sql_add_int(sql, shelves->ids[i]);
+        sql_printf(sql, "%s%" PRId64, i > 0 ? "," : "", shelves->ids[i]);
     }
     sql_add(sql, shelves->count == 1 ? "" : ")");
 }
@@ -125,16 +127,17 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
 {
     struct sql sql = {0};
     if (subject->field != NULL) {
-        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM field_values v WHERE v.field=");
-        sql_add_int(&sql, subject->field->id);
-        sql_add(&sql, " AND v.shelf");
+        sql_printf(&sql,
+                   "SELECT count(*) FROM (SELECT 1 FROM field_values v WHERE v.field=%" PRId64
+                   " AND v.shelf",
+                   subject->field->id);
         shelves_add(&sql, &plan->shelves);
         term_add_range(&sql, subject, term);
     } else {
         const char *index = column_index(subject->column);
-        sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM docs d INDEXED BY ");
-        sql_add(&sql, index);
-        sql_add(&sql, " WHERE d.shelf");
+        sql_printf(&sql,
+                   "SELECT count(*) FROM (SELECT 1 FROM docs d INDEXED BY %s WHERE d.shelf",
+                   index);
         shelves_add(&sql, &plan->shelves);
         if (strcmp(index, "docs_key") !=
             0) { /* the index of values has deleted documents, too */
@@ -143,9 +146,7 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
         sql_add(&sql, " AND ");
         term_add_column(&sql, subject, term);
     }
-    sql_add(&sql, " LIMIT ");
-    sql_add_int(&sql, LEAD_MAX);
-    sql_add(&sql, ")");
+    sql_printf(&sql, " LIMIT %d)", LEAD_MAX);
     return number_from(conn, &sql);
 }
 
@@ -170,15 +171,10 @@ static int find_lead(struct conn *conn, struct plan *plan)
         /* Of equal terms prefer one of values: its index may have the order of creation. */
         if (count < plan->lead_count ||
             (count == plan->lead_count && plan->lead == NO_TERM && subject.field != NULL)) {
+            plan->lead = NO_TERM;
+            plan->docs_index = column_index(subject.column);
             if (subject.field != NULL) {
                 plan->lead = i;
-            } else {
-                plan->lead = NO_TERM;
-            }
-            if (subject.field != NULL) {
-                plan->docs_index = NULL;
-            } else {
-                plan->docs_index = column_index(subject.column);
             }
             plan->lead_count = count;
         }
@@ -218,16 +214,12 @@ static const char *index_of(const struct plan *plan)
     return column_index(plan->sort.column);
 }
 
-static void add_key(struct sql *sql, const struct plan *plan)
+void subject_add(struct sql *sql, const struct subject *subject)
 {
-    if (plan->by_value) {
-        sql_add(sql, "v.value");
-    } else if (plan->sort.field != NULL) {
-        sql_add(sql, "ng_field(d.fields,");
-        sql_add_int(sql, plan->sort.field->id);
-        sql_add(sql, ")");
+    if (subject->field != NULL) {
+        sql_printf(sql, "ng_field(d.fields,%" PRId64 ")", subject->field->id);
     } else {
-        sql_add(sql, plan->sort.column);
+        sql_add(sql, subject->column);
     }
 }
 
@@ -247,9 +239,11 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
     /* A document may have several of the tags. */
     sql_add(sql, lead != NULL && lead->op == NG_TERM_IN ? "SELECT DISTINCT " : "SELECT ");
     sql_add(sql, values ? "v.doc,v.created_seq AS c" : "d.doc,d.created_seq AS c");
-    if (with_order && !plan->by_created) {
+    if (with_order && plan->by_value) {
+        sql_add(sql, ",v.value AS k");
+    } else if (with_order && !plan->by_created) {
         sql_add(sql, ",");
-        add_key(sql, plan);
+        subject_add(sql, &plan->sort);
         sql_add(sql, " AS k");
     }
     if (values) {
@@ -258,11 +252,8 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
             bool order = lead->op != NG_TERM_EQ && lead->op != NG_TERM_IN;
             (void)term_subject(plan->collection, lead->field, order, &subject);
         }
-        sql_add(sql, " FROM field_values v");
-        sql_add(sql, needs_row ? " CROSS JOIN docs d ON d.doc=v.doc" : "");
-        sql_add(sql, " WHERE v.field=");
-        sql_add_int(sql, subject.field->id);
-        sql_add(sql, " AND v.shelf");
+        sql_printf(sql, " FROM field_values v%s WHERE v.field=%" PRId64 " AND v.shelf",
+                   needs_row ? " CROSS JOIN docs d ON d.doc=v.doc" : "", subject.field->id);
         shelves_add(sql, shelves);
         if (lead != NULL) {
             term_add_range(sql, &subject, lead);
@@ -270,8 +261,9 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
     } else {
         const char *index = index_of(plan);
         sql_add(sql, " FROM docs d");
-        sql_add(sql, index != NULL ? " INDEXED BY " : "");
-        sql_add(sql, index != NULL ? index : "");
+        if (index != NULL) {
+            sql_printf(sql, " INDEXED BY %s", index);
+        }
         sql_add(sql, " WHERE d.shelf");
         shelves_add(sql, shelves);
         add_deleted(sql, deleted);
@@ -355,29 +347,28 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
     return conn_fail(conn, call, "the query");
 }
 
+void page_add(struct sql *sql, const struct ng_query *query)
+{
+    sql_add(sql, " LIMIT ");
+    sql_bind_int(sql, query->limit);
+    sql_add(sql, " OFFSET ");
+    sql_bind_int(sql, (int64_t)u64_min(query->offset, INT64_MAX));
+}
+
 static int list(struct conn *conn, struct ng_call *call, const struct plan *plan,
                 ng_row_fn *row, void *user)
 {
     const struct ng_query *query = plan->query;
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
+    const char *down = query->descending ? " DESC" : "";
     add_branches(&sql, plan, true);
-    const char *order = " ORDER BY k,c";
-    if (query->descending) {
-        order = " ORDER BY k DESC,c DESC";
-    }
     if (plan->by_created) {
-        if (query->descending) {
-            order = " ORDER BY c DESC";
-        } else {
-            order = " ORDER BY c";
-        }
+        sql_printf(&sql, " ORDER BY c%s", down);
+    } else {
+        sql_printf(&sql, " ORDER BY k%s,c%s", down, down);
     }
-    sql_add(&sql, order);
-    sql_add(&sql, " LIMIT ");
-    sql_bind_int(&sql, query->limit);
-    sql_add(&sql, " OFFSET ");
-    sql_bind_int(&sql, query->offset > INT64_MAX ? INT64_MAX : (int64_t)query->offset);
+    page_add(&sql, query);
     int rc = NG_OK;
     if (sql_prepare(conn, &sql, &stmt) != SQLITE_OK) {
         rc = conn_fail(conn, call, "the query");
@@ -432,12 +423,7 @@ int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str sort;
-    if (query->sort.data != NULL && query->sort.len > 0) {
-        sort = query->sort;
-    } else {
-        sort = ng_str_of("created_seq");
-    }
+    struct ng_str sort = str_or(query->sort, ng_str_of("created_seq"));
     (void)term_subject(plan.collection, sort, true, &plan.sort);
     plan.by_created =
         plan.sort.column != NULL && strcmp(plan.sort.column, "d.created_seq") == 0;

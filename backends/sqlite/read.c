@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* read.c - one document, its history, the feed of changes, and stored answers. */
+#include "core/base/minmax.h"
 #include "db.h"
-
-#include <stdio.h>
 
 /* The columns of GET and GET_DOC. */
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
@@ -27,8 +26,7 @@ void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
     }
 }
 
-/* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the present row. */
-static void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
+void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
 {
     row->revision = column_u64(stmt, 0);
     row->deleted = (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0;
@@ -134,22 +132,17 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
     return rc;
 }
 
-/* Reports one revision. `row` holds the metadata. Not NG_OK: failed; *stop: the reader has
- * enough. */
-static int history_row(struct conn *conn, struct ng_call *call, int64_t number, bool with_body,
-                       struct state *state, struct ng_doc *doc, ng_row_fn *row, void *user,
-                       bool *stop)
+/* Is the newest revision in the range? It is always in the row of the document; the log has
+ * the earlier ones, up to *ret_below. */
+static bool range_has_newest(const struct ng_range *range, uint64_t newest, uint64_t *ret_below)
 {
-    if (with_body) {
-        int rc = state_load(conn, number, doc->revision, state);
-        if (rc != NG_OK) {
-            return fail_state(conn, call, doc->revision, rc);
-        }
-        doc->json = bytes_str(&state->json);
-        doc->text = bytes_str(&state->text);
+    uint64_t to = newest;
+    if (range->to != 0) {
+        to = u64_min(range->to, newest);
     }
-    *stop = row(user, doc) != 0;
-    return NG_OK;
+    bool has_newest = to == newest && range->from <= to;
+    *ret_below = to - has_newest;
+    return has_newest;
 }
 
 struct walk {
@@ -180,8 +173,16 @@ static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t
            (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct ng_doc doc = *newest;
         row_from_log(stmt, &doc);
-        rc = history_row(conn, walk->call, walk->number, walk->range->with_body, &state, &doc,
-                         walk->row, walk->user, &walk->stop);
+        if (walk->range->with_body) {
+            rc = state_load(conn, walk->number, doc.revision, &state);
+            doc.json = bytes_str(&state.json);
+            doc.text = bytes_str(&state.text);
+        }
+        if (rc != NG_OK) {
+            rc = fail_state(conn, walk->call, doc.revision, rc);
+        } else {
+            walk->stop = walk->row(walk->user, &doc) != 0;
+        }
         walk->left--;
         step = SQLITE_DONE;
     }
@@ -211,19 +212,8 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
         if (!range->with_body) {
             newest.json = str_of(NULL, 0);
         }
-        /* The newest revision is always in the row of the document; the log has the earlier
-         * ones. */
-        uint64_t to;
-        if (range->to == 0 || range->to > newest.revision) {
-            to = newest.revision;
-        } else {
-            to = range->to;
-        }
-        bool has_newest = to == newest.revision && range->from <= to;
-        uint64_t below = to;
-        if (has_newest) {
-            below = to - 1;
-        }
+        uint64_t below = 0;
+        bool has_newest = range_has_newest(range, newest.revision, &below);
         if (has_newest && !range->ascending && walk.left > 0) {
             walk.stop = row(user, &newest) != 0;
             walk.left--;
@@ -250,17 +240,11 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     rc = present(conn, call, key, &doc);
     if (rc == NG_OK) {
         /* The newest revision counts as kept, even if the log lacks it. */
-        uint64_t newest = column_u64(doc, 4);
-        uint64_t to;
-        if (range->to == 0 || range->to > newest) {
-            to = newest;
-        } else {
-            to = range->to;
-        }
-        bool has_newest = to == newest && range->from <= to;
+        uint64_t below = 0;
+        bool has_newest = range_has_newest(range, column_u64(doc, 4), &below);
         uint64_t count = 0;
-        if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from,
-                           has_newest ? to - 1 : to, thinned, &count) == SQLITE_OK) {
+        if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from, below, thinned,
+                           &count) == SQLITE_OK) {
             *ret_count = count + has_newest;
         } else {
             rc = conn_fail(conn, call, "counting a history");
@@ -268,6 +252,21 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     }
     reader_end(conn);
     return rc;
+}
+
+struct ng_event event_from_stmt(sqlite3_stmt *stmt)
+{
+    return (struct ng_event){
+        .size = sizeof(struct ng_event),
+        .seq = column_u64(stmt, 0),
+        .time_ms = sqlite3_column_int64(stmt, 1),
+        .key = {column_str(stmt, 2), column_str(stmt, 3), column_str(stmt, 4)},
+        .revision = column_u64(stmt, 5),
+        .agent = column_str(stmt, 6),
+        .tool = column_str(stmt, 7),
+        .action = column_str(stmt, 8),
+        .data = column_str(stmt, 9),
+    };
 }
 
 int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
@@ -284,17 +283,7 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
         (void)bind_u64(stmt, 1, since);
         (void)sqlite3_bind_int64(stmt, 2, limit);
         while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
-            struct ng_event one = {
-                .size = sizeof(one),
-                .seq = column_u64(stmt, 0),
-                .time_ms = sqlite3_column_int64(stmt, 1),
-                .key = {column_str(stmt, 2), column_str(stmt, 3), column_str(stmt, 4)},
-                .revision = column_u64(stmt, 5),
-                .agent = column_str(stmt, 6),
-                .tool = column_str(stmt, 7),
-                .action = column_str(stmt, 8),
-                .data = column_str(stmt, 9),
-            };
+            struct ng_event one = event_from_stmt(stmt);
             if (event(user, &one) != 0) {
                 step = SQLITE_DONE;
                 break;

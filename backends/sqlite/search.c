@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* search.c - full-text search: any of the words, phrases and prefixes of a text, by rank. */
+#include <inttypes.h>
+
 #include "core/base/minmax.h"
 #include "db.h"
 
@@ -16,22 +18,13 @@ struct find {
     bool by_rank;
 };
 
-static void add_table(struct sql *sql, const struct find *find)
-{
-    sql_add(sql, "search_");
-    sql_add_int(sql, find->collection->id);
-}
-
 static void add_score(struct sql *sql, const struct find *find)
 {
     const struct db_collection *collection = find->collection;
     struct bound pattern = {.kind = BOUND_TEXT, .bytes = find->pattern};
-    sql_add(sql, "ng_rank(");
-    add_table(sql, find);
-    sql_add(sql, ",");
+    sql_printf(sql, "ng_rank(search_%" PRId64 ",", collection->id);
     sql_bind(sql, &pattern);
-    sql_add(sql, ",-bm25(");
-    add_table(sql, find);
+    sql_printf(sql, ",-bm25(search_%" PRId64, collection->id);
     for (size_t i = 0; i < collection->field_count; i++) {
         if (collection->fields[i].column >= 0) {
             struct bound weight = {.kind = BOUND_NUMBER,
@@ -47,13 +40,11 @@ static void add_score(struct sql *sql, const struct find *find)
 static void add_hits(struct sql *sql, const struct find *find)
 {
     struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
-    sql_add(sql, " FROM ");
-    add_table(sql, find);
-    sql_add(sql, " CROSS JOIN docs d ON d.doc=");
-    add_table(sql, find);
-    sql_add(sql, ".rowid WHERE ");
-    add_table(sql, find);
-    sql_add(sql, " MATCH ");
+    int64_t id = find->collection->id;
+    sql_printf(sql,
+               " FROM search_%" PRId64 " CROSS JOIN docs d ON d.doc=search_%" PRId64
+               ".rowid WHERE search_%" PRId64 " MATCH ",
+               id, id, id);
     sql_bind(sql, &match);
     sql_add(sql, " AND d.deleted=0 AND +d.shelf");
     shelves_add(sql, &find->shelves);
@@ -68,33 +59,22 @@ static void add_order(struct sql *sql, const struct find *find)
         sql_add(sql, down ? "4 DESC,2 DESC" : "4 DESC,2");
         return;
     }
-    if (find->sort.field != NULL) {
-        sql_add(sql, "ng_field(d.fields,");
-        sql_add_int(sql, find->sort.field->id);
-        sql_add(sql, ")");
-    } else {
-        sql_add(sql, find->sort.column);
-    }
+    subject_add(sql, &find->sort);
     sql_add(sql, down ? " DESC,2 DESC" : ",2");
 }
 
 /* Reports the page of hits; makes snippets only for those. */
 static void make_page(struct sql *sql, const struct find *find)
 {
-    const struct ng_query *query = find->search->query;
     uint32_t words = find->search->snippet_chars / SNIPPET_WORD_CHARS + 1;
+    int64_t id = find->collection->id;
     struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
     sql_add(sql, "SELECT h.doc,h.c,0,h.score,");
     if (find->search->snippet_chars > 0) {
-        sql_add(sql, "(SELECT snippet(");
-        add_table(sql, find);
-        sql_add(sql, ",-1,'','','\xE2\x80\xA6',");
-        sql_add_int(sql, u32_min(words, SNIPPET_WORDS_MAX));
-        sql_add(sql, ") FROM ");
-        add_table(sql, find);
-        sql_add(sql, " WHERE ");
-        add_table(sql, find);
-        sql_add(sql, " MATCH ");
+        sql_printf(sql,
+                   "(SELECT snippet(search_%" PRId64 ",-1,'','','\xE2\x80\xA6',%u) FROM "
+                   "search_%" PRId64 " WHERE search_%" PRId64 " MATCH ",
+                   id, u32_min(words, SNIPPET_WORDS_MAX), id, id);
         sql_bind(sql, &match);
         sql_add(sql, " AND rowid=h.doc)");
     } else {
@@ -105,10 +85,7 @@ static void make_page(struct sql *sql, const struct find *find)
     sql_add(sql, " AS score");
     add_hits(sql, find);
     add_order(sql, find);
-    sql_add(sql, " LIMIT ");
-    sql_bind_int(sql, query->limit);
-    sql_add(sql, " OFFSET ");
-    sql_bind_int(sql, query->offset > INT64_MAX ? INT64_MAX : (int64_t)query->offset);
+    page_add(sql, find->search->query);
     sql_add(sql, ") h");
 }
 

@@ -3,8 +3,11 @@
  * caller are bound. */
 #include "db.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "core/base/array.h"
+#include "core/base/minmax.h"
+
+/* More values than sqlite binds. */
+#define BOUNDS_MAX ((size_t)1 << 20)
 
 void sql_add(struct sql *sql, const char *text)
 {
@@ -13,36 +16,32 @@ void sql_add(struct sql *sql, const char *text)
     }
 }
 
-void sql_add_int(struct sql *sql, int64_t number)
+void sql_printf(struct sql *sql, const char *format, ...)
 {
-    char digits[24];
-    (void)snprintf(digits, sizeof(digits), "%" PRId64, number);
-    sql_add(sql, digits);
+    va_list args;
+    va_start(args, format);
+    char *text = sqlite3_vmprintf(format, args);
+    va_end(args);
+    if (text == NULL) {
+        sql->rc = NG_EINTERNAL;
+    } else {
+        sql_add(sql, text);
+    }
+    sqlite3_free(text);
 }
 
 void sql_bind(struct sql *sql, const struct bound *bound)
 {
-    if (sql->rc == NG_OK && sql->count == sql->cap) {
-        size_t cap = 16;
-        if (sql->cap != 0) {
-            cap = sql->cap * 2;
-        }
-        struct bound *grown = realloc(sql->bounds, cap * sizeof(*grown));
-        if (grown == NULL) {
-            sql->rc = NG_EINTERNAL;
-            free(bound->owned);
-            return;
-        }
-        sql->bounds = grown;
-        sql->cap = cap;
+    if (sql->rc == NG_OK) {
+        sql->rc = array_reserve((void **)&sql->bounds, &sql->cap, sql->count + 1,
+                                sizeof(*sql->bounds), BOUNDS_MAX);
     }
     if (sql->rc != NG_OK) {
         free(bound->owned);
         return;
     }
     sql->bounds[sql->count++] = *bound;
-    sql_add(sql, "?");
-    sql_add_int(sql, (int64_t)sql->count);
+    sql_printf(sql, "?%d", (int)sql->count);
 }
 
 void sql_bind_int(struct sql *sql, int64_t number)
@@ -157,4 +156,37 @@ int sql_prepare(struct conn *conn, struct sql *sql, sqlite3_stmt **ret)
         *ret = NULL;
     }
     return rc;
+}
+
+int sql_run(struct conn *conn, struct sql *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sql_prepare(conn, sql, &stmt);
+    if (rc == SQLITE_OK) {
+        rc = conn_run(conn, stmt);
+    }
+    (void)sql_release(conn, stmt);
+    sql_done(sql);
+    if (rc != SQLITE_OK) {
+        return NG_EINTERNAL;
+    }
+    return NG_OK;
+}
+
+int sql_each(struct conn *conn, const char *text, int (*row)(void *user, sqlite3_stmt *stmt),
+             void *user)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = NG_OK;
+    int step = sqlite3_prepare_v2(conn->sql, text, -1, &stmt, NULL);
+    if (step == SQLITE_OK) {
+        while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+            rc = row(user, stmt);
+        }
+    }
+    if (rc == NG_OK && step != SQLITE_DONE) {
+        rc = NG_EINTERNAL;
+    }
+    (void)sqlite3_finalize(stmt);
+    return int_min(rc, NG_OK);
 }

@@ -196,12 +196,6 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
     return NG_OK;
 }
 
-static int sqlite_declare(void *self, struct ng_call *call,
-                          const struct ng_collection *collection)
-{
-    return collection_declare(self, call, collection);
-}
-
 static int sqlite_health(void *self, struct ng_call *call)
 {
     struct db *db = self;
@@ -215,9 +209,7 @@ static int sqlite_health(void *self, struct ng_call *call)
         return rc;
     }
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_META_GET);
-    if (stmt != NULL) {
-        (void)bind_text(stmt, 1, ng_str_of("seq"));
-    }
+    (void)bind_text(stmt, 1, ng_str_of("seq"));
     if (conn_run(conn, stmt) != SQLITE_OK) {
         rc = conn_fail(conn, call, "reading");
     }
@@ -280,7 +272,7 @@ static const struct ng_documents sqlite_documents = {
     .option_count = NG_COUNT(sqlite_options),
     .open = sqlite_open,
     .close = sqlite_close,
-    .declare = sqlite_declare,
+    .declare = collection_declare,
     .commit = queue_commit,
     .get = read_get,
     .query = query_run,

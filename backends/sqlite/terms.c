@@ -3,6 +3,7 @@
  * values. */
 #include "db.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static const struct {
@@ -143,9 +144,7 @@ static void add_column(struct sql *sql, const char *column, const struct subject
 static void add_has(struct sql *sql, const struct subject *subject, struct ng_str text,
                     double number)
 {
-    sql_add(sql, "ng_has(d.fields,");
-    sql_add_int(sql, subject->field->id);
-    sql_add(sql, ",");
+    sql_printf(sql, "ng_has(d.fields,%" PRId64 ",", subject->field->id);
     bind_value(sql, subject, text, number);
     sql_add(sql, ")");
 }

@@ -159,25 +159,17 @@ int tokens_register(sqlite3 *sql)
 
 /* ---- the match ---- */
 
-static int add_form(struct bytes *match, struct bytes *pattern, char form, const char *mark,
-                    struct ng_str words, bool star)
+static void add_form(struct bytes *match, struct bytes *pattern, char form, const char *mark,
+                     struct ng_str words, bool star)
 {
-    int rc = bytes_add_c(match, match->len > 0 ? " OR \"" : "\"");
-    if (rc == NG_OK) {
-        rc = bytes_add_c(match, mark);
+    (void)bytes_add_c(match, match->len > 0 ? " OR \"" : "\"");
+    (void)bytes_add_c(match, mark);
+    for (size_t i = 0; i < words.len; i++) {
+        (void)bytes_add(match, words.data[i] == '"' ? "\"\"" : &words.data[i],
+                        words.data[i] == '"' ? 2 : 1);
     }
-    for (size_t i = 0; i < words.len && rc == NG_OK; i++) {
-        rc = bytes_add(match, words.data[i] == '"' ? "\"\"" : &words.data[i],
-                       words.data[i] == '"' ? 2 : 1);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = bytes_add_c(match, star ? "\"*" : "\"");
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return bytes_add(pattern, &form, 1);
+    (void)bytes_add_c(match, star ? "\"*" : "\"");
+    (void)bytes_add(pattern, &form, 1);
 }
 
 static int add_phrase(struct bytes *match, struct bytes *pattern, const struct phrase *phrase)
@@ -185,27 +177,21 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     const char mark[] = {STEM_MARK, '\0'};
     const char border = WORD_BORDER;
     struct bytes words = {0};
-    int rc = NG_OK;
-    for (size_t i = 0; i < phrase->count && rc == NG_OK; i++) {
-        if (i > 0) {
-            rc = bytes_add(&words, &border, 1);
-        }
-        if (rc == NG_OK) {
-            rc = bytes_add(&words, phrase->words[i].data, phrase->words[i].len);
-        }
+    for (size_t i = 0; i < phrase->count; i++) {
+        (void)bytes_add(&words, &border, i > 0);
+        (void)bytes_add(&words, phrase->words[i].data, phrase->words[i].len);
     }
     struct ng_str all = bytes_str(&words);
     struct ng_str stem = bytes_str(&phrase->stem);
-    if (rc == NG_OK) {
-        rc = add_form(match, pattern, FORM_EXACT, "", all, phrase->star);
-    }
-    if (rc == NG_OK && stem.len > 0) {
-        rc = add_form(match, pattern, FORM_OTHER, mark, stem, false);
+    add_form(match, pattern, FORM_EXACT, "", all, phrase->star);
+    if (stem.len > 0) {
+        add_form(match, pattern, FORM_OTHER, mark, stem, false);
         /* A word that equals its stem has no token for the stem. */
-        if (rc == NG_OK && !str_equal(stem, all)) {
-            rc = add_form(match, pattern, FORM_OTHER, "", stem, false);
+        if (!str_equal(stem, all)) {
+            add_form(match, pattern, FORM_OTHER, "", stem, false);
         }
     }
+    int rc = words.rc;
     bytes_done(&words);
     return rc;
 }
@@ -215,6 +201,12 @@ int match_make(const struct wanted *wanted, struct bytes *ret_match, struct byte
     int rc = NG_OK;
     for (size_t i = 0; i < wanted->count && rc == NG_OK; i++) {
         rc = add_phrase(ret_match, ret_pattern, &wanted->phrases[i]);
+    }
+    if (ret_match->rc != NG_OK) {
+        return ret_match->rc;
+    }
+    if (ret_pattern->rc != NG_OK) {
+        return ret_pattern->rc;
     }
     return rc;
 }

@@ -14,6 +14,12 @@ struct check {
     ng_finding_fn *finding;
     void *user;
     struct state state;
+    const struct stray *stray; /* the present one */
+};
+
+/* A query for rows that must not be, and the finding with the first column of each. */
+struct stray {
+    const char *sql, *before, *after;
 };
 
 static void report(struct check *check, const char *format, ...)
@@ -29,28 +35,9 @@ static void report(struct check *check, const char *format, ...)
     check->finding(check->user, text);
 }
 
-/* Calls each() for every row. NG_OK, or NG_EINTERNAL with the error of the connection. */
-static int for_each(struct check *check, const char *text,
-                    int (*each)(struct check *check, sqlite3_stmt *stmt))
+static int file_line(void *user, sqlite3_stmt *stmt)
 {
-    sqlite3_stmt *stmt = NULL;
-    int step = sqlite3_prepare_v2(check->conn->sql, text, -1, &stmt, NULL);
-    int rc = NG_EINTERNAL;
-    if (step == SQLITE_OK) {
-        rc = NG_OK;
-    }
-    while (rc == NG_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        rc = each(check, stmt);
-    }
-    if (rc == NG_OK && step != SQLITE_DONE) {
-        rc = NG_EINTERNAL;
-    }
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
-
-static int file_line(struct check *check, sqlite3_stmt *stmt)
-{
+    struct check *check = user;
     struct ng_str line = column_str(stmt, 0);
     if (!str_equal(line, ng_str_of("ok"))) {
         report(check, "%.300s: %.*s", check->conn->db->path,
@@ -170,8 +157,9 @@ static int check_values(struct check *check, sqlite3_stmt *docs, const char *nam
     return NG_OK;
 }
 
-static int check_doc(struct check *check, sqlite3_stmt *docs)
+static int check_doc(void *user, sqlite3_stmt *docs)
 {
+    struct check *check = user;
     char name[512];
     unsigned char hash[HASH_BYTES];
     name_of(docs, name, sizeof(name));
@@ -190,54 +178,27 @@ static int check_doc(struct check *check, sqlite3_stmt *docs)
     return check_values(check, docs, name);
 }
 
-static int stray_event(struct check *check, sqlite3_stmt *stmt)
+static int stray_row(void *user, sqlite3_stmt *stmt)
 {
-    report(check, "the event %lld belongs to no document",
-           (long long)sqlite3_column_int64(stmt, 0));
+    struct check *check = user;
+    struct ng_str subject = column_str(stmt, 0);
+    report(check, "%s%.*s%s", check->stray->before, (int)subject.len, subject.data,
+           check->stray->after);
     return NG_OK;
 }
 
-static int stray_value(struct check *check, sqlite3_stmt *stmt)
+static int check_stray(struct check *check, const struct stray *stray)
 {
-    report(check, "the index of fields has a value that the document %lld has not",
-           (long long)sqlite3_column_int64(stmt, 0));
-    return NG_OK;
-}
-
-static int stray_doc(struct check *check, sqlite3_stmt *stmt)
-{
-    report(check, "the document %lld belongs to no collection and space",
-           (long long)sqlite3_column_int64(stmt, 0));
-    return NG_OK;
-}
-
-static int wrong_count(struct check *check, sqlite3_stmt *stmt)
-{
-    struct ng_str collection = column_str(stmt, 0);
-    struct ng_str space = column_str(stmt, 1);
-    report(check, "%.*s/%.*s: the number of documents is not right", (int)collection.len,
-           collection.data, (int)space.len, space.data);
-    return NG_OK;
-}
-
-static int late_seq(struct check *check, sqlite3_stmt *stmt)
-{
-    report(check, "the change %lld is later than the last sequence number",
-           (long long)sqlite3_column_int64(stmt, 0));
-    return NG_OK;
-}
-
-static int unindexed(struct check *check, sqlite3_stmt *stmt)
-{
-    report(check, "the search index and the document %lld do not agree",
-           (long long)sqlite3_column_int64(stmt, 0));
-    return NG_OK;
+    check->stray = stray;
+    return sql_each(check->conn, stray->sql, stray_row, check);
 }
 
 /* Finds documents that are missing in the search table, superfluous in it, or different. */
 static int check_search(struct check *check, const struct db_collection *collection)
 {
     char text[1024];
+    const struct stray unindexed = {text, "the search index and the document ",
+                                    " do not agree"};
     long long id = (long long)collection->id;
     (void)snprintf(
         text, sizeof(text),
@@ -249,7 +210,7 @@ static int check_search(struct check *check, const struct db_collection *collect
         "LEFT JOIN docs d ON d.doc=f.id WHERE (d.doc IS NULL OR d.deleted=1) AND NOT "
         "EXISTS(SELECT 1 FROM dirty WHERE collection=%lld AND doc=f.id) LIMIT 100",
         id, id, id, id, id);
-    int rc = for_each(check, text, unindexed);
+    int rc = check_stray(check, &unindexed);
     if (rc == NG_OK && collection->text_column) {
         (void)snprintf(
             text, sizeof(text),
@@ -257,62 +218,45 @@ static int check_search(struct check *check, const struct db_collection *collect
             "f.c%d IS NOT CAST(d.text AS TEXT) AND d.deleted=0 AND NOT EXISTS(SELECT "
             "1 FROM dirty WHERE collection=%lld AND doc=d.doc) LIMIT 100",
             id, collection->columns - 1, id);
-        rc = for_each(check, text, unindexed);
+        rc = check_stray(check, &unindexed);
     }
     return rc;
 }
 
+static const struct stray strays[] = {
+    {"SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE d.doc IS NULL LIMIT 100",
+     "the event ", " belongs to no document"},
+    {"SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc WHERE d.doc IS NULL OR "
+     "d.deleted=1 OR v.shelf<>d.shelf OR v.created_seq<>d.created_seq OR NOT CASE WHEN "
+     "v.value=-1e999 THEN ng_field(d.fields,v.field) IS NULL ELSE "
+     "ng_has(d.fields,v.field,v.value) END LIMIT 100",
+     "the index of fields has a value that the document ", " has not"},
+    {"SELECT d.doc FROM docs d LEFT JOIN shelves s ON s.shelf=d.shelf WHERE s.shelf IS NULL "
+     "LIMIT 100",
+     "the document ", " belongs to no collection and space"},
+    {"SELECT s.collection||'/'||s.space FROM shelves s WHERE s.live<>(SELECT count(*) FROM "
+     "docs "
+     "WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT count(*) FROM docs WHERE "
+     "shelf=s.shelf AND deleted=1) LIMIT 100",
+     "", ": the number of documents is not right"},
+    {"SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta WHERE name='seq'),0) LIMIT "
+     "100",
+     "the change ", " is later than the last sequence number"},
+};
+
 static int check_tables(struct check *check)
 {
-    int rc = for_each(check, "PRAGMA integrity_check", file_line);
-    if (rc != NG_OK) {
-        return rc;
+    int rc = sql_each(check->conn, "PRAGMA integrity_check", file_line, check);
+    if (rc == NG_OK) {
+        rc = sql_each(check->conn,
+                      "SELECT " DOC_COLUMNS ",d.hash,d.fields,d.shelf FROM " DOC_TABLES
+                      " ORDER BY d.doc",
+                      check_doc, check);
     }
-    rc = for_each(check,
-                  "SELECT d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,"
-                  "d.created_seq,d.created_ms,d.updated_ms,d.text_size,d.author,d.action,"
-                  "d.json,d.text,d.hash,d.fields,d.shelf FROM docs d JOIN shelves s ON "
-                  "s.shelf=d.shelf ORDER BY d.doc",
-                  check_doc);
-    if (rc != NG_OK) {
-        return rc;
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(strays); i++) {
+        rc = check_stray(check, &strays[i]);
     }
-    rc = for_each(check,
-                  "SELECT l.seq FROM log l LEFT JOIN docs d ON d.doc=l.doc WHERE "
-                  "d.doc IS NULL LIMIT 100",
-                  stray_event);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = for_each(check,
-                  "SELECT v.doc FROM field_values v LEFT JOIN docs d ON d.doc=v.doc "
-                  "WHERE d.doc IS NULL OR d.deleted=1 OR v.shelf<>d.shelf OR "
-                  "v.created_seq<>d.created_seq OR NOT CASE WHEN v.value=-1e999 THEN "
-                  "ng_field(d.fields,v.field) IS NULL ELSE "
-                  "ng_has(d.fields,v.field,v.value) END LIMIT 100",
-                  stray_value);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = for_each(check,
-                  "SELECT d.doc FROM docs d LEFT JOIN shelves s ON "
-                  "s.shelf=d.shelf WHERE s.shelf IS NULL LIMIT 100",
-                  stray_doc);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = for_each(check,
-                  "SELECT s.collection,s.space FROM shelves s WHERE s.live<>(SELECT "
-                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT "
-                  "count(*) FROM docs WHERE shelf=s.shelf AND deleted=1) LIMIT 100",
-                  wrong_count);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return for_each(check,
-                    "SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta "
-                    "WHERE name='seq'),0) LIMIT 100",
-                    late_seq);
+    return rc;
 }
 
 int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user)

@@ -172,13 +172,13 @@ static int take_place(struct archive_in *in, const struct ng_value *line,
         return in->rc;
     }
     if (in->file_hash != NULL) {
-        return archive_in_fail(in, "the file before has no end");
+        return archive_in_fail(in, "the previous file has no end record");
     }
     if (file->root >= in->root_count) {
         return archive_in_fail(in, "there is no root %llu", (unsigned long long)file->root);
     }
     if (!path_stays_below(file->path)) {
-        return archive_in_fail(in, "\"path\" is none below a root");
+        return archive_in_fail(in, "\"path\" is not a path below a root");
     }
     return NG_OK;
 }
@@ -189,7 +189,7 @@ static void take_mode(struct archive_in *in, const struct ng_value *line,
     (void)take_place(in, line, file);
     uint64_t mode = archive_take_number(in, line, "mode");
     if (mode > ARCHIVE_MODE_MAX) {
-        (void)archive_in_fail(in, "\"mode\" has more than permission bits");
+        (void)archive_in_fail(in, "\"mode\" has bits that are not permission bits");
     }
     file->mode = (uint32_t)mode;
 }
@@ -222,7 +222,7 @@ int archive_read_piece(struct archive_in *in, const struct ng_value *line)
     struct packed_file file = {.kind = PACKED_PIECE};
     file.bytes = archive_take_bytes(in, line, "bytes");
     if (in->file_hash == NULL) {
-        return archive_in_fail(in, "the piece is of no file");
+        return archive_in_fail(in, "the content belongs to no file");
     }
     if (sha256_add(in->file_hash, file.bytes) != NG_OK) {
         return archive_in_fail(in, "the hash could not be computed");
@@ -238,14 +238,14 @@ int archive_read_file_end(struct archive_in *in, const struct ng_value *line)
     uint64_t size = archive_take_number(in, line, "size");
     struct ng_str content = archive_take_bytes(in, line, "content");
     if (in->file_hash == NULL) {
-        return archive_in_fail(in, "no file ends here");
+        return archive_in_fail(in, "an end record without a file");
     }
     if (in->rc != NG_OK) {
         return in->rc;
     }
     if (archive_hash_hex(in->file_hash, hex) != NG_OK || size != in->file_size ||
         !str_is(content, hex)) {
-        return archive_in_fail(in, "the file's content is not what was written");
+        return archive_in_fail(in, "the file's content does not match its hash");
     }
     sha256_free(in->file_hash);
     in->file_hash = NULL;

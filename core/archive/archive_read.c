@@ -73,7 +73,7 @@ static int next_line(struct archive_in *in, struct ng_str *ret)
         int rc = in->get(in->user, to, ARCHIVE_READ_BYTES, &len);
         if (rc != NG_OK) {
             in->line++;
-            return archive_in_fail(in, "the file cannot be read on");
+            return archive_in_fail(in, "the rest of the file cannot be read");
         }
         if (len == 0 && rest > 0) {
             in->line++;
@@ -103,7 +103,7 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
     }
     if (line.len <= tail || memcmp(line.data + line.len - tail, wanted, strlen(wanted)) != 0 ||
         memcmp(line.data + line.len - 2, "\"}", 2) != 0) {
-        return archive_in_fail(in, in->line == 1 ? "this is no notegate backup"
+        return archive_in_fail(in, in->line == 1 ? "this is not a notegate backup"
                                                  : "the line does not end in its hash");
     }
     if (sha256_add(in->hash, str_make(line.data, line.len - tail)) != NG_OK ||
@@ -132,7 +132,7 @@ int64_t archive_take_time(struct archive_in *in, const struct ng_value *line, co
     int64_t number = 0;
     const struct ng_value *value = json_get(line, name);
     if (value == NULL || json_integer(value, &number) != NG_OK) {
-        (void)archive_in_fail(in, "\"%s\" is missing or no number", name);
+        (void)archive_in_fail(in, "\"%s\" is missing or not a number", name);
     }
     return number;
 }
@@ -142,7 +142,7 @@ uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,
 {
     int64_t number = archive_take_time(in, line, name);
     if (number < 0) {
-        (void)archive_in_fail(in, "\"%s\" is missing or no number", name);
+        (void)archive_in_fail(in, "\"%s\" is missing or not a number", name);
         return 0;
     }
     return (uint64_t)number;
@@ -174,7 +174,7 @@ static struct ng_str bytes_of(struct archive_in *in, const char *name,
         return value->text;
     }
     if (value->type != NG_TYPE_OBJECT || coded == NULL || coded->type != NG_TYPE_STRING) {
-        (void)archive_in_fail(in, "\"%s\" is no text", name);
+        (void)archive_in_fail(in, "\"%s\" is not a string", name);
         return str_make(NULL, 0);
     }
     return decode_base64(in, name, coded->text);
@@ -249,7 +249,7 @@ static void check_json(struct archive_in *in)
     if (rc != NG_OK && rc != NG_EJSON) {
         (void)archive_in_fail(in, "out of memory");
     } else if (rc == NG_EJSON || body->type != NG_TYPE_OBJECT) {
-        (void)archive_in_fail(in, "\"json\" is no JSON object");
+        (void)archive_in_fail(in, "\"json\" is not a JSON object");
     }
 }
 
@@ -259,7 +259,7 @@ static int read_header(struct archive_in *in, const struct ng_value *line)
 {
     const struct ng_value *kind = json_get(line, "kind");
     if (kind == NULL || !str_is(kind->text, "notegate backup")) {
-        return archive_in_fail(in, "this is no notegate backup");
+        return archive_in_fail(in, "this is not a notegate backup");
     }
     in->format = archive_take_number(in, line, "format");
     if (in->format < ARCHIVE_FORMAT_PLAIN || in->format > ARCHIVE_FORMAT) {
@@ -302,7 +302,7 @@ static int read_fields(struct archive_in *in, const struct ng_value *list,
         struct ng_str kept = arena_copy(&in->arena, name);
         if (count == ARCHIVE_FIELDS_MAX || kept.data == NULL || use < NG_FIELD_TAG ||
             use > NG_FIELD_TEXT) {
-            return archive_in_fail(in, "\"fields\" has a field that cannot be");
+            return archive_in_fail(in, "\"fields\" has an invalid field");
         }
         fields[count].name = kept.data;
         fields[count].use = (enum ng_field_use)use;
@@ -344,7 +344,7 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
 static int take_key(struct archive_in *in, const struct ng_value *line)
 {
     if (json_get(line, "id") == NULL) {
-        return in->has_last ? NG_OK : archive_in_fail(in, "the document is not named");
+        return in->has_last ? NG_OK : archive_in_fail(in, "the document has no name");
     }
     struct ng_str collection = archive_take_bytes(in, line, "collection");
     struct ng_str space = archive_take_bytes(in, line, "space");
@@ -516,12 +516,13 @@ static int read_line(struct archive_in *in, const struct ng_value *line, bool la
             kinds[i].order == ARCHIVE_ORDER_ROOTS || kinds[i].order == ARCHIVE_ORDER_FILES;
         if (kinds[i].order < in->last_kind || last != (kinds[i].read == read_end) ||
             (is_file && in->format < ARCHIVE_FORMAT)) {
-            return archive_in_fail(in, "a line of kind \"%s\" is not due here", kinds[i].name);
+            return archive_in_fail(in, "a line of kind \"%s\" is not expected here",
+                                   kinds[i].name);
         }
         in->last_kind = kinds[i].order;
         return kinds[i].read(in, line);
     }
-    return archive_in_fail(in, "the line is of no kind that is known");
+    return archive_in_fail(in, "the kind of the line is unknown");
 }
 
 static int read_all(struct archive_in *in)
@@ -543,7 +544,7 @@ static int read_all(struct archive_in *in)
             return archive_in_fail(in, "the last line is missing; the file is cut off");
         }
         if (in->ended) {
-            return archive_in_fail(in, "there is something behind the end");
+            return archive_in_fail(in, "there is data after the end");
         }
         rc = check_hash(in, text, &last);
         if (rc != NG_OK) {

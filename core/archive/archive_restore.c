@@ -206,8 +206,10 @@ static int restore_keep(struct restore *restore, const struct archive_source *so
         rc = unpack_sync(into->unpack, error);
     }
     if (rc != NG_OK && into->unpack != NULL && unpack_made(into->unpack) > 0) {
-        buf_printf(error, "; %llu files were made: they stay, and the next restore goes on",
-                   (unsigned long long)unpack_made(into->unpack));
+        buf_printf(
+            error,
+            "; %llu files were restored: they stay, and the next restore continues after them",
+            (unsigned long long)unpack_made(into->unpack));
     }
     int end = into->backend->import_end(into->db, &restore->call->pub, rc == NG_OK);
     if (rc == NG_OK && end != NG_OK) {
@@ -224,7 +226,7 @@ int archive_restore(const struct archive_origin *into, struct call *call,
     struct restore restore = {.into = into, .call = call};
     if (backend->import_begin == NULL || backend->import_record == NULL ||
         backend->import_end == NULL) {
-        buf_printf(error, "the backend %s cannot be restored into", backend->name);
+        buf_printf(error, "the backend %s does not support restore", backend->name);
         return NG_EFAILED;
     }
     if (backend->last_seq != NULL && backend->last_seq(into->db) != 0) {

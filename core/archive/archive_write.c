@@ -35,7 +35,7 @@ static int out_flush(struct archive_out *out)
     if (out->out.len > 0) {
         int rc = out->put(out->user, buf_str(&out->out));
         if (rc != NG_OK) {
-            return archive_out_fail(out, rc, "where it goes takes no more");
+            return archive_out_fail(out, rc, "the destination accepts no more data");
         }
         out->counts.bytes += out->out.len;
         buf_clear(&out->out);

@@ -160,10 +160,10 @@ int call_count_bytes(struct call *call, size_t bytes)
                              all, limit);
         }
         if (buffered_take(gateway, call->caller.agent, call->bytes_counted, more) != NG_OK) {
-            return call_fail(call, NG_EBUSY,
-                             "The files in work take the memory that there is for them "
-                             "(limits.buffered, of which one agent has half). Try again in a "
-                             "moment.");
+            return call_fail(
+                call, NG_EBUSY,
+                "The files of running calls use all memory that they may use (limits.buffered, "
+                "of which one agent has half). Try again in a moment.");
         }
         call->bytes_counted += more;
     }

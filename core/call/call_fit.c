@@ -121,13 +121,14 @@ static void fit_tell(struct call *call, struct ng_str note)
 static void fit_cut(struct call *call, size_t size, size_t limit)
 {
     struct result *staged = &call->staged;
-    struct ng_str note = arena_printf(
-        &call->arena,
-        "[It is done. Its answer has %zu bytes, limits.result allows %zu: the rest is left "
-        "out. Read what it is about in parts.]",
-        size, limit);
+    struct ng_str note =
+        arena_printf(&call->arena,
+                     "[The call succeeded. Its answer has %zu bytes, limits.result allows %zu: "
+                     "the rest is left out. Read the result in parts.]",
+                     size, limit);
     if (note.data == NULL) {
-        note = ng_str_of("[It is done. Its answer is over limits.result and left out.]");
+        note =
+            ng_str_of("[The call succeeded. Its answer is over limits.result and left out.]");
     }
     size_t room = 0;
     if (limit > note.len + 1) {

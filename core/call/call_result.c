@@ -33,13 +33,11 @@ static bool result_has_contents(const struct call *call)
 static void result_check_reply(struct call *call)
 {
     if (call->tool == NULL && !result_has_contents(call)) {
-        call_fail(call, NG_EINTERNAL, "the resource was read and gave nothing");
+        call_fail(call, NG_EINTERNAL, "the resource was read, but returned no content");
     } else if (!call_has_reply(call)) {
-        call_fail(
-            call, NG_EINTERNAL,
-            "`%.*s` (plugin %s) ended with success and made no answer; what it changed stays "
-            "changed",
-            (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call));
+        call_fail(call, NG_EINTERNAL,
+                  "`%.*s` (plugin %s) succeeded without an answer; its changes are kept",
+                  (int)call->pub.tool.len, call->pub.tool.data, result_plugin(call));
     }
 }
 
@@ -71,7 +69,7 @@ static void result_check_output(struct call *call)
     struct result *staged = &call->staged;
     if (!staged->is_json) {
         call_fail(call, NG_EINTERNAL,
-                  "`%s` declares an answer that is an object, and made none",
+                  "`%s` declares an object as its answer, but returned none",
                   call->tool->desc.name);
         return;
     }
@@ -81,8 +79,7 @@ static void result_check_output(struct call *call)
     found.count = 0;
     int rc = json_parse(&call->arena, staged->text, JSON_DEPTH_DEFAULT, &value, &error);
     if (rc == NG_EJSON) {
-        call_fail(call, NG_EINTERNAL,
-                  "the answer of `%s` (plugin %s) is not JSON as it must be: %s",
+        call_fail(call, NG_EINTERNAL, "the answer of `%s` (plugin %s) is not valid JSON: %s",
                   call->tool->desc.name, result_plugin(call), error.message);
         return;
     }
@@ -113,10 +110,10 @@ static void result_check_asks(struct call *call)
     }
     if (!can) {
         call_fail(call, NG_EFAILED,
-                  "`%.*s` has to ask the user something, and this client cannot be asked",
+                  "`%.*s` must ask the user, but this client does not support questions",
                   (int)call->pub.tool.len, call->pub.tool.data);
     } else if (call->asks == NULL) {
-        call_fail(call, NG_EINTERNAL, "`%.*s` waits for an answer to no question",
+        call_fail(call, NG_EINTERNAL, "`%.*s` waits for an answer, but has asked no question",
                   (int)call->pub.tool.len, call->pub.tool.data);
     }
 }
@@ -165,7 +162,7 @@ void call_complete_result(struct call *call)
         staged->has_text = false;
         staged->is_json = false;
         if (staged->message.data == NULL) {
-            staged->message = arena_printf(&call->arena, "`%.*s` failed and did not say why",
+            staged->message = arena_printf(&call->arena, "`%.*s` failed without a message",
                                            (int)call->pub.tool.len, call->pub.tool.data);
         }
         bool busy =

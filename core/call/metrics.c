@@ -81,14 +81,14 @@ static const struct {
     const char *name, *help;
 } metrics_counter_names[METRICS_COUNTERS] = {
     [METRICS_AUTH_FAILURES] = {"notegate_auth_failures_total",
-                               "Requests of callers that were turned away."},
+                               "Requests of callers that were refused."},
     [METRICS_RATE_LIMITED] = {"notegate_rate_limited_total",
                               "Calls over the rate of their key."},
     [METRICS_REFUSED_CONNECTIONS] = {"notegate_refused_connections_total",
                                      "Connections over limits.connections."},
-    [METRICS_RELOADS] = {"notegate_reloads_total", "Reloads that were taken over."},
+    [METRICS_RELOADS] = {"notegate_reloads_total", "Reloads that took effect."},
     [METRICS_RELOAD_FAILURES] = {"notegate_reload_failures_total",
-                                 "Reloads that changed nothing, because something was wrong."},
+                                 "Reloads that failed and changed nothing."},
     [METRICS_BLOCKED_LOOPS] =
         {"notegate_blocked_loops_total",
          "Tools that blocked an event loop and lost the right to run there"},
@@ -418,7 +418,7 @@ static void metrics_print_durations(struct metrics *metrics,
         }
     }
     metrics_head(out, "notegate_store_commit_duration_seconds", "histogram",
-                 "Time from a change's place in the queue to its end on disk.");
+                 "Time of a change from the queue to the disk.");
     metrics_print_histogram(&metrics->commits, out, "notegate_store_commit_duration_seconds",
                             NULL);
     metrics_head(out, "notegate_store_commit_failures_total", "counter",
@@ -435,8 +435,9 @@ static void metrics_print_counters(struct metrics *metrics, struct buf *out)
         (void)buf_printf(out, "%s %llu\n", metrics_counter_names[i].name,
                          (unsigned long long)atomic_load(&metrics->counters[i]));
     }
-    metrics_head(out, "notegate_http_responses_total", "counter",
-                 "HTTP requests by the class of their answer; none: the client had left.");
+    metrics_head(
+        out, "notegate_http_responses_total", "counter",
+        "HTTP requests by the class of their status; none: the client had disconnected.");
     for (size_t i = 0; i < NG_COUNT(metrics_statuses); i++) {
         (void)buf_printf(out, "notegate_http_responses_total{status=\"%s\"} %llu\n",
                          metrics_statuses[i],
@@ -452,7 +453,7 @@ static void metrics_print_limits(struct metrics *metrics, struct buf *out)
         (void)buf_printf(out, "notegate_limit{name=\"%s\"} %lld\n", metrics_limit_names[i],
                          (long long)atomic_load(&metrics->limits[i]));
     }
-    metrics_head(out, "notegate_in_use", "gauge", "What is in use of each limit.");
+    metrics_head(out, "notegate_in_use", "gauge", "Current use of each limit.");
     for (size_t i = 0; i < METRICS_LIMITS; i++) {
         (void)buf_printf(out, "notegate_in_use{name=\"%s\"} %lld\n", metrics_limit_names[i],
                          (long long)atomic_load(&metrics->uses[i]));

@@ -48,7 +48,7 @@ static void print_memory(struct buf *out)
     if (read_text("/proc/self/statm", text, sizeof(text)) > 0 &&
         /* NOLINTNEXTLINE(cert-err34-c) */
         sscanf(text, "%llu %llu", &total, &resident) == 2) {
-        gauge(out, "process_resident_memory_bytes", "Memory in RAM.",
+        gauge(out, "process_resident_memory_bytes", "Resident memory.",
               (double)resident * (double)page);
         gauge(out, "process_virtual_memory_bytes", "Address space.",
               (double)total * (double)page);
@@ -69,7 +69,7 @@ static void print_files(struct buf *out)
         gauge(out, "process_open_fds", "Open file descriptors.", count - 3);
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        gauge(out, "process_max_fds", "Most file descriptors it may have.",
+        gauge(out, "process_max_fds", "Maximum number of open file descriptors.",
               (double)limit.rlim_cur);
     }
 }
@@ -99,7 +99,7 @@ static void print_times(struct buf *out)
     /* NOLINTNEXTLINE(cert-err34-c) */
     if (at != NULL && sscanf(at, " %llu", &ticks) == 1) {
         double since = (double)real.tv_sec - (double)boot.tv_sec;
-        gauge(out, "process_start_time_seconds", "When it was started, since 1970.",
+        gauge(out, "process_start_time_seconds", "Start time in seconds since 1970.",
               since + (double)ticks / (double)sysconf(_SC_CLK_TCK));
     }
 }

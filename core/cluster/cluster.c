@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -25,6 +26,9 @@
 #define CLUSTER_KEEP_MS ((int64_t)24 * 3600 * 1000)
 /* Timeout of one poll. */
 #define CLUSTER_TIMEOUT_MS 10000
+/* Heartbeats and polls in the length of a lease: every 3 s and every 400 ms by default. */
+#define CLUSTER_LEASE_HEARTBEATS 5
+#define CLUSTER_LEASE_POLLS 37
 
 struct peer {
     char id[CLUSTER_ID_LEN + 1];
@@ -41,10 +45,11 @@ struct cluster {
     struct lock lock;
     pthread_cond_t wake;
     bool stopping;
-    struct call *call;    /* of the poll under way */
-    int64_t heartbeat_ns; /* when this gateway's last heartbeat was on disk; 0: never */
-    int64_t polled_ns;    /* when the others were polled last */
-    int64_t since_ns;     /* since when, without a gap */
+    struct call *call;            /* of the poll under way */
+    atomic_int_fast64_t lease_ns; /* cluster_set_lease() */
+    int64_t heartbeat_ns;         /* when this gateway's last heartbeat was on disk; 0: never */
+    int64_t polled_ns;            /* when the others were polled last */
+    int64_t since_ns;             /* since when, without a gap */
     struct peer peers[CLUSTER_PEERS_MAX];
     size_t peer_count;
     bool complains;
@@ -106,10 +111,10 @@ static int id_load(struct cluster *cluster, struct call *call)
                     pwrite(fd, cluster->id, CLUSTER_ID_LEN, 0) == CLUSTER_ID_LEN &&
                     fsync(fd) == 0;
         if (!made) {
-            rc = call_fail(call, NG_EUNAVAILABLE,
-                           "the gateway's id cannot be kept in %s; the data directory must be "
-                           "writable",
-                           buf_cstr(&path));
+            rc = call_fail(
+                call, NG_EUNAVAILABLE,
+                "the gateway's id cannot be stored in %s; the data directory must be writable",
+                buf_cstr(&path));
         }
     }
     if (fd >= 0) {
@@ -148,7 +153,7 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
         return true;
     }
     int64_t now = clock_monotonic_ns();
-    const int64_t lease = (int64_t)CLUSTER_LEASE_MS * 1000000;
+    const int64_t lease = atomic_load(&cluster->lease_ns);
     lock_take(&cluster->lock);
     const struct peer *peer = peer_find(cluster, id);
     int64_t seen = peer != NULL ? peer->seen_ns : cluster->since_ns;
@@ -167,7 +172,7 @@ bool cluster_has_lease(struct cluster *cluster)
     int64_t heartbeat = cluster->heartbeat_ns;
     lock_release(&cluster->lock);
     return heartbeat != 0 &&
-           clock_monotonic_ns() - heartbeat < (int64_t)CLUSTER_LEASE_MS / 2 * 1000000;
+           clock_monotonic_ns() - heartbeat < atomic_load(&cluster->lease_ns) / 2;
 }
 
 struct peer_poll {
@@ -241,7 +246,7 @@ static int poll_peers(struct cluster *cluster, struct call *call, struct peer_po
         /* After a gap in polling the leases of the others start anew: their heartbeats were not
          * seen. */
         if (cluster->since_ns == 0 ||
-            now - cluster->polled_ns > (int64_t)CLUSTER_LEASE_MS / 2 * 1000000) {
+            now - cluster->polled_ns > atomic_load(&cluster->lease_ns) / 2) {
             cluster->since_ns = now;
         }
         cluster->polled_ns = now;
@@ -318,7 +323,7 @@ static int cluster_heartbeat(struct cluster *cluster, struct call *call)
     lock_take(&cluster->lock);
     int64_t last = cluster->heartbeat_ns;
     lock_release(&cluster->lock);
-    if (last != 0 && now - last < (int64_t)CLUSTER_HEARTBEAT_MS * 1000000) {
+    if (last != 0 && now - last < atomic_load(&cluster->lease_ns) / CLUSTER_LEASE_HEARTBEATS) {
         return NG_OK;
     }
     struct ng_change change = {
@@ -401,10 +406,10 @@ static void cluster_step(struct cluster *cluster)
     if (tell && rc != NG_OK) {
         struct ng_str text = call->staged.message;
         log_write(NG_LOG_WARNING, "cluster",
-                  "what other gateways change is not seen (%s): %.*s", error_name(NULL, rc),
+                  "changes of other gateways are not seen (%s): %.*s", error_name(NULL, rc),
                   (int)text.len, text.data == NULL ? "" : text.data);
     } else if (tell) {
-        log_write(NG_LOG_INFO, "cluster", "what other gateways change is seen again");
+        log_write(NG_LOG_INFO, "cluster", "changes of other gateways are seen again");
     }
     call_unref(call);
 }
@@ -418,7 +423,8 @@ static void *cluster_run(void *user)
         lock_release(&cluster->lock);
         cluster_step(cluster);
         lock_take(&cluster->lock);
-        int64_t until = clock_monotonic_ns() + (int64_t)CLUSTER_STEP_MS * 1000000;
+        int64_t until =
+            clock_monotonic_ns() + atomic_load(&cluster->lease_ns) / CLUSTER_LEASE_POLLS;
         struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
         while (!cluster->stopping &&
                lock_wait_until(&cluster->wake, &cluster->lock, &at) != ETIMEDOUT) {
@@ -440,6 +446,7 @@ int cluster_open(struct gateway *gateway, struct call *call, struct cluster **re
     cluster->shared = store_is_shared(gateway->store);
     lock_init(&cluster->lock, LOCK_CLUSTER);
     lock_cond_init(&cluster->wake);
+    cluster_set_lease(cluster, CLUSTER_LEASE_MS);
     int rc = id_load(cluster, call);
     if (rc == NG_OK && cluster->shared) {
         rc = store_declare(gateway->store, call, &cluster_collection);
@@ -450,6 +457,11 @@ int cluster_open(struct gateway *gateway, struct call *call, struct cluster **re
     }
     *ret = cluster;
     return NG_OK;
+}
+
+void cluster_set_lease(struct cluster *cluster, int64_t lease_ms)
+{
+    atomic_store(&cluster->lease_ns, lease_ms * 1000000);
 }
 
 int cluster_start(struct cluster *cluster)

@@ -4,9 +4,9 @@
  * the poll of what other gateways change.
  *
  * Each gateway has an id, kept in its data directory, and sends heartbeats: every few seconds
- * it writes its document in the collection "gateways". If that document does not change for
- * CLUSTER_LEASE_MS, by the observer's clock, the lease has expired: the gateway counts as dead,
- * and others recover its work. If documents are not shared, there is only the id.
+ * it writes its document in the collection "gateways". If that document does not change for the
+ * length of a lease, by the observer's clock, the lease has expired: the gateway counts as
+ * dead, and others recover its work. If documents are not shared, there is only the id.
  */
 #ifndef NOTEGATE_CORE_CLUSTER_H
 #define NOTEGATE_CORE_CLUSTER_H
@@ -15,9 +15,7 @@
 
 struct cluster;
 
-/* Intervals of polls and heartbeats, and the length of a lease. */
-#define CLUSTER_STEP_MS 400
-#define CLUSTER_HEARTBEAT_MS 3000
+/* Length of a lease, if cluster_set_lease() sets no other. */
 #define CLUSTER_LEASE_MS 15000
 /* Hexadecimal digits of an id. */
 #define CLUSTER_ID_LEN 24
@@ -28,6 +26,9 @@ int cluster_open(struct gateway *gateway, struct call *call, struct cluster **re
  * cluster_start(). */
 typedef int cluster_step_fn(void *user, struct call *call);
 void cluster_each_step(struct cluster *cluster, cluster_step_fn *step, void *user);
+/* Sets the length of this gateway's leases, at any time; the intervals of its heartbeats and
+ * polls follow. For tests: all gateways of one database must have the same. */
+void cluster_set_lease(struct cluster *cluster, int64_t lease_ms);
 /* Begins to send heartbeats and to poll (shared documents only). */
 int cluster_start(struct cluster *cluster);
 /* No more. May be called more than once; NULL is a no-op. */

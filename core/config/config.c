@@ -10,6 +10,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
+#include "core/base/text_choice.h"
 #include "gateway_options.h"
 
 /* Memory of one configuration, all sources and keys. */
@@ -25,6 +26,18 @@ static char *config_copy(struct config *config, const char *text)
 {
     /* The arena's own memory: only the type says it is const. */
     return (char *)(uintptr_t)arena_copy(&config->arena, ng_str_of(text)).data;
+}
+
+/* The name of the variable of a key. */
+static void config_to_env(char *name)
+{
+    for (char *c = name; *c != '\0'; c++) {
+        if (*c == '.') {
+            *c = '_';
+        } else if (*c >= 'a' && *c <= 'z') {
+            *c = (char)(*c - 'a' + 'A');
+        }
+    }
 }
 
 /* The place of `name` among the sorted keys; *ret_found: it is there. */
@@ -220,47 +233,36 @@ static bool config_name_valid(const char *prefix, const char *name)
            strlen(prefix) + strlen(name) + 2 < CONFIG_NAME_MAX;
 }
 
-static int config_copy_option(struct config *config, struct config_key *key,
-                              const struct ng_option *option)
+static void config_copy_option(struct config *config, struct config_key *key,
+                               const struct ng_option *option)
 {
     const char **texts[] = {&key->option.name, &key->option.fallback, &key->option.env,
                             &key->option.choices, &key->option.help};
     key->option = *option;
     for (size_t i = 0; i < NG_COUNT(texts); i++) {
-        if (*texts[i] == NULL) {
-            continue;
-        }
-        *texts[i] = config_copy(config, *texts[i]);
-        if (*texts[i] == NULL) {
-            return NG_EINTERNAL;
+        if (*texts[i] != NULL) {
+            *texts[i] = config_copy(config, *texts[i]);
         }
     }
-    return NG_OK;
 }
 
 static struct config_key *config_new_key(struct config *config, const char *prefix,
                                          const struct ng_option *option)
 {
     struct config_key *key = arena_zalloc(&config->arena, sizeof(*key));
-    struct ng_str name = arena_printf(&config->arena, "%s%s%s", prefix,
-                                      prefix[0] != '\0' ? "." : "", option->name);
-    struct ng_str env = arena_printf(&config->arena, "%s%.*s", CONFIG_ENV_PREFIX, (int)name.len,
-                                     name.data != NULL ? name.data : "");
-    char *owner = config_copy(config, prefix);
-    if (key == NULL || name.data == NULL || env.data == NULL || owner == NULL ||
-        config_copy_option(config, key, option) != NG_OK) {
+    struct ng_str env = arena_printf(&config->arena, CONFIG_ENV_PREFIX "%s%s%s", prefix,
+                                     text_if(prefix[0] != '\0', "."), option->name);
+    if (key == NULL || env.data == NULL) {
         return NULL;
     }
-    key->name = (char *)(uintptr_t)name.data;
     key->env = (char *)(uintptr_t)env.data;
-    key->prefix = owner;
-    for (char *c = key->env; *c != '\0'; c++) {
-        if (*c == '.') {
-            *c = '_';
-        } else if (*c >= 'a' && *c <= 'z') {
-            *c = (char)(*c - 'a' + 'A');
-        }
+    key->name = config_copy(config, key->env + strlen(CONFIG_ENV_PREFIX));
+    key->prefix = config_copy(config, prefix);
+    config_copy_option(config, key, option);
+    if (config->arena.failed) {
+        return NULL;
     }
+    config_to_env(key->env);
     return key;
 }
 
@@ -291,28 +293,22 @@ static int config_insert(struct config *config, struct config_key *key, struct b
 static int config_declare_one(struct config *config, const char *prefix,
                               const struct ng_option *option, struct buf *error)
 {
-    char name[CONFIG_NAME_MAX];
-    int len = -1;
-    if (config_name_valid(prefix, option->name)) {
-        len = snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "",
-                       option->name);
-    }
-    if (len < 0 || (size_t)len >= sizeof(name)) {
-        (void)buf_printf(error, "module %s declares a key of a name that cannot be: `%s`",
-                         prefix, option->name == NULL ? "" : option->name);
-        return NG_EINVAL;
-    }
-    const struct config_key *present = config_key_find(config, name);
-    if (present != NULL && strcmp(present->prefix, prefix) == 0) {
-        return NG_OK;
-    }
-    if (present != NULL) {
-        (void)buf_printf(error, "the key `%s` is declared by two modules", name);
+    if (!config_name_valid(prefix, option->name)) {
+        (void)buf_printf(error, "module %s declares a key with an invalid name: `%s`", prefix,
+                         text_or(option->name, ""));
         return NG_EINVAL;
     }
     struct config_key *key = config_new_key(config, prefix, option);
     if (key == NULL) {
         return config_no_memory(error);
+    }
+    const struct config_key *present = config_key_find(config, key->name);
+    if (present != NULL && strcmp(present->prefix, prefix) == 0) {
+        return NG_OK;
+    }
+    if (present != NULL) {
+        (void)buf_printf(error, "the key `%s` is declared by two modules", key->name);
+        return NG_EINVAL;
     }
     int rc = config_insert(config, key, error);
     if (rc == NG_OK && key->option.fallback != NULL) {
@@ -557,11 +553,7 @@ bool config_mentions(const struct config *config, const char *prefix)
     if (env_len < 0 || (size_t)env_len >= sizeof(env)) {
         return false;
     }
-    for (char *c = env; *c != '\0'; c++) {
-        if (*c >= 'a' && *c <= 'z') {
-            *c = (char)(*c - 'a' + 'A');
-        }
-    }
+    config_to_env(env);
     for (const struct config_raw *raw = config->sources.first; raw != NULL; raw = raw->next) {
         bool ours;
         if (raw->source == CONFIG_ENVIRONMENT) {

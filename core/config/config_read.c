@@ -19,31 +19,29 @@ static const struct config_key *config_must(const struct config *config, const c
     return key;
 }
 
+/* All zero where there is no such key, or it has no value. */
+static const struct config_value *config_value_of(const struct config_key *key)
+{
+    static const struct config_value none = {.integer = 0};
+    if (key == NULL || !key->has_value) {
+        return &none;
+    }
+    return &key->value;
+}
+
 struct ng_str config_text(const struct config *config, const char *key)
 {
-    const struct config_key *found = config_must(config, key);
-    if (found != NULL && found->has_value) {
-        return found->value.text;
-    }
-    return str_make(NULL, 0);
+    return config_value_of(config_must(config, key))->text;
 }
 
 int64_t config_int(const struct config *config, const char *key)
 {
-    const struct config_key *found = config_must(config, key);
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.integer;
+    return config_value_of(config_must(config, key))->integer;
 }
 
 double config_number(const struct config *config, const char *key)
 {
-    const struct config_key *found = config_must(config, key);
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.number;
+    return config_value_of(config_must(config, key))->number;
 }
 
 bool config_bool(const struct config *config, const char *key)
@@ -54,16 +52,9 @@ bool config_bool(const struct config *config, const char *key)
 size_t config_list(const struct config *config, const char *key,
                    const struct ng_str **ret_items)
 {
-    const struct config_key *found = config_must(config, key);
-    if (found != NULL) {
-        *ret_items = found->value.items;
-    } else {
-        *ret_items = NULL;
-    }
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.item_count;
+    const struct config_value *value = config_value_of(config_must(config, key));
+    *ret_items = value->items;
+    return value->item_count;
 }
 
 bool config_is_set(const struct config *config, const char *key)
@@ -121,40 +112,29 @@ static const struct config_key *config_view_find(const struct ng_conf *conf, con
     if (len > 0 && (size_t)len < sizeof(whole) && conf->prefix[0] != '\0') {
         key = config_key_find(conf->config, whole);
     }
-    if (key == NULL || strcmp(key->prefix, conf->prefix) != 0) {
-        key = config_key_find(conf->config, name);
-        if (!(key != NULL && key->prefix[0] == '\0')) {
-            key = NULL;
-        }
+    if (key != NULL && strcmp(key->prefix, conf->prefix) == 0) {
+        return key;
+    }
+    key = config_key_find(conf->config, name);
+    if (key == NULL || key->prefix[0] != '\0') {
+        return NULL;
     }
     return key;
 }
 
 struct ng_str config_view_text(const struct ng_conf *conf, const char *key)
 {
-    const struct config_key *found = config_view_find(conf, key);
-    if (found != NULL && found->has_value) {
-        return found->value.text;
-    }
-    return str_make(NULL, 0);
+    return config_value_of(config_view_find(conf, key))->text;
 }
 
 int64_t config_view_int(const struct ng_conf *conf, const char *key)
 {
-    const struct config_key *found = config_view_find(conf, key);
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.integer;
+    return config_value_of(config_view_find(conf, key))->integer;
 }
 
 double config_view_number(const struct ng_conf *conf, const char *key)
 {
-    const struct config_key *found = config_view_find(conf, key);
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.number;
+    return config_value_of(config_view_find(conf, key))->number;
 }
 
 bool config_view_bool(const struct ng_conf *conf, const char *key)
@@ -165,16 +145,9 @@ bool config_view_bool(const struct ng_conf *conf, const char *key)
 size_t config_view_list(const struct ng_conf *conf, const char *key,
                         const struct ng_str **ret_items)
 {
-    const struct config_key *found = config_view_find(conf, key);
-    if (found != NULL) {
-        *ret_items = found->value.items;
-    } else {
-        *ret_items = NULL;
-    }
-    if (found == NULL) {
-        return 0;
-    }
-    return found->value.item_count;
+    const struct config_value *value = config_value_of(config_view_find(conf, key));
+    *ret_items = value->items;
+    return value->item_count;
 }
 
 /* ---- help ---- */
@@ -222,9 +195,7 @@ static void config_help_key(const struct config *config, const struct config_key
     if (option->choices != NULL) {
         (void)buf_printf(out, ", one of: %s", option->choices);
     }
-    bool ranged = option->type == NG_OPTION_INT || option->type == NG_OPTION_SIZE ||
-                  option->type == NG_OPTION_DURATION;
-    if (ranged && (option->min != 0 || option->max != 0)) {
+    if (config_value_has_range(option->type) && (option->min != 0 || option->max != 0)) {
         (void)buf_add_c(out, " from ");
         (void)config_value_print(out, option->type, option->min);
         (void)buf_add_c(out, " to ");

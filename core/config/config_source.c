@@ -10,6 +10,7 @@
 
 #include "core/base/files/trust.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Looked for where no file is named: the user's own, then the machine's. Never in the current
  * folder: it may be anybody's, and a file there could load code. */
@@ -24,23 +25,16 @@
 
 #define CONFIG_READ_STEP ((size_t)16 * 1024)
 
-static bool config_starts(struct ng_str text, const char *with)
-{
-    size_t len = strlen(with);
-    return text.len >= len && memcmp(text.data, with, len) == 0;
-}
-
 static int config_no_memory(struct buf *error)
 {
-    (void)buf_add_c(error, "the configuration takes more memory than there is or may be used");
+    (void)buf_add_c(error, "the configuration needs more memory than is available or allowed");
     return NG_EINTERNAL;
 }
 
 /* A text for errno; strerror() is not for threads. */
-static void config_add_errno(struct buf *error, int code)
+static const char *config_errno(int code)
 {
-    const char *text = strerrordesc_np(code);
-    (void)buf_add_c(error, text != NULL ? text : "unknown error");
+    return text_or(strerrordesc_np(code), "unknown error");
 }
 
 int config_source_init(struct config_sources *sources, struct arena *arena,
@@ -126,10 +120,10 @@ static int config_slurp(int fd, size_t max, struct buf *ret)
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got <= 0) {
-            if (got < 0) {
-                return NG_EINVAL;
-            }
+        if (got < 0) {
+            return NG_EINVAL;
+        }
+        if (got == 0) {
             return NG_OK;
         }
         ret->len += (size_t)got;
@@ -145,8 +139,7 @@ static int config_unread(const char *path, int code, struct buf *error)
     if (code == EFBIG) {
         (void)buf_printf(error, "%s: the file is larger than %zu bytes", path, CONFIG_FILE_MAX);
     } else {
-        (void)buf_printf(error, "%s: cannot be read: ", path);
-        config_add_errno(error, code);
+        (void)buf_printf(error, "%s: cannot be read: %s", path, config_errno(code));
     }
     return NG_EINVAL;
 }
@@ -239,14 +232,13 @@ int config_source_file(struct config_sources *sources, const char *path, struct 
 {
     if (path == NULL) {
         int rc = config_read_users(sources, error);
-        if (rc != NG_ENOTFOUND) {
-            return rc;
+        if (rc == NG_ENOTFOUND) {
+            rc = config_read_usual(sources, CONFIG_MACHINE_FILE, error);
         }
-        rc = config_read_usual(sources, CONFIG_MACHINE_FILE, error);
-        if (rc != NG_ENOTFOUND) {
-            return rc;
+        if (rc == NG_ENOTFOUND) {
+            return NG_OK;
         }
-        return NG_OK;
+        return rc;
     }
     int fd = config_open(path);
     if (fd < 0) {
@@ -262,8 +254,8 @@ int config_source_environment(struct config_sources *sources, struct buf *error)
     for (size_t i = 0; sources->environ[i] != NULL; i++) {
         struct ng_str entry = ng_str_of(sources->environ[i]);
         const char *equal = strchr(entry.data, '=');
-        if (equal == NULL || !config_starts(entry, CONFIG_ENV_PREFIX) ||
-            config_starts(entry, CONFIG_ENV_TESTS)) {
+        if (equal == NULL || !str_begins(entry, CONFIG_ENV_PREFIX) ||
+            str_begins(entry, CONFIG_ENV_TESTS)) {
             continue;
         }
         struct ng_str name = str_make(entry.data, (size_t)(equal - entry.data));
@@ -308,7 +300,7 @@ int config_source_flags(struct config_sources *sources, const char *const *sets,
 static int config_expand_one(struct config_sources *sources, struct ng_str what,
                              struct buf *out, struct buf *error)
 {
-    if (!config_starts(what, "file:")) {
+    if (!str_begins(what, "file:")) {
         struct ng_str value = config_source_env(sources, what);
         if (value.data == NULL) {
             (void)buf_printf(error, "${%.*s} is not set in the environment", (int)what.len,
@@ -338,8 +330,7 @@ static int config_expand_one(struct config_sources *sources, struct ng_str what,
         (void)close(fd);
     }
     if (rc != NG_OK) {
-        (void)buf_printf(error, "${file:%s} cannot be read: ", path.data);
-        config_add_errno(error, code);
+        (void)buf_printf(error, "${file:%s} cannot be read: %s", path.data, config_errno(code));
     } else {
         /* Editors and secret stores end a file with a line feed that is not meant. */
         size_t len = text.len;
@@ -360,10 +351,10 @@ int config_source_expand(struct config_sources *sources, struct ng_str text, str
     buf_init(&out, CONFIG_VALUE_MAX);
     for (size_t i = 0; i < text.len && rc == NG_OK;) {
         struct ng_str rest = str_make(text.data + i, text.len - i);
-        if (config_starts(rest, "$${")) {
+        if (str_begins(rest, "$${")) {
             (void)buf_add_c(&out, "${");
             i += 3;
-        } else if (config_starts(rest, "${")) {
+        } else if (str_begins(rest, "${")) {
             const char *end = memchr(rest.data, '}', rest.len);
             if (end == NULL) {
                 (void)buf_add_c(error, "${ has no } behind it (write $${ for a plain one)");
@@ -390,8 +381,6 @@ int config_source_expand(struct config_sources *sources, struct ng_str text, str
         *ret = arena_copy(sources->arena, str_make(buf_cstr(&out), out.len));
         if (ret->data == NULL) {
             rc = config_no_memory(error);
-        } else {
-            rc = NG_OK;
         }
     }
     buf_done(&out);

@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "config.h"
 #include "core/base/str.h"
@@ -44,21 +45,9 @@ static const struct config_unit config_duration_units[] = {
     {"ms", 1},
 };
 
-static char config_lower(char c)
-{
-    if (c >= 'A' && c <= 'Z') {
-        return (char)(c - 'A' + 'a');
-    }
-    return c;
-}
-
 static bool config_same_word(struct ng_str a, const char *word)
 {
-    size_t i = 0;
-    while (i < a.len && word[i] != '\0' && config_lower(a.data[i]) == config_lower(word[i])) {
-        i++;
-    }
-    return i == a.len && word[i] == '\0';
+    return a.len == strlen(word) && strncasecmp(a.data, word, a.len) == 0;
 }
 
 static struct ng_str config_trim(struct ng_str text)
@@ -258,46 +247,29 @@ int config_value_print(struct buf *out, enum ng_option_type type, int64_t number
     return buf_printf(out, "%lld%s", (long long)number, bare_ms ? "ms" : "");
 }
 
+/* The name of each type, and the message for a value that is none of it. */
+static const struct {
+    const char *name, *refused;
+} config_types[] = {
+    [NG_OPTION_TEXT] = {"text", "not text"},
+    [NG_OPTION_INT] = {"whole number", "not a whole number"},
+    [NG_OPTION_SIZE] = {"size", "not a size: write it as 4MiB, 4MB or 4096"},
+    [NG_OPTION_DURATION] = {"duration",
+                            "not a duration: write it as 500ms, 30s, 5min, 1h or 30d"},
+    [NG_OPTION_BOOL] = {"true or false", "neither true nor false"},
+    [NG_OPTION_LIST] = {"list",
+                        "a list with an empty element, or with too many: write it as a,b,c"},
+    [NG_OPTION_NUMBER] = {"number", "not a number"},
+};
+
 const char *config_value_type(enum ng_option_type type)
 {
-    switch (type) {
-    case NG_OPTION_TEXT:
-        return "text";
-    case NG_OPTION_INT:
-        return "whole number";
-    case NG_OPTION_SIZE:
-        return "size";
-    case NG_OPTION_DURATION:
-        return "duration";
-    case NG_OPTION_BOOL:
-        return "true or false";
-    case NG_OPTION_LIST:
-        return "list";
-    case NG_OPTION_NUMBER:
-        return "number";
-    }
-    return "text";
+    return config_types[type].name;
 }
 
-static const char *config_form(enum ng_option_type type)
+bool config_value_has_range(enum ng_option_type type)
 {
-    switch (type) {
-    case NG_OPTION_SIZE:
-        return "not a size: write it as 4MiB, 4MB or 4096";
-    case NG_OPTION_DURATION:
-        return "not a duration: write it as 500ms, 30s, 5min, 1h or 30d";
-    case NG_OPTION_INT:
-        return "not a whole number";
-    case NG_OPTION_NUMBER:
-        return "not a number";
-    case NG_OPTION_BOOL:
-        return "neither true nor false";
-    case NG_OPTION_LIST:
-        return "a list with an empty element, or with too many: write it as a,b,c";
-    case NG_OPTION_TEXT:
-        break;
-    }
-    return "not text";
+    return type == NG_OPTION_INT || type == NG_OPTION_SIZE || type == NG_OPTION_DURATION;
 }
 
 /* "`key` is `value`, " - without the value where it is secret or was brought in. */
@@ -399,25 +371,13 @@ int config_value_parse(struct arena *arena, const char *key, const struct ng_opt
     int rc = config_parse_typed(arena, option, raw, &value);
     if (rc == NG_EINVAL) {
         config_begin(error, key, option, raw);
-        (void)buf_add_c(error, config_form(option->type));
+        (void)buf_add_c(error, config_types[option->type].refused);
     }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    switch (option->type) {
-    case NG_OPTION_INT:
-    case NG_OPTION_SIZE:
-    case NG_OPTION_DURATION:
+    if (rc == NG_OK && config_value_has_range(option->type)) {
         value.number = (double)value.integer;
         rc = config_check_range(key, option, raw, value.integer, error);
-        break;
-    case NG_OPTION_TEXT:
+    } else if (rc == NG_OK && option->type == NG_OPTION_TEXT) {
         rc = config_check_choice(key, option, raw, error);
-        break;
-    case NG_OPTION_BOOL:
-    case NG_OPTION_LIST:
-    case NG_OPTION_NUMBER:
-        break;
     }
     if (rc == NG_OK) {
         *ret = value;

@@ -49,6 +49,8 @@ int config_value_split(struct arena *arena, struct ng_str text, const struct ng_
                        size_t *ret_count);
 /* A number of the option's type as one would write it: "4MiB", "90d", "17". */
 int config_value_print(struct buf *out, enum ng_option_type type, int64_t number);
+/* A whole number, size or duration. */
+bool config_value_has_range(enum ng_option_type type);
 /* The type for people: "size". */
 const char *config_value_type(enum ng_option_type type);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* config_yaml.c - the configuration file: YAML to dotted keys and their values. The only user
  * of libyaml in the core. */
+#include <stdio.h>
 #include <yaml.h>
 
 #include "config_source.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Longest key with all its parts, in bytes. */
 #define CONFIG_KEY_MAX 256
@@ -43,13 +45,12 @@ static bool config_yaml_is_null(const yaml_node_t *node)
 /* Bounds the work, however often aliases point at one thing. */
 static int config_yaml_visit(struct config_yaml *yaml, size_t line)
 {
-    yaml->visited++;
-    if (yaml->visited <= CONFIG_VALUES_MAX) {
+    char why[32];
+    if (++yaml->visited <= CONFIG_VALUES_MAX) {
         return NG_OK;
     }
-    (void)buf_printf(yaml->error, "%s:%zu: more than %d values", yaml->sources->file, line,
-                     CONFIG_VALUES_MAX);
-    return NG_EINVAL;
+    (void)snprintf(why, sizeof(why), "more than %d values", CONFIG_VALUES_MAX);
+    return config_yaml_fail(yaml, line, why);
 }
 
 static int config_yaml_expand(struct config_yaml *yaml, const yaml_node_t *node, size_t line,
@@ -97,16 +98,21 @@ static int config_yaml_sequence(struct config_yaml *yaml, const yaml_node_t *nod
     return NG_OK;
 }
 
+static int config_yaml_twice(struct config_yaml *yaml, size_t line, struct ng_str key,
+                             size_t other)
+{
+    (void)buf_printf(yaml->error, "%s:%zu: `%.*s` is set twice; line %zu sets it too",
+                     yaml->sources->file, line, (int)key.len, key.data, other);
+    return NG_EINVAL;
+}
+
 static int config_yaml_add(struct config_yaml *yaml, const yaml_node_t *node, struct ng_str key,
                            size_t line)
 {
     struct config_sources *sources = yaml->sources;
     for (const struct config_raw *other = sources->first; other != NULL; other = other->next) {
         if (other->source == CONFIG_FILE && str_equal(other->name, key)) {
-            (void)buf_printf(yaml->error,
-                             "%s:%zu: `%.*s` is here a second time; line %zu has it too",
-                             sources->file, line, (int)key.len, key.data, other->line);
-            return NG_EINVAL;
+            return config_yaml_twice(yaml, line, key, other->line);
         }
     }
     struct config_raw *raw = config_source_add(sources, CONFIG_FILE, key, yaml->error);
@@ -134,12 +140,8 @@ static int config_yaml_doubled(struct config_yaml *yaml, const yaml_node_t *node
         const yaml_node_t *name = yaml_document_get_node(yaml->document, other->key);
         if (name != NULL && name->type == YAML_SCALAR_NODE &&
             str_equal(config_yaml_text(name), config_yaml_text(key))) {
-            struct ng_str text = config_yaml_text(key);
-            (void)buf_printf(yaml->error,
-                             "%s:%zu: `%.*s` is here a second time; line %zu has it too",
-                             yaml->sources->file, config_yaml_line(key), (int)text.len,
-                             text.data, config_yaml_line(name));
-            return NG_EINVAL;
+            return config_yaml_twice(yaml, config_yaml_line(key), config_yaml_text(key),
+                                     config_yaml_line(name));
         }
     }
     return NG_OK;
@@ -161,21 +163,15 @@ static int config_yaml_member(struct config_yaml *yaml, const yaml_node_t *key,
         return config_yaml_fail(yaml, line,
                                 "`<<` (merging) is not read here: write the keys out");
     }
-    if (prefix.len + name.len + 2 > sizeof(whole)) {
+    int len = snprintf(whole, sizeof(whole), "%.*s%s%.*s", (int)prefix.len, prefix.data,
+                       text_if(prefix.len > 0, "."), (int)name.len, name.data);
+    if (len < 0 || (size_t)len >= sizeof(whole)) {
         return config_yaml_fail(yaml, line, "the key is too long");
     }
-    size_t len = 0;
-    if (prefix.len > 0) {
-        memcpy(whole, prefix.data, prefix.len);
-        whole[prefix.len] = '.';
-        len = prefix.len + 1;
-    }
-    memcpy(whole + len, name.data, name.len);
-    len += name.len;
     if (value->type == YAML_MAPPING_NODE) {
-        return config_yaml_mapping(yaml, value, str_make(whole, len), depth + 1);
+        return config_yaml_mapping(yaml, value, str_make(whole, (size_t)len), depth + 1);
     }
-    return config_yaml_add(yaml, value, str_make(whole, len), line);
+    return config_yaml_add(yaml, value, str_make(whole, (size_t)len), line);
 }
 
 static int config_yaml_mapping(struct config_yaml *yaml, const yaml_node_t *node,

@@ -10,227 +10,97 @@
 #define HOUR (3600 * SECOND)
 #define DAY (24 * HOUR)
 
+/* The rows of the table: a text (of these words, or NULL), a list or switch, and a number. */
+#define TEXT(key, standard, words, text)                                                       \
+    {                                                                                          \
+        .name = key, .fallback = standard, .choices = words, .help = text                      \
+    }
+#define PLAIN(key, kind, standard, text)                                                       \
+    {                                                                                          \
+        .name = key, .type = NG_OPTION_##kind, .fallback = standard, .help = text              \
+    }
+#define RANGE(key, kind, standard, least, most, text)                                          \
+    {                                                                                          \
+        .name = key, .type = NG_OPTION_##kind, .fallback = standard, .min = least,             \
+        .max = most, .help = text                                                              \
+    }
+
 const struct ng_option gateway_options[] = {
-    {
-        .name = "listen",
-        .fallback = "127.0.0.1:8420",
-        .help = "Address and port to listen on; port 0 picks one, IPv6 as [::1]:8420.",
-    },
-    {
-        .name = "data_dir",
-        .help = "Folder of everything the gateway keeps; made with mode 0700.",
-    },
-    {
-        .name = "roots",
-        .type = NG_OPTION_LIST,
-        .help =
-            "Folders that file tools may use, each PATH or SPACE:/PATH (space `shared` where "
-            "none is named). They must be there; only the default is made, with mode 0700.",
-    },
-    {
-        .name = "user",
-        .help = "User that `notegate serve` becomes when root starts it, before modules are "
-                "loaded and the data directory is opened.",
-    },
-    {
-        .name = "documents",
-        .fallback = "sqlite",
-        .help = "Backend that keeps documents: sqlite, memory, or a module of that name.",
-    },
-    {
-        .name = "journal",
-        .fallback = "documents",
-        .help = "Where the journal is kept: documents (beside them) or redis.",
-    },
-    {
-        .name = "journal.keep",
-        .type = NG_OPTION_DURATION,
-        .fallback = "0",
-        .max = 36500 * DAY,
-        .help = "Days, memories and references stay for so long; 0 keeps all for good.",
-    },
-    {
-        .name = "journal.record_calls",
-        .type = NG_OPTION_BOOL,
-        .fallback = "false",
-        .help = "Whether every call becomes a memory entry of the journal.",
-    },
-    {
-        .name = "mcp.session_timeout",
-        .type = NG_OPTION_DURATION,
-        .fallback = "1h",
-        .min = SECOND,
-        .max = 30 * DAY,
-        .help = "An MCP session that is not used for so long ends.",
-    },
-    {
-        .name = "tls.certificate",
-        .help = "File with the certificate chain (PEM); with tls.key it turns on HTTPS.",
-    },
-    {
-        .name = "tls.key",
-        .help = "File with the private key of the certificate (PEM).",
-    },
-    {
-        .name = "plugins",
-        .type = NG_OPTION_LIST,
-        .help =
-            "Plugins to load: names or paths of modules. None named: all that are installed "
-            "but conformance. +NAME adds to that.",
-    },
-    {
-        .name = "plugin_path",
-        .type = NG_OPTION_LIST,
-        .help = "Folders in which plugins are looked for; none: the installed one.",
-    },
-    {
-        .name = "auth",
-        .fallback = "auto",
-        .choices = "auto on off",
-        .help = "Who needs a key. auto: while no key exists nobody on this machine who runs as "
-                "the gateway's user, everyone once one does; on: everyone; off: nobody "
-                "(loopback only).",
-    },
-    {
-        .name = "allowed_hosts",
-        .type = NG_OPTION_LIST,
-        .help = "Host names that requests may ask for, beside the listening address and "
-                "localhost: a name, *.NAME for every name below it, an address, or a range of "
-                "addresses as in 10.0.0.0/8.",
-    },
-    {
-        .name = "allowed_origins",
-        .type = NG_OPTION_LIST,
-        .help = "Web origins that may send requests, beside the gateway's own; "
-                "https://*.NAME is every name below it.",
-    },
-    {
-        .name = "shutdown_timeout",
-        .type = NG_OPTION_DURATION,
-        .fallback = "10s",
-        .max = HOUR,
-        .help = "How long calls that are running may go on when the gateway stops.",
-    },
-    {
-        .name = "timezone",
-        .fallback = "UTC",
-        .help = "Time zone of daily lists, as in Europe/Berlin.",
-    },
-    {
-        .name = "history.keep",
-        .type = NG_OPTION_DURATION,
-        .fallback = "90d",
-        .max = 36500 * DAY,
-        .help = "Every revision is kept for so long, then one a day; 0 keeps all for good.",
-    },
-    {
-        .name = "limits.body",
-        .type = NG_OPTION_SIZE,
-        .fallback = "4MiB",
-        .min = 1,
-        .max = 128 * MIB,
-        .help = "Largest body of a request.",
-    },
-    {
-        .name = "limits.depth",
-        .type = NG_OPTION_INT,
-        .fallback = "128",
-        .min = 1,
-        .max = 1000,
-        .help = "Deepest nesting of JSON; the outermost value is at 1.",
-    },
-    {
-        .name = "limits.connections",
-        .type = NG_OPTION_INT,
-        .fallback = "4096",
-        .min = 1,
-        .max = 1000000,
-        .help = "Open connections; further ones are closed at once. One agent has half of "
-                "them; when nearly all are taken, waiting ones of the agent with the most are "
-                "closed.",
-    },
-    {
-        .name = "limits.streams",
-        .type = NG_OPTION_INT,
-        .fallback = "2000",
-        .max = 1000000,
-        .help = "Open event streams; further ones get 503.",
-    },
-    {
-        .name = "limits.stream_backlog",
-        .type = NG_OPTION_INT,
-        .fallback = "10000",
-        .min = 1,
-        .max = 10000000,
-        .help = "Events that a stream may be behind before it is closed.",
-    },
-    {
-        .name = "limits.queue",
-        .type = NG_OPTION_INT,
-        .fallback = "1024",
-        .min = 1,
-        .max = 1000000,
-        .help = "Calls waiting for a worker; further ones get 503.",
-    },
-    {
-        .name = "limits.workers",
-        .type = NG_OPTION_INT,
-        .min = 1,
-        .max = 1024,
-        .help =
-            "Threads for work that may block: four times the cores where not set. One agent "
-            "has at most half of them.",
-    },
-    {
-        .name = "limits.buffered",
-        .type = NG_OPTION_SIZE,
-        .fallback = "256MiB",
-        .min = 1,
-        .max = 1024 * GIB,
-        .help =
-            "Memory for the bodies, files, results and subscriptions of all calls together; "
-            "one agent has half of it for bodies, files and subscriptions.",
-    },
-    {
-        .name = "limits.call_timeout",
-        .type = NG_OPTION_DURATION,
-        .fallback = "120s",
-        .min = 1,
-        .max = DAY,
-        .help = "Longest a call may take; a tool with a timeout of its own keeps that.",
-    },
-    {
-        .name = "limits.result",
-        .type = NG_OPTION_SIZE,
-        .fallback = "8MiB",
-        .min = 1,
-        .max = 128 * MIB,
-        .help = "Largest result; larger images and files become resource links.",
-    },
-    {
-        .name = "log.level",
-        .fallback = "info",
-        .choices = "error warning info debug",
-        .help = "Least important entries that are logged.",
-    },
-    {
-        .name = "log.format",
-        .choices = "text json",
-        .help = "Form of the log on stderr: text on a terminal, else json, where not set.",
-    },
-    {
-        .name = "log.access",
-        .type = NG_OPTION_BOOL,
-        .fallback = "false",
-        .help = "Whether each HTTP request becomes a line of the log (never its query).",
-    },
-    {
-        .name = "log.audit",
-        .type = NG_OPTION_BOOL,
-        .help = "Whether each call that changes something, tries to or is refused becomes a "
-                "line of the log: who, from where, what, which document and revision, "
-                "outcome. Where not set: once the gateway has a key.",
-    },
+    TEXT("listen", "127.0.0.1:8420", NULL,
+         "Address and port to listen on; port 0 picks one, IPv6 as [::1]:8420."),
+    TEXT("data_dir", NULL, NULL, "Folder of all data of the gateway; created with mode 0700."),
+    PLAIN("roots", LIST, NULL,
+          "Folders that file tools may use, each PATH or SPACE:/PATH (default space: "
+          "`shared`). They must exist; only the default folder is created, with mode 0700."),
+    TEXT("user", NULL, NULL,
+         "User that `notegate serve` becomes when root starts it, before modules are loaded "
+         "and the data directory is opened."),
+    TEXT("documents", "sqlite", NULL,
+         "Backend of the documents: sqlite, memory, or the name of a module."),
+    TEXT("journal", "documents", NULL,
+         "Storage of the journal: documents (beside the documents) or redis."),
+    RANGE("journal.keep", DURATION, "0", 0, 36500 * DAY,
+          "How long days, memories and references are kept; 0 keeps all."),
+    PLAIN("journal.record_calls", BOOL, "false",
+          "true: every call becomes a memory entry of the journal."),
+    RANGE("mcp.session_timeout", DURATION, "1h", SECOND, 30 * DAY,
+          "Idle time after which an MCP session ends."),
+    TEXT("tls.certificate", NULL, NULL,
+         "File with the certificate chain (PEM); with tls.key it turns on HTTPS."),
+    TEXT("tls.key", NULL, NULL, "File with the private key of the certificate (PEM)."),
+    PLAIN("plugins", LIST, NULL,
+          "Plugins to load: names or paths of modules. Default: all installed modules except "
+          "conformance. +NAME adds a module to the default."),
+    PLAIN("plugin_path", LIST, NULL,
+          "Folders to search for plugins. Default: the installed folder."),
+    TEXT("auth", "auto", "auto on off",
+         "Callers that need a key. auto: all callers once a key exists; before that, callers "
+         "on this machine that run as the gateway's user need none. on: all callers. off: no "
+         "caller (loopback only)."),
+    PLAIN("allowed_hosts", LIST, NULL,
+          "Host names that requests may use, besides the listening address and localhost: a "
+          "name, *.NAME for every name below it, an address, or a range of addresses, for "
+          "example 10.0.0.0/8."),
+    PLAIN("allowed_origins", LIST, NULL,
+          "Web origins that may send requests, besides the gateway's own; https://*.NAME is "
+          "every name below it."),
+    RANGE("shutdown_timeout", DURATION, "10s", 0, HOUR,
+          "How long running calls may continue when the gateway stops."),
+    TEXT("timezone", "UTC", NULL, "Time zone of daily lists, for example Europe/Berlin."),
+    RANGE("history.keep", DURATION, "90d", 0, 36500 * DAY,
+          "How long every revision is kept; after that one per day is kept. 0 keeps all."),
+    RANGE("limits.body", SIZE, "4MiB", 1, 128 * MIB, "Largest body of a request."),
+    RANGE("limits.depth", INT, "128", 1, 1000,
+          "Deepest nesting of JSON; the outermost value has depth 1."),
+    RANGE(
+        "limits.connections", INT, "4096", 1, 1000000,
+        "Open connections; further ones are closed at once. One agent may have half of them. "
+        "When nearly all are in use, idle connections of the agent with the most are closed."),
+    RANGE("limits.streams", INT, "2000", 0, 1000000,
+          "Open event streams; further ones get 503."),
+    RANGE("limits.stream_backlog", INT, "10000", 1, 10000000,
+          "Events that a stream may fall behind before it is closed."),
+    RANGE("limits.queue", INT, "1024", 1, 1000000,
+          "Calls waiting for a worker; further ones get 503."),
+    RANGE("limits.workers", INT, NULL, 1, 1024,
+          "Threads for work that may block. Default: four times the cores. One agent may use "
+          "half of them."),
+    RANGE("limits.buffered", SIZE, "256MiB", 1, 1024 * GIB,
+          "Memory for the bodies, files, results and subscriptions of all calls together; one "
+          "agent may use half of it for bodies, files and subscriptions."),
+    RANGE("limits.call_timeout", DURATION, "120s", 1, DAY,
+          "Longest time of a call; a tool with its own timeout keeps that."),
+    RANGE("limits.result", SIZE, "8MiB", 1, 128 * MIB,
+          "Largest result; larger images and files become resource links."),
+    TEXT("log.level", "info", "error warning info debug", "Lowest level that is logged."),
+    TEXT("log.format", NULL, "text json",
+         "Format of the log on stderr. Default: text on a terminal, otherwise json."),
+    PLAIN("log.access", BOOL, "false",
+          "true: the log has one line per HTTP request (without its query)."),
+    PLAIN("log.audit", BOOL, NULL,
+          "true: the log has one line per call that changes something, tries to, or is "
+          "refused: caller, its address, action, documents and revisions, outcome. Default: "
+          "true once the gateway has a key."),
 };
 
 const size_t gateway_option_count = NG_COUNT(gateway_options);

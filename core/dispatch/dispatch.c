@@ -159,11 +159,10 @@ static void dispatch_take(struct call *call, int rc)
     if (rc != NG_PENDING) {
         call->staged.rc = rc;
     } else if (!call_has(call, CALL_WAITS) && call_plugin(call) != NULL) {
-        call_fail(
-            call, NG_EINTERNAL,
-            "`%.*s` (plugin %s) returned NG_PENDING, and nothing is pending: it has made no "
-            "change and taken no deferral",
-            (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
+        call_fail(call, NG_EINTERNAL,
+                  "`%.*s` (plugin %s) returned NG_PENDING, but nothing is pending: it made no "
+                  "change and took no deferral",
+                  (int)call->pub.tool.len, call->pub.tool.data, call_plugin(call)->desc.name);
     }
 }
 

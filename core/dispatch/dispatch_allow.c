@@ -163,7 +163,7 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
 
 static int dispatch_no_run(struct call *call, const struct tool *tool)
 {
-    call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to",
+    call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to run code",
               tool->desc.name);
     call->staged.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
                                   "--run");

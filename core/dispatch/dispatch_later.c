@@ -62,7 +62,7 @@ int call_gave(struct call *call, int rc)
     }
     if (!call->held) {
         return call_fail(call, NG_EINTERNAL,
-                         "plugin %s returned NG_PENDING for a list, and has taken no deferral",
+                         "plugin %s returned NG_PENDING for a list, but took no deferral",
                          call_plugin(call)->desc.name);
     }
     call->repeat = call->step;

@@ -59,7 +59,7 @@ struct file_roots *files_roots_new(struct call *call, size_t room, struct file_h
     if (roots == NULL || items == NULL) {
         free(roots);
         free(items);
-        (void)call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        (void)call_no_memory(call);
         return NULL;
     }
     roots->items = items;
@@ -145,7 +145,7 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
     if (texts == NULL || folders == NULL || text == NULL) {
         free(folders);
         free(text);
-        return call_fail(call, NG_EINTERNAL, "Out of memory while adding a folder.");
+        return call_no_memory(call);
     }
     if (files->folder_count > 0) {
         memcpy(folders, files->folders, files->folder_count * sizeof(*folders));
@@ -175,7 +175,7 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     struct file_root probe = {.fd = -1};
     struct file_roots *fresh = NULL;
     if (owner == NULL) {
-        return call_fail(call, NG_EINTERNAL, "A folder is added by no plugin.");
+        return call_fail(call, NG_EINTERNAL, "A folder must be added by a plugin.");
     }
     struct file_roots *old = files_roots_ref(files);
     int rc = files_open_root(call, old->holes, folder, owner, &probe);
@@ -201,7 +201,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     struct file_holes *holes = NULL;
     struct files *files = alloc_zeroed(1, sizeof(*files));
     if (files == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     files->store = store;
     lock_init(&files->roots_lock, LOCK_FILES_ROOTS);
@@ -305,9 +305,10 @@ void files_each_disk(struct files *files, const char *data_dir,
     bool known = stat(data_dir, &own) == 0;
     for (size_t i = 0; i < roots->count; i++) {
         const struct file_root *root = &roots->items[i];
-        bool is_new = root->fd >= 0 && !(known && root->dev == own.st_dev);
+        dev_t disk = root->identity.dev;
+        bool is_new = root->fd >= 0 && !(known && disk == own.st_dev);
         for (size_t j = 0; j < i && is_new; j++) {
-            is_new = roots->items[j].dev != root->dev;
+            is_new = roots->items[j].identity.dev != disk;
         }
         if (is_new) {
             each(user, root->real);

@@ -10,37 +10,6 @@
 #include "core/fault/module_run.h"
 #include "files_state.h"
 
-static int edit_begin(struct file_op *op);
-static int edit_locked(struct file_op *op);
-
-static int fail_exists(struct file_op *op)
-{
-    struct ng_str path = op->edit.path;
-    int code = op->edit.exists_code;
-    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
-                     "File already exists at: %.*s. Cannot overwrite files using command "
-                     "`create`.",
-                     (int)path.len, path.data);
-}
-
-static int edit_save(struct file_op *op)
-{
-    enum file_saved saved = FILE_SAVED;
-    int rc;
-    if (op->record.kind == FILE_CHANGE_DELETE) {
-        rc = files_remove(op, &op->place, &saved);
-    } else {
-        rc = files_save(op, &op->place, &saved);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (saved == FILE_AGAIN) {
-        return files_op_again(op, edit_locked);
-    }
-    return files_op_complete(op, op->record.after);
-}
-
 /* Fills the record from the draft of the tool's function. */
 static int edit_plan(struct file_op *op, const struct draft_view *view)
 {
@@ -65,7 +34,7 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         }
         files_hash(op->next, record->after);
         if (record->after[0] == '\0') {
-            return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+            return call_no_memory(call);
         }
     }
     if (record->kind == FILE_CHANGE_EDIT && record->undoable) {
@@ -88,13 +57,10 @@ static int edit_run(struct file_op *op)
 {
     struct call *call = op->call;
     struct draft_view view = {0};
-    struct ng_str data = op->present.data;
-    if (data.data == NULL) {
-        data = ng_str_of("");
-    }
+    struct ng_str data = files_or_empty(op->present.data);
     struct ng_draft *draft = store_draft_new(call, ng_str_of("{}"), data);
     if (draft == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
+        return call_no_memory(call);
     }
     struct module_run run;
     call_enter_module(call, &run);
@@ -103,7 +69,7 @@ static int edit_run(struct file_op *op)
     if (rc == NG_EWOULDBLOCK) {
         const struct timespec pause = {0, NG_FILE_PAUSE_MS * 1000000L};
         (void)nanosleep(&pause, NULL);
-        return files_op_again(op, edit_locked);
+        return files_op_again(op);
     }
     if (rc != NG_OK) {
         return rc;
@@ -127,7 +93,7 @@ static int edit_run(struct file_op *op)
             return rc;
         }
         if (strcmp(op->record.before, op->record.after) != 0) {
-            return files_op_intent(op, edit_save);
+            return files_op_intent(op);
         }
     }
     if (op->record.before[0] == '\0') {
@@ -146,10 +112,10 @@ static int edit_locked(struct file_op *op)
         return rc;
     }
     if (!str_equal(op->place.real, op->lock_names[0])) {
-        return files_op_restart(op, edit_begin);
+        return files_op_restart(op);
     }
     if (op->edit.create && (op->place.exists || op->place.dangling)) {
-        return fail_exists(op);
+        return files_fail_exists(call, op->edit.path, op->edit.exists_code, "create");
     }
     record->real = op->place.real;
     record->space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
@@ -157,19 +123,14 @@ static int edit_locked(struct file_op *op)
     record->action = ng_str_of(op->edit.action);
     record->undoable = !op->edit.not_undoable;
     record->before[0] = '\0';
-    if (record->space.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
-    }
     files_describe(&op->place, &op->present);
     op->keep_mode = op->present.type == NG_FILE_REGULAR;
     op->keep_owner = op->keep_mode;
     if (op->keep_mode) {
         rc = files_op_read(op, true, op->edit.max_bytes, &again);
-        if (rc == NG_OK && again) {
-            return files_op_again(op, edit_locked);
-        }
-        if (rc == NG_ENOTFOUND && !op->place.exists) {
-            return files_op_again(op, edit_locked); /* removed since it was resolved */
+        bool removed = rc == NG_ENOTFOUND && !op->place.exists; /* since it was resolved */
+        if (removed || (rc == NG_OK && again)) {
+            return files_op_again(op);
         }
     }
     op->present.space = record->space;
@@ -192,27 +153,19 @@ static int edit_begin(struct file_op *op)
     }
     op->lock_names[0] = place.real;
     op->lock_count = 1;
-    op->locked = edit_locked;
     files_place_done(&place);
     return files_op_lock(op);
 }
 
 int files_edit(struct files *files, struct call *call, const struct ng_file_edit *edit)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    struct file_op *op = files_op_new(files, call);
-    if (op == NULL) {
-        return NG_EINTERNAL;
-    }
-    size_t size = size_min(edit->size, sizeof(op->edit));
-    memcpy(&op->edit, edit, size);
-    op->edit.path = arena_copy(&call->arena, edit->path);
-    op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
-    int rc = files_record_init(call, &op->record, FILE_CHANGE_EDIT);
+    struct file_op *op = NULL;
+    int rc = files_op_new(files, call, FILE_CHANGE_EDIT, &op);
     if (rc != NG_OK) {
         return rc;
     }
-    return files_op_start(op, edit_begin);
+    memcpy(&op->edit, edit, size_min(edit->size, sizeof(op->edit)));
+    op->edit.path = arena_copy(&call->arena, edit->path);
+    op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
+    return files_op_start(op, edit_begin, edit_locked);
 }

@@ -64,6 +64,14 @@ int files_fail_missing(struct call *call, struct ng_str path)
                      (int)path.len, path.data);
 }
 
+int files_fail_exists(struct call *call, struct ng_str path, int code, const char *command)
+{
+    return call_fail(call, code != 0 ? code : NG_ECONFLICT,
+                     "File already exists at: %.*s. Cannot overwrite files using command "
+                     "`%s`.",
+                     (int)path.len, path.data, command);
+}
+
 int files_fail_type(struct call *call, const struct file_place *place)
 {
     struct ng_str path = place->path;

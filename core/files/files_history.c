@@ -7,11 +7,6 @@
 #include "core/base/utf8.h"
 #include "files_state.h"
 
-static int fail_memory(struct call *call)
-{
-    return call_fail(call, NG_EINTERNAL, "Out of memory while keeping the undo history.");
-}
-
 static struct ng_str to_hex(struct arena *arena, struct ng_str data)
 {
     char *hex = arena_alloc(arena, data.len * 2 + 1); /* a file is far below SIZE_MAX / 2 */
@@ -50,7 +45,7 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
     if (ret->hex) {
         ret->inserted = to_hex(&call->arena, ret->inserted);
     }
-    return ret->inserted.data != NULL ? NG_OK : fail_memory(call);
+    return ret->inserted.data != NULL ? NG_OK : call_no_memory(call);
 }
 
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
@@ -69,7 +64,7 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
     size_t len = now.len - removed + insert;
     char *data = arena_alloc(&call->arena, len + 1);
     if (data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     if (at > 0) {
         memcpy(data, now.data, at);
@@ -163,7 +158,7 @@ int files_history_read(struct call *call, const struct ng_doc *doc, struct file_
     const struct ng_value *root = NULL;
     struct json_error error;
     if (json.data == NULL || text.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "The undo history of a file cannot be read: %s.",
@@ -206,7 +201,7 @@ int files_history_write(struct call *call, const struct file_history *history,
     if (rc == NG_OK) {
         rc = store_draft_json(next, buf_str(&json));
     } else {
-        rc = fail_memory(call);
+        rc = call_no_memory(call);
     }
     buf_done(&json);
     if (rc != NG_OK) {

@@ -18,21 +18,6 @@
 #define HOLES_OPEN_FOLDER "files"
 #define HOLES_DEPTH 16 /* levels of the data directory that are searched */
 
-struct identity {
-    dev_t dev;
-    ino_t ino;
-};
-
-static struct identity identity_of(const struct stat *st)
-{
-    return (struct identity){st->st_dev, st->st_ino};
-}
-
-static bool is_same(struct identity a, struct identity b)
-{
-    return a.dev == b.dev && a.ino == b.ino;
-}
-
 /* ---- the protected files */
 
 /* The absolute path of a file that may not exist yet: the real path of its folder and its name.
@@ -66,9 +51,7 @@ void files_holes_unref(struct file_holes *holes)
     if (holes == NULL || atomic_fetch_sub(&holes->refs, 1) != 1) {
         return;
     }
-    if (holes->fd >= 0) {
-        (void)close(holes->fd);
-    }
+    files_close_fd(&holes->fd);
     free(holes->data_dir);
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
         free(holes->files[i].path);
@@ -86,7 +69,7 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
 {
     struct file_holes *holes = alloc_zeroed(1, sizeof(*holes));
     if (holes == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     atomic_init(&holes->refs, 1);
     holes->fd = -1;
@@ -99,10 +82,10 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
         }
     }
     if (own->data_dir != NULL) {
-        struct stat st;
         holes->data_dir = files_copy(ng_str_of(own->data_dir));
         holes->fd = open(own->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (holes->data_dir == NULL || holes->fd < 0 || fstat(holes->fd, &st) != 0) {
+        if (holes->data_dir == NULL || holes->fd < 0 ||
+            !files_identify(holes->fd, "", &holes->identity)) {
             int error = ENOMEM;
             if (holes->data_dir != NULL) {
                 error = errno;
@@ -111,8 +94,6 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
             return files_fail_os(call, error, "open the data directory",
                                  ng_str_of(own->data_dir));
         }
-        holes->dev = st.st_dev;
-        holes->ino = st.st_ino;
     }
     *ret = holes;
     return NG_OK;
@@ -129,20 +110,13 @@ static bool is_open_folder(const char *name, const struct plugin *plugin)
 
 /* Searches a protected folder for a file or folder. True also if the search fails for lack of
  * descriptors or memory. Folders that this user cannot read hold no secrets of this gateway. */
-static bool tree_has(int parent, const char *folder, struct identity wanted,
+static bool tree_has(int parent, const char *folder, struct file_identity wanted,
                      const struct plugin *plugin, unsigned depth)
 {
     int fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = NULL;
-    if (fd >= 0) {
-        dir = fdopendir(fd);
-    }
+    DIR *dir = files_open_stream(fd);
     if (dir == NULL) {
-        bool busy = fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return busy;
+        return fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
     }
     bool found = false;
     const struct dirent *entry = NULL;
@@ -154,7 +128,7 @@ static bool tree_has(int parent, const char *folder, struct identity wanted,
             fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        found = is_same(identity_of(&st), wanted) ||
+        found = files_same(files_identity(&st), wanted) ||
                 (S_ISDIR(st.st_mode) && depth > 1 &&
                  tree_has(dirfd(dir), name, wanted, plugin, depth - 1));
     }
@@ -180,10 +154,9 @@ static bool may_have_alias(int dir, const char *name, const struct stat *st)
 bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
                    const char *name, const struct stat *st)
 {
-    struct identity wanted = identity_of(st);
+    struct file_identity wanted = files_identity(st);
     struct stat own;
-    if (S_ISDIR(st->st_mode) && holes->fd >= 0 &&
-        is_same(wanted, (struct identity){holes->dev, holes->ino})) {
+    if (S_ISDIR(st->st_mode) && holes->fd >= 0 && files_same(wanted, holes->identity)) {
         return true;
     }
     if (S_ISLNK(st->st_mode) || !may_have_alias(dir, name, st)) {
@@ -192,7 +165,7 @@ bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, 
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
         /* stat() at each check: TLS keys are renewed while the gateway runs. */
         if (holes->files[i].path != NULL && stat(holes->files[i].path, &own) == 0 &&
-            is_same(wanted, identity_of(&own))) {
+            files_same(wanted, files_identity(&own))) {
             return true;
         }
     }
@@ -201,11 +174,11 @@ bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, 
 
 int files_fail_hole(struct call *call, struct ng_str path)
 {
-    return call_fail(call, NG_EOUTSIDE,
-                     "The path %.*s leads to what belongs to the gateway itself (its data "
-                     "directory, its configuration or its TLS key), which no tool reads or "
-                     "changes. Choose another path.",
-                     (int)path.len, path.data);
+    return call_fail(
+        call, NG_EOUTSIDE,
+        "The path %.*s leads to the gateway's own files (its data directory, its configuration "
+        "or its TLS key). No tool may read or change them. Choose another path.",
+        (int)path.len, path.data);
 }
 
 /* ---- checking a root */
@@ -213,46 +186,40 @@ int files_fail_hole(struct call *call, struct ng_str path)
 /* Opens the parent folder and closes `fd`. -1: there is none, or it cannot be opened. */
 static int go_up(int fd, struct stat *st)
 {
-    struct identity below = identity_of(st);
+    struct file_identity below = files_identity(st);
     int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     (void)close(fd);
-    if (up >= 0 && (fstat(up, st) != 0 || is_same(below, identity_of(st)))) {
-        (void)close(up);
-        up = -1;
+    if (up >= 0 && (fstat(up, st) != 0 || files_same(below, files_identity(st)))) {
+        files_close_fd(&up);
     }
     return up;
 }
 
 /* True if the folder at `path` is the wanted one or lies below it. */
-static bool is_below(int at, const char *path, struct identity wanted)
+static bool is_below(int at, const char *path, struct file_identity wanted)
 {
     struct stat st;
     int fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &st) != 0) {
-        (void)close(fd);
-        fd = -1;
+        files_close_fd(&fd);
     }
-    bool found = false;
-    while (fd >= 0 && !found) {
-        found = is_same(identity_of(&st), wanted);
-        if (found) {
-            (void)close(fd);
-        } else {
-            fd = go_up(fd, &st);
-        }
+    while (fd >= 0 && !files_same(files_identity(&st), wanted)) {
+        fd = go_up(fd, &st);
     }
+    bool found = fd >= 0;
+    files_close_fd(&fd);
     return found;
 }
 
 /* True if it is one of the open folders of the data directory. */
 static bool is_open_identity(const struct file_holes *holes, const struct plugin *plugin,
-                             struct identity wanted)
+                             struct file_identity wanted)
 {
     const char *names[] = {HOLES_OPEN_FOLDER, plugin != NULL ? plugin->desc.name : NULL};
     struct stat st;
     for (size_t i = 0; i < NG_COUNT(names); i++) {
         if (names[i] != NULL && fstatat(holes->fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            is_same(identity_of(&st), wanted)) {
+            files_same(files_identity(&st), wanted)) {
             return true;
         }
     }
@@ -269,15 +236,13 @@ static bool lies_in_hole(const struct file_holes *holes, const struct file_root 
         return true;
     }
     bool hole = false;
-    while (fd >= 0 && !hole && !is_open_identity(holes, root->owner, identity_of(&st))) {
+    while (fd >= 0 && !hole && !is_open_identity(holes, root->owner, files_identity(&st))) {
         hole = files_is_hole(holes, root->owner, fd, "", &st);
         if (!hole) {
             fd = go_up(fd, &st);
         }
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    files_close_fd(&fd);
     return hole;
 }
 
@@ -285,8 +250,8 @@ static int refuse(struct call *call, const struct file_root *root, const char *h
                   const char *what, const char *path)
 {
     return call_fail(call, NG_EINVAL,
-                     "The %s %s %s the %s %s: agents could read and change what belongs to the "
-                     "gateway itself. Choose a folder apart from it, or move the %s.",
+                     "The %s %s %s the %s %s: agents could read and change the gateway's own "
+                     "files. Choose a separate folder, or move the %s.",
                      root->owner != NULL ? "folder" : "root", root->path, how, what, path,
                      what);
 }
@@ -294,7 +259,7 @@ static int refuse(struct call *call, const struct file_root *root, const char *h
 /* Checks the folder of the path and, for a link, the folder of its target. */
 static bool holds_file(const struct file_root *root, const char *path)
 {
-    struct identity wanted = {root->dev, root->ino};
+    struct file_identity wanted = root->identity;
     char *real = realpath(path, NULL);
     const char *paths[] = {path, real};
     bool holds = false;
@@ -313,9 +278,9 @@ static bool holds_file(const struct file_root *root, const char *path)
 int files_check_root(struct call *call, const struct file_holes *holes,
                      const struct file_root *root)
 {
-    struct identity wanted = {root->dev, root->ino};
+    struct file_identity wanted = root->identity;
     if (holes->fd >= 0) {
-        if (is_same(wanted, (struct identity){holes->dev, holes->ino})) {
+        if (files_same(wanted, holes->identity)) {
             return refuse(call, root, "is", "data directory", holes->data_dir);
         }
         if (is_below(holes->fd, ".", wanted)) {

@@ -8,11 +8,6 @@
 #include "core/store/idempotency.h"
 #include "files_state.h"
 
-static int fail_memory(struct call *call)
-{
-    return call_fail(call, NG_EINTERNAL, "Out of memory while recording a change of a file.");
-}
-
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind)
 {
     char op[17];
@@ -25,7 +20,7 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     record->op = arena_copy(&call->arena, ng_str_of(op));
     record->intents = files_intent_space(call);
     bool complete = record->op.data != NULL && record->intents.data != NULL;
-    return complete ? NG_OK : fail_memory(call);
+    return complete ? NG_OK : call_no_memory(call);
 }
 
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
@@ -184,7 +179,7 @@ static int intent_write(struct call *call, const struct ng_doc *present, struct 
     struct buf json;
     buf_init(&json, FILES_JSON_MAX);
     rc = print_record(call, record, &json);
-    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : fail_memory(call);
+    rc = rc == NG_OK ? store_draft_json(next, buf_str(&json)) : call_no_memory(call);
     buf_done(&json);
     if (rc != NG_OK) {
         return rc;
@@ -234,7 +229,7 @@ static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     struct ng_str json = arena_printf(&self->arena, "%.*s,\"happened\":true}",
                                       (int)present->json.len - 1, present->json.data);
     if (json.data == NULL) {
-        return fail_memory(self);
+        return call_no_memory(self);
     }
     int rc = store_draft_json(next, json);
     if (rc != NG_OK) {
@@ -293,12 +288,12 @@ size_t files_intent_drop(struct file_record *record, struct ng_change *changes)
 
 /* ---- the completion */
 
-static bool record_moves(const struct file_record *record)
+bool files_record_moves(const struct file_record *record)
 {
     return record->kind == FILE_CHANGE_MOVE || record->kind == FILE_CHANGE_UNDO_MOVE;
 }
 
-static bool record_removes(const struct file_record *record)
+bool files_record_removes(const struct file_record *record)
 {
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
@@ -314,7 +309,7 @@ static int draft_gone(struct call *call, const struct file_record *record,
     struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
                                        (int)record->op.len, record->op.data);
     if (empty.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     return store_draft_json(next, empty);
 }
@@ -337,25 +332,25 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     if (same_op(self, present, record->op)) {
         return NG_OK;
     }
-    if (record_removes(record) && record->happened) {
+    if (files_record_removes(record) && record->happened) {
         return NG_OK; /* the event of a later file at this path exists already */
     }
-    if (record_removes(record)) {
+    if (files_record_removes(record)) {
         return draft_gone(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);
     if (json.data == NULL) {
-        return fail_memory(self);
+        return call_no_memory(self);
     }
     struct buf data;
     buf_init(&data, FILES_JSON_MAX);
     (void)buf_printf(&data, "{\"revision\":\"%s\"", record->after);
-    if (record_moves(record) && within_space(record)) {
+    if (files_record_moves(record) && within_space(record)) {
         add_member(&data, "from", record->real);
     }
     (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? store_draft_json(next, json) : fail_memory(self);
+    int rc = data.rc == NG_OK ? store_draft_json(next, json) : call_no_memory(self);
     if (rc == NG_OK) {
         store_draft_event(next, buf_str(&data));
     }
@@ -377,7 +372,7 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     (void)buf_add_c(&data, "{\"to\":");
     (void)buf_add_json(&data, record->to);
     (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : fail_memory(self);
+    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : call_no_memory(self);
     if (rc == NG_OK && within_space(record)) {
         store_draft_event(next, buf_str(&data));
     }
@@ -478,10 +473,10 @@ static const char *event_action(const struct file_record *record)
     if (record->action.len > 0) {
         return record->action.data;
     }
-    if (record_moves(record)) {
+    if (files_record_moves(record)) {
         return "moved";
     }
-    if (record_removes(record)) {
+    if (files_record_removes(record)) {
         return "deleted";
     }
     if (record->kind == FILE_CHANGE_CREATE) {
@@ -496,7 +491,7 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
     if (record->collection.len > 0) {
         events = record->collection.data;
     }
-    bool moves = record_moves(record);
+    bool moves = files_record_moves(record);
     struct ng_str space = record->space;
     struct ng_str now = record->real;
     if (moves) {

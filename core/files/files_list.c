@@ -87,7 +87,7 @@ static int add_folder(struct listing *listing, struct ng_str name, uint32_t dept
     struct folder *folder = arena_alloc(&listing->call->arena, sizeof(*folder));
     if (folder == NULL) {
         return call_fail(listing->call, NG_ETOOLARGE,
-                         "The folder %.*s holds too much to be listed.",
+                         "The folder %.*s has too many entries to list.",
                          (int)listing->list->path.len, listing->list->path.data);
     }
     *folder = (struct folder){.name = name, .depth = depth};
@@ -110,7 +110,7 @@ static int list_entry(struct listing *listing, const struct folder *folder, int 
                                       folder->name.data, separator, leaf);
     if (name.data == NULL || listing->count >= listing->max) {
         return call_fail(call, NG_ETOOLARGE,
-                         "The folder %.*s holds more than %u entries. List a folder in it.",
+                         "The folder %.*s has more than %u entries. List one of its folders.",
                          (int)listing->list->path.len, listing->list->path.data, listing->max);
     }
     bool folder_entry = S_ISDIR(st.st_mode);
@@ -273,20 +273,13 @@ static int list_folder(struct listing *listing, const struct folder *folder, int
     struct call *call = listing->call;
     int fd = files_open_beneath(top, folder->name.len > 0 ? folder->name.data : ".",
                                 O_RDONLY | O_DIRECTORY);
-    DIR *stream = NULL;
-    if (fd >= 0) {
-        stream = fdopendir(fd);
+    DIR *stream = files_open_stream(fd);
+    /* Unreadable folders inside are skipped. */
+    if (stream == NULL && folder->name.len > 0) {
+        return NG_OK;
     }
     if (stream == NULL) {
-        int error = errno;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        /* Unreadable folders inside are skipped. */
-        if (folder->name.len > 0) {
-            return NG_OK;
-        }
-        return files_fail_os(call, error, "list", listing->list->path);
+        return files_fail_os(call, errno, "list", listing->list->path);
     }
     int rc = listing->sorted ? list_sorted(listing, folder, stream)
                              : list_stream(listing, folder, stream);

@@ -15,6 +15,7 @@
 #define FILES_QUEUE_TRIES 500 /* while the store's queue is full; then recovery completes */
 #define FILES_QUEUE_PAUSE_NS 10000000
 
+static int op_save(struct file_op *op);
 static void op_leave(struct file_op *op);
 static int op_abandon(struct file_op *op, int rc);
 static int op_abandoned(struct file_op *op);
@@ -34,14 +35,8 @@ void files_op_enter(struct file_op *op, enum file_op_stage stage)
 
 static void op_close_files(struct file_op *op)
 {
-    if (op->fd >= 0) {
-        (void)close(op->fd);
-    }
-    if (op->temp >= 0) {
-        (void)close(op->temp);
-    }
-    op->fd = -1;
-    op->temp = -1;
+    files_close_fd(&op->fd);
+    files_close_fd(&op->temp);
     files_place_done(&op->place);
     files_place_done(&op->target);
 }
@@ -87,25 +82,31 @@ static void op_task(struct task *task)
     }
 }
 
-struct file_op *files_op_new(struct files *files, struct call *call)
+int files_op_new(struct files *files, struct call *call, enum file_change kind,
+                 struct file_op **ret)
 {
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
     struct file_op *op = arena_zalloc(&call->arena, sizeof(*op));
     if (op == NULL) {
-        (void)call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
-        return NULL;
+        return call_no_memory(call);
     }
     op->task.run = op_task;
     op->files = files;
     op->call = call;
     op->fd = -1;
     op->temp = -1;
-    return op;
+    *ret = op;
+    return files_record_init(call, &op->record, kind);
 }
 
-int files_op_start(struct file_op *op, int (*step)(struct file_op *op))
+int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
+                   int (*locked)(struct file_op *op))
 {
     const struct ng_host *host = op->call->pub.host;
-    op->step = step;
+    op->step = op->begin = begin;
+    op->locked = locked;
     int rc = op_drive(op);
     if (rc == FILES_WAITING) {
         return NG_PENDING;
@@ -124,7 +125,7 @@ static int op_defer(struct file_op *op)
         op->deferred = op->call->pub.host->defer(&op->call->pub);
     }
     if (op->deferred == NULL) {
-        return call_fail(op->call, NG_EINTERNAL, "Out of memory while changing a file.");
+        return call_no_memory(op->call);
     }
     return NG_OK;
 }
@@ -184,7 +185,7 @@ int files_op_lock(struct file_op *op)
     return op->locked(op);
 }
 
-int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
+static int op_retry(struct file_op *op, int (*step)(struct file_op *op))
 {
     op_close_files(op);
     if (++op->attempts > FILES_RETRIES_MAX) {
@@ -202,13 +203,18 @@ int files_op_again(struct file_op *op, int (*step)(struct file_op *op))
     return step(op);
 }
 
-int files_op_restart(struct file_op *op, int (*step)(struct file_op *op))
+int files_op_again(struct file_op *op)
+{
+    return op_retry(op, op->locked);
+}
+
+int files_op_restart(struct file_op *op)
 {
     op_close_files(op);
     op_unlock(op);
     op->lock_count = 0;
     op->relock = false;
-    return files_op_again(op, step);
+    return op_retry(op, op->begin);
 }
 
 /* ---- reading */
@@ -216,11 +222,11 @@ int files_op_restart(struct file_op *op, int (*step)(struct file_op *op))
 /* True if the name still leads to the open file. */
 static bool op_is_current(struct file_op *op)
 {
-    struct stat named;
-    struct stat opened;
-    return fstat(op->fd, &opened) == 0 &&
-           fstatat(op->place.dir, op->place.name.data, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+    struct file_identity named;
+    struct file_identity opened;
+    return files_identify(op->fd, "", &opened) &&
+           files_identify(op->place.dir, op->place.name.data, &named) &&
+           files_same(named, opened);
 }
 
 int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_again)
@@ -253,7 +259,7 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
     }
     op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
     if (op->record.before[0] == '\0' || op->present.revision.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+        return call_no_memory(call);
     }
     return NG_OK;
 }
@@ -289,7 +295,7 @@ static int op_recover_stale(struct file_op *op)
     if (rc != NG_OK || answered) {
         return rc;
     }
-    return files_op_again(op, op->locked);
+    return files_op_again(op);
 }
 
 static int op_after_intent(struct file_op *op)
@@ -298,7 +304,7 @@ static int op_after_intent(struct file_op *op)
     if (op->commit_rc != NG_OK) {
         files_op_enter(op, FILE_OP_PREPARING);
         if (op->relock) {
-            return files_op_restart(op, op->begin);
+            return files_op_restart(op);
         }
         if (op->commit_rc != NG_ECONFLICT || op->record.stale.data == NULL) {
             return op->commit_rc;
@@ -315,11 +321,15 @@ static int op_after_intent(struct file_op *op)
             op->call->staged = before;
         }
     }
-    return rc != NG_OK || answered ? rc : op->save(op);
+    return rc != NG_OK || answered ? rc : op_save(op);
 }
 
-int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
+int files_op_intent(struct file_op *op)
 {
+    const struct file_record *record = &op->record;
+    if (record->space.data == NULL || (record->to.len > 0 && record->to_space.data == NULL)) {
+        return call_no_memory(op->call);
+    }
     int rc = op_defer(op);
     if (rc == NG_OK) {
         rc = files_check_cancelled(op->call);
@@ -336,7 +346,6 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
         return rc;
     }
     enum file_op_stage before_stage = op->stage;
-    op->save = save;
     op->step = op_after_intent;
     files_op_enter(op, FILE_OP_INTENDED);
     op->record.stale = str_make(NULL, 0);
@@ -347,7 +356,7 @@ int files_op_intent(struct file_op *op, int (*save)(struct file_op *op))
     }
     files_op_enter(op, before_stage);
     if (op->relock) {
-        return files_op_restart(op, op->begin);
+        return files_op_restart(op);
     }
     if (op->record.stale.data != NULL) {
         op->call->staged = before;
@@ -396,7 +405,7 @@ static int op_seal(struct file_op *op)
         call->reply_buf.rc == NG_OK) {
         struct ng_str text = arena_copy(&call->arena, buf_str(&call->reply_buf));
         if (text.data == NULL) {
-            return call_fail(call, NG_EINTERNAL, "Out of memory while answering.");
+            return call_no_memory(call);
         }
         call->staged.text = text;
         call->staged.is_json = true;
@@ -444,12 +453,12 @@ static bool op_root_is_current(const struct file_op *op)
 }
 
 /* The file has changed, so a full queue or lack of memory must not fail the call: retry. */
-int files_op_complete(struct file_op *op, const char *revision)
+static int op_complete(struct file_op *op, const char *revision)
 {
     struct call *call = op->call;
     if (!op_root_is_current(op)) {
         files_op_enter(op, FILE_OP_INTENDED);
-        return files_op_again(op, op->locked);
+        return files_op_again(op);
     }
     struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
@@ -466,4 +475,24 @@ int files_op_complete(struct file_op *op, const char *revision)
         call->staged.revision_kind = REVISION_NONE; /* not the one of the event document */
     }
     return rc;
+}
+
+static int op_save(struct file_op *op)
+{
+    enum file_saved saved = FILE_SAVED;
+    int rc = NG_OK;
+    if (files_record_removes(&op->record)) {
+        rc = files_remove(op, &op->place, &saved);
+    } else if (files_record_moves(&op->record)) {
+        rc = files_rename(op, &saved);
+    } else {
+        rc = files_save(op, op->copy ? &op->target : &op->place, &saved);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (saved == FILE_AGAIN) {
+        return files_op_again(op);
+    }
+    return op_complete(op, op->record.after);
 }

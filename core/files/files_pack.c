@@ -29,9 +29,8 @@ struct pack {
     uint64_t root;   /* number of the present root */
     struct buf path; /* relative to it */
     char *piece;
-    bool has_hole; /* the data directory */
-    dev_t hole_device;
-    ino_t hole;
+    bool has_hole;
+    struct file_identity hole; /* the data directory */
 };
 
 static int pack_left_out(struct pack *pack, const char *why)
@@ -122,11 +121,11 @@ static bool pack_is_temporary(const char *name)
 }
 
 /* True if the folder is one of the first `count` roots. */
-static bool pack_is_root(const struct pack *pack, size_t count, dev_t dev, ino_t ino)
+static bool pack_is_root(const struct pack *pack, size_t count, struct file_identity folder)
 {
     for (size_t i = 0; i < count; i++) {
         const struct file_root *root = &pack->roots->items[i];
-        if (root->owner == NULL && root->ino == ino && root->dev == dev) {
+        if (root->owner == NULL && files_same(root->identity, folder)) {
             return true;
         }
     }
@@ -145,11 +144,9 @@ static int pack_opened(struct pack *pack, int fd, unsigned depth)
     if (!S_ISDIR(info.st_mode)) {
         return pack_left_out(pack, "neither a file nor a folder");
     }
-    if (pack->has_hole && info.st_ino == pack->hole && info.st_dev == pack->hole_device) {
-        return NG_OK;
-    }
     /* A root inside a root is packed under its own number. */
-    if (pack_is_root(pack, pack->roots->count, info.st_dev, info.st_ino)) {
+    if ((pack->has_hole && files_same(files_identity(&info), pack->hole)) ||
+        pack_is_root(pack, pack->roots->count, files_identity(&info))) {
         return NG_OK;
     }
     if (depth >= PACK_DEPTH_MAX) {
@@ -179,7 +176,7 @@ static int pack_entry(struct pack *pack, int dir, const char *name, unsigned dep
     }
     if (pack->path.len >= FILES_PATH_MAX) {
         pack->path.len = utf8_cut(buf_str(&pack->path), FILES_PATH_MAX / 2).len;
-        rc = pack_left_out(pack, "its path, which begins so, is too long");
+        rc = pack_left_out(pack, "its path is too long (this is its beginning)");
         pack->path.len = len;
         return rc;
     }
@@ -206,14 +203,8 @@ static int pack_folder(struct pack *pack, int fd, unsigned depth)
 {
     int rc = NG_OK;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = NULL;
-    if (own >= 0) {
-        stream = fdopendir(own);
-    }
+    DIR *stream = files_open_stream(own);
     if (stream == NULL) {
-        if (own >= 0) {
-            (void)close(own);
-        }
         return files_fail_os(pack->call, errno, "back up", buf_str(&pack->path));
     }
     while (rc == NG_OK) {
@@ -263,7 +254,7 @@ static int pack_roots(struct pack *pack, bool names)
                                          .path = ng_str_of(root->path)};
         if (names) {
             rc = pack->fn(pack->user, &file);
-        } else if (!pack_is_root(pack, i, root->dev, root->ino)) { /* not packed before */
+        } else if (!pack_is_root(pack, i, root->identity)) { /* not packed before */
             rc = pack_root(pack, root);
         }
         pack->root++;
@@ -284,7 +275,7 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
             continue;
         }
         if (++tries > PACK_ROOT_TRIES) {
-            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced again and again.",
+            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced repeatedly.",
                            root->path);
         } else {
             rc = files_roots_reopen(files, call, roots, root);
@@ -303,13 +294,12 @@ int files_pack(struct files *files, struct call *call, files_pack_fn *fn, void *
     struct pack pack = {.call = call, .fn = fn, .user = user};
     pack.piece = alloc_bytes(PACK_PIECE_BYTES);
     if (pack.piece == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory for a file's bytes.");
+        return call_no_memory(call);
     }
     const char *data_dir = call->gateway->data_dir;
     if (data_dir != NULL && stat(data_dir, &info) == 0) {
         pack.has_hole = true;
-        pack.hole = info.st_ino;
-        pack.hole_device = info.st_dev;
+        pack.hole = files_identity(&info);
     }
     buf_init(&pack.path, (size_t)FILES_PATH_MAX * PACK_DEPTH_MAX);
     struct file_roots *roots = NULL;

@@ -95,17 +95,12 @@ static int fail_outside(struct call *call, struct file_place *place)
     }
     int rc = call_fail(call, NG_EOUTSIDE, "The path %.*s is outside the roots: %s.",
                        (int)place->path.len, place->path.data,
-                       names.len > 0 ? buf_cstr(&names) : "none is open to this caller");
+                       names.len > 0 ? buf_cstr(&names) : "this caller may use none");
     if (names.len > 0) {
         call->pub.host->hint(&call->pub, "Use a path below one of them: %s", buf_cstr(&names));
     }
     buf_done(&names);
     return rc;
-}
-
-static int fail_memory(struct call *call)
-{
-    return call_fail(call, NG_EINTERNAL, "Out of memory while following a path.");
 }
 
 static int fail_buffer(struct walk *walk, int rc)
@@ -136,9 +131,7 @@ static int walk_from_root(struct walk *walk, struct ng_str path)
     if (dir < 0) {
         return files_fail_os(walk->call, errno, "open", walk->place->path);
     }
-    if (walk->dir >= 0) {
-        (void)close(walk->dir);
-    }
+    files_close_fd(&walk->dir);
     walk->dir = dir;
     buf_clear(&walk->at);
     walk->rest = rest;
@@ -176,7 +169,7 @@ static int walk_up(struct walk *walk)
             arena_printf(arena, "%.*s/%.*s", (int)(real.len > 0 ? real.len - 1 : 0), real.data,
                          (int)walk->rest.len, walk->rest.data);
         if (path.data == NULL) {
-            return fail_memory(walk->call);
+            return call_no_memory(walk->call);
         }
         return walk_from_root(walk, path);
     }
@@ -213,7 +206,7 @@ static int walk_link(struct walk *walk, int fd, bool last)
     struct ng_str path = arena_printf(&call->arena, "%.*s/%.*s", (int)len, target,
                                       (int)walk->rest.len, walk->rest.data);
     if (path.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     if (path.len >= (size_t)2 * FILES_PATH_MAX) {
         return files_fail_os(call, ENAMETOOLONG, "follow", walk->place->path);
@@ -270,7 +263,7 @@ static int walk_end(struct walk *walk, struct ng_str name, struct ng_str deeper)
     place->name = arena_copy(arena, name.len > 0 ? name : ng_str_of("."));
     place->real = real;
     if (real.data == NULL || place->name.data == NULL) {
-        return fail_memory(walk->call);
+        return call_no_memory(walk->call);
     }
     struct ng_str rest;
     place->root = root_of(walk, real, &rest);
@@ -324,7 +317,7 @@ static int walk_guard(struct walk *walk, struct ng_str part)
     }
     struct ng_str real = walk_real(walk, part, str_make(NULL, 0));
     if (real.data == NULL) {
-        return fail_memory(walk->call);
+        return call_no_memory(walk->call);
     }
     const struct file_root *root = root_of(walk, real, &rest);
     bool open = root != NULL && may_see(walk, root);
@@ -342,7 +335,7 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
     struct file_place *place = walk->place;
     struct ng_str name = arena_copy(&call->arena, part);
     if (name.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     int rc = walk_guard(walk, part);
     if (rc != NG_OK) {
@@ -356,11 +349,8 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
     }
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
-        int error = errno;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return files_fail_os(call, error, "open", place->path);
+        files_close_fd(&fd);
+        return files_fail_os(call, errno, "open", place->path);
     }
     if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &st)) {
         rc = files_fail_hole(call, place->path);
@@ -384,9 +374,7 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
             rc = fail_buffer(walk, rc);
         }
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    files_close_fd(&fd);
     return rc;
 }
 
@@ -429,9 +417,7 @@ static int resolve_once(struct files *files, struct call *call, bool any,
     if (rc == NG_OK) {
         rc = walk_run(&walk);
     }
-    if (walk.dir >= 0) {
-        (void)close(walk.dir);
-    }
+    files_close_fd(&walk.dir);
     buf_done(&walk.at);
     *ret_stale = walk.stale;
     return rc;
@@ -464,8 +450,7 @@ static int resolve(struct files *files, struct call *call, struct ng_str path, b
     }
     if (stale != NULL) {
         rc = call_fail(call, NG_EUNAVAILABLE,
-                       "The root %s is replaced again and again. Try again when that is over.",
-                       stale->path);
+                       "The root %s is replaced repeatedly. Try again later.", stale->path);
     }
     if (rc != NG_OK) {
         files_place_done(ret);
@@ -490,10 +475,7 @@ void files_place_done(struct file_place *place)
     if (place->roots == NULL) {
         return; /* never resolved, or done already */
     }
-    if (place->dir >= 0) {
-        (void)close(place->dir);
-    }
-    place->dir = -1;
+    files_close_fd(&place->dir);
     files_roots_unref(place->roots);
     place->roots = NULL;
 }
@@ -523,10 +505,20 @@ int files_sync_folder(int dir, int file)
         return syncfs(file);
     }
     int rc = fsync(fd);
-    int error = errno;
-    (void)close(fd);
-    errno = error;
-    return rc == 0 || error == EINVAL ? 0 : -1; /* EINVAL: this file system has no fsync */
+    files_close_fd(&fd);
+    return rc == 0 || errno == EINVAL ? 0 : -1; /* EINVAL: this file system has no fsync */
+}
+
+DIR *files_open_stream(int fd)
+{
+    DIR *stream = NULL;
+    if (fd >= 0) {
+        stream = fdopendir(fd);
+    }
+    if (stream == NULL) {
+        files_close_fd(&fd);
+    }
+    return stream;
 }
 
 static int make_one_parent(struct call *call, struct file_place *place, const char *name)
@@ -539,11 +531,8 @@ static int make_one_parent(struct call *call, struct file_place *place, const ch
     struct stat st;
     int dir = files_open_beneath(place->dir, name, O_PATH | O_DIRECTORY);
     if (dir < 0 || fstat(dir, &st) != 0) {
-        int error = errno;
-        if (dir >= 0) {
-            (void)close(dir);
-        }
-        return files_fail_os(call, error, "make the folder for", place->path);
+        files_close_fd(&dir);
+        return files_fail_os(call, errno, "make the folder for", place->path);
     }
     if (files_is_hole(place->roots->holes, call_plugin(call), dir, "", &st)) {
         (void)close(dir);
@@ -566,7 +555,7 @@ int files_make_parents(struct call *call, struct file_place *place)
         }
         struct ng_str name = arena_copy(&call->arena, str_make(rest.data, len));
         if (name.data == NULL) {
-            rc = fail_memory(call);
+            rc = call_no_memory(call);
         } else {
             rc = make_one_parent(call, place, name.data);
         }

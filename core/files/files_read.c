@@ -40,19 +40,13 @@ int files_check_cancelled(struct call *call)
     return call_fail(call, NG_ECANCELLED, "The call was cancelled; nothing was written.");
 }
 
-static int fail_read_memory(struct call *call, struct ng_str path)
-{
-    return call_fail(call, NG_EINTERNAL, "Out of memory while reading %.*s.", (int)path.len,
-                     path.data);
-}
-
 /* Passes the whole file to `chunk`, one block at a time. */
 static int read_blocks(struct call *call, struct ng_str path, int fd, ng_chunk_fn *chunk,
                        void *user)
 {
     char *block = alloc_bytes(FILES_BLOCK);
     if (block == NULL) {
-        return fail_read_memory(call, path);
+        return call_no_memory(call);
     }
     off_t at = 0;
     int rc = NG_OK;
@@ -105,7 +99,7 @@ static int hash_stream(struct call *call, struct ng_str path, int fd, struct has
     hash[0] = '\0';
     hashing->hash = sha256_new();
     if (hashing->hash == NULL) {
-        return fail_read_memory(call, path);
+        return call_no_memory(call);
     }
     int rc = read_blocks(call, path, fd, hashing_chunk, hashing);
     if (rc == NG_OK && !hashing->stopped && sha256_now(hashing->hash, digest) == NG_OK) {
@@ -120,7 +114,7 @@ int files_hash_fd(struct call *call, struct ng_str path, int fd, char hash[FILES
     struct hashing hashing = {0};
     int rc = hash_stream(call, path, fd, &hashing, hash);
     if (rc == NG_OK && hash[0] == '\0') {
-        return fail_read_memory(call, path);
+        return call_no_memory(call);
     }
     return rc;
 }
@@ -165,22 +159,20 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
     if (fd < 0) {
         return files_fail_os(call, errno, doing, place->path);
     }
+    int rc = NG_OK;
     if (fstat(fd, &place->st) != 0) {
-        int error = errno;
-        (void)close(fd);
-        return files_fail_os(call, error, "read", place->path);
+        rc = files_fail_os(call, errno, "read", place->path);
+    } else if (!S_ISREG(place->st.st_mode)) {
+        rc = files_fail_type(call, place);
+    } else if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
+        /* Another file may have taken the name since the path was resolved. */
+        rc = files_fail_hole(call, place->path);
     }
-    if (!S_ISREG(place->st.st_mode)) {
-        (void)close(fd);
-        return files_fail_type(call, place);
-    }
-    /* Another file may have taken the name since the path was resolved. */
-    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
-        (void)close(fd);
-        return files_fail_hole(call, place->path);
+    if (rc != NG_OK) {
+        files_close_fd(&fd);
     }
     *ret_fd = fd;
-    return NG_OK;
+    return rc;
 }
 
 int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
@@ -249,34 +241,36 @@ void files_describe(const struct file_place *place, struct ng_file *ret)
     }
 }
 
-/* As files_describe(), with a copy of the space: the roots may be freed before the call ends.
- */
-static int describe(struct call *call, const struct file_place *place, struct ng_file *ret)
-{
-    struct ng_file file;
-    files_describe(place, &file);
-    file.space = arena_copy(&call->arena, file.space);
-    if (file.space.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while looking at %.*s.",
-                         (int)place->path.len, place->path.data);
-    }
-    *ret = file;
-    return NG_OK;
-}
-
-int files_stat(struct files *files, struct call *call, struct ng_str path,
-               struct ng_file *ret_file)
+/* Resolves the path, opens the file unless ret_fd is NULL, and describes it. */
+static int read_begin(struct files *files, struct call *call, struct ng_str path, int *ret_fd,
+                      struct ng_file *ret)
 {
     if (!call->may_block) {
         return NG_EWOULDBLOCK;
     }
     struct file_place place;
+    struct ng_file file;
     int rc = files_resolve(files, call, path, &place);
+    if (rc == NG_OK && ret_fd != NULL) {
+        rc = files_open_regular(call, &place, false, ret_fd);
+    }
     if (rc == NG_OK) {
-        rc = describe(call, &place, ret_file);
+        files_describe(&place, &file);
+        /* A copy: the roots may be freed before the call ends. */
+        file.space = arena_copy(&call->arena, file.space);
+        rc = file.space.data != NULL ? NG_OK : call_no_memory(call);
+    }
+    if (rc == NG_OK) {
+        *ret = file;
     }
     files_place_done(&place);
     return rc;
+}
+
+int files_stat(struct files *files, struct call *call, struct ng_str path,
+               struct ng_file *ret_file)
+{
+    return read_begin(files, call, path, NULL, ret_file);
 }
 
 static int set_revision(struct call *call, const char *hash, struct ng_file *file)
@@ -286,7 +280,7 @@ static int set_revision(struct call *call, const char *hash, struct ng_file *fil
     }
     file->revision = arena_copy(&call->arena, ng_str_of(hash));
     if (file->revision.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while reading a file.");
+        return call_no_memory(call);
     }
     return NG_OK;
 }
@@ -294,19 +288,9 @@ static int set_revision(struct call *call, const char *hash, struct ng_file *fil
 int files_read(struct files *files, struct call *call, struct ng_str path, uint64_t max_bytes,
                struct ng_file *ret_file)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    struct file_place place;
     int fd = -1;
     struct ng_file file;
-    int rc = files_resolve(files, call, path, &place);
-    if (rc == NG_OK) {
-        rc = files_open_regular(call, &place, false, &fd);
-    }
-    if (rc == NG_OK) {
-        rc = describe(call, &place, &file);
-    }
+    int rc = read_begin(files, call, path, &fd, &file);
     if (rc == NG_OK) {
         rc = files_load(call, path, fd, max_bytes, &file.data);
     }
@@ -314,36 +298,23 @@ int files_read(struct files *files, struct call *call, struct ng_str path, uint6
         char hash[FILES_HASH_SIZE];
         files_hash(file.data, hash);
         file.bytes = file.data.len;
-        rc = hash[0] != '\0' ? set_revision(call, hash, &file) : fail_read_memory(call, path);
+        rc = hash[0] != '\0' ? set_revision(call, hash, &file) : call_no_memory(call);
     }
     if (rc == NG_OK) {
         *ret_file = file;
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    files_place_done(&place);
+    files_close_fd(&fd);
     return rc;
 }
 
 int files_stream(struct files *files, struct call *call, struct ng_str path, ng_chunk_fn *chunk,
                  void *user, struct ng_file *ret_file)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    struct file_place place;
     int fd = -1;
     struct ng_file file;
     struct hashing hashing = {.chunk = chunk, .user = user};
     char hash[FILES_HASH_SIZE];
-    int rc = files_resolve(files, call, path, &place);
-    if (rc == NG_OK) {
-        rc = files_open_regular(call, &place, false, &fd);
-    }
-    if (rc == NG_OK) {
-        rc = describe(call, &place, &file);
-    }
+    int rc = read_begin(files, call, path, &fd, &file);
     if (rc == NG_OK) {
         rc = hash_stream(call, path, fd, &hashing, hash);
     }
@@ -356,9 +327,6 @@ int files_stream(struct files *files, struct call *call, struct ng_str path, ng_
     if (rc == NG_OK) {
         *ret_file = file;
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    files_place_done(&place);
+    files_close_fd(&fd);
     return rc;
 }

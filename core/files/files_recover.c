@@ -41,7 +41,7 @@ static int recovery_open(struct files *files, struct call *call,
         return rc;
     }
     if (ret->writing.data == NULL || ret->complete.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while recovering a save.");
+        return call_no_memory(call);
     }
     (void)unlinkat(ret->place.dir, ret->writing.data, 0);
     rc = files_hash_at(call, ret->place.dir, ret->complete.data, ret->temp);
@@ -64,8 +64,8 @@ static bool is_foreign(const struct recovery *recovery)
 static void recovery_keep(struct recovery *recovery)
 {
     log_write(NG_LOG_WARNING, "files",
-              "a save of %s that was cut short could not be undone; what another program saved "
-              "is kept beside it as %s",
+              "an interrupted save of %s could not be undone; the content that another program "
+              "saved is kept beside it as %s",
               recovery->place.real.data, recovery->complete.data);
     recovery->temp[0] = '\0'; /* recovery_close() must not remove it */
 }
@@ -101,7 +101,7 @@ static int recover_one_place(struct files *files, struct call *call,
     int rc = recovery_open(files, call, record, record->real, &recovery);
     if (rc == NG_OK) {
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
-        if (record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE) {
+        if (files_record_removes(record)) {
             *ret_done = !recovery.place.exists;
         }
         if (!is_foreign(&recovery)) {
@@ -210,14 +210,12 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         hide_other_path(call, &record, rc);
         return rc;
     }
-    size_t count = 0;
     const struct ng_answer *answer = NULL;
     const char *outcome = "it had not taken place";
+    size_t count = files_intent_drop(&record, changes);
     if (done) {
         count = files_completion_changes(&record, changes);
         outcome = "it had taken place";
-    } else {
-        count = files_intent_drop(&record, changes);
     }
     if (done && record.has_answer) {
         answer = &record.answer;
@@ -307,9 +305,7 @@ static void recover_listed(struct files *files, struct call *call, struct ng_str
             call_reset_result(call);
         }
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    files_close_fd(&fd);
     files_unlock(files, intent->id);
 }
 
@@ -343,8 +339,7 @@ int files_recover_all(struct files *files, struct call *call)
         uint64_t total = 0;
         int rc = store_query(files->store, call, &query, collect, &list, &total);
         if (rc == NG_OK && list.failed) {
-            rc = call_fail(call, NG_EINTERNAL,
-                           "Out of memory while recovering unfinished saves.");
+            rc = call_no_memory(call);
         }
         if (rc != NG_OK) {
             return rc;

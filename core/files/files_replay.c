@@ -23,7 +23,7 @@ static int replay_keep(struct replay *replay, struct ng_str json, struct ng_str 
     replay->json = arena_copy(arena, json);
     replay->text = arena_copy(arena, files_or_empty(text));
     if (replay->json.data == NULL || replay->text.data == NULL) {
-        return call_fail(replay->call, NG_EINTERNAL, "Out of memory while changing a file.");
+        return call_no_memory(replay->call);
     }
     return NG_OK;
 }
@@ -172,9 +172,10 @@ int files_replay_built_on(struct files *files, struct call *call, struct file_re
 
 static int replay_busy(struct call *call, struct ng_str real)
 {
-    return call_fail(call, NG_EBUSY,
-                     "Another gateway is at this very change of %.*s. Try again in a moment.",
-                     (int)real.len, real.data);
+    return call_fail(
+        call, NG_EBUSY,
+        "Another gateway is making this same change of %.*s. Try again in a moment.",
+        (int)real.len, real.data);
 }
 
 /* A gateway that is alive completes its own intents. */
@@ -196,9 +197,7 @@ static int replay_recover_other(struct files *files, struct call *call, struct n
         *ret_found = true;
         rc = files_recover(files, call, space, replay.json, replay.text);
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    files_close_fd(&fd);
     return rc;
 }
 

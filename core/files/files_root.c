@@ -21,11 +21,19 @@ char *files_copy(struct ng_str text)
     return copy;
 }
 
+void files_close_fd(int *fd)
+{
+    int error = errno;
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+    *fd = -1;
+    errno = error;
+}
+
 void files_root_done(struct file_root *root)
 {
-    if (root->fd >= 0) {
-        (void)close(root->fd);
-    }
+    files_close_fd(&root->fd);
     free(root->path);
     free(root->real);
     free(root->space);
@@ -40,20 +48,22 @@ void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_st
         if (text.data[i] == ':' && text.data[i + 1] == '/' && call_name_valid(space)) {
             *ret_space = space;
             *ret_path = str_make(text.data + i + 1, text.len - i - 1);
-            return;
+            break;
         }
+    }
+    while (ret_path->len > 1 && ret_path->data[ret_path->len - 1] == '/') {
+        ret_path->len--;
     }
 }
 
 static int files_open_folder(struct call *call, struct file_root *root)
 {
     const char *doing = root->owner != NULL ? "open the folder" : "open the root";
-    struct stat st;
     root->real = realpath(root->path, NULL);
     if (root->real != NULL) {
         root->fd = open(root->real, O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
-    if (root->fd < 0 || fstat(root->fd, &st) != 0) {
+    if (root->fd < 0 || !files_identify(root->fd, "", &root->identity)) {
         int error = errno;
         if (root->owner == NULL && error == ENOENT) {
             return call_fail(call, NG_ENOTFOUND,
@@ -63,8 +73,6 @@ static int files_open_folder(struct call *call, struct file_root *root)
         int rc = files_fail_os(call, error, doing, ng_str_of(root->path));
         return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
     }
-    root->dev = st.st_dev;
-    root->ino = st.st_ino;
     return NG_OK;
 }
 
@@ -74,9 +82,6 @@ int files_open_root(struct call *call, const struct file_holes *holes, struct ng
     struct ng_str space;
     struct ng_str path;
     files_split_root(text, &space, &path);
-    while (path.len > 1 && path.data[path.len - 1] == '/') {
-        path.len--;
-    }
     if (path.len == 0 || path.len >= FILES_PATH_MAX || memchr(path.data, '\0', path.len)) {
         return call_fail(call, NG_EINVAL,
                          "The root \"%.*s\" is not a usable path: give the path of a folder, "
@@ -88,7 +93,7 @@ int files_open_root(struct call *call, const struct file_holes *holes, struct ng
     root->space = files_copy(space);
     root->path = files_copy(path);
     if (root->space == NULL || root->path == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     int rc = files_open_folder(call, root);
     return rc != NG_OK ? rc : files_check_root(call, holes, root);
@@ -101,7 +106,7 @@ int files_absolute_root(struct call *call, struct file_root *root)
     }
     char *path = files_copy(ng_str_of(root->real));
     if (path == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     free(root->path);
     root->path = path;
@@ -126,7 +131,7 @@ int files_try_root(struct call *call, struct ng_str text, const struct files_own
 static bool files_leads_to(const char *path, const struct file_root *root)
 {
     struct stat st;
-    return stat(path, &st) == 0 && st.st_dev == root->dev && st.st_ino == root->ino;
+    return stat(path, &st) == 0 && files_same(files_identity(&st), root->identity);
 }
 
 bool files_root_is_current(const struct file_root *root)
@@ -144,7 +149,7 @@ static int files_keep_root(struct call *call, const struct file_root *old,
     root->space = files_copy(ng_str_of(old->space));
     root->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, 0);
     if (root->path == NULL || root->real == NULL || root->space == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     if (root->fd < 0) {
         return files_fail_os(call, errno, "open the root", ng_str_of(old->path));
@@ -157,7 +162,7 @@ static int files_reopen_root(struct call *call, const struct file_holes *holes,
 {
     struct ng_str text = arena_printf(&call->arena, "%s:%s", old->space, old->path);
     if (text.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while opening the roots.");
+        return call_no_memory(call);
     }
     int rc = files_open_root(call, holes, text, old->owner, root);
     if (rc != NG_ENOTFOUND) {

@@ -24,11 +24,6 @@ struct ng_str files_temp_name(struct call *call, struct ng_str op, const char *e
     return arena_printf(&call->arena, FILES_TEMP_PREFIX "%.*s%s", (int)op.len, op.data, ending);
 }
 
-static int fail_memory(struct call *call)
-{
-    return call_fail(call, NG_EINTERNAL, "Out of memory while saving a file.");
-}
-
 /* ---- writing the temporary file */
 
 static int write_all(struct call *call, struct ng_str path, int fd, struct ng_str data)
@@ -75,7 +70,7 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
     struct stat st;
     char *block = alloc_bytes(FILES_BLOCK);
     if (block == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     int rc = NG_OK;
     if (fstat(from, &st) != 0) {
@@ -111,7 +106,7 @@ static int keep_attributes(struct call *call, struct ng_str path, int from, int 
     int rc = NG_OK;
     ssize_t len = 0;
     if (names == NULL || value == NULL) {
-        rc = fail_memory(call);
+        rc = call_no_memory(call);
     } else {
         len = flistxattr(from, names, FILES_XATTRS_MAX);
     }
@@ -202,24 +197,14 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
 
 /* ---- identity */
 
-struct identity {
-    dev_t dev;
-    ino_t ino;
-};
-
-static bool identify(int dir, const char *name, struct identity *ret)
+bool files_identify(int dir, const char *name, struct file_identity *ret)
 {
     struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0) {
         return false;
     }
-    *ret = (struct identity){st.st_dev, st.st_ino};
+    *ret = files_identity(&st);
     return true;
-}
-
-static bool same_identity(struct identity a, struct identity b)
-{
-    return a.dev == b.dev && a.ino == b.ino;
 }
 
 /* Compares without allocating: the check must not fail for lack of memory. */
@@ -247,11 +232,11 @@ static bool same_content(int fd, struct ng_str expected)
 static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
                          struct ng_str content, const char *expected)
 {
-    struct identity named;
-    struct stat st;
+    struct file_identity named;
+    struct file_identity opened;
     char hash[FILES_HASH_SIZE];
-    if (!identify(dir, name, &named) || fstat(fd, &st) != 0 ||
-        !same_identity(named, (struct identity){st.st_dev, st.st_ino})) {
+    if (!files_identify(dir, name, &named) || !files_identify(fd, "", &opened) ||
+        !files_same(named, opened)) {
         return false;
     }
     if (content.data != NULL) {
@@ -261,15 +246,10 @@ static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
            strcmp(hash, expected) == 0;
 }
 
-/* The content before and after; absent if the op does not load it. */
-static struct ng_str content_before(const struct file_op *op)
+/* True if `name` is the file as the op has read it. */
+static bool is_as_read(struct file_op *op, int dir, const char *name)
 {
-    return op->present.data;
-}
-
-static struct ng_str content_after(const struct file_op *op)
-{
-    return op->copy ? str_make(NULL, 0) : op->next;
+    return is_unchanged(op, dir, name, op->fd, op->present.data, op->record.before);
 }
 
 /* ---- replacing a file */
@@ -282,16 +262,15 @@ static struct ng_str content_after(const struct file_op *op)
  */
 static int put_back(struct file_op *op, struct file_place *place, const char *temp)
 {
-    struct identity expected;
-    struct identity putting;
-    struct identity out;
-    struct stat ours;
-    if (fstat(op->temp, &ours) != 0) {
+    struct file_identity ours;
+    struct file_identity putting;
+    struct file_identity out;
+    if (!files_identify(op->temp, "", &ours)) {
         return files_fail_os(op->call, errno, "save", place->path);
     }
-    expected = (struct identity){ours.st_dev, ours.st_ino};
+    struct file_identity expected = ours;
     for (unsigned i = 0; i < FILES_SWAPS_MAX; i++) {
-        if (!identify(place->dir, temp, &putting)) {
+        if (!files_identify(place->dir, temp, &putting)) {
             return files_fail_os(op->call, errno, "save", place->path);
         }
         if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
@@ -304,10 +283,10 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
             }
             return files_fail_os(op->call, errno, "save", place->path);
         }
-        if (identify(place->dir, temp, &out) && same_identity(out, expected) &&
-            (out.ino != ours.st_ino || out.dev != ours.st_dev ||
-             is_unchanged(op, place->dir, temp, op->temp, content_after(op),
-                          op->record.after))) {
+        if (files_identify(place->dir, temp, &out) && files_same(out, expected) &&
+            (!files_same(out, ours) ||
+             is_unchanged(op, place->dir, temp, op->temp,
+                          op->copy ? str_make(NULL, 0) : op->next, op->record.after))) {
             return NG_OK;
         }
         expected = putting;
@@ -317,29 +296,14 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
                      (int)place->path.len, place->path.data);
 }
 
-/* For file systems without exchange: a plain rename; the old file has just been compared. */
-static int replace_compared(struct file_op *op, struct file_place *place, const char *temp)
-{
-    if (renameat(place->dir, temp, place->dir, place->name.data) != 0) {
-        return files_fail_os(op->call, errno, "save", place->path);
-    }
-    return NG_OK;
-}
-
 /*
- * A check just before the exchange. The check after it decides; but until that has put another
- * program's save back, a third program could read our file and save on top of it.
+ * The check after the exchange decides. But until that has put another program's save back, a
+ * third program could read our file and save on top of it: hence one before the exchange, too.
  */
-static bool is_as_read(struct file_op *op, struct file_place *place)
-{
-    return is_unchanged(op, place->dir, place->name.data, op->fd, content_before(op),
-                        op->record.before);
-}
-
 static int replace(struct file_op *op, struct file_place *place, const char *temp,
                    enum file_saved *ret)
 {
-    if (!is_as_read(op, place)) {
+    if (!is_as_read(op, place->dir, place->name.data)) {
         *ret = FILE_AGAIN;
         return NG_OK;
     }
@@ -348,12 +312,14 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
             *ret = FILE_AGAIN; /* the file was removed */
             return NG_OK;
         }
-        if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
-            return replace_compared(op, place, temp);
+        /* File systems without exchange: the old file has just been compared. */
+        if ((errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) &&
+            renameat(place->dir, temp, place->dir, place->name.data) == 0) {
+            return NG_OK;
         }
         return files_fail_os(op->call, errno, "save", place->path);
     }
-    if (is_unchanged(op, place->dir, temp, op->fd, content_before(op), op->record.before)) {
+    if (is_as_read(op, place->dir, temp)) {
         return NG_OK;
     }
     *ret = FILE_AGAIN;
@@ -362,8 +328,7 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
 
 /* ---- creating a file */
 
-/* Renames without replacing: -1 with EEXIST. */
-static int rename_new(int from_dir, const char *from, int to_dir, const char *to)
+int files_rename_new(int from_dir, const char *from, int to_dir, const char *to)
 {
     if (renameat2(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0) {
         return 0;
@@ -391,7 +356,7 @@ static int put_new(struct file_op *op, struct file_place *place, const char *tem
             return NG_OK;
         }
     }
-    if (rename_new(place->dir, temp, place->dir, place->name.data) == 0) {
+    if (files_rename_new(place->dir, temp, place->dir, place->name.data) == 0) {
         return NG_OK;
     }
     if (errno == EEXIST || errno == ENOENT) {
@@ -405,15 +370,14 @@ static int put_new(struct file_op *op, struct file_place *place, const char *tem
  */
 static void drop_temp(struct file_op *op, struct file_place *place, const char *temp, int rc)
 {
-    struct identity named;
-    struct stat ours;
-    bool foreign = rc != NG_OK && identify(place->dir, temp, &named) &&
-                   fstat(op->temp, &ours) == 0 &&
-                   !same_identity(named, (struct identity){ours.st_dev, ours.st_ino});
+    struct file_identity named;
+    struct file_identity ours;
+    bool foreign = rc != NG_OK && files_identify(place->dir, temp, &named) &&
+                   files_identify(op->temp, "", &ours) && !files_same(named, ours);
     if (foreign) {
         log_write(NG_LOG_WARNING, "files",
-                  "what another program saved as %s is kept beside it as %s", place->real.data,
-                  temp);
+                  "the content that another program saved as %s is kept beside it as %s",
+                  place->real.data, temp);
     } else {
         (void)unlinkat(place->dir, temp, 0);
     }
@@ -426,7 +390,7 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
     struct ng_str writing = files_temp_name(call, op->record.op, FILES_TEMP_WRITING);
     struct ng_str complete = files_temp_name(call, op->record.op, FILES_TEMP_COMPLETE);
     if (writing.data == NULL || complete.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
     int rc = files_make_parents(call, place);
     if (rc == NG_OK) {
@@ -456,15 +420,15 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     *ret = FILE_SAVED;
     struct ng_str temp = files_temp_name(call, op->record.op, FILES_TEMP_COMPLETE);
     if (temp.data == NULL) {
-        return fail_memory(call);
+        return call_no_memory(call);
     }
-    if (!is_as_read(op, place)) {
+    if (!is_as_read(op, place->dir, place->name.data)) {
         files_op_enter(op, FILE_OP_INTENDED); /* a copy to another file system does not count */
         *ret = FILE_AGAIN;
         return NG_OK;
     }
     files_op_enter(op, FILE_OP_SAVED);
-    if (rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
+    if (files_rename_new(place->dir, place->name.data, place->dir, temp.data) != 0) {
         if (errno == ENOENT) {
             files_op_enter(op, FILE_OP_INTENDED);
             *ret = FILE_AGAIN;
@@ -472,10 +436,9 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
         }
         return files_fail_os(call, errno, "remove", place->path);
     }
-    if (!is_unchanged(op, place->dir, temp.data, op->fd, content_before(op),
-                      op->record.before)) {
+    if (!is_as_read(op, place->dir, temp.data)) {
         *ret = FILE_AGAIN;
-        if (rename_new(place->dir, temp.data, place->dir, place->name.data) != 0 &&
+        if (files_rename_new(place->dir, temp.data, place->dir, place->name.data) != 0 &&
             errno != EEXIST) {
             return files_fail_os(call, errno, "put back", place->path);
         }
@@ -492,10 +455,10 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
  * file: the call may be cancelled. */
 static void drop_copy(struct file_op *op)
 {
-    struct identity named;
+    struct file_identity named;
     struct stat ours;
-    if (identify(op->target.dir, op->target.name.data, &named) && fstat(op->temp, &ours) == 0 &&
-        same_identity(named, (struct identity){ours.st_dev, ours.st_ino}) &&
+    if (files_identify(op->target.dir, op->target.name.data, &named) &&
+        fstat(op->temp, &ours) == 0 && files_same(named, files_identity(&ours)) &&
         ours.st_mtim.tv_sec == op->written.tv_sec &&
         ours.st_mtim.tv_nsec == op->written.tv_nsec) {
         (void)unlinkat(op->target.dir, op->target.name.data, 0);
@@ -516,8 +479,8 @@ static int move_across(struct file_op *op, enum file_saved *ret)
     }
     rc = files_remove(op, &op->place, &removed);
     /* If the source is removed, the copy is the only file left: keep it after any failure. */
-    struct identity old;
-    if ((rc != NG_OK && identify(op->place.dir, op->place.name.data, &old)) ||
+    struct file_identity old;
+    if ((rc != NG_OK && files_identify(op->place.dir, op->place.name.data, &old)) ||
         removed == FILE_AGAIN) {
         drop_copy(op);
     }
@@ -533,13 +496,13 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     if (rc != NG_OK) {
         return rc;
     }
-    if (!is_as_read(op, &op->place)) {
+    if (!is_as_read(op, op->place.dir, op->place.name.data)) {
         *ret = FILE_AGAIN;
         return NG_OK;
     }
     files_op_enter(op, FILE_OP_SAVED);
-    if (rename_new(op->place.dir, op->place.name.data, op->target.dir, op->target.name.data) !=
-        0) {
+    if (files_rename_new(op->place.dir, op->place.name.data, op->target.dir,
+                         op->target.name.data) != 0) {
         if (errno == EXDEV) {
             return move_across(op, ret);
         }
@@ -550,11 +513,10 @@ int files_rename(struct file_op *op, enum file_saved *ret)
         }
         return files_fail_os(call, errno, "move", op->place.path);
     }
-    if (!is_unchanged(op, op->target.dir, op->target.name.data, op->fd, content_before(op),
-                      op->record.before)) {
+    if (!is_as_read(op, op->target.dir, op->target.name.data)) {
         *ret = FILE_AGAIN; /* moved back, then checked again */
-        if (rename_new(op->target.dir, op->target.name.data, op->place.dir,
-                       op->place.name.data) != 0) {
+        if (files_rename_new(op->target.dir, op->target.name.data, op->place.dir,
+                             op->place.name.data) != 0) {
             return files_fail_os(call, errno, "move", op->place.path);
         }
         files_op_enter(op, FILE_OP_INTENDED);

@@ -10,6 +10,7 @@
 #ifndef NOTEGATE_CORE_FILES_STATE_H
 #define NOTEGATE_CORE_FILES_STATE_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -49,6 +50,27 @@
 
 /* ---- files of the gateway itself: files_holes.c */
 
+/* A file or folder, whatever its names are. */
+struct file_identity {
+    dev_t dev;
+    ino_t ino;
+};
+
+static inline struct file_identity files_identity(const struct stat *st)
+{
+    return (struct file_identity){st->st_dev, st->st_ino};
+}
+
+static inline bool files_same(struct file_identity a, struct file_identity b)
+{
+    return a.dev == b.dev && a.ino == b.ino;
+}
+
+/* The identity of `name` in `dir` ("": of `dir` itself); follows no link. False: errno. */
+bool files_identify(int dir, const char *name, struct file_identity *ret);
+/* Closes *fd if it is open, and makes it -1. Leaves errno as it is. */
+void files_close_fd(int *fd);
+
 #define FILES_HOLES_FILES 2
 
 struct file_hole {
@@ -60,8 +82,7 @@ struct file_holes {
     atomic_int refs;
     char *data_dir;
     int fd; /* the data directory, O_PATH; -1: none */
-    dev_t dev;
-    ino_t ino;
+    struct file_identity identity;
     struct file_hole files[FILES_HOLES_FILES];
 };
 
@@ -86,8 +107,7 @@ struct file_root {
     char *real;  /* links resolved */
     char *space; /* the space that the files belong to */
     int fd;      /* O_PATH */
-    dev_t dev;   /* of `fd` */
-    ino_t ino;
+    struct file_identity identity;
     /* Of a plugin's folder: only calls of that plugin use it as a root. NULL: for all calls. */
     const struct plugin *owner;
 };
@@ -118,7 +138,7 @@ struct files {
     struct file_lock *locks[FILES_LOCK_BUCKETS];
 };
 
-/* Splits "PATH" or "SPACE:/PATH". Both parts are borrowed from `text`. */
+/* Splits "PATH" or "SPACE:/PATH", without slashes at the end. Both parts are borrowed. */
 void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
@@ -178,6 +198,8 @@ int files_open_beneath(int dir, const char *path, int flags);
 int files_make_parents(struct call *call, struct file_place *place);
 /* fsync of the folder `dir` (O_PATH); `file`: an open file on the same disk, or -1. */
 int files_sync_folder(int dir, int file);
+/* fdopendir(); takes ownership of `fd`, also if it is -1 or fails. NULL: errno. */
+DIR *files_open_stream(int fd);
 
 /* ---- errors: files_error.c */
 
@@ -185,6 +207,8 @@ int files_sync_folder(int dir, int file);
  * out. */
 int files_fail_os(struct call *call, int error, const char *what, struct ng_str path);
 int files_fail_missing(struct call *call, struct ng_str path);
+/* code: of the tool; 0: NG_ECONFLICT. */
+int files_fail_exists(struct call *call, struct ng_str path, int code, const char *command);
 int files_fail_type(struct call *call, const struct file_place *place);
 int files_fail_size(struct call *call, uint64_t bytes, uint64_t max);
 int files_fail_revision(struct call *call, struct ng_str path, const char *current);
@@ -304,6 +328,8 @@ struct file_record {
 #define FILES_CHANGES_MAX (3 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
+bool files_record_moves(const struct file_record *record);
+bool files_record_removes(const struct file_record *record);
 /* The changes that commit the intent. They fail with NG_ECONFLICT and record->stale if an older
  * intent of the file, or of the destination of a move, is unfinished. */
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes);
@@ -396,9 +422,8 @@ struct file_op {
     struct call *call;
     struct ng_deferred *deferred; /* keeps the call open once the op has waited */
     int (*step)(struct file_op *op);
-    int (*begin)(struct file_op *op);  /* first step of all; undo only */
+    int (*begin)(struct file_op *op);  /* first step of all */
     int (*locked)(struct file_op *op); /* first step with the locks held */
-    int (*save)(struct file_op *op);   /* first step with the intent committed */
     enum file_op_stage stage;
     int commit_rc;
     int kept_rc; /* result of the call once the intent is dropped */
@@ -415,7 +440,7 @@ struct file_op {
     struct ng_file present; /* as given to the tool */
     struct ng_str next;     /* the new content */
     struct file_record record;
-    bool copy;       /* the content comes from `fd`, not from `next` */
+    bool copy;       /* the content comes from `fd`, not from `next`, and goes to `target` */
     bool keep_mode;  /* the new file gets the mode of `fd` */
     bool keep_owner; /* the new file gets the owner of `fd` */
     struct ng_file_edit edit;
@@ -426,27 +451,28 @@ struct file_op {
     bool relock;               /* undo: start again with undo_former or undo_load */
 };
 
-struct file_op *files_op_new(struct files *files, struct call *call);
+/* NG_EWOULDBLOCK: the call must not block. */
+int files_op_new(struct files *files, struct call *call, enum file_change kind,
+                 struct file_op **ret);
 /* Changes the stage; asserts that the table above has the transition. */
 void files_op_enter(struct file_op *op, enum file_op_stage stage);
 /* Runs steps until one waits or the change has ended. The result of the tool's run(). */
-int files_op_start(struct file_op *op, int (*step)(struct file_op *op));
+int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
+                   int (*locked)(struct file_op *op));
 /* Two lock names in the order in which they are locked. */
 void files_op_sort(struct ng_str a, struct ng_str b, struct ng_str ret_names[2]);
 /* Takes the locks of op->lock_names one after the other, then runs op->locked. */
 int files_op_lock(struct file_op *op);
-/* Retries from `step` after a concurrent save of another program; keeps the locks. */
-int files_op_again(struct file_op *op, int (*step)(struct file_op *op));
+/* Retries after a concurrent save of another program; keeps the locks. */
+int files_op_again(struct file_op *op);
 /* The same without the locks, if the path leads to another file by now. */
-int files_op_restart(struct file_op *op, int (*step)(struct file_op *op));
+int files_op_restart(struct file_op *op);
 /* Opens, locks (flock) and reads op->place: sets op->fd, op->present and the `before` hash of
  * the record. *ret_again: the file was replaced meanwhile. */
 int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_again);
 int files_op_expect(struct file_op *op, struct ng_str expected);
-/* Commits the intent, then runs `save`. */
-int files_op_intent(struct file_op *op, int (*save)(struct file_op *op));
-/* Commits the completion together with the call's answer. */
-int files_op_complete(struct file_op *op, const char *revision);
+/* Commits the intent, saves, and commits the completion together with the call's answer. */
+int files_op_intent(struct file_op *op);
 
 /* ---- putting files in place: files_save.c */
 
@@ -459,6 +485,8 @@ enum file_saved {
 struct ng_str files_temp_name(struct call *call, struct ng_str op, const char *ending);
 /* Writes op->next (or a copy of op->fd) to a temporary file and renames it to `place`. */
 int files_save(struct file_op *op, struct file_place *place, enum file_saved *ret);
+/* Renames without replacing, on any file system: -1 with EEXIST. */
+int files_rename_new(int from_dir, const char *from, int to_dir, const char *to);
 /* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
 /* From op->place to op->target. */

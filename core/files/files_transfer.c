@@ -6,19 +6,6 @@
 #include "core/base/str.h"
 #include "files_state.h"
 
-static int transfer_begin(struct file_op *op);
-static int transfer_locked(struct file_op *op);
-
-static int fail_exists(struct file_op *op)
-{
-    struct ng_str path = op->transfer.to;
-    int code = op->transfer.exists_code;
-    return call_fail(op->call, code != 0 ? code : NG_ECONFLICT,
-                     "File already exists at: %.*s. Cannot overwrite files using command "
-                     "`%s`.",
-                     (int)path.len, path.data, op->transfer.keep ? "copy" : "move");
-}
-
 /* Resolves source and destination. */
 static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
 {
@@ -32,7 +19,8 @@ static int transfer_resolve(struct file_op *op, struct file_place *from, struct 
     }
     rc = files_resolve(op->files, call, op->transfer.to, to);
     if (rc == NG_OK && (to->exists || to->dangling)) {
-        rc = fail_exists(op);
+        rc = files_fail_exists(call, op->transfer.to, op->transfer.exists_code,
+                               op->transfer.keep ? "copy" : "move");
     }
     if (rc == NG_OK && to->below_file) {
         rc = files_fail_os(call, ENOTDIR, "create", to->path);
@@ -52,31 +40,14 @@ static int transfer_reply(struct file_op *op)
     return op->transfer.replied(&op->call->pub, &now, NULL, op->transfer.user);
 }
 
-static int transfer_save(struct file_op *op)
+static void transfer_plan(struct file_op *op)
 {
-    enum file_saved saved = FILE_SAVED;
+    struct arena *arena = &op->call->arena;
+    struct file_record *record = &op->record;
+    struct ng_str to_space = arena_copy(arena, ng_str_of(op->target.root->space));
     op->copy = op->transfer.keep;
     op->keep_mode = true;
     op->keep_owner = !op->transfer.keep;
-    int rc = op->transfer.keep ? files_save(op, &op->target, &saved) : files_rename(op, &saved);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (saved == FILE_AGAIN) {
-        return files_op_again(op, transfer_locked);
-    }
-    return files_op_complete(op, op->record.after);
-}
-
-static int transfer_plan(struct file_op *op)
-{
-    struct call *call = op->call;
-    struct file_record *record = &op->record;
-    struct ng_str to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
-    struct ng_str from_space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
-    if (to_space.data == NULL || from_space.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
-    }
     memset(&record->undo, 0, sizeof(record->undo));
     record->undo.op = record->op;
     record->undo.inserted = ng_str_of("");
@@ -88,17 +59,16 @@ static int transfer_plan(struct file_op *op)
         record->before[0] = '\0';
         record->real = op->target.real;
         record->space = to_space;
-        return NG_OK;
+        return;
     }
     record->kind = FILE_CHANGE_MOVE;
     record->undo.kind = NG_UNDO_MOVE;
     record->undo.former = op->place.real;
     memcpy(record->undo.before, record->before, sizeof(record->before));
     record->real = op->place.real;
-    record->space = from_space;
+    record->space = arena_copy(arena, ng_str_of(op->place.root->space));
     record->to = op->target.real;
     record->to_space = to_space;
-    return NG_OK;
 }
 
 static int transfer_locked(struct file_op *op)
@@ -111,23 +81,24 @@ static int transfer_locked(struct file_op *op)
     struct ng_str names[2];
     files_op_sort(op->place.real, op->target.real, names);
     if (!str_equal(names[0], op->lock_names[0]) || !str_equal(names[1], op->lock_names[1])) {
-        return files_op_restart(op, transfer_begin);
+        return files_op_restart(op);
     }
     rc = files_op_read(op, false, 0, &again);
     if (rc == NG_OK && again) {
-        return files_op_again(op, transfer_locked);
+        return files_op_again(op);
+    }
+    if (rc == NG_OK) {
+        rc = files_op_expect(op, op->transfer.expected_revision);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    rc = files_op_expect(op, op->transfer.expected_revision);
-    if (rc == NG_OK) {
-        rc = transfer_plan(op);
+    transfer_plan(op);
+    rc = transfer_reply(op);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        rc = transfer_reply(op);
-    }
-    return rc != NG_OK ? rc : files_op_intent(op, transfer_save);
+    return files_op_intent(op);
 }
 
 /* Checks again with the lock held: no earlier attempt has explained the failure. */
@@ -141,7 +112,7 @@ static int transfer_refused(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    return files_op_restart(op, transfer_begin);
+    return files_op_restart(op);
 }
 
 static int transfer_begin(struct file_op *op)
@@ -172,21 +143,14 @@ static int transfer_begin(struct file_op *op)
 int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    struct file_op *op = files_op_new(files, call);
-    if (op == NULL) {
-        return NG_EINTERNAL;
-    }
-    size_t size = size_min(transfer->size, sizeof(op->transfer));
-    memcpy(&op->transfer, transfer, size);
-    op->transfer.from = arena_copy(&call->arena, transfer->from);
-    op->transfer.to = arena_copy(&call->arena, transfer->to);
-    op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
-    int rc = files_record_init(call, &op->record, FILE_CHANGE_MOVE);
+    struct file_op *op = NULL;
+    int rc = files_op_new(files, call, FILE_CHANGE_MOVE, &op);
     if (rc != NG_OK) {
         return rc;
     }
-    return files_op_start(op, transfer_begin);
+    memcpy(&op->transfer, transfer, size_min(transfer->size, sizeof(op->transfer)));
+    op->transfer.from = arena_copy(&call->arena, transfer->from);
+    op->transfer.to = arena_copy(&call->arena, transfer->to);
+    op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
+    return files_op_start(op, transfer_begin, transfer_locked);
 }

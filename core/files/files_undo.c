@@ -11,9 +11,6 @@
  * edit, not for a creation or a move. */
 #define FILES_UNDO_LOAD ((off_t)1024 * 1024)
 
-static int undo_begin(struct file_op *op);
-static int undo_locked(struct file_op *op);
-
 static int fail_no_history(struct file_op *op)
 {
     int code = op->undo.no_history_code;
@@ -26,8 +23,8 @@ static int fail_changed(struct file_op *op)
     struct ng_str path = op->undo.path;
     (void)files_fail_revision(op->call, path, op->record.before);
     return call_fail(op->call, NG_ECONFLICT,
-                     "The file %.*s is not what its last edit left: it was changed since by "
-                     "another program. Nothing was undone; look at it and edit it instead.",
+                     "Another program changed the file %.*s after its last edit. Nothing was "
+                     "undone; view the file and edit it instead.",
                      (int)path.len, path.data);
 }
 
@@ -109,33 +106,9 @@ static int undo_peek(struct call *call, struct file_record *record,
     }
     files_hash(op->next, record->after);
     if (record->after[0] == '\0') {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while undoing a change.");
+        return call_no_memory(call);
     }
     return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
-}
-
-static int undo_save(struct file_op *op)
-{
-    enum file_saved saved = FILE_SAVED;
-    int rc = NG_OK;
-    switch (op->record.kind) {
-    case FILE_CHANGE_UNDO_CREATE:
-        rc = files_remove(op, &op->place, &saved);
-        break;
-    case FILE_CHANGE_UNDO_MOVE:
-        rc = files_rename(op, &saved);
-        break;
-    default:
-        rc = files_save(op, &op->place, &saved);
-        break;
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (saved == FILE_AGAIN) {
-        return files_op_again(op, undo_locked);
-    }
-    return files_op_complete(op, op->record.after);
 }
 
 /* Resolves the former path of a move. The message does not reveal it to a caller without
@@ -173,9 +146,6 @@ static int undo_target(struct file_op *op)
     }
     op->record.to = op->target.real;
     op->record.to_space = arena_copy(&call->arena, ng_str_of(op->target.root->space));
-    if (op->record.to_space.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
-    }
     return NG_OK;
 }
 
@@ -191,14 +161,14 @@ static int undo_locked(struct file_op *op)
     if (!str_equal(real, op->lock_names[0]) &&
         (op->lock_count < 2 || !str_equal(real, op->lock_names[1]))) {
         op->undo_former = str_make(NULL, 0);
-        return files_op_restart(op, undo_begin);
+        return files_op_restart(op);
     }
     if (!op->place.exists) {
         return files_fail_missing(call, op->undo.path);
     }
     rc = files_op_read(op, op->undo_load, 0, &again);
     if (rc == NG_OK && again) {
-        return files_op_again(op, undo_locked);
+        return files_op_again(op);
     }
     if (rc == NG_OK) {
         rc = files_op_expect(op, op->undo.expected_revision);
@@ -219,10 +189,7 @@ static int undo_locked(struct file_op *op)
     op->keep_owner = true;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
-    if (op->record.space.data == NULL) {
-        return call_fail(call, NG_EINTERNAL, "Out of memory while changing a file.");
-    }
-    return files_op_intent(op, undo_save);
+    return files_op_intent(op);
 }
 
 static int undo_begin(struct file_op *op)
@@ -249,8 +216,6 @@ static int undo_begin(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
-    op->begin = undo_begin;
-    op->locked = undo_locked;
     op->lock_names[0] = real;
     op->lock_count = 1;
     if (op->undo_former.len > 0 && !str_equal(op->undo_former, real)) {
@@ -262,20 +227,13 @@ static int undo_begin(struct file_op *op)
 
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo)
 {
-    if (!call->may_block) {
-        return NG_EWOULDBLOCK;
-    }
-    struct file_op *op = files_op_new(files, call);
-    if (op == NULL) {
-        return NG_EINTERNAL;
-    }
-    size_t size = size_min(undo->size, sizeof(op->undo));
-    memcpy(&op->undo, undo, size);
-    op->undo.path = arena_copy(&call->arena, undo->path);
-    op->undo.expected_revision = arena_copy(&call->arena, undo->expected_revision);
-    int rc = files_record_init(call, &op->record, FILE_CHANGE_UNDO_EDIT);
+    struct file_op *op = NULL;
+    int rc = files_op_new(files, call, FILE_CHANGE_UNDO_EDIT, &op);
     if (rc != NG_OK) {
         return rc;
     }
-    return files_op_start(op, undo_begin);
+    memcpy(&op->undo, undo, size_min(undo->size, sizeof(op->undo)));
+    op->undo.path = arena_copy(&call->arena, undo->path);
+    op->undo.expected_revision = arena_copy(&call->arena, undo->expected_revision);
+    return files_op_start(op, undo_begin, undo_locked);
 }

@@ -67,23 +67,15 @@ static int unpack_fail(struct unpack *unpack, struct buf *error, const char *wha
     return NG_EFAILED;
 }
 
-static void unpack_close(int *fd)
-{
-    if (*fd >= 0) {
-        (void)close(*fd);
-    }
-    *fd = -1;
-}
-
 /* Closes the present file and removes an incomplete one. */
 static void unpack_leave(struct unpack *unpack)
 {
     if (unpack->fd >= 0) {
         (void)unlinkat(unpack->dir, unpack->temporary, 0);
     }
-    unpack_close(&unpack->there);
-    unpack_close(&unpack->fd);
-    unpack_close(&unpack->dir);
+    files_close_fd(&unpack->there);
+    files_close_fd(&unpack->fd);
+    files_close_fd(&unpack->dir);
 }
 
 int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
@@ -104,9 +96,6 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     for (size_t i = 0; i < count; i++) {
         struct unpack_root *root = &unpack->roots[i];
         files_split_root(roots[i], &root->space, &root->path);
-        while (root->path.len > 1 && root->path.data[root->path.len - 1] == '/') {
-            root->path.len--;
-        }
         root->space = arena_copy(&unpack->arena, root->space);
         root->path = arena_copy(&unpack->arena, root->path);
         root->fd = -1;
@@ -162,7 +151,7 @@ int unpack_sync(struct unpack *unpack, struct buf *error)
                        strerror_r(errno, reason, sizeof(reason)));
             rc = NG_EFAILED;
         }
-        unpack_close(&device->fd);
+        files_close_fd(&device->fd);
     }
     return rc;
 }
@@ -171,10 +160,10 @@ void unpack_begin(struct unpack *unpack, bool write)
 {
     unpack_leave(unpack);
     while (unpack->device_count > 0) {
-        unpack_close(&unpack->devices[--unpack->device_count].fd);
+        files_close_fd(&unpack->devices[--unpack->device_count].fd);
     }
     for (size_t i = 0; i < unpack->root_count; i++) {
-        unpack_close(&unpack->roots[i].fd);
+        files_close_fd(&unpack->roots[i].fd);
         unpack->roots[i].taken = false;
     }
     unpack->mapped_count = 0;
@@ -295,7 +284,7 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     if (folder && unpack_note_device(unpack, there) != 0) {
         rc = unpack_fail(unpack, error, "cannot be opened", errno);
     }
-    unpack_close(&there);
+    files_close_fd(&there);
     if (rc != NG_OK || folder || (!unpack->write && missing)) {
         return rc;
     }
@@ -311,7 +300,7 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
         fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) != 0) {
         rc = unpack_fail(unpack, error, "cannot be made", errno);
     }
-    unpack_close(&dir);
+    files_close_fd(&dir);
     return rc;
 }
 
@@ -344,16 +333,16 @@ static int unpack_open(struct unpack *unpack, const struct packed_file *file, st
         return unpack_fail(unpack, error, "cannot be compared with the backup's", errno);
     }
     if (fstat(unpack->there, &info) != 0 || !S_ISREG(info.st_mode)) {
-        return unpack_fail(unpack, error, "is there and no file", EEXIST);
+        return unpack_fail(unpack, error, "exists and is not a file", EEXIST);
     }
     return NG_OK;
 }
 
 static int unpack_differs(struct unpack *unpack, struct buf *error)
 {
-    return unpack_fail(unpack, error,
-                       "is there with other content, and a restore replaces none; move it away",
-                       EEXIST);
+    return unpack_fail(
+        unpack, error,
+        "exists with other content, and a restore replaces no file; move it away", EEXIST);
 }
 
 static int unpack_compare(struct unpack *unpack, struct ng_str bytes, struct buf *error)
@@ -395,20 +384,6 @@ static int unpack_bytes(struct unpack *unpack, struct ng_str bytes, struct buf *
     return NG_OK;
 }
 
-/* Renames without replacing, also on file systems without RENAME_NOREPLACE. */
-static int unpack_name(struct unpack *unpack)
-{
-    int rc = renameat2(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data,
-                       RENAME_NOREPLACE);
-    if (rc != 0 && errno == EINVAL) {
-        rc = linkat(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data, 0);
-        if (rc == 0) {
-            rc = unlinkat(unpack->dir, unpack->temporary, 0);
-        }
-    }
-    return rc;
-}
-
 static int unpack_end(struct unpack *unpack, struct buf *error)
 {
     struct stat info;
@@ -423,10 +398,11 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_NOW}, {(unpack->modified_ms - rest) / 1000, (long)rest * 1000000}};
     if (fchmod(unpack->fd, (mode_t)unpack->mode) != 0 || futimens(unpack->fd, times) != 0 ||
-        fsync(unpack->fd) != 0 || unpack_name(unpack) != 0) {
+        fsync(unpack->fd) != 0 ||
+        files_rename_new(unpack->dir, unpack->temporary, unpack->dir, unpack->name.data) != 0) {
         return unpack_fail(unpack, error, "cannot be made", errno);
     }
-    unpack_close(&unpack->fd);
+    files_close_fd(&unpack->fd);
     unpack->made++;
     return NG_OK;
 }

@@ -44,7 +44,7 @@
 static int call_error(struct call *call, int rc, struct buf *error)
 {
     if (rc != NG_OK && call->staged.message.data == NULL) {
-        buf_add_c(error, "it did not say why");
+        buf_add_c(error, "it gave no reason");
     } else if (rc != NG_OK) {
         buf_add_str(error, call->staged.message);
     }

@@ -226,7 +226,7 @@ static bool is_left_out(struct gateway *gateway, struct ng_str asked, bool *ret_
     if (count >= CRASHES_MAX) {
         log_write(NG_LOG_ERROR, "crash",
                   "the plugin %s crashed the gateway %u times within %d minutes and is left "
-                  "out; when it is mended, remove the file %s/%s and start again",
+                  "out; when it is fixed, remove the file %s/%s and start again",
                   asked.data, count, CRASHES_WITHIN_S / 60, buf_cstr(&folder), CRASH_FILE_NAME);
         /* Only at the start: in a reload, other threads read left_out. */
         if (gateway->store == NULL) {
@@ -356,7 +356,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     module_run_end(&run);
     bool started = rc >= NG_OK;
     if (rc < NG_OK && call->staged.message.data == NULL) {
-        call_fail(call, rc, "it did not say why");
+        call_fail(call, rc, "it gave no reason");
     }
     if (rc != NG_PENDING) {
         call->staged.rc = rc;

@@ -42,7 +42,7 @@ int host_search(struct ng_call *pub, const struct ng_search *search, ng_row_fn *
     struct ng_query query;
     int rc = abi_take(call, &abi_search, &mine, search);
     if (rc == NG_OK && mine.query == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "a search came without its `query`");
+        rc = call_fail(call, NG_EINTERNAL, "a search needs its `query`");
     }
     if (rc == NG_OK) {
         rc = abi_take(call, &abi_query, &query, mine.query);
@@ -125,8 +125,8 @@ static int host_may_change(struct call *call, struct ng_str collection)
 static int host_no_write(struct call *call)
 {
     return call_fail(call, NG_EINTERNAL,
-                     "a change function may not change documents or files: it runs under "
-                     "the lock of its own; name all documents in one change");
+                     "a change function may not change documents or files, because it runs "
+                     "under the lock of its document; name all documents in one change");
 }
 
 /* Checks the changes, and brings them to the size of this gateway's structs. */
@@ -144,7 +144,7 @@ static int host_take_changes(struct call *call, const struct ng_change *changes,
     for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
         rc = host_may_change(call, (*ret)[i].key.collection);
         if (rc == NG_OK && (*ret)[i].fn == NULL) {
-            rc = call_fail(call, NG_EINTERNAL, "a change came without its function (`fn`)");
+            rc = call_fail(call, NG_EINTERNAL, "a change needs its function (`fn`)");
         }
     }
     return rc;

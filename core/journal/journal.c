@@ -351,7 +351,7 @@ int journal_flush(struct journal_front *front, struct call *call)
     if (rc == NG_OK || rc == NG_EWOULDBLOCK) {
         return rc;
     }
-    return call_fail(call, rc, "the journal has not taken all events; try again later");
+    return call_fail(call, rc, "the journal has not received all events yet; try again later");
 }
 
 /* ---- opening and closing ---- */

@@ -210,10 +210,11 @@ static int delivery_send_singly(struct journal_front *front, struct call *call,
         const struct ng_entry *entry = &page->entries[i];
         int rc = front->inner->deliver(front->db, &call->pub, &entry, 1);
         if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
-            log_write(
-                NG_LOG_ERROR, "journal", "event %.*s is left out, the journal refuses it: %.*s",
-                (int)entry->event_id.len, entry->event_id.data, (int)call->staged.message.len,
-                call->staged.message.data == NULL ? "" : call->staged.message.data);
+            log_write(NG_LOG_ERROR, "journal",
+                      "event %.*s is skipped because the journal refuses it: %.*s",
+                      (int)entry->event_id.len, entry->event_id.data,
+                      (int)call->staged.message.len,
+                      call->staged.message.data == NULL ? "" : call->staged.message.data);
             rc = NG_OK;
         }
         if (rc != NG_OK) {
@@ -399,7 +400,7 @@ static void delivery_failed(struct journal_front *front, const struct call *call
             text = call->staged.message;
         }
         log_write(NG_LOG_WARNING, "journal",
-                  "events wait, the journal does not take them (%s): %.*s",
+                  "events wait because the journal does not accept them (%s): %.*s",
                   error_name(NULL, rc), (int)text.len, text.data == NULL ? "" : text.data);
     }
 }
@@ -418,7 +419,7 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
     }
     lock_release(&front->lock);
     if (tell) {
-        log_write(NG_LOG_INFO, "journal", "the journal takes events again");
+        log_write(NG_LOG_INFO, "journal", "the journal accepts events again");
     }
 }
 

@@ -229,9 +229,9 @@ int journal_generation_change(struct call *call, struct ng_str space,
     struct ng_str text = {NULL, 0};
     int rc = journal_take_buf(&call->arena, &buf, &text);
     if (rc == NG_ETOOLARGE) {
-        return call_fail(call, rc,
-                         "too many states of the journal are kept beside it; remove "
-                         "some with checkpoint_delete");
+        return call_fail(
+            call, rc,
+            "too many saved states of the journal exist; remove some with checkpoint_delete");
     }
     if (rc != NG_OK || json == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");

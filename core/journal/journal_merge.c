@@ -227,8 +227,7 @@ static int merge_parse(struct call *call, struct arena *tree, struct ng_str json
     struct json_error error;
     int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
     if (rc == NG_EJSON) {
-        return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s",
-                         error.message);
+        return call_fail(call, NG_EINVAL, "this is not a dump of a journal: %s", error.message);
     }
     if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);

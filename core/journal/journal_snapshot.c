@@ -139,8 +139,8 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     lock_release(&journal->lock);
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc,
-                       "the journal of the space is larger than a checkpoint can be, which is "
-                       "%zu bytes; journal.keep makes it forget what is older than some days",
+                       "the journal of the space is larger than the maximum of a checkpoint, "
+                       "%zu bytes; set journal.keep to remove old entries",
                        JOURNAL_DUMP_MAX);
     }
     if (rc != NG_OK) {
@@ -299,7 +299,7 @@ int journal_sweep(struct journal_documents *journal, struct call *call, struct n
 
 int journal_damaged(struct call *call, const char *what)
 {
-    return call_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s", what);
+    return call_fail(call, NG_EINVAL, "this is not a dump of a journal: %s", what);
 }
 
 int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes)
@@ -333,7 +333,7 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
         struct ng_str day = {NULL, 0};
         if (journal_entry_read(&step->arena, *at, place->space, entry) != NG_OK ||
             (in_day && (date == NULL || !rfc3339_is_day(date->text)))) {
-            return journal_damaged(step, "an entry of it is of another form");
+            return journal_damaged(step, "one of its entries has an invalid form");
         }
         if (content != NULL) {
             entry->content = content->text;

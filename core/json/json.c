@@ -383,7 +383,7 @@ static int check_text(struct parser *parser, struct ng_str text)
 static const char *said_plainly(const char *reason)
 {
     static const char *const plain[][2] = {
-        {"trailing garbage", "something follows the JSON value"},
+        {"trailing garbage", "there is text after the JSON value"},
         {"unallowed token", "a value is expected"},
         {"invalid char in", "a value or a sign of punctuation is expected"},
         {"invalid string in", "a value is expected"},

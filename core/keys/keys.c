@@ -277,8 +277,8 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         atomic_store(&keys->not_loaded, true);
         atomic_fetch_add(&keys->active, 1); /* not open to all */
         log_write(NG_LOG_WARNING, "keys",
-                  "the keys cannot be read, as the database is away; nobody who needs one is "
-                  "let in until they are");
+                  "the keys cannot be read because the database does not answer; until then "
+                  "callers that need a key are refused");
         rc = NG_OK;
     }
     if (rc == NG_OK && !keys_not_loaded(keys)) {
@@ -346,7 +346,7 @@ static int keys_reserve(struct keys *keys, struct call *call, struct key *key,
     rwlock_release(&keys->lock);
     if (full && old == NULL) {
         return call_fail(call, NG_ETOOLARGE,
-                         "there are %d keys, the most there can be; revoke some", KEYS_MAX);
+                         "there are %d keys, which is the maximum; revoke some", KEYS_MAX);
     }
     if (!added) {
         key_unref(key);

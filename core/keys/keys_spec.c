@@ -54,8 +54,8 @@ static int check_members(struct call *call, const struct ng_value *object)
     for (const struct ng_value *member = object->first; member != NULL; member = member->next) {
         if (!str_in_words(member->key, known)) {
             return call_fail(call, NG_EINVAL,
-                             "`%.*s` is no part of a key; there are agent, role, mode, run, "
-                             "spaces, tools, rate, expires and note",
+                             "`%.*s` is not a member of a key; its members are agent, role, "
+                             "mode, run, spaces, tools, rate, expires and note",
                              shown(member->key), member->key.data);
         }
     }

@@ -208,11 +208,11 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
     struct ng_str id;
     unsigned char hash[KEY_HASH_BYTES];
     if (keys_active(keys) == 0) {
-        *ret_why = "A key was sent, but this gateway has none";
+        *ret_why = "A key was sent, but this gateway has no keys";
         return NULL;
     }
     if (!key_text_parse(text, &id)) {
-        *ret_why = "What was sent as a key is none: it must be ng_, an id, _ and a secret";
+        *ret_why = "The text that was sent is not a key: a key is ng_, an id, _ and a secret";
         return NULL;
     }
     /* An unknown id takes the same steps, and the same time, as a wrong secret. */

@@ -108,7 +108,7 @@ void keys_refresh_uses(struct keys *keys, struct call *call)
         atomic_store(&keys->uses_not_loaded, false);
         return;
     }
-    log_write(NG_LOG_WARNING, "keys", "when keys were used last could not be read: %.*s",
+    log_write(NG_LOG_WARNING, "keys", "the times of the keys' last use could not be read: %.*s",
               (int)call->staged.message.len,
               call->staged.message.data == NULL ? "" : call->staged.message.data);
     call->staged = before;
@@ -237,7 +237,8 @@ void keys_store_last(struct keys *keys)
     call->may_block = true;
     call->deadline_ns = clock_monotonic_ns() + (int64_t)USE_LAST_MS * 1000000;
     if (store_due(keys, call) != NG_OK) {
-        log_write(NG_LOG_WARNING, "keys", "when keys were used last was not stored: %.*s",
+        log_write(NG_LOG_WARNING, "keys",
+                  "the times of the keys' last use were not stored: %.*s",
                   (int)call->staged.message.len,
                   call->staged.message.data == NULL ? "" : call->staged.message.data);
     }

@@ -199,9 +199,8 @@ int abi_given_end(struct call *call, const struct abi_given *given, int rc)
     if (given->wrong == NULL) {
         return rc;
     }
-    return call_fail(
-        call, NG_EINTERNAL,
-        "the backend %s gave a struct %s without a size that can be: it must be set "
-        "to sizeof(struct %s)",
-        given->backend, given->wrong->name, given->wrong->name);
+    return call_fail(call, NG_EINTERNAL,
+                     "the backend %s gave a struct %s with an invalid size: it must be set to "
+                     "sizeof(struct %s)",
+                     given->backend, given->wrong->name, given->wrong->name);
 }

@@ -32,7 +32,7 @@
 #elif defined(__s390x__)
 #define ELF_MACHINE EM_S390
 #else
-#error "modules of this machine are not known: add its ELF number"
+#error "the ELF number of this machine is unknown: add it"
 #endif
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -78,7 +78,7 @@ static int elf_check_header(struct ng_str file, Elf64_Ehdr *header, struct buf *
         return elf_fail(error, "is an ELF file, but not a shared object");
     }
     if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > ELF_HEADERS_MAX) {
-        return elf_fail(error, "has program headers that cannot be");
+        return elf_fail(error, "has invalid program headers");
     }
     /* Section headers stand at the end of a file: a download that was cut off lacks them. */
     uint64_t sections = (uint64_t)header->e_shnum * header->e_shentsize;

@@ -206,7 +206,7 @@ static int loader_copy_array(char *desc, const struct loader_array *array, uint3
         return NG_EINVAL;
     }
     if (!loader_item_size_valid(item_size)) {
-        (void)buf_printf(error, "gives its `%s` an item size that cannot be: %lu", array->name,
+        (void)buf_printf(error, "gives its `%s` an invalid item size: %lu", array->name,
                          (unsigned long)item_size);
         return NG_EINVAL;
     }
@@ -302,7 +302,7 @@ static int loader_check_file(const char *path, enum ng_module_kind kind, struct 
     if (why.len > 0) {
         (void)buf_printf(error, "%s %s", path, buf_cstr(&why));
     } else if (rc == NG_EFORBIDDEN) {
-        (void)buf_add_c(error, "; no module is loaded that others can change");
+        (void)buf_add_c(error, "; a module that other users can change is not loaded");
     }
     buf_done(&why);
     if (rc != NG_OK) {

@@ -134,8 +134,8 @@ static int loader_check_name(const char *name, struct buf *error)
         return NG_OK;
     }
     (void)buf_printf(error,
-                     "has a name that cannot be, `%.64s`: up to %d of a-z, 0-9 and _, a letter "
-                     "first",
+                     "has an invalid name, `%.64s`: a name has up to %d of a-z, 0-9 and _, and "
+                     "begins with a letter",
                      name, LOADER_NAME_MAX);
     return NG_EINVAL;
 }

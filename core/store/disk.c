@@ -347,10 +347,9 @@ static void look_gone(struct disk *disk)
     lock_release(&disk->lock);
     places_free_all(old.places, old.count);
     if (told.len > 0) {
-        log_write(
-            NG_LOG_WARNING, "disk",
-            "not there any more: %s: calls for what is below are refused until it is back",
-            buf_cstr(&told));
+        log_write(NG_LOG_WARNING, "disk",
+                  "missing: %s: calls for paths below are refused until the folders are back",
+                  buf_cstr(&told));
     }
     buf_done(&told);
 }

@@ -335,8 +335,8 @@ static int idempotency_read_reply(struct call *call, struct ng_str reply)
 static int idempotency_reused(struct call *call)
 {
     call_fail(call, NG_EKEYREUSED,
-              "this idempotency key came with other arguments before; use a new key for a new "
-              "request");
+              "this idempotency key was used with other arguments before; use a new key for a "
+              "new request");
     return NG_EKEYREUSED;
 }
 
@@ -355,7 +355,7 @@ static enum idempotency_state idempotency_join(struct idempotency_claim *held,
         return IDEMPOTENCY_FAILED;
     }
     if (held->waiting_count == IDEMPOTENCY_WAITERS_MAX) {
-        call_fail(call, NG_EBUSY, "%d repeats wait for this idempotency key already",
+        call_fail(call, NG_EBUSY, "%d retries wait for this idempotency key already",
                   IDEMPOTENCY_WAITERS_MAX);
         return IDEMPOTENCY_FAILED;
     }

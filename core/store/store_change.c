@@ -196,7 +196,7 @@ static int store_start(struct store *store, struct call *call, const struct ng_c
 {
     if (count > NG_CHANGES_MAX) {
         return call_fail(call, NG_EINTERNAL,
-                         "one change touches %zu documents, at most %d can be", count,
+                         "one change has %zu documents; at most %d are allowed", count,
                          NG_CHANGES_MAX);
     }
     for (size_t i = 0; i < count; i++) {

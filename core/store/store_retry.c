@@ -296,14 +296,14 @@ static int retry_check(struct store_txn *txn)
     }
     if (own && call->deadline_ns != 0 && now >= call->deadline_ns) {
         return call_fail(call, NG_ETIMEOUT,
-                         "other gateways kept changing this document until the call's time "
-                         "was up; the change was not made");
+                         "other gateways kept changing this document until the call timed out; "
+                         "the change was not made");
     }
     if (txn->rounds > STORE_ROUNDS_MAX ||
         now - txn->began_ns > (int64_t)STORE_RETRY_MS * 1000000) {
         return call_fail(call, NG_EBUSY,
-                         "other gateways kept changing this document, %u tries were in vain; "
-                         "try again in a moment",
+                         "other gateways kept changing this document, %u attempts failed; try "
+                         "again in a moment",
                          txn->rounds);
     }
     return NG_OK;

@@ -300,7 +300,7 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
     const char *sentence = batch->error[0] != '\0' ? batch->error : "the change was not stored";
     if (first != rc) {
         rc = first;
-        sentence = "a change that this one was made on could not be stored; try again";
+        sentence = "this change depends on a change that could not be stored; try again";
     }
     if (rc == NG_OK) {
         txn_tell(txn);

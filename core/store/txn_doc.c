@@ -185,9 +185,8 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
         return NG_PENDING;
     }
     if (poisoned != 0) {
-        return call_fail(
-            txn->call, store_poisoned_code(poisoned),
-            "a change of this document that is being written has failed; try again");
+        return call_fail(txn->call, store_poisoned_code(poisoned),
+                         "an earlier change of this document could not be stored; try again");
     }
     if (doc->base != NULL) {
         return NG_OK;
@@ -197,7 +196,8 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
 
 static int txn_doc_conflict(struct store_txn *txn, const struct txn_doc *doc, uint64_t present)
 {
-    call_fail(txn->call, NG_ECONFLICT, "revision %llu was expected, it is at revision %llu now",
+    call_fail(txn->call, NG_ECONFLICT,
+              "revision %llu was expected, the document is at revision %llu now",
               (unsigned long long)doc->change->expected_revision, (unsigned long long)present);
     txn->call->staged.hint =
         ng_str_of("Read it again and repeat the change on what is there now.");

@@ -91,7 +91,7 @@ def spoken(_place, _mark, done, _want):
 
 def expected(done):
     """How often it may have been done, by what the process says."""
-    return (1,) if done.code == 0 else (0, 1) if "may have been done" in done.err else (0,)
+    return (1,) if done.code == 0 else (0, 1) if "may have been carried out" in done.err else (0,)
 
 
 def is_written(place, mark, done):
@@ -103,7 +103,7 @@ def is_spoken(place, mark, done):
         message = json.loads(line)
         if message.get("id") == 3:
             failed = "error" in message or message["result"].get("isError")
-            unsure = "look whether it was done" in line
+            unsure = "check whether" in line
             place.count(mark, (0, 1) if unsure else (0,) if failed else (1,), done)
             return
     place.count(mark, (0, 1), done)

@@ -150,7 +150,7 @@ def report_faults(name, tools, told):
     """Of the report that the framework's script printed, where the gateway lists `tools`."""
     steps = told["steps"]
     found = schemas.faults(name, tools, told["tools"])
-    if name not in TELLS_NO_STATUS and "401" not in told["keyless"] and "wants a key" not in told["keyless"]:
+    if name not in TELLS_NO_STATUS and "401" not in told["keyless"] and "requires a key" not in told["keyless"]:
         found.append(f"without a key: {told['keyless'][-SHOWN_MAX:]}")
     if "it was let in" in told["keyless"]:
         found.append(told["keyless"])

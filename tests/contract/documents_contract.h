@@ -9,4 +9,12 @@
  * configuration, NULL at the end. Returns the number of failed tests. */
 int documents_contract(const char *module_name, const char *const *sets);
 
+/* One half of the suite: two programs run a slow backend's suite at the same time. */
+enum documents_half {
+    DOCUMENTS_CHANGES, /* changes, and all of it behind the wrapper */
+    DOCUMENTS_REST,    /* queries, upkeep, several stores on one database */
+};
+int documents_contract_half(const char *module_name, const char *const *sets,
+                            enum documents_half half);
+
 #endif

@@ -30,14 +30,13 @@ static void drop_databases(const char *uri)
     mongoc_client_destroy(client);
 }
 
-/* A pattern of test names may be given. */
+/* The first argument, if any, is "changes" or "rest" for a half of the suite, or a pattern of
+ * test names. */
 int main(int argc, char **argv)
 {
+    const char *half = argc > 1 ? argv[1] : "";
     const char *uri = getenv("NOTEGATE_TEST_MONGO_URI");
     static char uri_set[512];
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
     if (uri == NULL || *uri == '\0') {
         printf("skipped: NOTEGATE_TEST_MONGO_URI is not set\n");
         return 77;
@@ -45,7 +44,15 @@ int main(int argc, char **argv)
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
     const char *const sets[] = {uri_set, "mongo.database=notegate_test_{store}",
                                 "mongo.timeout=30s", NULL};
-    int failed = documents_contract("mongo", sets);
+    int failed = 0;
+    if (strcmp(half, "changes") == 0) {
+        failed = documents_contract_half("mongo", sets, DOCUMENTS_CHANGES);
+    } else if (strcmp(half, "rest") == 0) {
+        failed = documents_contract_half("mongo", sets, DOCUMENTS_REST);
+    } else {
+        cmocka_set_test_filter(argc > 1 ? half : NULL);
+        failed = documents_contract("mongo", sets);
+    }
     drop_databases(uri);
     return failed;
 }

@@ -97,13 +97,12 @@ static void test_bad_uris(void **state)
 
 static void expect_query(const struct ng_recall *recall, const char *want)
 {
-    char data[1024];
-    struct query_out out = {.data = data, .size = redis_query_size(recall)};
-    assert_true(out.size < sizeof(data));
+    struct buf out;
+    buf_init(&out, QUERY_BYTES_MAX);
     int rc = redis_query(recall, &out);
     assert_int_equal(rc, want == NULL ? NG_ENOTFOUND : NG_OK);
-    data[out.len] = '\0';
-    expect_same(want == NULL ? NULL : data, want);
+    expect_same(want == NULL ? NULL : buf_cstr(&out), want);
+    buf_done(&out);
 }
 
 static void test_queries(void **state)

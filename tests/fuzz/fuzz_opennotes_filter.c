@@ -85,8 +85,8 @@ static void run_filter(const struct notes_filter *filter)
     buf_add_char(&sql, '\0');
     must(sqlite3_prepare_v2(db, sql.data, -1, &statement, &rest) == SQLITE_OK);
     must(*rest == '\0' && sqlite3_stmt_readonly(statement));
-    must((size_t)sqlite3_bind_parameter_count(statement) == filter->count);
     must(notes_filter_bind(filter, statement, 1, &next) == SQLITE_OK);
+    must(next == sqlite3_bind_parameter_count(statement) + 1);
     int rc = sqlite3_step(statement);
     must(rc == SQLITE_ROW || rc == SQLITE_DONE);
     must(sqlite3_finalize(statement) == SQLITE_OK);

@@ -57,14 +57,12 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
 {
     struct opennotes self = {.query_timeout_ms = 1000};
     struct notes_notebook notebook = {
-        .self = &self, .name = ng_str_of("n"), .path = ng_str_of("/n")};
+        .self = &self, .name = ng_str_of("n"), .path = ng_str_of("/n"), .db = db};
     const struct notes_budget budget = {51200, 2000};
     struct arena arena;
     struct notes_answer answer;
-    struct notes_view view = {.self = &self,
-                              .notebook = &notebook,
+    struct notes_view view = {.notebook = &notebook,
                               .call = call,
-                              .db = db,
                               .arena = &arena,
                               .answer = &answer,
                               .name = ng_str_of("v"),
@@ -82,7 +80,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
     }
     notes_answer_list_end(&answer);
     if (rc == NG_OK) {
-        must(notes_answer_end(&answer, view.total) == NG_OK);
+        must(notes_answer_end(&answer, answer.rows) == NG_OK);
     } else {
         notes_answer_drop(&answer);
     }

@@ -64,14 +64,11 @@ static void try_query(struct ng_str text)
         .tags = parts + 2,
         .tag_count = count > 2 ? count - 2 : 0,
     };
-    struct query_out out = {.size = redis_query_size(&recall)};
-    out.data = malloc(out.size);
-    if (out.data == NULL) {
-        return;
-    }
+    struct buf out;
+    buf_init(&out, QUERY_BYTES_MAX);
     int rc = redis_query(&recall, &out);
     must(rc == NG_OK || rc == NG_ENOTFOUND);
-    must(!out.full);
+    must(out.rc == NG_OK);
     size_t braces = 0;
     size_t depth = 0;
     for (size_t i = 0; rc == NG_OK && i < out.len; i++) {
@@ -88,7 +85,7 @@ static void try_query(struct ng_str text)
         }
     }
     must(depth == 0 && braces <= 5);
-    free(out.data);
+    buf_done(&out);
 }
 
 /* In pieces, as it comes from a socket. */

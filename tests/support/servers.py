@@ -229,9 +229,10 @@ def bson_text(text):
 
 
 class MongoServer(Server):
-    """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options."""
+    """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options. synced: each commit
+    is on disk before it is acknowledged."""
 
-    def __init__(self, text=False, args=()):
+    def __init__(self, text=False, args=(), synced=True):
         programs = folder() / "venv" / "bin"
         program = [installed(programs / "nx-27017")] if text else [installed(programs / "python3"), "-c", TELLS]
         if not text:
@@ -239,7 +240,7 @@ class MongoServer(Server):
         super().__init__("mongo-text" if text else "mongo")
         self.text = text
         self.program = program
-        self.args = list(args)
+        self.args = [*args, *(["--sync-on-commit"] if synced and not text else [])]
         (self.data / "db").mkdir()
 
     @property
@@ -252,7 +253,7 @@ class MongoServer(Server):
         if self.text:
             return place + ["--data-dir", str(self.data / "db"), "--log-file", str(self.data / "log"),
                             "--pid-file", str(self.data / "pid"), *self.args]
-        return place + ["--storage-path", str(self.data / "db"), "--sync-on-commit", "--cache-size", "128M",
+        return place + ["--storage-path", str(self.data / "db"), "--cache-size", "128M",
                         "--log-level", "WARNING", *self.args]
 
     def answers(self):
@@ -377,7 +378,7 @@ else:
 # Lent servers are not killed: they need not wait for the disk.
 LENT_REDIS = ["--appendfsync", "everysec"]
 KINDS = {
-    "mongo": ("NOTEGATE_TEST_MONGO_URI", lambda: MongoServer()),
+    "mongo": ("NOTEGATE_TEST_MONGO_URI", lambda: MongoServer(synced=False)),
     "mongo-text": ("NOTEGATE_TEST_MONGO_TEXT_URI", lambda: MongoServer(text=True)),
     "redis": ("NOTEGATE_TEST_REDIS_URI", lambda: RedisServer(debian=True, args=LENT_REDIS)),
     "redis-new": ("NOTEGATE_TEST_REDIS_NEW_URI", lambda: RedisServer(args=LENT_REDIS)),

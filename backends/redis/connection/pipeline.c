@@ -4,11 +4,9 @@
 
 #include "core/base/minmax.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PIPELINE_OUT_FIRST ((size_t)1024)
 /* Most bytes of one round. */
 #define PIPELINE_OUT_MAX ((size_t)256 * 1024 * 1024)
 /* A round is sent in pieces of this size, each with the full time limit, so a long round that
@@ -20,6 +18,7 @@ void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng
     memset(pipeline, 0, sizeof(*pipeline));
     pipeline->pool = pool;
     pipeline->call = call;
+    buf_init(&pipeline->out, PIPELINE_OUT_MAX);
 }
 
 static void pipeline_free_replies(struct pipeline *pipeline)
@@ -37,98 +36,49 @@ static void pipeline_begin(struct pipeline *pipeline)
     if (pipeline->replies != NULL) {
         pipeline_free_replies(pipeline);
         pipeline->count = 0;
-        pipeline->out_len = 0;
+        buf_clear(&pipeline->out);
     }
 }
 
-static bool pipeline_append(struct pipeline *pipeline, const char *data, size_t len)
+void redis_command(struct buf *out, const struct ng_str *words, size_t count)
 {
-    if (len > PIPELINE_OUT_MAX - pipeline->out_len) {
-        return false;
-    }
-    size_t size = size_max(pipeline->out_size, PIPELINE_OUT_FIRST);
-    while (size < pipeline->out_len + len) {
-        size *= 2;
-    }
-    if (size != pipeline->out_size) {
-        char *out = realloc(pipeline->out, size);
-        if (out == NULL) {
-            return false;
+    buf_printf(out, "*%zu\r\n", count);
+    for (size_t i = 0; i < count; i++) {
+        if (words[i].data == NULL) {
+            out->rc = NG_EINTERNAL;
         }
-        pipeline->out = out;
-        pipeline->out_size = size;
+        buf_printf(out, "$%zu\r\n", words[i].len);
+        buf_add_str(out, words[i]);
+        buf_add_c(out, "\r\n");
     }
-    memcpy(pipeline->out + pipeline->out_len, data, len);
-    pipeline->out_len += len;
-    return true;
 }
 
 void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t count)
 {
     pipeline_begin(pipeline);
-    if (count == 0 || count > PIPELINE_WORDS_MAX) {
-        pipeline->failed = true;
-        return;
-    }
-    const char **data = calloc(count, sizeof(*data));
-    size_t *lens = calloc(count, sizeof(*lens));
-    char *command = NULL;
-    int len = -1;
-    if (data != NULL && lens != NULL) {
-        size_t total = 0;
-        for (size_t i = 0; i < count; i++) {
-            data[i] = "";
-            if (words[i].data != NULL) {
-                data[i] = words[i].data;
-            }
-            lens[i] = words[i].len;
-            total += size_min(words[i].len, PIPELINE_OUT_MAX - total);
-        }
-        if (total < PIPELINE_OUT_MAX) { /* hiredis counts lengths in int */
-            len = redisFormatCommandArgv(&command, (int)count, data, lens);
-        }
-    }
-    if (len < 0 || !pipeline_append(pipeline, command, (size_t)len)) {
-        pipeline->failed = true;
-    }
-    if (len >= 0) {
-        redisFreeCommand(command);
-    }
-    free(data);
-    free(lens);
+    redis_command(&pipeline->out, words, count);
     pipeline->count++;
 }
 
 /* ---- running ---- */
 
-static enum socket_result pipeline_send(struct pipeline *pipeline)
-{
-    for (size_t at = 0; at < pipeline->out_len; at += PIPELINE_PIECE) {
-        size_t left = pipeline->out_len - at;
-        struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
-        enum socket_result end = socket_write(&pipeline->conn->sock, pipeline->out + at,
-                                              size_min(left, PIPELINE_PIECE), &limit);
-        if (end != SOCKET_OK) {
-            return end;
-        }
-    }
-    return SOCKET_OK;
-}
-
 /* One attempt on the current connection. *ret_got: replies received. */
 static enum socket_result pipeline_exchange(struct pipeline *pipeline, size_t *ret_got)
 {
-    struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
-    enum socket_result end;
-    if (pipeline->out_len <= PIPELINE_PIECE) {
-        end = socket_write(&pipeline->conn->sock, pipeline->out, pipeline->out_len, &limit);
-    } else {
-        end = pipeline_send(pipeline);
-    }
-    if (pipeline->out_len > PIPELINE_PIECE) {
+    struct socket_limit limit;
+    enum socket_result end = SOCKET_OK;
+    size_t at = 0;
+    *ret_got = 0;
+    do {
+        size_t piece = size_min(pipeline->out.len - at, PIPELINE_PIECE);
+        limit = pool_limit(pipeline->pool, pipeline->call);
+        end = socket_write(&pipeline->conn->sock, pipeline->out.data + at, piece, &limit);
+        at += piece;
+    } while (end == SOCKET_OK && at < pipeline->out.len);
+    if (at > PIPELINE_PIECE) {
         limit = pool_limit(pipeline->pool, pipeline->call);
     }
-    for (*ret_got = 0; end == SOCKET_OK && *ret_got < pipeline->count; (*ret_got)++) {
+    for (; end == SOCKET_OK && *ret_got < pipeline->count; (*ret_got)++) {
         end = pool_read(pipeline->conn, &limit, &pipeline->replies[*ret_got]);
         if (end != SOCKET_OK) {
             break;
@@ -180,7 +130,7 @@ static int pipeline_run_connected(struct pipeline *pipeline)
 
 int pipeline_run(struct pipeline *pipeline)
 {
-    if (pipeline->failed) {
+    if (pipeline->out.rc != NG_OK) {
         return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for what is sent to Redis");
     }
     pipeline->replies = calloc(pipeline->count + 1, sizeof(*pipeline->replies));
@@ -227,8 +177,7 @@ void pipeline_done(struct pipeline *pipeline)
     pipeline_free_replies(pipeline);
     /* A connection kept over rounds may be inside a transaction. */
     pipeline_drop(pipeline);
-    free(pipeline->out);
-    pipeline->out = NULL;
+    buf_done(&pipeline->out);
 }
 
 /* ---- replies ---- */

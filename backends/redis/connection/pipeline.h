@@ -5,9 +5,6 @@
 
 #include "pool.h"
 
-/* Arguments of one command. */
-#define PIPELINE_WORDS_MAX 65536
-
 /* One round: pipeline_add() the commands, pipeline_run(), read the replies. pipeline_done()
  * ends it, also after a failure. Every command must be repeatable without harm: if an idle
  * connection turns out to be dead, the round is sent again on a new one. */
@@ -17,14 +14,13 @@ struct pipeline {
     bool
         keeps_connection; /* set before the first round: later rounds use the same connection */
     struct pool_conn *conn;
-    char *out; /* the commands */
-    size_t out_len, out_size;
+    struct buf out; /* the commands */
     size_t count;
     redisReply **replies;
-    bool failed; /* out of memory while adding */
 };
 
 void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng_call *call);
+/* A word that is absent (data NULL) could not be made for lack of memory: the run fails. */
 void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t count);
 #define PIPELINE_ADD(pipeline, ...)                                                            \
     pipeline_add((pipeline), (const struct ng_str[]){__VA_ARGS__},                             \

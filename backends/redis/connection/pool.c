@@ -2,6 +2,7 @@
 /* pool.c - the pool of connections to one Redis. */
 #include "pool.h"
 #include "core/base/minmax.h"
+#include "core/base/text_choice.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -24,6 +25,8 @@
 #define POOL_PIECE ((size_t)256 * 1024)
 /* Bytes of a Redis error that are passed on. */
 #define POOL_REPLY_MAX 200
+/* Bytes of one command of a sign-in. */
+#define POOL_SIGN_IN_MAX ((size_t)16 * 1024)
 
 /* ---- errors ---- */
 
@@ -165,16 +168,13 @@ static void conn_free(struct pool_conn *conn)
 
 /* Sends one command and reads its reply. */
 static enum socket_result conn_command(struct pool_conn *conn, const struct socket_limit *limit,
-                                       int argc, const char **argv, redisReply **ret)
+                                       const struct buf *command, redisReply **ret)
 {
-    char *command = NULL;
-    int len = redisFormatCommandArgv(&command, argc, argv, NULL);
-    if (len < 0) {
+    if (command->rc != NG_OK) {
         (void)snprintf(conn->sock.error, sizeof(conn->sock.error), "out of memory");
         return SOCKET_CLOSED;
     }
-    enum socket_result end = socket_write(&conn->sock, command, (size_t)len, limit);
-    redisFreeCommand(command);
+    enum socket_result end = socket_write(&conn->sock, command->data, command->len, limit);
     if (end != SOCKET_OK) {
         return end;
     }
@@ -185,14 +185,10 @@ static int conn_greet(struct redis_pool *pool, struct pool_conn *conn,
                       const struct socket_limit *limit, char why[POOL_TEXT_SIZE])
 {
     redisReply *reply = NULL;
-    if (pool->greeting == NULL) {
+    if (pool->greeting.len == 0) {
         return NG_OK;
     }
-    enum socket_result end =
-        socket_write(&conn->sock, pool->greeting, pool->greeting_len, limit);
-    if (end == SOCKET_OK) {
-        end = pool_read(conn, limit, &reply);
-    }
+    enum socket_result end = conn_command(conn, limit, &pool->greeting, &reply);
     if (end == SOCKET_OK) {
         freeReplyObject(reply);
     }
@@ -206,29 +202,36 @@ static int conn_sign_in(struct redis_pool *pool, struct pool_conn *conn,
     const struct redis_uri *uri = &pool->uri;
     char database[16];
     (void)snprintf(database, sizeof(database), "%d", uri->database);
-    const char *auth[] = {"AUTH", uri->user == NULL ? uri->password : uri->user, uri->password};
-    const char *select[] = {"SELECT", database};
-    const char *ping[] = {"PING"};
+    struct ng_str password = ng_str_of(text_or(uri->password, ""));
     struct {
-        bool wanted;
-        int argc;
-        const char **argv;
+        size_t count; /* 0: not needed */
+        struct ng_str words[3];
     } steps[] = {
-        {uri->password != NULL, uri->user == NULL ? 2 : 3, auth},
-        {uri->database != 0, 2, select},
-        {true, 1, ping},
+        {0, {WORD("AUTH"), password, password}},
+        {0, {WORD("SELECT"), ng_str_of(database)}},
+        {1, {WORD("PING")}},
     };
+    if (uri->user != NULL) {
+        steps[0].count = 3;
+        steps[0].words[1] = ng_str_of(uri->user);
+    } else if (uri->password != NULL) {
+        steps[0].count = 2;
+    }
+    if (uri->database != 0) {
+        steps[1].count = 2;
+    }
     for (size_t i = 0; i < NG_COUNT(steps); i++) {
+        struct buf command;
         redisReply *reply = NULL;
-        if (!steps[i].wanted) {
+        if (steps[i].count == 0) {
             continue;
         }
-        enum socket_result end =
-            conn_command(conn, limit, steps[i].argc, steps[i].argv, &reply);
-        int rc = NG_OK;
-        if (end != SOCKET_OK) {
-            rc = pool_describe(pool, end, conn->sock.error, why);
-        } else if (reply->type == REDIS_REPLY_ERROR) {
+        buf_init(&command, POOL_SIGN_IN_MAX);
+        redis_command(&command, steps[i].words, steps[i].count);
+        enum socket_result end = conn_command(conn, limit, &command, &reply);
+        buf_done(&command);
+        int rc = pool_describe(pool, end, conn->sock.error, why);
+        if (end == SOCKET_OK && reply->type == REDIS_REPLY_ERROR) {
             rc = pool_describe_reply(pool, reply, why);
         }
         if (end == SOCKET_OK) {
@@ -429,18 +432,6 @@ int pool_open(struct ng_call *call, const struct pool_options *options, struct r
     return NG_OK;
 }
 
-int pool_set_greeting(struct redis_pool *pool, struct ng_call *call, const char *command,
-                      size_t len)
-{
-    pool->greeting = malloc(len);
-    if (pool->greeting == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    memcpy(pool->greeting, command, len);
-    pool->greeting_len = len;
-    return NG_OK;
-}
-
 void pool_close(struct redis_pool *pool)
 {
     if (pool == NULL) {
@@ -452,7 +443,7 @@ void pool_close(struct redis_pool *pool)
         conn_free(conn);
     }
     SSL_CTX_free(pool->tls);
-    free(pool->greeting);
+    buf_done(&pool->greeting);
     redis_uri_free(&pool->uri);
     pthread_cond_destroy(&pool->returned);
     lock_done(&pool->lock);

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "core/base/buf.h"
 #include "core/base/lock.h"
 #include "reader.h"
 #include "socket.h"
@@ -32,9 +33,8 @@ struct redis_pool {
     SSL_CTX *tls;
     int64_t timeout_ms;
     char address[160]; /* "host:port", for messages */
-    /* A command sent first on each new connection; its reply is ignored. */
-    char *greeting;
-    size_t greeting_len;
+    /* A command sent first on each new connection, if there is one; its reply is ignored. */
+    struct buf greeting;
     struct lock lock;
     pthread_cond_t returned;
     struct pool_conn *idle;
@@ -47,9 +47,6 @@ struct redis_pool {
 /* Fails on a bad URI or certificate file, but not if the server is unreachable. */
 int pool_open(struct ng_call *call, const struct pool_options *options,
               struct redis_pool **ret);
-/* Call before the first connection. Copies the command. */
-int pool_set_greeting(struct redis_pool *pool, struct ng_call *call, const char *command,
-                      size_t len);
 /* No connection may be in use. NULL is a no-op. */
 void pool_close(struct redis_pool *pool);
 
@@ -60,6 +57,8 @@ int pool_acquire(struct redis_pool *pool, struct ng_call *call, bool fresh,
                  const struct socket_limit *limit, struct pool_conn **ret);
 /* keep: the connection is in a known state and may be reused. */
 void pool_return(struct redis_pool *pool, struct pool_conn *conn, bool keep);
+/* Adds one command as it is sent; absent words as in pipeline_add(). */
+void redis_command(struct buf *out, const struct ng_str *words, size_t count);
 /* Reads one reply. */
 enum socket_result pool_read(struct pool_conn *conn, const struct socket_limit *limit,
                              redisReply **ret);

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "resolve.h"
 
 /* How often a wait checks whether the call is cancelled. */
@@ -26,9 +26,7 @@
 
 int64_t socket_now_ns(void)
 {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return clock_monotonic_ns();
 }
 
 static enum socket_result socket_fail(struct redis_socket *sock, enum socket_result end,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* uri.c - parses the URI of a Redis. */
 #include "uri.h"
+#include "core/base/str.h"
 #include "core/base/text/hex.h"
 
 #include <stdio.h>
@@ -23,16 +24,9 @@ static int uri_fail(const struct uri_parser *parser, const char *what)
     return NG_EINVAL;
 }
 
-static bool uri_starts(struct ng_str text, const char *prefix)
-{
-    size_t len = strlen(prefix);
-    return text.len >= len && memcmp(text.data, prefix, len) == 0;
-}
-
 static struct ng_str uri_from(struct ng_str text, size_t at)
 {
-    struct ng_str rest = {text.data + at, text.len - at};
-    return rest;
+    return str_make(text.data + at, text.len - at);
 }
 
 static struct ng_str uri_until(struct ng_str text, const char *stops)
@@ -52,19 +46,11 @@ static int uri_decode(struct uri_parser *parser, struct ng_str text, const char 
     for (size_t i = 0; i < text.len; i++) {
         int byte = (unsigned char)text.data[i];
         if (byte == '%') {
-            bool whole = text.len - i > 2;
-            int high = -1;
-            if (whole) {
-                high = hex_digit(text.data[i + 1]);
-            }
-            int low = -1;
-            if (whole) {
-                low = hex_digit(text.data[i + 2]);
-            }
-            if (high < 0 || low < 0) {
+            unsigned char decoded = 0;
+            if (text.len - i <= 2 || !hex_read(str_make(text.data + i + 1, 2), &decoded)) {
                 return uri_fail(parser, "it has a % that two hexadecimal digits do not follow");
             }
-            byte = high * 16 + low;
+            byte = decoded;
             i += 2;
         }
         if (byte == 0) {
@@ -142,7 +128,7 @@ static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis
     if (text.len == 0 || (text.len == 1 && text.data[0] == '?')) {
         return NG_OK;
     }
-    if (!uri_starts(text, "?db=")) {
+    if (!str_begins(text, "?db=")) {
         return uri_fail(parser, "what follows the ? may only be db=N");
     }
     return uri_database(parser, uri_from(text, 4), uri);
@@ -175,9 +161,7 @@ static int uri_host(struct uri_parser *parser, struct ng_str text, struct redis_
     }
     if (rc == NG_OK && rest.len > 0 && rest.data[0] == '/') {
         struct ng_str database = uri_until(uri_from(rest, 1), "?#");
-        if (database.len == 0) {
-            rc = NG_OK;
-        } else {
+        if (database.len > 0) {
             rc = uri_database(parser, database, uri);
         }
         rest = uri_from(rest, database.len + 1);
@@ -206,17 +190,9 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
 {
     struct redis_uri uri = {0};
     struct uri_parser parser = {NULL, error};
-    bool local = uri_starts(text, "unix://");
-    uri.tls = uri_starts(text, "rediss://");
-    size_t scheme;
-    if (local) {
-        scheme = 7;
-    } else if (uri.tls) {
-        scheme = 9;
-    } else {
-        scheme = 8;
-    }
-    if (!local && !uri.tls && !uri_starts(text, "redis://")) {
+    bool local = str_begins(text, "unix://");
+    uri.tls = str_begins(text, "rediss://");
+    if (!local && !uri.tls && !str_begins(text, "redis://")) {
         return uri_fail(&parser, "it begins with none of redis://, rediss://, unix://");
     }
     if (text.len > REDIS_URI_MAX) {
@@ -229,7 +205,7 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
         return NG_EINTERNAL;
     }
     parser.next = uri.memory;
-    struct ng_str rest = uri_from(text, scheme);
+    struct ng_str rest = uri_from(text, str_find(text, ng_str_of("://"), 0) + 3);
     int rc = uri_credentials(&parser, &rest, &uri);
     if (rc == NG_OK) {
         if (local) {

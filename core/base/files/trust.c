@@ -107,8 +107,8 @@ static int trust_refuse_owner(const char *path, const struct stat *info, bool is
     /* A name that no account has is given as a number, which chown takes without the sign. */
     trust_user_name(trust_knows_user(geteuid()) ? geteuid() : 0, wanted, sizeof(wanted));
     (void)buf_printf(error,
-                     "%s belongs to user %s, who is neither root nor the user that runs this; "
-                     "do `%schown %s%s ",
+                     "%s belongs to user %s, which is neither root nor the user that runs "
+                     "this; do `%schown %s%s ",
                      path, owner, geteuid() == 0 ? "" : "sudo ", is_link ? "-h " : "",
                      wanted + (wanted[0] == '#'));
     (void)trust_add_word(error, path);
@@ -131,7 +131,7 @@ static int trust_refuse_mode(const char *path, const struct stat *info, struct b
 static int trust_unseen(const char *path, struct buf *error)
 {
     const char *why = strerrordesc_np(errno);
-    (void)buf_printf(error, "%s cannot be looked at: %s", path,
+    (void)buf_printf(error, "%s cannot be checked: %s", path,
                      why != NULL ? why : "unknown error");
     return NG_EUNAVAILABLE;
 }

@@ -2,7 +2,6 @@
 /* checkpoint.c - the content of a checkpoint: made of the present, kept, read. */
 #include "checkpoint.h"
 
-#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
 
@@ -76,22 +75,16 @@ static int checkpoint_too_large(struct ng_call *call)
 static int checkpoint_join(struct ng_call *call, struct ng_str head, struct ng_str dump,
                            struct ng_str *ret_json)
 {
-    static const char name[] = ",\"journal\":";
-    size_t len = head.len - 1 + sizeof(name) - 1 + dump.len + 1;
-    char *json = ng_alloc(call, len + 1);
-    if (json == NULL) {
+    const struct ng_str pieces[] = {
+        {head.data, head.len - 1}, /* without its closing brace */
+        ng_str_of(",\"journal\":"),
+        dump,
+        ng_str_of("}"),
+    };
+    *ret_json = entry_join(call, pieces, NG_COUNT(pieces));
+    if (ret_json->data == NULL) {
         return checkpoint_too_large(call);
     }
-    char *at = json;
-    memcpy(at, head.data, head.len - 1); /* without its closing brace */
-    at += head.len - 1;
-    memcpy(at, name, sizeof(name) - 1);
-    at += sizeof(name) - 1;
-    memcpy(at, dump.data, dump.len);
-    at[dump.len] = '}';
-    json[len] = '\0';
-    ret_json->data = json;
-    ret_json->len = len;
     return NG_OK;
 }
 
@@ -130,11 +123,9 @@ static int checkpoint_head(struct ng_call *call, struct ng_str space, struct ng_
     host->json_end(writer);
     entry_put_int(call, writer, "notebooks", state.entries);
     host->json_end(writer);
-    if (rc == NG_OK) {
-        *ret_head = host->json_result(writer);
-        if (ret_head->data == NULL) {
-            rc = checkpoint_too_large(call);
-        }
+    *ret_head = host->json_result(writer);
+    if (rc == NG_OK && ret_head->data == NULL) {
+        return checkpoint_too_large(call);
     }
     return rc;
 }
@@ -171,10 +162,10 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
                        "the journal of the space is larger than a checkpoint can be, and the "
                        "journal in use cannot keep it otherwise");
     }
-    int rc = NG_EINTERNAL;
-    if (id.data != NULL) {
-        rc = checkpoint_head(call, space, id, label, none, &head);
+    if (id.data == NULL) {
+        return NG_EINTERNAL;
     }
+    int rc = checkpoint_head(call, space, id, label, none, &head);
     if (rc != NG_OK) {
         return rc;
     }
@@ -182,38 +173,36 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
         call->host->format(call, "{\"format\":\"" CHECKPOINT_KEPT_FORMAT "\",\"id\":\"%.*s\"}",
                            (int)id.len, id.data);
     if (kept.data == NULL) {
-        rc = entry_no_memory(call);
-    } else {
-        rc = checkpoint_join(call, head, kept, &json);
+        return entry_no_memory(call);
     }
-    if (rc == NG_OK) {
-        rc = functions->checkpoint_put(handle, call, space, id, json);
+    rc = checkpoint_join(call, head, kept, &json);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (rc == NG_OK) {
-        *ret_id = id;
+    *ret_id = id;
+    return functions->checkpoint_put(handle, call, space, id, json);
+}
+
+static int checkpoint_take_as(struct ng_call *call, struct ng_str space, struct ng_str label,
+                              struct ng_str id, struct ng_str *ret_json)
+{
+    void *handle = NULL;
+    const struct ng_journal *functions = memory_journal(call, &handle);
+    if (id.data == NULL) {
+        return NG_EINTERNAL;
     }
-    return rc;
+    int rc = checkpoint_make(call, space, id, label, ret_json);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return functions->checkpoint_put(handle, call, space, id, *ret_json);
 }
 
 int checkpoint_take(struct ng_call *call, struct ng_str space, struct ng_str label,
                     struct ng_str *ret_id, struct ng_str *ret_json)
 {
-    void *handle = NULL;
-    const struct ng_journal *functions = memory_journal(call, &handle);
-    struct ng_str id = memory_uuid(call);
-    struct ng_str json = {NULL, 0};
-    int rc = NG_EINTERNAL;
-    if (id.data != NULL) {
-        rc = checkpoint_make(call, space, id, label, &json);
-    }
-    if (rc == NG_OK) {
-        rc = functions->checkpoint_put(handle, call, space, id, json);
-    }
-    if (rc == NG_OK) {
-        *ret_id = id;
-        *ret_json = json;
-    }
-    return rc;
+    *ret_id = memory_uuid(call);
+    return checkpoint_take_as(call, space, label, *ret_id, ret_json);
 }
 
 int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_str label,
@@ -223,27 +212,20 @@ int checkpoint_take_once(struct ng_call *call, struct ng_str space, struct ng_st
     int64_t made_ms = 0;
     const struct ng_value *body = NULL;
     const struct ng_journal *functions = memory_journal(call, &handle);
-    struct ng_str id = memory_uuid_once(call);
-    struct ng_str json = {NULL, 0};
-    if (id.data == NULL) {
+    *ret_id = memory_uuid_once(call);
+    if (ret_id->data == NULL) {
         return checkpoint_take(call, space, label, ret_id, ret_json);
     }
-    int rc = functions->checkpoint_get(handle, call, space, id, &json);
+    int rc = functions->checkpoint_get(handle, call, space, *ret_id, ret_json);
     if (rc == NG_ENOTFOUND) {
-        rc = checkpoint_make(call, space, id, label, &json);
-        if (rc == NG_OK) {
-            rc = functions->checkpoint_put(handle, call, space, id, json);
-        }
-    } else if (rc == NG_OK) {
-        rc = call->host->json_parse(call, json, &body);
-        if (rc == NG_OK && entry_time_read(memory_text(call, body, "created_at"), &made_ms) &&
-            made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
-            return checkpoint_take(call, space, label, ret_id, ret_json);
-        }
+        return checkpoint_take_as(call, space, label, *ret_id, ret_json);
     }
     if (rc == NG_OK) {
-        *ret_id = id;
-        *ret_json = json;
+        rc = call->host->json_parse(call, *ret_json, &body);
+    }
+    if (rc == NG_OK && entry_time_read(memory_text(call, body, "created_at"), &made_ms) &&
+        made_ms < call->host->now_ms() - CHECKPOINT_ONCE_MS) {
+        return checkpoint_take(call, space, label, ret_id, ret_json);
     }
     return rc;
 }
@@ -284,17 +266,11 @@ int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_st
     (void)functions->checkpoint_list(handle, call, space, checkpoint_near_row, &near);
     int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
-    struct ng_str hint;
     if (near.same == 0) {
-        hint = ng_str_of("checkpoint_list tells which there are.");
+        call->host->hint(call, "checkpoint_list tells which there are.");
     } else {
-        hint = call->host->format(call,
-                                  "The nearest is %s; checkpoint_list tells "
-                                  "which there are.",
-                                  near.best);
-    }
-    if (hint.data != NULL) {
-        call->host->hint(call, "%.*s", (int)hint.len, hint.data);
+        call->host->hint(call, "The nearest is %s; checkpoint_list tells which there are.",
+                         near.best);
     }
     return rc;
 }
@@ -313,37 +289,12 @@ int checkpoint_get(struct ng_call *call, struct ng_str space, struct ng_str id,
 
 /* ---- reading ---- */
 
-static unsigned checkpoint_collection(struct ng_str name)
-{
-    unsigned found = ENTRY_COLLECTIONS;
-    for (unsigned i = 0; i < ENTRY_COLLECTIONS; i++) {
-        if (str_is(name, entry_collections[i])) {
-            found = i;
-        }
-    }
-    return found;
-}
-
 int checkpoint_order(const struct checkpoint_entry *one, const struct checkpoint_entry *other)
 {
     if (one->collection != other->collection) {
-        if (one->collection < other->collection) {
-            return -1;
-        }
-        return 1;
+        return (one->collection > other->collection) - (one->collection < other->collection);
     }
-    size_t shorter = size_min(one->id.len, other->id.len);
-    int order = 0;
-    if (shorter != 0) {
-        order = memcmp(one->id.data, other->id.data, shorter);
-    }
-    if (order != 0 || one->id.len == other->id.len) {
-        return order;
-    }
-    if (one->id.len < other->id.len) {
-        return -1;
-    }
-    return 1;
+    return str_compare(one->id, other->id);
 }
 
 static int checkpoint_sort(const void *one, const void *other)
@@ -380,7 +331,7 @@ int checkpoint_read(struct ng_call *call, struct ng_str json, struct checkpoint_
     for (const struct ng_value *item = host->json_first(entries); item != NULL;
          item = host->json_next(item)) {
         struct checkpoint_entry *entry = &view.entries[view.count];
-        entry->collection = checkpoint_collection(memory_text(call, item, "collection"));
+        entry->collection = entry_collection(memory_text(call, item, "collection"));
         entry->id = memory_text(call, item, "id");
         entry->version = memory_int(call, item, "version");
         view.count += entry->collection < ENTRY_COLLECTIONS && entry->version > 0;

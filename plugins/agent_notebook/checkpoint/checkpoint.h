@@ -11,6 +11,7 @@
 #define NOTEGATE_AGENT_NOTEBOOK_CHECKPOINT_H
 
 #include "checkpoint_tools.h"
+#include "core/base/arena.h"
 #include "entry/entry.h"
 #include "memory/memory.h"
 
@@ -99,8 +100,8 @@ struct checkpoint_step {
 /* On the heap, as a restore goes through many calls. */
 struct checkpoint_plan {
     struct checkpoint_step *steps;
-    size_t count;
-    char *texts; /* of the ids */
+    size_t count, cap;
+    struct arena ids;
 };
 
 int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *then,

@@ -2,7 +2,6 @@
 /* checkpoint_diff.c - checkpoint_diff: the difference between a checkpoint and the present, or
  * between two checkpoints. */
 #include "checkpoint.h"
-#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
@@ -31,18 +30,7 @@ static int checkpoint_event_sort(const void *one, const void *other)
 {
     const struct checkpoint_event *a = one;
     const struct checkpoint_event *b = other;
-    size_t shorter = size_min(a->id.len, b->id.len);
-    int order = 0;
-    if (shorter != 0) {
-        order = memcmp(a->id.data, b->id.data, shorter);
-    }
-    if (order != 0) {
-        return order;
-    }
-    if (a->id.len < b->id.len) {
-        return -1;
-    }
-    return a->id.len > b->id.len;
+    return str_compare(a->id, b->id);
 }
 
 static int checkpoint_events_of(struct ng_call *call, const struct checkpoint_view *view,
@@ -136,32 +124,20 @@ static int checkpoint_day_sort(const void *one, const void *other)
 {
     const struct checkpoint_day *a = one;
     const struct checkpoint_day *b = other;
-    if (a->date.len == b->date.len && a->date.len > 0) {
-        return memcmp(a->date.data, b->date.data, a->date.len);
-    }
-    return (a->date.len > b->date.len) - (a->date.len < b->date.len);
+    return str_compare(a->date, b->date);
 }
 
-/* One line for each event of `from` that is missing in `to`. */
+/* Adds a line for each event of `from` that is missing in `to`; returns their number. */
 static size_t checkpoint_days_missing(struct ng_call *call, struct checkpoint_day *lines,
-                                      size_t count, bool added,
-                                      const struct checkpoint_events lists[2])
+                                      const struct checkpoint_events *from,
+                                      const struct checkpoint_events *to, bool added)
 {
-    const struct checkpoint_events *from = &lists[added ? 1 : 0];
-    const struct checkpoint_events *to = &lists[added ? 0 : 1];
+    size_t count = 0;
     for (size_t i = 0; i < from->count; i++) {
         if (!checkpoint_events_have(to, &from->list[i])) {
             lines[count].date = memory_text(call, from->list[i].item, "date");
-            if (added) {
-                lines[count].added = 1;
-            } else {
-                lines[count].added = 0;
-            }
-            if (added) {
-                lines[count++].removed = 0;
-            } else {
-                lines[count++].removed = 1;
-            }
+            lines[count].added = added;
+            lines[count++].removed = !added;
         }
     }
     return count;
@@ -186,8 +162,8 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     if (lines == NULL) {
         return entry_no_memory(call);
     }
-    size_t count = checkpoint_days_missing(call, lines, 0, true, lists);
-    count = checkpoint_days_missing(call, lines, count, false, lists);
+    size_t count = checkpoint_days_missing(call, lines, &lists[1], &lists[0], true);
+    count += checkpoint_days_missing(call, lines + count, &lists[0], &lists[1], false);
     qsort(lines, count, sizeof(*lines), checkpoint_day_sort);
     host->json_name(writer, "days");
     host->json_array(writer);
@@ -263,6 +239,16 @@ static int checkpoint_diff_write(struct ng_call *call, struct ng_str against,
     return rc;
 }
 
+static int checkpoint_read_all(struct ng_call *call, struct ng_str json,
+                               struct checkpoint_view *ret)
+{
+    int rc = checkpoint_read(call, json, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return checkpoint_read_journal(call, ret);
+}
+
 int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct ng_str space = call->caller->space;
@@ -274,23 +260,15 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     (void)args;
     int rc = checkpoint_get(call, space, ng_arg_text(call, "checkpoint_id"), &json);
     if (rc == NG_OK) {
-        rc = checkpoint_read(call, json, &then);
+        rc = checkpoint_read_all(call, json, &then);
+    }
+    if (rc == NG_OK && against.data == NULL) {
+        rc = checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json);
+    } else if (rc == NG_OK) {
+        rc = checkpoint_get(call, space, against, &json);
     }
     if (rc == NG_OK) {
-        rc = checkpoint_read_journal(call, &then);
-    }
-    if (rc == NG_OK) {
-        if (against.data == NULL) {
-            rc = checkpoint_make(call, space, ng_str_of(""), ng_str_of(""), &json);
-        } else {
-            rc = checkpoint_get(call, space, against, &json);
-        }
-    }
-    if (rc == NG_OK) {
-        rc = checkpoint_read(call, json, &now);
-    }
-    if (rc == NG_OK) {
-        rc = checkpoint_read_journal(call, &now);
+        rc = checkpoint_read_all(call, json, &now);
     }
     if (rc == NG_OK) {
         rc = checkpoint_diff_write(call, against, &then, &now);

@@ -68,6 +68,16 @@ static int checkpoint_intent_busy(struct ng_call *call, const struct checkpoint_
                    intent->checkpoint.data);
 }
 
+static int checkpoint_intent_draft(struct ng_call *call, struct ng_draft *next,
+                                   const struct checkpoint_intent *intent)
+{
+    struct ng_str json = checkpoint_intent_json(call, intent);
+    if (json.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->draft_json(next, json);
+}
+
 /* Writes the record if it belongs to this run, or if there is none and this run begins. */
 static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *present,
                                    struct ng_draft *next, void *user)
@@ -83,28 +93,29 @@ static int checkpoint_intent_write(struct ng_call *call, const struct ng_doc *pr
         call->host->draft_delete(next);
         return NG_OK;
     }
-    struct ng_str json = checkpoint_intent_json(call, intent);
-    if (json.data == NULL) {
-        return entry_no_memory(call);
+    return checkpoint_intent_draft(call, next, intent);
+}
+
+static struct ng_change checkpoint_change(struct ng_call *call, struct ng_key key,
+                                          ng_change_fn *fn,
+                                          const struct checkpoint_intent *intent,
+                                          int64_t lease_ms)
+{
+    struct ng_change change = {.size = sizeof(change), .key = key, .fn = fn};
+    struct checkpoint_intent *copy = ng_alloc(call, sizeof(*copy));
+    if (copy != NULL) {
+        *copy = *intent;
+        copy->lease_ms = call->host->now_ms() + lease_ms;
     }
-    return call->host->draft_json(next, json);
+    change.user = copy;
+    return change;
 }
 
 struct ng_change checkpoint_intent_change(struct ng_call *call,
                                           const struct checkpoint_intent *intent)
 {
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = checkpoint_intent_key(intent->space),
-        .fn = checkpoint_intent_write,
-    };
-    struct checkpoint_intent *copy = ng_alloc(call, sizeof(*copy));
-    if (copy != NULL) {
-        *copy = *intent;
-        copy->lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
-    }
-    change.user = copy;
-    return change;
+    return checkpoint_change(call, checkpoint_intent_key(intent->space),
+                             checkpoint_intent_write, intent, CHECKPOINT_LEASE_MS);
 }
 
 int checkpoint_intent_begin(struct ng_call *call, const struct checkpoint_intent *intent)
@@ -139,11 +150,7 @@ static int checkpoint_done_write(struct ng_call *call, const struct ng_doc *pres
                                  struct ng_draft *next, void *user)
 {
     (void)present;
-    struct ng_str json = checkpoint_intent_json(call, user);
-    if (json.data == NULL) {
-        return entry_no_memory(call);
-    }
-    return call->host->draft_json(next, json);
+    return checkpoint_intent_draft(call, next, user);
 }
 
 static struct ng_key checkpoint_done_key(struct ng_str once)
@@ -156,18 +163,8 @@ static struct ng_key checkpoint_done_key(struct ng_str once)
 struct ng_change checkpoint_done_change(struct ng_call *call,
                                         const struct checkpoint_intent *intent)
 {
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key = checkpoint_done_key(intent->once),
-        .fn = checkpoint_done_write,
-    };
-    struct checkpoint_intent *copy = ng_alloc(call, sizeof(*copy));
-    if (copy != NULL) {
-        *copy = *intent;
-        copy->lease_ms = call->host->now_ms() + CHECKPOINT_ONCE_MS;
-    }
-    change.user = copy;
-    return change;
+    return checkpoint_change(call, checkpoint_done_key(intent->once), checkpoint_done_write,
+                             intent, CHECKPOINT_ONCE_MS);
 }
 
 int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done)
@@ -211,11 +208,7 @@ static int checkpoint_intent_takeover(struct ng_call *call, const struct ng_doc 
     there.owner = takeover->intent->owner;
     there.token = takeover->intent->token;
     there.lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
-    struct ng_str json = checkpoint_intent_json(call, &there);
-    if (json.data == NULL) {
-        return entry_no_memory(call);
-    }
-    return call->host->draft_json(next, json);
+    return checkpoint_intent_draft(call, next, &there);
 }
 
 int checkpoint_intent_take(struct ng_call *call, struct checkpoint_intent *intent,
@@ -245,12 +238,7 @@ static int checkpoint_intent_row(void *user, const struct ng_doc *row)
     struct intent_list *list = user;
     struct ng_call *call = list->call;
     const struct ng_value *body = NULL;
-    struct ng_str json = call->host->format(call, "%.*s", (int)row->json.len, row->json.data);
-    if (json.data == NULL) {
-        list->rc = entry_no_memory(call);
-    } else {
-        list->rc = call->host->json_parse(call, json, &body);
-    }
+    list->rc = entry_row_body(call, row, &body);
     if (list->rc == NG_OK &&
         checkpoint_intent_read(call, body, &list->items[list->count]) == NG_OK) {
         list->count++;

@@ -2,12 +2,14 @@
 /* checkpoint_plan.c - the entries that differ between a checkpoint and the present, and the
  * report of them. */
 #include "checkpoint.h"
+#include "core/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Entries that an answer lists; all are counted. */
 #define CHECKPOINT_NAMED_MAX 1000
+#define CHECKPOINT_STEPS_MAX ((size_t)1 << 32)
 
 /* The step for the first entries of both lists; *ret_fate 0: none. */
 static void checkpoint_next(const struct checkpoint_view *then,
@@ -22,12 +24,8 @@ static void checkpoint_next(const struct checkpoint_view *then,
     if (at[1] < now->count) {
         new = &now->entries[at[1]];
     }
-    int order;
-    if (old == NULL) {
-        order = 1;
-    } else if (new == NULL) {
-        order = -1;
-    } else {
+    int order = (old == NULL) - (new == NULL);
+    if (order == 0) {
         order = checkpoint_order(old, new);
     }
     memset(ret, 0, sizeof(*ret));
@@ -38,10 +36,9 @@ static void checkpoint_next(const struct checkpoint_view *then,
     }
     if (order == 0) {
         ret->present = new->version;
+        ret->fate = CHECKPOINT_MOVED;
         if (old->version == new->version) {
             ret->fate = 0;
-        } else {
-            ret->fate = CHECKPOINT_MOVED;
         }
         at[1]++;
     }
@@ -53,45 +50,32 @@ static void checkpoint_next(const struct checkpoint_view *then,
     }
 }
 
-/* Counts the steps and the bytes of their ids; with a plan, writes them. */
-static void checkpoint_walk(const struct checkpoint_view *then,
-                            const struct checkpoint_view *now, struct checkpoint_plan *plan,
-                            size_t *ret_bytes)
+static int checkpoint_plan_room(struct checkpoint_plan *plan)
 {
-    size_t at[2] = {0, 0};
-    size_t bytes = 0;
-    size_t count = 0;
-    while (at[0] < then->count || at[1] < now->count) {
-        struct checkpoint_step step;
-        checkpoint_next(then, now, at, &step);
-        if (step.fate == 0) {
-            continue;
-        }
-        if (plan->steps != NULL) {
-            memcpy(plan->texts + bytes, step.entry.id.data, step.entry.id.len);
-            step.entry.id.data = plan->texts + bytes;
-            plan->steps[count] = step;
-        }
-        bytes += step.entry.id.len;
-        count++;
-    }
-    plan->count = count;
-    *ret_bytes = bytes;
+    return array_reserve((void **)&plan->steps, &plan->cap, plan->count + 1,
+                         sizeof(*plan->steps), CHECKPOINT_STEPS_MAX);
 }
 
 int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *then,
                          const struct checkpoint_view *now, struct checkpoint_plan *ret)
 {
     struct checkpoint_plan plan = {0};
-    size_t bytes = 0;
-    checkpoint_walk(then, now, &plan, &bytes);
-    plan.steps = calloc(plan.count + 1, sizeof(*plan.steps));
-    plan.texts = malloc(bytes + 1);
-    if (plan.steps == NULL || plan.texts == NULL) {
+    size_t at[2] = {0, 0};
+    arena_init(&plan.ids, 0);
+    int rc = checkpoint_plan_room(&plan); /* also of a plan without steps: it is made */
+    while (rc == NG_OK && (at[0] < then->count || at[1] < now->count)) {
+        struct checkpoint_step step;
+        checkpoint_next(then, now, at, &step);
+        if (step.fate != 0) {
+            step.entry.id = arena_copy(&plan.ids, step.entry.id);
+            plan.steps[plan.count++] = step;
+            rc = checkpoint_plan_room(&plan);
+        }
+    }
+    if (rc != NG_OK || plan.ids.failed) {
         checkpoint_plan_free(&plan);
         return entry_no_memory(call);
     }
-    checkpoint_walk(then, now, &plan, &bytes);
     *ret = plan;
     return NG_OK;
 }
@@ -99,7 +83,7 @@ int checkpoint_plan_make(struct ng_call *call, const struct checkpoint_view *the
 void checkpoint_plan_free(struct checkpoint_plan *plan)
 {
     free(plan->steps);
-    free(plan->texts);
+    arena_done(&plan->ids);
     memset(plan, 0, sizeof(*plan));
 }
 

@@ -2,6 +2,7 @@
 /* checkpoint_restore.c - checkpoint_restore: the tool, and the job that restores step by step,
  * each step in a call of its own, so that the memory of a large space does not add up. */
 #include "checkpoint.h"
+#include "core/base/arena.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ struct checkpoint_job {
     bool live;
     bool aside;     /* the step that restores the journal also keeps the present one aside */
     bool unchanged; /* the step that keeps the journal aside has failed for good */
-    char names[];   /* texts of the intent */
+    struct arena texts; /* of the intent */
 };
 
 /* ---- life ---- */
@@ -36,6 +37,7 @@ static void checkpoint_job_free(struct checkpoint_job *job)
         checkpoint_live_remove(job->self->checkpoint, job->intent.token);
     }
     checkpoint_plan_free(&job->plan);
+    arena_done(&job->texts);
     free(job);
 }
 
@@ -117,34 +119,26 @@ static int checkpoint_job_go_on(struct checkpoint_job *job, struct ng_call *call
     return checkpoint_job_end(job, rc);
 }
 
-static struct ng_str checkpoint_keep(char **at, struct ng_str text)
-{
-    struct ng_str kept = {*at, text.len};
-    if (text.len > 0) {
-        memcpy(*at, text.data, text.len);
-    }
-    *at += text.len;
-    return kept;
-}
-
 int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                          const struct checkpoint_intent *intent, bool answer)
 {
-    size_t bytes = intent->space.len + intent->checkpoint.len + intent->previous.len +
-                   intent->owner.len + intent->token.len + intent->once.len;
-    struct checkpoint_job *job = calloc(1, sizeof(*job) + bytes);
+    struct checkpoint_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
         return entry_no_memory(call);
     }
-    char *at = job->names;
+    arena_init(&job->texts, 0);
     job->self = self;
     job->intent = *intent;
-    job->intent.space = checkpoint_keep(&at, intent->space);
-    job->intent.checkpoint = checkpoint_keep(&at, intent->checkpoint);
-    job->intent.previous = checkpoint_keep(&at, intent->previous);
-    job->intent.owner = checkpoint_keep(&at, intent->owner);
-    job->intent.token = checkpoint_keep(&at, intent->token);
-    job->intent.once = checkpoint_keep(&at, intent->once);
+    struct ng_str *const texts[] = {&job->intent.space,    &job->intent.checkpoint,
+                                    &job->intent.previous, &job->intent.owner,
+                                    &job->intent.token,    &job->intent.once};
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        *texts[i] = arena_copy(&job->texts, *texts[i]);
+    }
+    if (job->texts.failed) {
+        checkpoint_job_free(job);
+        return entry_no_memory(call);
+    }
     int rc = checkpoint_live_add(self->checkpoint, call, job->intent.token);
     job->live = rc == NG_OK;
     if (rc == NG_OK && answer) {
@@ -197,11 +191,7 @@ static int checkpoint_job_phase(struct checkpoint_job *job, struct ng_call *call
                                 enum checkpoint_phase phase)
 {
     job->intent.phase = phase;
-    struct ng_change change = checkpoint_intent_change(call, &job->intent);
-    if (change.user == NULL) {
-        return entry_no_memory(call);
-    }
-    return call->host->change_wait(call, &change, 1);
+    return checkpoint_intent_begin(call, &job->intent);
 }
 
 /* The checkpoint of the present says that the journal is kept aside, but it is not. */
@@ -267,21 +257,23 @@ static int checkpoint_job_journal(struct checkpoint_job *job, struct ng_call *ca
 struct checkpoint_back {
     struct checkpoint_step *step;
     struct ng_change change;
-    enum checkpoint_outcome outcome;
-    uint64_t made;
 };
 
 static int checkpoint_back_change(struct ng_call *call, const struct ng_doc *present,
                                   struct ng_draft *next, void *user)
 {
-    struct checkpoint_back *back = user;
-    bool there = present->revision > 0 && !present->deleted;
-    if ((there ? present->revision : 0) != back->step->present) {
-        back->outcome = CHECKPOINT_BUSY;
+    const struct checkpoint_back *back = user;
+    uint64_t there = 0;
+    if (entry_exists(present)) {
+        there = present->revision;
+    }
+    back->step->made = 0;
+    if (there != back->step->present) {
+        back->step->outcome = CHECKPOINT_BUSY;
         return NG_OK;
     }
-    back->outcome = CHECKPOINT_RESTORED;
-    back->made = present->revision + 1;
+    back->step->outcome = CHECKPOINT_RESTORED;
+    back->step->made = present->revision + 1;
     return back->change.fn(call, present, next, back->change.user);
 }
 
@@ -317,7 +309,7 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
     size_t count = 0;
     int rc = NG_OK;
     if (backs == NULL || changes == NULL) {
-        rc = entry_no_memory(call);
+        return entry_no_memory(call);
     }
     while (rc == NG_OK && job->next < job->plan.count && count < CHECKPOINT_STEP_ENTRIES &&
            bytes < CHECKPOINT_STEP_BYTES) {
@@ -343,19 +335,9 @@ static int checkpoint_job_entries(struct checkpoint_job *job, struct ng_call *ca
     }
     changes[count] = checkpoint_intent_change(call, &job->intent);
     if (changes[count].user == NULL) {
-        rc = entry_no_memory(call);
-    } else {
-        rc = call->host->change_wait(call, changes, count + 1);
+        return entry_no_memory(call);
     }
-    for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        backs[i].step->outcome = backs[i].outcome;
-        if (backs[i].outcome == CHECKPOINT_RESTORED) {
-            backs[i].step->made = backs[i].made;
-        } else {
-            backs[i].step->made = 0;
-        }
-    }
-    return rc;
+    return call->host->change_wait(call, changes, count + 1);
 }
 
 /* ---- the steps ---- */
@@ -500,10 +482,10 @@ int checkpoint_restore_run(void *self, struct ng_call *call, struct ng_str args)
     };
     bool done = false;
     (void)args;
-    int rc = NG_EINTERNAL;
-    if (intent.token.data != NULL) {
-        rc = checkpoint_get(call, intent.space, intent.checkpoint, &json);
+    if (intent.token.data == NULL) {
+        return NG_EINTERNAL;
     }
+    int rc = checkpoint_get(call, intent.space, intent.checkpoint, &json);
     if (rc != NG_OK) {
         return rc;
     }

@@ -4,8 +4,6 @@
 #include "checkpoint.h"
 #include "core/base/str.h"
 
-#include <string.h>
-
 #define CHECKPOINT_ROWS 100
 
 /* The members of a checkpoint that its description has: those that are no containers. */
@@ -59,18 +57,6 @@ struct checkpoint_rows {
     int rc;
 };
 
-static int checkpoint_row_body(struct ng_call *call, const struct ng_doc *row,
-                               const struct ng_value **ret)
-{
-    char *copy = ng_alloc(call, row->json.len + 1);
-    if (copy == NULL) {
-        return entry_no_memory(call);
-    }
-    memcpy(copy, row->json.data, row->json.len);
-    struct ng_str json = {copy, row->json.len};
-    return call->host->json_parse(call, json, ret);
-}
-
 static int checkpoint_list_row(void *user, const struct ng_doc *row)
 {
     struct checkpoint_rows *rows = user;
@@ -79,7 +65,7 @@ static int checkpoint_list_row(void *user, const struct ng_doc *row)
     if (at < rows->offset || at - rows->offset >= rows->limit) {
         return 0;
     }
-    rows->rc = checkpoint_row_body(rows->call, row, &body);
+    rows->rc = entry_row_body(rows->call, row, &body);
     if (rows->rc == NG_OK) {
         rows->call->host->json_object(rows->writer);
         if (memory_text(rows->call, body, "checkpoint_id").data == NULL) {
@@ -156,7 +142,7 @@ static int checkpoint_resource_row(void *user, const struct ng_doc *row)
 {
     struct checkpoint_rows *rows = user;
     const struct ng_value *body = NULL;
-    rows->rc = checkpoint_row_body(rows->call, row, &body);
+    rows->rc = entry_row_body(rows->call, row, &body);
     if (rows->rc != NG_OK) {
         return 1;
     }

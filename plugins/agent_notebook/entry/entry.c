@@ -90,28 +90,32 @@ int entry_no_memory(struct ng_call *call)
     return ng_fail(call, NG_EINTERNAL, "out of memory");
 }
 
+struct ng_str entry_join(struct ng_call *call, const struct ng_str *pieces, size_t count)
+{
+    struct ng_str joined = {NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        joined.len += pieces[i].len;
+    }
+    char *text = ng_alloc(call, joined.len + 1);
+    if (text == NULL) {
+        return str_make(NULL, 0);
+    }
+    joined.data = text;
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].len > 0) {
+            memcpy(text, pieces[i].data, pieces[i].len);
+            text += pieces[i].len;
+        }
+    }
+    *text = '\0';
+    return joined;
+}
+
 /* A failure message in pieces: an id may hold a NUL, at which a format would stop. */
 static void entry_fail_pieces(struct ng_call *call, int code, const struct ng_str *pieces,
                               size_t count)
 {
-    size_t len = 0;
-    for (size_t i = 0; i < count; i++) {
-        len += pieces[i].len;
-    }
-    char *text = ng_alloc(call, len + 1);
-    if (text == NULL) {
-        (void)ng_fail(call, code, "out of memory while a failure was described");
-        return;
-    }
-    size_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (pieces[i].len > 0) {
-            memcpy(text + at, pieces[i].data, pieces[i].len);
-            at += pieces[i].len;
-        }
-    }
-    struct ng_str sentence = {text, len};
-    (void)call->host->fail_text(call, code, sentence);
+    (void)call->host->fail_text(call, code, entry_join(call, pieces, count));
 }
 
 static struct ng_writer *entry_details(struct ng_call *call, const struct ng_key *key)
@@ -240,6 +244,15 @@ const struct ng_value *entry_member(struct ng_call *call, const struct ng_value 
         return value;
     }
     return call->host->json_get(value, b);
+}
+
+int entry_row_body(struct ng_call *call, const struct ng_doc *row, const struct ng_value **ret)
+{
+    struct ng_str json = entry_join(call, &row->json, 1);
+    if (json.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->json_parse(call, json, ret);
 }
 
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret)

@@ -43,6 +43,9 @@ int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_s
 /* The beginning of a text, for a failure message that quotes it. */
 struct ng_str entry_quoted(struct ng_str text);
 int entry_no_memory(struct ng_call *call);
+/* The pieces as one text in call memory, NUL-terminated. Without memory it is absent (data
+ * NULL), and the gateway fails the call. */
+struct ng_str entry_join(struct ng_call *call, const struct ng_str *pieces, size_t count);
 /* Fails with INVALID_INPUT and one violation in the form of schema errors. */
 int entry_invalid(struct ng_call *call, const char *path, struct ng_str expected,
                   struct ng_str got);
@@ -54,7 +57,9 @@ void entry_put_int(struct ng_call *call, struct ng_writer *writer, const char *n
 /* The member `b` of the member `a` of a document; b NULL: the member `a`. */
 const struct ng_value *entry_member(struct ng_call *call, const struct ng_value *body,
                                     const char *a, const char *b);
-/* The parsed body of a row or document. */
+/* The parsed body of a row, copied: a row is borrowed for its callback. */
+int entry_row_body(struct ng_call *call, const struct ng_doc *row, const struct ng_value **ret);
+/* The parsed body of a document. */
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret);
 
 /* ---- times ---- */

@@ -3,28 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/base/text/diff.h"
+#include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_tools.h"
 
 /* Default number of bytes of the diff in one answer. */
 #define DIFF_BYTES_DEFAULT ((int64_t)256 * 1024)
-
-/* The text of the diff: measured first, then written. */
-struct diff_text {
-    char *data; /* NULL: measure only */
-    size_t len;
-};
+/* Bytes of a whole diff: of two entries with other lines, and the signs before them. */
+#define DIFF_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 static int diff_piece(void *user, struct ng_str piece)
 {
-    struct diff_text *text = user;
-    if (text->data != NULL) {
-        memcpy(text->data + text->len, piece.data, piece.len);
-    }
-    text->len += piece.len;
-    return 0;
+    return buf_add_str(user, piece);
 }
 
 static int diff_get(struct ng_call *call, const struct ng_key *key, uint64_t version,
@@ -83,19 +76,15 @@ static void diff_put_changed(struct ng_call *call, struct ng_writer *writer,
     host->json_name(writer, "changed");
     host->json_array(writer);
     for (size_t i = 0; i < NG_COUNT(all) + ENTRY_OWN_MAX; i++) {
-        const struct entry_own *own;
-        if (i < NG_COUNT(all)) {
-            own = &all[i];
-        } else {
+        const struct entry_own *own = &all[i % NG_COUNT(all)];
+        const char *group = "metadata";
+        if (i >= NG_COUNT(all)) {
             own = &entry_own[collection][i - NG_COUNT(all)];
         }
-        const char *group = "metadata";
+        const char *name = own->name;
         if (!own->in_metadata) {
             group = own->name;
-        }
-        const char *name = NULL;
-        if (own->in_metadata) {
-            name = own->name;
+            name = NULL;
         }
         if (own->name != NULL && diff_member_differs(call, entry_member(call, a, group, name),
                                                      entry_member(call, b, group, name))) {
@@ -110,28 +99,30 @@ static int diff_text(struct ng_call *call, const struct diff *diff, const struct
 {
     const struct ng_host *host = call->host;
     struct ng_str names[2];
-    struct diff_text text = {NULL, 0};
+    struct buf text;
     for (int i = 0; i < 2; i++) {
         names[i] =
             host->format(call, "%.*s/%.*s@%llu", (int)key->collection.len, key->collection.data,
                          (int)key->id.len, key->id.data, (unsigned long long)versions[i]);
     }
+    buf_init(&text, DIFF_BYTES_MAX);
     (void)diff_unified(diff, names[0], names[1], diff_piece, &text);
-    text.data = ng_alloc(call, text.len + 1);
-    if (text.data == NULL) {
-        return entry_no_memory(call);
+    struct ng_str whole = buf_str(&text);
+    bool complete = text.rc == NG_OK;
+    if (complete) {
+        *ret = entry_join(call, &whole, 1);
     }
-    text.len = 0;
-    (void)diff_unified(diff, names[0], names[1], diff_piece, &text);
-    ret->data = text.data;
-    ret->len = text.len;
-    return NG_OK;
+    buf_done(&text);
+    if (complete) {
+        return NG_OK;
+    }
+    return entry_no_memory(call);
 }
 
 /* The boundary of characters at or before the byte `at`. */
 static size_t diff_character(struct ng_str text, size_t at)
 {
-    while (at > 0 && at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80) {
+    while (at > 0 && at < text.len && !utf8_is_start(text.data[at])) {
         at--;
     }
     return at;

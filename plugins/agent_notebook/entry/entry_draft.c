@@ -3,6 +3,8 @@
  * derived members (summary, word count, sections, history), and its event. */
 #include <string.h>
 
+#include "core/base/minmax.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_text.h"
@@ -48,19 +50,13 @@ void entry_draft_load(struct ng_call *call, struct entry_draft *draft,
     draft->sections = host->json_get(body, "sections");
     draft->sections_given = draft_bool(call, body, "sections_given");
     (void)host->json_integer(entry_member(call, body, "metadata", "word_count"), &words);
-    if (words < 0) {
-        draft->words = 0;
-    } else {
-        draft->words = (uint64_t)words;
-    }
+    draft->words = (uint64_t)i64_max(words, 0);
     for (size_t i = 0; i < ENTRY_OWN_MAX; i++) {
         const struct entry_own *own = &entry_own[draft->collection][i];
-        if (own->name != NULL) {
-            if (own->in_metadata) {
-                draft->own[i] = entry_member(call, body, "metadata", own->name);
-            } else {
-                draft->own[i] = host->json_get(body, own->name);
-            }
+        if (own->name != NULL && own->in_metadata) {
+            draft->own[i] = entry_member(call, body, "metadata", own->name);
+        } else if (own->name != NULL) {
+            draft->own[i] = host->json_get(body, own->name);
         }
     }
     draft->same_headings = true;
@@ -163,25 +159,12 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
 
 /* ---- what is made ---- */
 
-static int draft_make_summary(struct ng_call *call, struct entry_draft *draft)
+static void draft_make_summary(struct ng_call *call, struct entry_draft *draft)
 {
     struct ng_str head = utf8_cut_count(draft->text, ENTRY_SUMMARY_CHARS);
-    bool cut = head.len < draft->text.len;
-    struct ng_str trimmed = entry_trim(head);
-    size_t len = trimmed.len + (cut ? 3 : 0);
-    char *text = ng_alloc(call, len + 1);
-    if (text == NULL) {
-        return entry_no_memory(call);
-    }
-    if (trimmed.len > 0) {
-        memcpy(text, trimmed.data, trimmed.len);
-    }
-    if (cut) {
-        memcpy(text + trimmed.len, "...", 3);
-    }
-    draft->summary.data = text;
-    draft->summary.len = len;
-    return NG_OK;
+    const struct ng_str pieces[] = {entry_trim(head),
+                                    ng_str_of(text_if(head.len < draft->text.len, "..."))};
+    draft->summary = entry_join(call, pieces, NG_COUNT(pieces));
 }
 
 static void write_sections(struct ng_call *call, const struct entry_draft *draft,
@@ -358,10 +341,7 @@ int entry_draft_store(struct ng_call *call, struct entry_draft *draft, struct ng
         return draft_too_large(call, draft, draft->bytes, draft->self->max_size, "content");
     }
     if (!draft->summary_given && draft->text_changed) {
-        int rc = draft_make_summary(call, draft);
-        if (rc != NG_OK) {
-            return rc;
-        }
+        draft_make_summary(call, draft);
     }
     struct ng_str json = draft_json(call, draft);
     if (json.data == NULL) {

@@ -3,15 +3,17 @@
  * on a copy. */
 #include "entry_edit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "entry_text.h"
 
 /* Lines that a failed edit lists. */
 #define EDIT_LINES_MAX 20
+/* Bytes of a text while it is edited; entry_draft_store() checks the limit of entries. */
+#define EDIT_BYTES_MAX ((size_t)1024 * 1024 * 1024)
 /* Bytes that a derived summary can depend on: one character more than it has. */
 #define EDIT_HEAD_MAX (4 * (ENTRY_SUMMARY_CHARS + 1))
 
@@ -42,42 +44,6 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
         *ret = ENTRY_KEEP;
     }
     return NG_OK;
-}
-
-/* ---- a text that edits are made on ---- */
-
-struct edit_text {
-    char *data;
-    size_t len, cap;
-};
-
-static struct ng_str edit_str(const struct edit_text *text)
-{
-    struct ng_str str = {text->data, text->len};
-    return str;
-}
-
-/* Replaces `removed` bytes at `at` by `inserted`. */
-static bool edit_splice(struct edit_text *text, size_t at, size_t removed,
-                        struct ng_str inserted)
-{
-    size_t len = text->len - removed + inserted.len;
-    if (len > text->cap) {
-        size_t cap = len + len / 2 + 1;
-        char *data = realloc(text->data, cap);
-        if (data == NULL) {
-            return false;
-        }
-        text->data = data;
-        text->cap = cap;
-    }
-    memmove(text->data + at + inserted.len, text->data + at + removed,
-            text->len - at - removed);
-    if (inserted.len > 0) {
-        memcpy(text->data + at, inserted.data, inserted.len);
-    }
-    text->len = len;
-    return true;
 }
 
 /* ---- edits that do not apply ---- */
@@ -183,39 +149,34 @@ static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
 
 /* ---- the kinds ---- */
 
-static int edit_one(struct ng_call *call, const struct entry_draft *draft,
-                    struct edit_text *text, size_t index, const struct ng_value *edit)
+static int edit_one(struct ng_call *call, const struct entry_draft *draft, struct buf *text,
+                    size_t index, const struct ng_value *edit)
 {
     const struct ng_host *host = call->host;
     struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
     struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-    size_t at = str_find(edit_str(text), old, 0);
+    size_t at = str_find(buf_str(text), old, 0);
     if (at == SIZE_MAX) {
-        return edit_no_match(call, draft, edit_str(text), index, old);
+        return edit_no_match(call, draft, buf_str(text), index, old);
     }
-    if (str_find(edit_str(text), old, at + 1) != SIZE_MAX) {
-        return edit_ambiguous(call, draft, edit_str(text), index, old);
+    if (str_find(buf_str(text), old, at + 1) != SIZE_MAX) {
+        return edit_ambiguous(call, draft, buf_str(text), index, old);
     }
-    if (edit_splice(text, at, old.len, new)) {
+    if (buf_splice(text, at, old.len, new) == NG_OK) {
         return NG_OK;
     }
     return entry_no_memory(call);
 }
 
 /* Gives a text on the heap to the store. */
-static int edit_give(struct ng_call *call, const struct edit_text *text,
-                     struct entry_draft *draft, struct ng_draft *next)
+static int edit_give(struct ng_call *call, const struct buf *text, struct entry_draft *draft,
+                     struct ng_draft *next)
 {
-    struct ng_str whole = edit_str(text);
-    char *copy = ng_alloc(call, whole.len + 1);
-    if (copy == NULL) {
+    struct ng_str whole = buf_str(text);
+    draft->text = entry_join(call, &whole, 1);
+    if (text->rc != NG_OK || draft->text.data == NULL) {
         return entry_no_memory(call);
     }
-    if (whole.len > 0) {
-        memcpy(copy, whole.data, whole.len);
-    }
-    draft->text.data = copy;
-    draft->text.len = whole.len;
     draft->bytes = whole.len;
     draft->words = entry_words(draft->text);
     return call->host->draft_text(next, &draft->text, 1);
@@ -226,10 +187,11 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
 {
     const struct ng_host *host = call->host;
     const struct ng_value *edits = ng_arg(call, "edits");
-    struct edit_text text = {.data = malloc(present.len + 1), .cap = present.len + 1};
+    struct buf text;
     size_t index = 0;
     int rc = NG_OK;
-    if (text.data == NULL || !edit_splice(&text, 0, 0, present)) {
+    buf_init(&text, EDIT_BYTES_MAX);
+    if (buf_add_str(&text, present) != NG_OK) {
         rc = entry_no_memory(call);
     }
     for (const struct ng_value *edit = host->json_first(edits); rc == NG_OK && edit != NULL;
@@ -240,31 +202,10 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     if (rc == NG_OK) {
         rc = edit_give(call, &text, draft, next);
     }
-    free(text.data);
+    buf_done(&text);
     draft->did =
         host->format(call, "content edited in %zu place%s", index, index == 1 ? "" : "s");
     return rc;
-}
-
-/* Joins two pieces of a text up to the length that is needed. */
-static int edit_joined(struct ng_call *call, struct ng_str a, struct ng_str b, size_t needed,
-                       struct ng_str *ret)
-{
-    size_t from_a = size_min(a.len, needed);
-    size_t from_b = size_min(b.len, needed - from_a);
-    char *text = ng_alloc(call, from_a + from_b + 1);
-    if (text == NULL) {
-        return entry_no_memory(call);
-    }
-    if (from_a > 0) {
-        memcpy(text, a.data, from_a);
-    }
-    if (from_b > 0) {
-        memcpy(text + from_a, b.data, from_b);
-    }
-    ret->data = text;
-    ret->len = from_a + from_b;
-    return NG_OK;
 }
 
 /* Only the new text is scanned, so that the cost of an append depends on its own length. */
@@ -275,10 +216,12 @@ static int edit_append(struct ng_call *call, struct ng_str present, struct entry
     bool on_line = present.len > 0 && present.data[present.len - 1] != '\n';
     bool rescan = on_line || entry_may_head(more);
     draft->bytes = (uint64_t)present.len + more.len;
-    int rc = edit_joined(call, present, more, rescan ? SIZE_MAX : EDIT_HEAD_MAX, &draft->text);
-    if (rc != NG_OK) {
-        return rc;
+    struct ng_str pieces[] = {present, more};
+    if (!rescan) { /* only the beginning is needed, for the summary */
+        pieces[0].len = size_min(present.len, EDIT_HEAD_MAX);
+        pieces[1].len = size_min(more.len, EDIT_HEAD_MAX - pieces[0].len);
     }
+    draft->text = entry_join(call, pieces, NG_COUNT(pieces));
     if (on_line) {
         draft->words = entry_words(draft->text);
     } else {
@@ -354,25 +297,21 @@ static void edit_cut(struct ng_str text, const struct entry_section *section,
     cut->gap = section->end < text.len && (empty ? head : body.len - tail) == 0;
 }
 
-static bool edit_join(struct edit_text *text, const struct edit_cut *cut, struct ng_str content)
+static void edit_join(struct buf *text, const struct edit_cut *cut, struct ng_str content)
 {
-    struct ng_str none = {"", 0};
     bool ends = content.len == 0 || content.data[content.len - 1] == '\n';
-    struct ng_str end = none;
+    buf_add_str(text, cut->before);
+    if (cut->open) {
+        buf_add_str(text, cut->line_end);
+    }
+    buf_add_str(text, content);
     if (!ends && (cut->after.len > 0 || cut->closed)) {
-        end = cut->line_end;
+        buf_add_str(text, cut->line_end);
     }
-    struct ng_str gap = none;
     if (content.len > 0 && cut->gap) {
-        gap = cut->line_end;
+        buf_add_str(text, cut->line_end);
     }
-    const struct ng_str pieces[] = {
-        cut->before, cut->open ? cut->line_end : none, content, end, gap, cut->after};
-    bool ok = true;
-    for (size_t i = 0; i < NG_COUNT(pieces); i++) {
-        ok = ok && edit_splice(text, text->len, 0, pieces[i]);
-    }
-    return ok;
+    buf_add_str(text, cut->after);
 }
 
 /* An ambiguous name is refused, not guessed. */
@@ -414,16 +353,11 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
         return edit_section_again(call, draft, present, &section);
     }
     edit_cut(present, &section, &cut);
-    struct edit_text text = {.cap = present.len + content.len + 8};
-    text.data = malloc(text.cap);
-    int rc = NG_OK;
-    if (text.data == NULL || !edit_join(&text, &cut, content)) {
-        rc = entry_no_memory(call);
-    }
-    if (rc == NG_OK) {
-        rc = edit_give(call, &text, draft, next);
-    }
-    free(text.data);
+    struct buf text;
+    buf_init(&text, EDIT_BYTES_MAX);
+    edit_join(&text, &cut, content);
+    int rc = edit_give(call, &text, draft, next);
+    buf_done(&text);
     struct ng_str shown = entry_quoted(name);
     draft->did =
         call->host->format(call, "section '%.*s' replaced", (int)shown.len, shown.data);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_history.c - notebook_history: the versions of an entry, also of a deleted one. */
+#include "core/base/minmax.h"
 #include "entry.h"
 #include "entry_tools.h"
 
@@ -74,11 +75,7 @@ static int history_said(struct history_list *list, const struct ng_value *light)
          item = host->json_next(item)) {
         int64_t number = 0;
         (void)host->json_integer(host->json_get(item, "version"), &number);
-        if (number > 0) {
-            list->said[list->said_count].version = (uint64_t)number;
-        } else {
-            list->said[list->said_count].version = 0;
-        }
+        list->said[list->said_count].version = (uint64_t)i64_max(number, 0);
         list->said[list->said_count++].did = host->json_text(host->json_get(item, "summary"));
     }
     return NG_OK;

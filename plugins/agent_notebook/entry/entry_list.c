@@ -103,41 +103,27 @@ static int list_filters(struct list *list)
 
 /* ---- which entries ---- */
 
-static bool list_copy(struct list *list, struct ng_str from, struct ng_str *ret)
-{
-    char *data = ng_alloc(list->call, from.len + 1);
-    if (data == NULL) {
-        return false;
-    }
-    if (from.len > 0) {
-        memcpy(data, from.data, from.len);
-    }
-    ret->data = data;
-    ret->len = from.len;
-    return true;
-}
-
 static int list_row(void *user, const struct ng_doc *row)
 {
     struct list *list = user;
     if (list->count == list->cap) {
         return 1; /* impossible: the queries have limits */
     }
-    struct list_hit *hit = &list->hits[list->count];
+    struct list_hit *hit = &list->hits[list->count++];
     *hit = (struct list_hit){
+        .id = entry_join(list->call, &row->key.id, 1),
         .collection = list->collection,
         .updated_ms = row->updated_ms,
         .seq = row->seq,
         .score = row->score,
     };
-    if (!list_copy(list, row->key.id, &hit->id) ||
-        (list->keeps && !list_copy(list, row->json, &hit->json)) ||
-        (row->snippet.len > 0 &&
-         !list_copy(list, utf8_cut(row->snippet, LIST_EXCERPT_BYTES), &hit->excerpt))) {
-        list->rc = entry_no_memory(list->call);
-        return 1;
+    if (list->keeps) {
+        hit->json = entry_join(list->call, &row->json, 1);
     }
-    list->count++;
+    if (row->snippet.len > 0) {
+        struct ng_str excerpt = utf8_cut(row->snippet, LIST_EXCERPT_BYTES);
+        hit->excerpt = entry_join(list->call, &excerpt, 1);
+    }
     return 0;
 }
 
@@ -253,24 +239,15 @@ static int list_find(struct list *list)
 static int list_body_row(void *user, const struct ng_doc *row)
 {
     struct list *list = user;
-    struct ng_str json;
     for (size_t i = 0; i < list->count; i++) {
         struct list_hit *hit = &list->hits[i];
         if (hit->collection != list->collection || !str_equal(hit->id, row->key.id)) {
             continue;
         }
-        /* The row is borrowed for this callback. */
-        if (list_copy(list, row->json, &json)) {
-            list->rc = list->call->host->json_parse(list->call, json, &hit->body);
-        } else {
-            list->rc = entry_no_memory(list->call);
-        }
+        list->rc = entry_row_body(list->call, row, &hit->body);
         break;
     }
-    if (list->rc == NG_OK) {
-        return 0;
-    }
-    return 1;
+    return list->rc != NG_OK;
 }
 
 /* Parses the JSON that the first pass kept. */

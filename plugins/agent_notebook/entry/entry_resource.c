@@ -33,16 +33,9 @@ static int resource_row(void *user, const struct ng_doc *row)
     struct resource_page *page = user;
     struct ng_call *call = page->call;
     const struct ng_value *body = NULL;
-    char *copy = ng_alloc(call, row->json.len + 1);
     page->rows++;
     page->last_seq = row->created_seq;
-    if (copy == NULL) {
-        page->rc = entry_no_memory(call);
-        return 1;
-    }
-    memcpy(copy, row->json.data, row->json.len);
-    struct ng_str json = {copy, row->json.len};
-    page->rc = call->host->json_parse(call, json, &body);
+    page->rc = entry_row_body(call, row, &body);
     if (page->rc != NG_OK) {
         return 1;
     }
@@ -52,10 +45,7 @@ static int resource_row(void *user, const struct ng_doc *row)
                              call->host->json_text(call->host->json_get(body, "summary")),
                              resource_mime(entry_collection(row->key.collection)),
                              row->text_size, row->updated_ms) != NG_OK;
-    if (page->full) {
-        return 1;
-    }
-    return 0;
+    return page->full;
 }
 
 /* In the order of creation, so that new entries come last. */

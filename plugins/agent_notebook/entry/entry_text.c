@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/utf8.h"
 
 /* Words are separated by the white space of Python's str.split(), so that word counts equal
@@ -18,32 +19,15 @@ static bool space_code(uint32_t code)
 
 size_t entry_space(struct ng_str text, size_t at)
 {
-    size_t left = text.len - at;
-    if (left == 0) {
+    uint32_t code = 0;
+    if (at == text.len) {
         return 0;
     }
-    const unsigned char *bytes = (const unsigned char *)text.data + at;
-    if (bytes[0] < 0x80) {
-        if (space_code(bytes[0])) {
-            return 1;
-        }
+    size_t len = utf8_decode(text, at, &code);
+    if (len == 0 || !space_code(code)) {
         return 0;
     }
-    if (left >= 2 && bytes[0] == 0xc2) {
-        if (space_code(bytes[1])) {
-            return 2;
-        }
-        return 0;
-    }
-    if (left >= 3 && bytes[0] >= 0xe1 && bytes[0] <= 0xe3) {
-        uint32_t code = ((uint32_t)(bytes[0] & 0x0f) << 12) |
-                        ((uint32_t)(bytes[1] & 0x3f) << 6) | (uint32_t)(bytes[2] & 0x3f);
-        if (space_code(code)) {
-            return 3;
-        }
-        return 0;
-    }
-    return 0;
+    return len;
 }
 
 uint64_t entry_words(struct ng_str text)
@@ -55,11 +39,7 @@ uint64_t entry_words(struct ng_str text)
         size_t space = entry_space(text, at);
         words += space == 0 && !in_word;
         in_word = space == 0;
-        if (space == 0) {
-            at += 1;
-        } else {
-            at += space;
-        }
+        at += size_max(space, 1);
     }
     return words;
 }

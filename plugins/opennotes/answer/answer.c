@@ -49,13 +49,17 @@ void notes_answer_reserve(struct notes_answer *answer, size_t bytes)
 void notes_answer_list(struct notes_answer *answer, const char *name)
 {
     answer->lines = count_lines(notes_buf_str(&answer->json));
-    notes_json_name_c(&answer->json, name);
-    notes_json_begin(&answer->json, '[');
+    notes_json_member_begin(&answer->json, name, '[');
 }
 
 bool notes_answer_more(const struct notes_answer *answer)
 {
     return !answer->full && answer->returned < answer->limit;
+}
+
+bool notes_answer_row(struct notes_answer *answer)
+{
+    return answer->rows++ >= answer->offset && notes_answer_more(answer);
 }
 
 struct buf *notes_answer_item(struct notes_answer *answer)
@@ -104,8 +108,7 @@ static void cut_elements(const struct cut *cut, const struct ng_value *value, bo
         cut_value(cut, item, false);
     }
     if (top && map) {
-        notes_json_name_c(cut->out, "truncated");
-        notes_json_bool(cut->out, true);
+        notes_json_member_bool(cut->out, "truncated", true);
     }
     notes_json_end(cut->out, "]}"[map]);
 }
@@ -221,21 +224,15 @@ int notes_answer_end(struct notes_answer *answer, int64_t total)
     struct buf *json = &answer->json;
     int64_t next = answer->offset + answer->returned;
     bool more = next < total;
-    notes_json_name_c(json, "pagination");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "total");
-    notes_json_int(json, total);
-    notes_json_name_c(json, "returned");
-    notes_json_int(json, answer->returned);
-    notes_json_name_c(json, "page");
-    notes_json_int(json, answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
-    notes_json_name_c(json, "pageSize");
-    notes_json_int(json, answer->limit);
-    notes_json_name_c(json, "hasMore");
-    notes_json_bool(json, more);
+    notes_json_member_begin(json, "pagination", '{');
+    notes_json_member_int(json, "total", total);
+    notes_json_member_int(json, "returned", answer->returned);
+    notes_json_member_int(json, "page",
+                          answer->limit > 0 ? answer->offset / answer->limit + 1 : 1);
+    notes_json_member_int(json, "pageSize", answer->limit);
+    notes_json_member_bool(json, "hasMore", more);
     if (more) {
-        notes_json_name_c(json, "nextOffset");
-        notes_json_int(json, next);
+        notes_json_member_int(json, "nextOffset", next);
     }
     notes_json_end(json, '}');
     if (more) {
@@ -244,6 +241,15 @@ int notes_answer_end(struct notes_answer *answer, int64_t total)
                    (long long)next);
     }
     return notes_answer_end_plain(answer);
+}
+
+int notes_answer_finish(struct notes_answer *answer, int rc)
+{
+    if (rc != NG_OK) {
+        notes_answer_drop(answer);
+        return rc;
+    }
+    return notes_answer_end(answer, answer->rows);
 }
 
 int notes_answer_end_plain(struct notes_answer *answer)
@@ -286,17 +292,6 @@ static size_t json_bytes(struct ng_str text, size_t at, size_t next)
         return strlen("\\n");
     }
     return next - at;
-}
-
-size_t notes_json_size(struct ng_str text)
-{
-    size_t bytes = 2;
-    for (size_t at = 0; at < text.len;) {
-        size_t from = at;
-        (void)notes_next(text, &at);
-        bytes += json_bytes(text, from, at);
-    }
-    return bytes;
 }
 
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines)

@@ -10,11 +10,6 @@
 /* Share of max_bytes and max_lines that the items may take, in percent. */
 #define NOTES_ANSWER_PERCENT 75
 
-struct notes_budget {
-    size_t max_bytes; /* opennotes.max_bytes */
-    size_t max_lines; /* opennotes.max_lines */
-};
-
 /*
  * One answer: an object whose list is paged.
  *
@@ -22,19 +17,20 @@ struct notes_budget {
  *   other members: notes_json_name_c(&answer.json, "notebook"), ... (before the list, so that
  * they count; what comes behind it is told beforehand with notes_answer_reserve)
  *   notes_answer_list(&answer, "notes")
- *   while (notes_answer_more(&answer) && next row) { write into notes_answer_item(&answer);
- *                                                 notes_answer_add(&answer); }
+ *   for each row: if (notes_answer_row(&answer)) { write into notes_answer_item(&answer);
+ *                                                  notes_answer_add(&answer); }
  *   notes_answer_list_end(&answer)
- *   return notes_answer_end(&answer, total)     writes pagination and _guidance, replies
+ *   return notes_answer_finish(&answer, rc)     writes pagination and _guidance, replies
  *
- * Rows begin at `offset`; the caller skips those before. Whatever happens in between, end with
- * notes_answer_end or notes_answer_drop.
+ * Whatever happens in between, end with notes_answer_finish, notes_answer_end or
+ * notes_answer_drop.
  */
 struct notes_answer {
     struct ng_call *call;
     struct buf json; /* the object so far */
     struct buf item; /* the item that is being written */
     int64_t limit, offset;
+    int64_t rows;                /* counted by notes_answer_row() */
     size_t bytes_max, lines_max; /* of what is written */
     size_t lines;                /* line ends in the strings so far */
     int64_t returned;
@@ -49,6 +45,8 @@ void notes_answer_reserve(struct notes_answer *answer, size_t bytes);
 void notes_answer_list(struct notes_answer *answer, const char *name);
 /* Is there room for one more: under the limit and nothing refused so far? */
 bool notes_answer_more(const struct notes_answer *answer);
+/* Counts a row; true: it is on this page. */
+bool notes_answer_row(struct notes_answer *answer);
 /* An empty buffer for the next item: one JSON value. */
 struct buf *notes_answer_item(struct notes_answer *answer);
 /* Adds the item. false: it does not fit and was not added; the page ends before it. The first
@@ -61,6 +59,8 @@ size_t notes_answer_room(const struct notes_answer *answer);
 /* Writes pagination {total, returned, page, pageSize, hasMore, nextOffset?} and `_guidance`,
  * closes the object and replies. */
 int notes_answer_end(struct notes_answer *answer, int64_t total);
+/* The same with the counted rows, or the failure `rc`, which it returns. */
+int notes_answer_finish(struct notes_answer *answer, int rc);
 /* Closes and replies without pagination. */
 int notes_answer_end_plain(struct notes_answer *answer);
 void notes_answer_drop(struct notes_answer *answer);
@@ -68,8 +68,6 @@ void notes_answer_drop(struct notes_answer *answer);
 /* Replies with a JSON object that was written by hand. */
 int notes_answer_reply(struct ng_call *call, struct buf *json);
 
-/* Bytes that the text takes as a JSON string, with its quotes. */
-size_t notes_json_size(struct ng_str text);
 /* The longest prefix, on a character boundary, whose JSON (with its quotes) takes at most
  * `bytes` and which has at most `lines` line ends. */
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines);

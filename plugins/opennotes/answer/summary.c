@@ -6,8 +6,7 @@
 
 int notes_summary_open(struct notes_summary *summary, sqlite3 *db)
 {
-    summary->note = NULL;
-    summary->tags = NULL;
+    *summary = (struct notes_summary){.note = NULL};
     int rc = sqlite3_prepare_v2(
         db, "SELECT path, title, created, modified, front_error FROM notes WHERE id = ?1", -1,
         &summary->note, NULL);
@@ -22,8 +21,7 @@ void notes_summary_done(struct notes_summary *summary)
 {
     (void)sqlite3_finalize(summary->note);
     (void)sqlite3_finalize(summary->tags);
-    summary->note = NULL;
-    summary->tags = NULL;
+    *summary = (struct notes_summary){.note = NULL};
 }
 
 static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
@@ -33,8 +31,7 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
     (void)sqlite3_bind_int64(tags, 1, id);
     while ((rc = sqlite3_step(tags)) == SQLITE_ROW) {
         if (!any) {
-            notes_json_name_c(json, "tags");
-            notes_json_begin(json, '[');
+            notes_json_member_begin(json, "tags", '[');
             any = true;
         }
         notes_json_text(json, notes_column_text(tags, 0));
@@ -46,34 +43,47 @@ static int write_tags(sqlite3_stmt *tags, int64_t id, struct buf *json)
     return notes_done(rc);
 }
 
-static void write_time(struct buf *json, const char *name, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    rfc3339_write(time_ms, RFC3339_SECONDS, text);
-    notes_json_name_c(json, name);
-    notes_json_text(json, ng_str_of(text));
-}
-
 int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *json)
 {
     sqlite3_stmt *note = summary->note;
     (void)sqlite3_bind_int64(note, 1, id);
     int rc = sqlite3_step(note);
     if (rc == SQLITE_ROW) {
-        notes_json_name_c(json, "path");
-        notes_json_text(json, notes_column_text(note, 0));
+        notes_json_member(json, "path", notes_column_text(note, 0));
         if (sqlite3_column_type(note, 1) != SQLITE_NULL) {
-            notes_json_name_c(json, "title");
-            notes_json_text(json, notes_column_text(note, 1));
+            notes_json_member(json, "title", notes_column_text(note, 1));
         }
         rc = write_tags(summary->tags, id, json);
-        write_time(json, "created", sqlite3_column_int64(note, 2));
-        write_time(json, "modified", sqlite3_column_int64(note, 3));
-        if (sqlite3_column_type(note, 4) != SQLITE_NULL) {
-            notes_json_name_c(json, "frontmatterError");
-            notes_json_text(json, notes_column_text(note, 4));
+        notes_json_member_time(json, "created", sqlite3_column_int64(note, 2));
+        notes_json_member_time(json, "modified", sqlite3_column_int64(note, 3));
+        if (!summary->no_error && sqlite3_column_type(note, 4) != SQLITE_NULL) {
+            notes_json_member(json, "frontmatterError", notes_column_text(note, 4));
         }
     }
     (void)sqlite3_reset(note);
     return rc;
+}
+
+int notes_summary_rows(struct notes_summary *summary, sqlite3_stmt *rows,
+                       struct notes_answer *answer)
+{
+    int rc = SQLITE_OK;
+    while (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        rc = SQLITE_OK;
+        if (!notes_answer_row(answer)) {
+            continue;
+        }
+        struct buf *item = notes_answer_item(answer);
+        notes_json_begin(item, '{');
+        for (int i = 1; i < sqlite3_column_count(rows); i++) {
+            if (sqlite3_column_type(rows, i) != SQLITE_NULL) {
+                notes_json_name_c(item, sqlite3_column_name(rows, i));
+                notes_json_raw(item, notes_column_text(rows, i));
+            }
+        }
+        rc = notes_summary_write(summary, sqlite3_column_int64(rows, 0), item);
+        notes_json_end(item, '}');
+        (void)notes_answer_add(answer);
+    }
+    return notes_done(rc);
 }

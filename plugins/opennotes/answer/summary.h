@@ -5,10 +5,11 @@
 
 #include <sqlite3.h>
 
-#include "text/text.h"
+#include "answer.h"
 
 struct notes_summary {
     sqlite3_stmt *note, *tags;
+    bool no_error; /* leave the member frontmatterError out */
 };
 
 /* An SQLite code. notes_summary_done() in either case. */
@@ -17,5 +18,11 @@ void notes_summary_done(struct notes_summary *summary);
 /* Writes the members (no braces) of the note with this id. An SQLite code; SQLITE_DONE: there
  * is no such note. */
 int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *json);
+
+/* Counts the notes whose ids are in the first column of a statement, and adds those of the page
+ * to the answer's list. Further columns are members, as JSON, under their names; NULL: none. An
+ * SQLite code. */
+int notes_summary_rows(struct notes_summary *summary, sqlite3_stmt *rows,
+                       struct notes_answer *answer);
 
 #endif

@@ -3,13 +3,17 @@
 #ifndef OPENNOTES_TOOL_H
 #define OPENNOTES_TOOL_H
 
-#include <notegate/plugin.h>
+#include "text/text.h"
 
-/* Declares what a tool's file defines: its schemas, its summary, its function. */
+struct notes_notebook;
+
+/* Declares what a tool's file defines: its schemas, its summary, its function. The function
+ * gets the notebook of the call, open, and memory until it returns. */
 #define NOTES_TOOL(name)                                                                       \
     extern const char notes_##name##_params[], notes_##name##_result[],                        \
         notes_##name##_summary[];                                                              \
-    int notes_##name##_run(void *self, struct ng_call *call, struct ng_str args)
+    int notes_##name##_run(struct notes_notebook *notebook, struct ng_call *call,              \
+                           struct arena *arena)
 
 /* Results of one page. */
 #define NOTES_LIMIT_DEFAULT 50

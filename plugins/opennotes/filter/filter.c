@@ -10,7 +10,6 @@
 #include "index/link_sql.h"
 
 #define SQL_MAX ((size_t)1024 * 1024)
-#define VALUES_PER_CONDITION 4 /* parameters that one condition takes at most */
 #define SHOWN_VALUE_MAX 200
 
 /* Rank of the kinds in `names`: if several notes match a link, the lowest rank wins. */
@@ -18,48 +17,61 @@
     "CASE " kind " WHEN 'path' THEN 0 WHEN 'wikipath' THEN 1 WHEN 'file' THEN 2 "              \
     "WHEN 'suffix' THEN 3 WHEN 'title' THEN 4 ELSE 5 END"
 
-struct compiler {
+struct notes_filter_compiler {
     struct ng_call *call;
     struct arena *arena;
     struct buf sql, shown;
     struct notes_filter *filter;
-    size_t conditions;
+    struct notes_filter_value **next; /* link of the next value */
+    notes_filter_expand_fn *expand;   /* NULL: conditions are compiled as they are written */
+    void *user;
+    size_t conditions, most;
+    size_t alternatives; /* conditions of the written one */
     int code;
 };
 
 /* ---- parameters ---- */
 
-static void add_text(struct compiler *compiler, struct ng_str text)
+static void add_value(struct notes_filter_compiler *compiler, struct notes_filter_value value)
 {
-    struct notes_filter_value *value = &compiler->filter->values[compiler->filter->count++];
-    char *copy = ng_alloc(compiler->call, text.len + 1);
-    if (text.data == NULL || copy == NULL) {
+    struct notes_filter_value *copy = ng_alloc(compiler->call, sizeof(*copy));
+    if (copy == NULL) {
         compiler->sql.rc = NG_EINTERNAL;
         return;
     }
-    memcpy(copy, text.data, text.len);
-    *value = (struct notes_filter_value){.text = str_make(copy, text.len)};
+    *copy = value;
+    *compiler->next = copy;
+    compiler->next = &copy->next;
 }
 
-static void add_number(struct compiler *compiler, double number)
+static void add_text(struct notes_filter_compiler *compiler, struct ng_str text)
 {
-    compiler->filter->values[compiler->filter->count++] =
-        (struct notes_filter_value){.is_number = true, .number = number};
+    struct ng_str copy = notes_call_copy(compiler->call, text);
+    if (text.data == NULL || copy.data == NULL) {
+        compiler->sql.rc = NG_EINTERNAL;
+    }
+    add_value(compiler, (struct notes_filter_value){.text = copy});
 }
 
-static struct ng_str nfc(struct compiler *compiler, struct ng_str text)
+static void add_number(struct notes_filter_compiler *compiler, double number)
+{
+    add_value(compiler, (struct notes_filter_value){.is_number = true, .number = number});
+}
+
+static struct ng_str nfc(struct notes_filter_compiler *compiler, struct ng_str text)
 {
     return notes_nfc(compiler->arena, notes_utf8_clean(compiler->arena, text));
 }
 
-static struct ng_str fold(struct compiler *compiler, struct ng_str text)
+static struct ng_str folded(struct notes_filter_compiler *compiler, struct ng_str text)
 {
     return notes_fold(compiler->arena, notes_utf8_clean(compiler->arena, text));
 }
 
 /* ---- one condition; != is written as the negation of = around it ---- */
 
-static void add_data(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_data(struct notes_filter_compiler *compiler,
+                     const struct notes_filter_condition *condition)
 {
     struct buf *sql = &compiler->sql;
     const char *name = notes_operator_name(condition->op);
@@ -67,7 +79,7 @@ static void add_data(struct compiler *compiler, const struct notes_filter_condit
     add_text(compiler, nfc(compiler, condition->key));
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(sql, "on_contains(f.text,?))");
-        add_text(compiler, fold(compiler, condition->value));
+        add_text(compiler, folded(compiler, condition->value));
     } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
         buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
         add_text(compiler, nfc(compiler, condition->value));
@@ -83,7 +95,8 @@ static void add_data(struct compiler *compiler, const struct notes_filter_condit
     }
 }
 
-static void add_tags(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_tags(struct notes_filter_compiler *compiler,
+                     const struct notes_filter_condition *condition)
 {
     bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
     struct ng_str value = condition->value;
@@ -97,10 +110,11 @@ static void add_tags(struct compiler *compiler, const struct notes_filter_condit
         buf_printf(&compiler->sql, "t.fold%s?)",
                    equal ? "=" : notes_operator_name(condition->op));
     }
-    add_text(compiler, fold(compiler, value));
+    add_text(compiler, folded(compiler, value));
 }
 
-static void add_path(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_path(struct notes_filter_compiler *compiler,
+                     const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
     while (str_begins(value, "./")) {
@@ -108,7 +122,7 @@ static void add_path(struct compiler *compiler, const struct notes_filter_condit
     }
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
-        add_text(compiler, fold(compiler, value));
+        add_text(compiler, folded(compiler, value));
     } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
         buf_add_c(&compiler->sql, "on_glob(?,n.path)");
         add_text(compiler, nfc(compiler, value));
@@ -118,11 +132,12 @@ static void add_path(struct compiler *compiler, const struct notes_filter_condit
     }
 }
 
-static void add_title(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_title(struct notes_filter_compiler *compiler,
+                      const struct notes_filter_condition *condition)
 {
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "ifnull(instr(n.title_fold,?)>0,0)");
-        add_text(compiler, fold(compiler, condition->value));
+        add_text(compiler, folded(compiler, condition->value));
         return;
     }
     bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
@@ -133,7 +148,8 @@ static void add_title(struct compiler *compiler, const struct notes_filter_condi
 
 /* The notes that a value of links-to or linked-by matches: by a part of the path, by a glob,
  * else by path, name, title or alias (lowest rank wins). */
-static void add_named(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_named(struct notes_filter_compiler *compiler,
+                      const struct notes_filter_condition *condition)
 {
     struct ng_str value = condition->value;
     while (str_begins(value, "./")) {
@@ -141,7 +157,7 @@ static void add_named(struct compiler *compiler, const struct notes_filter_condi
     }
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
-        add_text(compiler, fold(compiler, value));
+        add_text(compiler, folded(compiler, value));
         return;
     }
     if (memchr(value.data, '*', value.len) != NULL) {
@@ -149,7 +165,7 @@ static void add_named(struct compiler *compiler, const struct notes_filter_condi
         add_text(compiler, nfc(compiler, value));
         return;
     }
-    struct ng_str stem = fold(compiler, value);
+    struct ng_str stem = folded(compiler, value);
     if (str_ends(stem, ".md")) {
         stem.len -= 3;
     }
@@ -164,7 +180,8 @@ static void add_named(struct compiler *compiler, const struct notes_filter_condi
 }
 
 /* A link resolves to one note at most, as in every other tool. */
-static void add_links(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void add_links(struct notes_filter_compiler *compiler,
+                      const struct notes_filter_condition *condition)
 {
     buf_add_c(&compiler->sql, "ifnull(n.id IN(WITH named(id) AS MATERIALIZED(");
     add_named(compiler, condition);
@@ -177,7 +194,8 @@ static void add_links(struct compiler *compiler, const struct notes_filter_condi
                         "m.id") " FROM links l WHERE l.note IN(SELECT id FROM named)),0)");
 }
 
-static void show(struct compiler *compiler, const struct notes_filter_condition *condition)
+static void show(struct notes_filter_compiler *compiler,
+                 const struct notes_filter_condition *condition)
 {
     struct ng_str value =
         utf8_cut(notes_utf8_clean(compiler->arena, condition->value), SHOWN_VALUE_MAX);
@@ -187,7 +205,8 @@ static void show(struct compiler *compiler, const struct notes_filter_condition 
     buf_add_c(&compiler->shown, "'");
 }
 
-static int fail_condition(struct compiler *compiler, struct ng_str text, const char *wrong)
+static int fail_condition(struct notes_filter_compiler *compiler, struct ng_str text,
+                          const char *wrong)
 {
     struct ng_str clean = notes_utf8_clean(compiler->arena, text);
     struct ng_str cut = utf8_cut(clean, SHOWN_VALUE_MAX);
@@ -200,13 +219,20 @@ static int fail_condition(struct compiler *compiler, struct ng_str text, const c
                            (int)cut.len, cut.data, wrong));
 }
 
-static int add_condition(struct compiler *compiler, struct ng_str text)
+int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
 {
     struct notes_filter_condition condition;
+    if (compiler->conditions++ == compiler->most) {
+        return ng_fail(compiler->call, compiler->code,
+                       "The filters have more than %zu conditions.", compiler->most);
+    }
     const char *wrong = notes_filter_parse(text, &condition);
     if (wrong != NULL) {
         return fail_condition(compiler, text, wrong);
     }
+    bool another = compiler->alternatives++ > 0;
+    notes_add_if(&compiler->sql, another, " OR ");
+    notes_add_if(&compiler->shown, another, " OR ");
     buf_add_c(&compiler->sql, condition.op == NOTES_UNEQUAL ? "(NOT " : "(");
     switch (condition.field) {
     case NOTES_FIELD_DATA:
@@ -241,48 +267,67 @@ static const struct group groups[] = {
     {"not", "NOT ", " OR "},
 };
 
-static int add_group(struct compiler *compiler, const struct ng_value *filters,
+/* A condition as it is written, behind `between`. */
+static int add_written(struct notes_filter_compiler *compiler, struct ng_str text,
+                       const char *between)
+{
+    size_t sql_len = compiler->sql.len;
+    size_t shown_len = compiler->shown.len;
+    compiler->alternatives = 0;
+    buf_add_c(&compiler->sql, between);
+    buf_add_c(&compiler->shown, between);
+    if (compiler->expand == NULL) {
+        return notes_filter_add(compiler, text);
+    }
+    buf_add_c(&compiler->sql, "(");
+    int rc = compiler->expand(compiler, text, compiler->user);
+    buf_add_c(&compiler->sql, ")");
+    if (compiler->alternatives == 0) {
+        buf_cut(&compiler->sql, sql_len);
+        buf_cut(&compiler->shown, shown_len);
+    }
+    return rc;
+}
+
+static int add_group(struct notes_filter_compiler *compiler, const struct ng_value *filters,
                      const struct group *group)
 {
     const struct ng_host *host = compiler->call->host;
     const struct ng_value *list = host->json_get(filters, group->name);
-    const struct ng_value *item = host->json_first(list);
-    if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY) {
+    struct buf *bufs[] = {&compiler->sql, &compiler->shown};
+    size_t lens[] = {compiler->sql.len, compiler->shown.len};
+    size_t before = compiler->conditions;
+    if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY && compiler->expand == NULL) {
         return ng_fail(compiler->call, compiler->code,
                        "The filter `%s` is no list of conditions.", group->name);
     }
-    if (item == NULL) {
-        return NG_OK;
-    }
-    struct buf *bufs[] = {&compiler->sql, &compiler->shown};
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
         notes_add_if(bufs[i], bufs[i]->len > 0, " AND ");
         buf_add_c(bufs[i], group->before);
         buf_add_c(bufs[i], "(");
     }
-    for (bool first = true; item != NULL; item = host->json_next(item), first = false) {
+    for (const struct ng_value *item = host->json_first(list); item != NULL;
+         item = host->json_next(item)) {
         if (host->json_type(item) != NG_TYPE_STRING) {
             return ng_fail(compiler->call, compiler->code,
                            "A condition in the filter `%s` is no string.", group->name);
         }
-        if (compiler->conditions++ == NOTES_FILTER_CONDITIONS_MAX) {
-            return ng_fail(compiler->call, compiler->code,
-                           "The filters have more than %d conditions.",
-                           NOTES_FILTER_CONDITIONS_MAX);
-        }
-        notes_add_if(&compiler->sql, !first, group->between);
-        notes_add_if(&compiler->shown, !first, group->between);
-        int rc = add_condition(compiler, host->json_text(item));
+        int rc = add_written(compiler, host->json_text(item),
+                             compiler->conditions > before ? group->between : "");
         if (rc != NG_OK) {
             return rc;
         }
     }
-    buf_add_c(&compiler->sql, ")");
-    buf_add_c(&compiler->shown, ")");
+    for (size_t i = 0; i < NG_COUNT(bufs); i++) {
+        buf_add_c(bufs[i], ")");
+        if (compiler->conditions == before) {
+            buf_cut(bufs[i], lens[i]);
+        }
+    }
     return NG_OK;
 }
 
-static int check_members(struct compiler *compiler, const struct ng_value *filters)
+static int check_members(struct notes_filter_compiler *compiler, const struct ng_value *filters)
 {
     const struct ng_host *host = compiler->call->host;
     const struct ng_value *member = host->json_first(filters);
@@ -301,10 +346,13 @@ static int check_members(struct compiler *compiler, const struct ng_value *filte
     return NG_OK;
 }
 
-static int compile(struct compiler *compiler, const struct ng_value *filters)
+static int compile(struct notes_filter_compiler *compiler, const struct ng_value *filters)
 {
     struct ng_call *call = compiler->call;
-    int rc = check_members(compiler, filters);
+    int rc = NG_OK;
+    if (compiler->expand == NULL) {
+        rc = check_members(compiler, filters);
+    }
     for (size_t i = 0; i < NG_COUNT(groups) && rc == NG_OK; i++) {
         rc = add_group(compiler, filters, &groups[i]);
     }
@@ -314,55 +362,67 @@ static int compile(struct compiler *compiler, const struct ng_value *filters)
     struct ng_str sql = notes_buf_str(&compiler->sql);
     struct ng_str shown = notes_buf_str(&compiler->shown);
     if (compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK) {
-        compiler->filter->sql = call->host->format(call, "%.*s", (int)sql.len, sql.data);
-        compiler->filter->shown = call->host->format(call, "%.*s", (int)shown.len, shown.data);
+        compiler->filter->sql = notes_call_copy(call, sql);
+        compiler->filter->shown = notes_call_copy(call, shown);
     }
     return notes_memory(call, compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK &&
                                   compiler->filter->sql.data != NULL &&
                                   compiler->filter->shown.data != NULL);
 }
 
-int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
-                         struct notes_filter **ret_filter)
+static int compile_all(struct notes_filter_compiler *compiler, const struct ng_value *filters,
+                       struct notes_filter **ret_filter)
 {
     struct arena arena;
-    struct compiler compiler = {.call = call, .arena = &arena, .code = code};
-    struct notes_filter *filter = ng_alloc(call, sizeof(*filter));
-    size_t values = (size_t)NOTES_FILTER_CONDITIONS_MAX * VALUES_PER_CONDITION;
-    struct notes_filter_value *list = ng_alloc(call, values * sizeof(*list));
-    if (filter == NULL || list == NULL) {
-        return notes_fail_memory(call);
+    struct notes_filter *filter = ng_alloc(compiler->call, sizeof(*filter));
+    if (filter == NULL) {
+        return notes_fail_memory(compiler->call);
     }
-    *filter =
-        (struct notes_filter){.sql = ng_str_of("1"), .shown = ng_str_of(""), .values = list};
+    *filter = (struct notes_filter){.sql = ng_str_of("1"), .shown = ng_str_of("")};
     *ret_filter = filter;
     if (filters == NULL) {
         return NG_OK;
     }
-    compiler.filter = filter;
+    compiler->filter = filter;
+    compiler->next = &filter->values;
+    compiler->arena = &arena;
     arena_init(&arena, 0);
-    buf_init(&compiler.sql, SQL_MAX);
-    buf_init(&compiler.shown, SQL_MAX);
-    int rc = compile(&compiler, filters);
-    buf_done(&compiler.sql);
-    buf_done(&compiler.shown);
+    buf_init(&compiler->sql, SQL_MAX);
+    buf_init(&compiler->shown, SQL_MAX);
+    int rc = compile(compiler, filters);
+    buf_done(&compiler->sql);
+    buf_done(&compiler->shown);
     arena_done(&arena);
     return rc;
 }
 
-/* ---- running ---- */
-
-static struct ng_str text_of(sqlite3_value *value)
+int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
+                         struct notes_filter **ret_filter)
 {
-    const char *data = (const char *)sqlite3_value_text(value);
-    return str_make(data, (size_t)sqlite3_value_bytes(value));
+    struct notes_filter_compiler compiler = {
+        .call = call, .code = code, .most = NOTES_FILTER_CONDITIONS_MAX};
+    return compile_all(&compiler, filters, ret_filter);
 }
+
+int notes_filter_expand(struct ng_call *call, const struct ng_value *filters, int code,
+                        notes_filter_expand_fn *expand, void *user,
+                        struct notes_filter **ret_filter)
+{
+    struct notes_filter_compiler compiler = {.call = call,
+                                             .code = code,
+                                             .most = NOTES_FILTER_EXPANDED_MAX,
+                                             .expand = expand,
+                                             .user = user};
+    return compile_all(&compiler, filters, ret_filter);
+}
+
+/* ---- running ---- */
 
 static void sql_glob(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str pattern = text_of(values[0]);
-    struct ng_str path = text_of(values[1]);
+    struct ng_str pattern = notes_value_text(values[0]);
+    struct ng_str path = notes_value_text(values[1]);
     sqlite3_result_int(context,
                        pattern.data != NULL && path.data != NULL && notes_glob(pattern, path));
 }
@@ -372,8 +432,8 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
 {
     struct arena arena;
     (void)count;
-    struct ng_str text = text_of(values[0]);
-    struct ng_str needle = text_of(values[1]);
+    struct ng_str text = notes_value_text(values[0]);
+    struct ng_str needle = notes_value_text(values[1]);
     if (text.data == NULL || needle.len == 0) {
         sqlite3_result_int(context, text.data != NULL);
         return;
@@ -392,26 +452,39 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
 static void sql_has(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = text_of(values[0]);
-    struct ng_str needle = text_of(values[1]);
+    struct ng_str text = notes_value_text(values[0]);
+    struct ng_str needle = notes_value_text(values[1]);
     sqlite3_result_int(context, str_find(text, needle, 0) != SIZE_MAX);
+}
+
+/* The text trimmed and folded. */
+static void sql_fold(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct arena arena;
+    (void)count;
+    arena_init(&arena, 0);
+    struct ng_str folded = notes_fold(&arena, notes_trim(notes_value_text(values[0])));
+    sqlite3_result_text64(context, folded.data, folded.len, SQLITE_TRANSIENT, SQLITE_UTF8);
+    arena_done(&arena);
 }
 
 struct function {
     const char *name;
+    int arguments;
     void (*run)(sqlite3_context *context, int count, sqlite3_value **values);
 };
 
 int notes_filter_functions(sqlite3 *db)
 {
     static const struct function functions[] = {
-        {"on_glob", sql_glob},
-        {"on_contains", sql_contains},
-        {"notes_has", sql_has},
+        {"on_glob", 2, sql_glob},
+        {"on_contains", 2, sql_contains},
+        {"notes_has", 2, sql_has},
+        {"on_fold", 1, sql_fold},
     };
     int rc = SQLITE_OK;
     for (size_t i = 0; i < NG_COUNT(functions) && rc == SQLITE_OK; i++) {
-        rc = sqlite3_create_function_v2(db, functions[i].name, 2,
+        rc = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
                                         SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                         functions[i].run, NULL, NULL, NULL);
     }
@@ -422,14 +495,14 @@ int notes_filter_bind(const struct notes_filter *filter, sqlite3_stmt *statement
                       int *ret_next)
 {
     int rc = SQLITE_OK;
-    for (size_t i = 0; i < filter->count && rc == SQLITE_OK; i++) {
-        const struct notes_filter_value *value = &filter->values[i];
+    for (const struct notes_filter_value *value = filter->values;
+         value != NULL && rc == SQLITE_OK; value = value->next) {
         if (value->is_number) {
-            rc = sqlite3_bind_double(statement, first + (int)i, value->number);
+            rc = sqlite3_bind_double(statement, first++, value->number);
         } else {
-            rc = notes_bind_text(statement, first + (int)i, value->text);
+            rc = notes_bind_text(statement, first++, value->text);
         }
     }
-    *ret_next = first + (int)filter->count;
+    *ret_next = first;
     return rc;
 }

@@ -8,9 +8,11 @@
 #include "text/text.h"
 
 #define NOTES_FILTER_CONDITIONS_MAX 100 /* in one call */
+#define NOTES_FILTER_EXPANDED_MAX 1000  /* of expanded ones */
 #define NOTES_FILTER_LENGTH_MAX 4096    /* bytes of one condition */
 
 struct notes_filter_value {
+    struct notes_filter_value *next;
     struct ng_str text;
     bool is_number;
     double number;
@@ -21,9 +23,16 @@ struct notes_filter {
     struct ng_str sql;   /* a condition on `n`, a row of notes; "1" where there is none. Its
                             parameters are '?' in the order of values */
     struct ng_str shown; /* for people: "data.tag = 'a' AND NOT path = 'x/' '*'" */
-    struct notes_filter_value *values;
-    size_t count;
+    struct notes_filter_value *values; /* NULL: none */
 };
+
+struct notes_filter_compiler;
+
+/* Passes the conditions that a written one stands for to notes_filter_add(); one of them must
+ * hold. None: as if the condition were not written. */
+typedef int notes_filter_expand_fn(struct notes_filter_compiler *compiler, struct ng_str text,
+                                   void *user);
+int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text);
 
 /*
  * `filters`: {and?: [...], or?: [...], not?: [...]}; NULL: none. Every `and`, one of `or` and
@@ -37,6 +46,11 @@ struct notes_filter {
  */
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
                          struct notes_filter **ret_filter);
+/* The same for filters whose conditions are expanded first. They come from no input schema:
+ * other members are ignored. */
+int notes_filter_expand(struct ng_call *call, const struct ng_value *filters, int code,
+                        notes_filter_expand_fn *expand, void *user,
+                        struct notes_filter **ret_filter);
 
 /* Registers the SQL functions that filters use; call it before a statement with a filter is
  * prepared. */

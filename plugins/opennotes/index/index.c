@@ -199,8 +199,7 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
         if (root_fd >= 0) {
             (void)close(root_fd);
         }
-        bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM;
-        return ng_fail(call, lacks ? NG_EBUSY : NOTES_ENOTEBOOK,
+        return ng_fail(call, notes_tree_is_busy(error) ? NG_EBUSY : NOTES_ENOTEBOOK,
                        "The notebook's folder %s cannot be opened: %s.", path,
                        strerrordesc_np(error));
     }

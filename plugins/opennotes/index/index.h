@@ -73,8 +73,6 @@ int notes_index_locate(struct notes_index *index, struct ng_call *call, struct n
                        struct notes_location *ret);
 /* Creation time of a note without one in its front matter. */
 int64_t notes_index_created_ms(const struct notes_stat *stat);
-/* A name in ASCII has one form in Unicode, so no other note can have it. */
-bool notes_index_is_plain(struct ng_str path);
 /* The file, as it is on disk, of the note with exactly this path; in call memory. {NULL, 0}:
  * there is none. */
 int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
@@ -125,6 +123,14 @@ static inline struct ng_str notes_column_text(sqlite3_stmt *statement, int colum
 {
     const char *data = (const char *)sqlite3_column_text(statement, column);
     struct ng_str text = {data, (size_t)sqlite3_column_bytes(statement, column)};
+    return text;
+}
+
+/* An argument of an SQL function as text. {NULL, 0}: NULL. */
+static inline struct ng_str notes_value_text(sqlite3_value *value)
+{
+    const char *data = (const char *)sqlite3_value_text(value);
+    struct ng_str text = {data, (size_t)sqlite3_value_bytes(value)};
     return text;
 }
 

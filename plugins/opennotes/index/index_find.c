@@ -69,17 +69,12 @@ int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     }
     arena_init(&arena, 0);
     struct ng_str form = notes_nfc(&arena, str_make(out, len));
-    char *kept = ng_alloc(call, form.len + 1);
-    if (form.data == NULL) {
-        kept = NULL;
-    }
-    if (kept != NULL) {
-        memcpy(kept, form.data, form.len);
-        kept[form.len] = '\0';
+    *ret_path = str_make(NULL, 0);
+    if (form.data != NULL) {
+        *ret_path = notes_call_copy(call, form);
     }
     arena_done(&arena);
-    *ret_path = str_make(kept, form.len);
-    return notes_memory(call, kept != NULL);
+    return notes_memory(call, ret_path->data != NULL);
 }
 
 /* Distance of a path from the requested one; SIZE_MAX: too far. */
@@ -150,17 +145,9 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
 /* A column's bytes, NUL-terminated, for as long as the call. */
 static int keep_column(struct ng_call *call, sqlite3_stmt *row, int column, struct ng_str *ret)
 {
-    size_t len = (size_t)sqlite3_column_bytes(row, column);
-    char *kept = ng_alloc(call, len + 1);
-    if (kept == NULL) {
-        return notes_fail_memory(call);
-    }
-    if (len > 0) {
-        memcpy(kept, sqlite3_column_blob(row, column), len);
-    }
-    kept[len] = '\0';
-    *ret = str_make(kept, len);
-    return NG_OK;
+    const char *data = sqlite3_column_blob(row, column);
+    *ret = notes_call_copy(call, str_make(data, (size_t)sqlite3_column_bytes(row, column)));
+    return notes_memory(call, ret->data != NULL);
 }
 
 int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *db,
@@ -215,16 +202,6 @@ int notes_index_find(struct notes_index *index, struct ng_call *call, sqlite3 *d
     return rc;
 }
 
-bool notes_index_is_plain(struct ng_str path)
-{
-    for (size_t i = 0; i < path.len; i++) {
-        if ((unsigned char)path.data[i] >= 0x80) {
-            return false;
-        }
-    }
-    return true;
-}
-
 int64_t notes_index_created_ms(const struct notes_stat *stat)
 {
     int64_t birth = stat->birth_ns / 1000000;
@@ -275,7 +252,7 @@ static int find_now(struct notes_index *index, struct ng_call *call, struct ng_s
     struct notes_stat stat;
     bool loose = false;
     int rc = notes_index_path(call, given, &ret->path);
-    if (rc != NG_OK || !notes_index_is_plain(ret->path) || !is_shown(ret->path)) {
+    if (rc != NG_OK || !notes_is_ascii(ret->path) || !is_shown(ret->path)) {
         return rc;
     }
     int fd = notes_tree_open(index->root_fd, ret->path.data, O_PATH);
@@ -312,17 +289,6 @@ int notes_index_locate(struct notes_index *index, struct ng_call *call, struct n
     return rc;
 }
 
-/* One trigram as a string of the FTS5 query language. */
-static void add_gram(struct buf *query, struct ng_str gram)
-{
-    buf_add_c(query, query->len > 0 ? " AND \"" : "\"");
-    for (size_t i = 0; i < gram.len; i++) {
-        notes_add_if(query, gram.data[i] == '"', "\"");
-        buf_add_char(query, gram.data[i]);
-    }
-    buf_add_char(query, '"');
-}
-
 struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded)
 {
     size_t at[3] = {0}; /* starts of the characters of the present trigram */
@@ -336,8 +302,8 @@ struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded)
         at[2] = next;
         (void)notes_next(folded, &next);
         if (++characters >= 3) {
-            add_gram(&query, str_make(folded.data + at[0], next - at[0]));
-            grams++;
+            notes_add_if(&query, grams++ > 0, " AND ");
+            notes_add_quoted(&query, str_make(folded.data + at[0], next - at[0]), '"');
         }
     }
     struct ng_str kept = grams > 0 && query.rc == NG_OK

@@ -5,11 +5,6 @@
 #include "core/base/text/hex.h"
 #include "index_state.h"
 
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* "https:", "mailto:", or "//host": the target is outside of every notebook. */
 static bool is_address(struct ng_str target)
 {
@@ -22,7 +17,7 @@ static bool is_address(struct ng_str target)
         if (c == ':') {
             return i > 1; /* one letter is a Windows drive, not a scheme */
         }
-        if (!is_alpha(c) && !(later && i > 0)) {
+        if (!notes_is_alpha(c) && !(later && i > 0)) {
             return false;
         }
     }
@@ -56,15 +51,12 @@ static struct ng_str percent_decoded(struct arena *arena, struct ng_str text)
 /* Appends one part of a path; `..` removes the last part, and has no effect at the root. */
 static size_t add_part(char *out, size_t len, struct ng_str part)
 {
-    size_t last = len;
-    while (last > 0 && out[last - 1] != '/') {
-        last--;
-    }
+    struct ng_str last = notes_file_name(str_make(out, len));
     if (part.len == 0 || str_is(part, ".")) {
         return len;
     }
-    if (str_is(part, "..") && len > 0 && !str_is(str_make(out + last, len - last), "..")) {
-        return size_max(last, 1) - 1;
+    if (str_is(part, "..") && len > 0 && !str_is(last, "..")) {
+        return size_max(len - last.len, 1) - 1;
     }
     if (len > 0) {
         out[len++] = '/';
@@ -76,10 +68,7 @@ static size_t add_part(char *out, size_t len, struct ng_str part)
 static struct ng_str resolved(struct arena *arena, struct ng_str note_path,
                               struct ng_str target)
 {
-    size_t folder = note_path.len;
-    while (folder > 0 && note_path.data[folder - 1] != '/') {
-        folder--;
-    }
+    size_t folder = note_path.len - notes_file_name(note_path).len;
     char *out = arena_zalloc(arena, folder + target.len + 2);
     size_t len = 0;
     if (out == NULL) {
@@ -104,7 +93,7 @@ static struct ng_str resolved(struct arena *arena, struct ng_str note_path,
 struct ng_str notes_link_note(struct ng_str target)
 {
     size_t at = target.len;
-    while (at > 0 && (is_alpha(target.data[at - 1]) || target.data[at - 1] == '-' ||
+    while (at > 0 && (notes_is_alpha(target.data[at - 1]) || target.data[at - 1] == '-' ||
                       (target.data[at - 1] >= '0' && target.data[at - 1] <= '9'))) {
         at--;
     }

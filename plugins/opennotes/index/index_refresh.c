@@ -45,19 +45,12 @@ int notes_paths_add(struct notes_paths *paths, struct ng_str path)
     return NG_OK;
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    const struct ng_str *first = a;
-    const struct ng_str *second = b;
-    return str_compare(*first, *second);
-}
-
 /* Sorts the paths and removes duplicates. */
 static void sort_paths(struct notes_paths *paths)
 {
     size_t count = 0;
     if (paths->count > 1) {
-        qsort(paths->items, paths->count, sizeof(*paths->items), compare_paths);
+        qsort(paths->items, paths->count, sizeof(*paths->items), notes_compare);
     }
     for (size_t i = 0; i < paths->count; i++) {
         if (count == 0 || !str_equal(paths->items[i], paths->items[count - 1])) {

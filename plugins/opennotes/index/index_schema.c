@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text/random.h"
 #include "index_state.h"
 #include "index_tokens.h"
 
@@ -295,8 +295,7 @@ static int prepare(struct notes_index *index, struct ng_call *call)
             return notes_schema_fail(index, call, "opened");
         }
     }
-    ssize_t got = getrandom(&writer->seed, sizeof(writer->seed), 0);
-    (void)got; /* a failure here costs only speed */
+    (void)random_bytes(&writer->seed, sizeof(writer->seed)); /* a failure costs only speed */
     writer->words = calloc(NOTES_WORD_CACHE, sizeof(*writer->words));
     return notes_memory(call, writer->words != NULL);
 }

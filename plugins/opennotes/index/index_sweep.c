@@ -25,7 +25,9 @@ static char *folder_of(const char *file)
                            NULL) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW) {
         struct ng_str text = notes_column_text(statement, 0);
-        folder = text.data != NULL ? strndup(text.data, text.len) : NULL;
+        if (text.data != NULL) {
+            folder = str_dup(text);
+        }
     }
     (void)sqlite3_finalize(statement);
     (void)sqlite3_close_v2(db);

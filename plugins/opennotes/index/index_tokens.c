@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "text/text.h"
 
 #define SLOTS_BITS 13
@@ -32,15 +33,6 @@ struct tokenizer {
 static struct slot *slot_of(struct tokenizer *tokenizer, uint64_t hash)
 {
     return &tokenizer->slots[(hash * HASH_FACTOR) >> (64 - SLOTS_BITS)];
-}
-
-static uint64_t hash_of(struct ng_str word)
-{
-    uint64_t hash = word.len;
-    for (size_t i = 0; i < word.len; i++) {
-        hash = hash * 31 + (unsigned char)word.data[i];
-    }
-    return hash;
 }
 
 static int cut_grams(struct tokenizer *tokenizer, struct ng_str text, void *context,
@@ -80,7 +72,7 @@ static int cut_words(struct tokenizer *tokenizer, struct ng_str text, void *cont
     struct ng_str word;
     size_t letters = 0;
     for (size_t at = 0; notes_word_next(text, &at, &word, &letters);) {
-        struct slot *slot = slot_of(tokenizer, hash_of(word));
+        struct slot *slot = slot_of(tokenizer, hash_fnv(HASH_FNV_BASIS, word));
         if (slot->text == tokenizer->text && str_equal(slot->word, word)) {
             continue;
         }

@@ -4,7 +4,6 @@
  * it is done. A call whose time is up leaves the rest to them, or to the background. */
 #include "index_wait.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "core/base/lock.h"
@@ -31,10 +30,6 @@ struct notes_wait {
     uint64_t serial, ticket;
     struct ng_deferred *deferred;
     int64_t began_ms; /* remaining time at the beginning */
-};
-
-struct job {
-    struct notes_index *index;
 };
 
 static int64_t now_ns(void)
@@ -194,26 +189,17 @@ static struct notes_wait *take_waiting(struct notes_index *index)
     return first;
 }
 
-/* The call may be released afterwards. */
-static void end_wait(struct notes_wait *wait, int rc)
-{
-    struct ng_call *call = wait->call;
-    struct ng_deferred *deferred = wait->deferred;
-    release_index(wait);
-    call->host->finish(deferred, rc);
-}
-
-static void resume(struct notes_wait *wait)
+/* The call may be released afterwards. A failure ends it. */
+static void resume(struct notes_wait *wait, int rc)
 {
     struct ng_call *call = wait->call;
     const struct ng_host *host = call->host;
     struct ng_deferred *deferred = wait->deferred;
-    wait->deferred = NULL;
     release_index(wait);
-    if (wait->run != NULL) {
+    if (rc == NG_OK && wait->run != NULL) {
         (void)host->continue_on_worker(call, run_tool, wait);
     }
-    host->finish(deferred, NG_OK);
+    host->finish(deferred, rc);
 }
 
 static void resume_all(struct notes_index *index)
@@ -221,7 +207,7 @@ static void resume_all(struct notes_index *index)
     struct notes_wait *wait = take_waiting(index);
     while (wait != NULL) {
         struct notes_wait *next = wait->next_waiting;
-        resume(wait);
+        resume(wait, NG_OK);
         wait = next;
     }
 }
@@ -253,30 +239,21 @@ void notes_wait_tick(struct notes_index *index, size_t done, size_t total)
     if (!is_time(index, done, total)) {
         return;
     }
-    struct notes_wait *stay = NULL;
-    struct notes_wait *last = NULL;
     struct notes_wait *wait = take_waiting(index);
     while (wait != NULL) {
         struct notes_wait *next = wait->next_waiting;
         if (notes_wait_is_over(wait->call, wait->began_ms)) {
-            end_wait(wait, fail_over(index, wait->call, done, total));
+            resume(wait, fail_over(index, wait->call, done, total));
         } else {
             if (done > 0 || total >= TELL_MIN) {
                 notes_wait_show(wait->call, done, total);
             }
-            wait->next_waiting = stay;
-            stay = wait;
-            if (last == NULL) {
-                last = wait;
-            }
+            lock_take(&index->lock);
+            wait->next_waiting = index->waiting;
+            index->waiting = wait;
+            lock_release(&index->lock);
         }
         wait = next;
-    }
-    if (stay != NULL) {
-        lock_take(&index->lock);
-        last->next_waiting = index->waiting;
-        index->waiting = stay;
-        lock_release(&index->lock);
     }
 }
 
@@ -296,11 +273,9 @@ static void wait_a_little(struct notes_index *index)
 
 static int go_on(struct ng_call *call, void *user)
 {
-    struct job *job = user;
-    struct notes_index *index = job->index;
+    struct notes_index *index = user;
     int rc = notes_wait_fresh(index, call);
     notes_index_close(index->owner, index);
-    free(job);
     if (rc == NG_ETIMEOUT || rc == NG_ECANCELLED) {
         return NG_OK;
     }
@@ -309,16 +284,10 @@ static int go_on(struct ng_call *call, void *user)
 
 int notes_wait_background(struct notes_index *index, struct ng_call *call)
 {
-    struct job *job = malloc(sizeof(*job));
-    if (job == NULL) {
-        return notes_fail_memory(call);
-    }
-    job->index = index;
     notes_index_hold(index);
-    int rc = call->host->background(call, go_on, job);
+    int rc = call->host->background(call, go_on, index);
     if (rc != NG_OK) {
         notes_index_close(index->owner, index);
-        free(job);
     }
     return rc;
 }

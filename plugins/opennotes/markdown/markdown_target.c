@@ -10,19 +10,9 @@
 #define SCHEME_MIN 2
 #define SCHEME_MAX 32
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_alpha(char c)
-{
-    return ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
 static bool is_alnum(char c)
 {
-    return is_alpha(c) || (c >= '0' && c <= '9');
+    return notes_is_alpha(c) || notes_is_digit(c);
 }
 
 static bool is_punct(char c)
@@ -34,7 +24,7 @@ static bool is_punct(char c)
 /* Blanks and at most one line end; a text of a block has no empty lines. */
 static size_t skip_space(struct ng_str text, size_t at)
 {
-    while (at < text.len && is_space(text.data[at])) {
+    while (at < text.len && notes_is_space(text.data[at])) {
         at++;
     }
     return at;
@@ -188,7 +178,7 @@ static bool has_scheme(struct ng_str address)
         i++;
     }
     return i >= SCHEME_MIN && i <= SCHEME_MAX && i < address.len && address.data[i] == ':' &&
-           is_alpha(address.data[0]);
+           notes_is_alpha(address.data[0]);
 }
 
 bool notes_autolink_at(struct ng_str text, size_t at, struct ng_str *ret_address,
@@ -213,7 +203,7 @@ static size_t attribute_end(struct ng_str text, size_t at)
 {
     size_t i = at;
     if (i >= text.len ||
-        !(is_alpha(text.data[i]) || text.data[i] == '_' || text.data[i] == ':')) {
+        !(notes_is_alpha(text.data[i]) || text.data[i] == '_' || text.data[i] == ':')) {
         return at;
     }
     while (i < text.len &&
@@ -237,7 +227,7 @@ static size_t attribute_end(struct ng_str text, size_t at)
         return end + 1;
     }
     size_t value = i;
-    while (i < text.len && !is_space(text.data[i]) &&
+    while (i < text.len && !notes_is_space(text.data[i]) &&
            memchr("\"'=<>`", text.data[i], 6) == NULL) {
         i++;
     }
@@ -251,7 +241,7 @@ size_t notes_html_end(struct ng_str text, size_t at)
 {
     bool closing = at + 1 < text.len && text.data[at + 1] == '/';
     size_t i = at + 1 + closing;
-    if (i >= text.len || !is_alpha(text.data[i])) {
+    if (i >= text.len || !notes_is_alpha(text.data[i])) {
         return at;
     }
     while (i < text.len && (is_alnum(text.data[i]) || text.data[i] == '-')) {

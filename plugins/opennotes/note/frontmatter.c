@@ -6,14 +6,6 @@
 
 #define BOM "\xef\xbb\xbf"
 
-/* The line at `at` without its end; *ret_next: the start of the next line. */
-static struct ng_str line_at(struct ng_str bytes, size_t at, size_t *ret_next)
-{
-    size_t stop = notes_find_char(bytes, at, '\n');
-    *ret_next = size_min(stop + 1, bytes.len);
-    return str_make(bytes.data + at, stop - at);
-}
-
 /* The fence with nothing but blanks behind it. */
 static bool is_fence(struct ng_str line, const char *fence)
 {
@@ -34,7 +26,7 @@ void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *front
     size_t bom = str_begins(bytes, BOM) * strlen(BOM);
     *frontmatter = (struct notes_frontmatter){.bom = bom, .body = bom, .yaml = bom, .end = bom};
     size_t next = bom;
-    struct ng_str line = line_at(bytes, bom, &next);
+    struct ng_str line = notes_line(bytes, bom, &next);
     bool ended = next > bom + line.len;
     frontmatter->crlf = ended && str_ends(line, "\r");
     if (!is_fence(line, "---") || !ended) {
@@ -44,7 +36,7 @@ void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *front
     size_t lines = 1;
     while (next < bytes.len) {
         size_t at = next;
-        line = line_at(bytes, at, &next);
+        line = notes_line(bytes, at, &next);
         lines++;
         if (is_fence(line, "---") || is_fence(line, "...")) {
             frontmatter->there = true;

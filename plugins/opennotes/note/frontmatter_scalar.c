@@ -12,11 +12,6 @@
 #define HEX_DIGITS_MAX 16
 #define OCTAL_DIGITS_MAX 21
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_one_of(struct ng_str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -30,7 +25,7 @@ static bool is_one_of(struct ng_str text, const char *const *words, size_t count
 static size_t count_digits(struct ng_str text, size_t at)
 {
     size_t count = 0;
-    while (at + count < text.len && is_digit(text.data[at + count])) {
+    while (at + count < text.len && notes_is_digit(text.data[at + count])) {
         count++;
     }
     return count;
@@ -170,7 +165,7 @@ static bool is_old_number(struct ng_str text)
     bool digit = false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
-        if (is_digit(c)) {
+        if (notes_is_digit(c)) {
             digit = true;
         } else if (c != '_' && c != ':' && c != '.' && c != '+' && c != '-' && c != ',') {
             return str_begins(text, "0b") || str_begins(text, "0x") || str_begins(text, ".") ||
@@ -182,8 +177,8 @@ static bool is_old_number(struct ng_str text)
 
 static bool is_safe_start(unsigned char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit((char)c) || c == '_' ||
-           c == '/' || c == '(' || c == '.' || c == '+' || c == '$' || c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || notes_is_digit((char)c) ||
+           c == '_' || c == '/' || c == '(' || c == '.' || c == '+' || c == '$' || c >= 0x80;
 }
 
 /* Characters that YAML allows only as escapes. */

@@ -205,9 +205,3 @@ struct ng_str notes_note_title(const struct notes_note *note, struct ng_str path
     }
     return name;
 }
-
-bool notes_tag_below(struct ng_str tag, struct ng_str prefix)
-{
-    return tag.len >= prefix.len && str_equal(str_make(tag.data, prefix.len), prefix) &&
-           (tag.len == prefix.len || prefix.len == 0 || tag.data[prefix.len] == '/');
-}

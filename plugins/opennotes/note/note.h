@@ -172,7 +172,4 @@ bool notes_note_tags(struct arena *arena, struct notes_note *note);
 /* Hash of a file's bytes, 32 hexadecimal digits, equal to ng_file.revision. */
 #define NOTES_REVISION_SIZE 33
 
-/* Case-insensitive key of a tag; "a/b" is below "a". */
-bool notes_tag_below(struct ng_str tag, struct ng_str prefix);
-
 #endif

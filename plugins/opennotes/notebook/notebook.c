@@ -29,21 +29,13 @@ const char *notes_source_name(enum notes_source source)
 
 void notes_notebook_write(const struct notes_notebook *notebook, struct buf *json)
 {
-    notes_json_name_c(json, "notebook");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "name");
-    notes_json_text(json, notebook->name);
-    notes_json_name_c(json, "path");
-    notes_json_text(json, notebook->path);
+    notes_json_member_begin(json, "notebook", '{');
+    notes_json_member(json, "name", notebook->name);
+    notes_json_member(json, "path", notebook->path);
     notes_json_end(json, '}');
 }
 
 /* ---- start and stop ---- */
-
-static char *copy_of(struct ng_str text)
-{
-    return strndup(text.data != NULL ? text.data : "", text.len);
-}
 
 static int add_registered(struct notes_notebooks *notebooks, struct ng_call *call,
                           struct ng_str item)
@@ -61,8 +53,8 @@ static int add_registered(struct notes_notebooks *notebooks, struct ng_call *cal
         path.len--;
     }
     struct notes_registered *to = &notebooks->items[notebooks->count];
-    char *text = copy_of(path);
-    to->space = copy_of(space);
+    char *text = str_dup(path);
+    to->space = str_dup(space);
     to->path = text != NULL && text[0] != '/' ? realpath(text, NULL) : text;
     if (to->path != text) {
         free(text);
@@ -200,9 +192,31 @@ int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call)
 void notes_notebook_done(struct notes_notebook *notebook)
 {
     if (notebook != NULL) {
+        notes_index_end(notebook->index, notebook->db);
         notes_index_close(notebook->self->notebooks->indexes, notebook->index);
         notebook->index = NULL;
+        notebook->db = NULL;
     }
+}
+
+int notes_notebook_begin(struct notes_notebook *notebook, struct ng_call *call)
+{
+    return notes_index_begin(notebook->index, call, &notebook->db);
+}
+
+int notes_notebook_fail(const struct notes_notebook *notebook, struct ng_call *call)
+{
+    return notes_index_fail(notebook->index, call, notebook->db);
+}
+
+sqlite3_stmt *notes_notebook_prepare(const struct notes_notebook *notebook,
+                                     struct ng_call *call, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(notebook->db, sql, -1, &statement, NULL) != SQLITE_OK) {
+        (void)notes_notebook_fail(notebook, call);
+    }
+    return statement;
 }
 
 /* Builds the indexes of registered notebooks before the first call needs them. */
@@ -480,10 +494,11 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
     return fail_none(self, call, named);
 }
 
-int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
-                          struct notes_notebook **ret)
+int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_fn *tool)
 {
+    struct ng_str named = ng_arg_text(call, "notebook");
     struct notes_notebook *notebook = NULL;
+    struct arena arena;
     int rc = NG_OK;
     if (str_ends(named, "/" NOTES_CONFIG_NAME)) {
         named.len -= sizeof("/" NOTES_CONFIG_NAME) - 1;
@@ -508,14 +523,12 @@ int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct n
     if (rc == NG_OK) {
         rc = notes_notebook_open(notebook, call);
     }
-    if (rc == NG_OK) {
-        *ret = notebook;
+    if (rc != NG_OK) {
+        return rc;
     }
+    arena_init(&arena, 0);
+    rc = tool(notebook, call, &arena);
+    arena_done(&arena);
+    notes_notebook_done(notebook);
     return rc;
-}
-
-int notes_notebook_pick(struct opennotes *self, struct ng_call *call,
-                        struct notes_notebook **ret)
-{
-    return notes_notebook_choose(self, call, ng_arg_text(call, "notebook"), ret);
 }

@@ -2,12 +2,13 @@
 /*
  * notebook.h - which folders of notes there are, and which one a call means.
  *
- * Every tool begins with notes_notebook_pick() and ends with notes_notebook_done(). Between
- * them the notebook's folder is open; its texts live as long as the call does (also in the
- * functions of ng_file_edit that run after the tool returned).
+ * notes_notebook_run() opens the notebook of a call for a tool; its texts live as long as the
+ * call does (also in the functions of ng_file_edit that run after the tool returned).
  */
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_H
+
+#include <sqlite3.h>
 
 #include "plugin_self.h"
 #include "text/text.h"
@@ -32,24 +33,31 @@ struct notes_notebook {
     const struct ng_value *config; /* its object; NULL: there is none */
     bool unusable;                 /* its configuration is unusable; it is only listed */
     struct ng_str fault;           /* reason */
-    struct notes_index *index;     /* open from pick to done; else NULL */
+    struct notes_index *index;     /* open from notes_notebook_open() to done; else NULL */
+    sqlite3 *db;                   /* lent from notes_notebook_begin() to done; else NULL */
 };
 
-/* The notebook that the call's argument `notebook` names, or the current one. Fails with
- * NOTEBOOK_NOT_FOUND, NOTEBOOK_CONFIG_ERROR, PATH_TRAVERSAL, PATH_OUTSIDE_ROOTS. */
-int notes_notebook_pick(struct opennotes *self, struct ng_call *call,
-                        struct notes_notebook **ret);
-/* NULL is a no-op. */
+typedef int notes_tool_fn(struct notes_notebook *notebook, struct ng_call *call,
+                          struct arena *arena);
+
+/* Runs a tool with the notebook that the call's argument `notebook` names, or the current one.
+ * Fails with NOTEBOOK_NOT_FOUND, NOTEBOOK_CONFIG_ERROR, PATH_TRAVERSAL, PATH_OUTSIDE_ROOTS. */
+int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_fn *tool);
+/* Ends what is open or lent. NULL is a no-op. */
 void notes_notebook_done(struct notes_notebook *notebook);
+
+/* notes_index_begin() into notebook->db, and notes_index_fail() for it. */
+int notes_notebook_begin(struct notes_notebook *notebook, struct ng_call *call);
+int notes_notebook_fail(const struct notes_notebook *notebook, struct ng_call *call);
+/* A statement on notebook->db. NULL: the call has failed. */
+sqlite3_stmt *notes_notebook_prepare(const struct notes_notebook *notebook,
+                                     struct ng_call *call, const char *sql);
 
 /* All notebooks that the caller may see, registered ones first; not open (index is NULL). */
 int notes_notebook_list(struct opennotes *self, struct ng_call *call,
                         struct notes_notebook ***ret, size_t *ret_count);
 int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call);
 
-/* The same for a given argument: a path, a name, or {NULL, 0}. */
-int notes_notebook_choose(struct opennotes *self, struct ng_call *call, struct ng_str named,
-                          struct notes_notebook **ret);
 /* The default notebook, not open; *ret is NULL if there is none. */
 int notes_notebook_current(struct opennotes *self, struct ng_call *call,
                            struct notes_notebook **ret);

@@ -39,14 +39,7 @@ static int fail_root(struct notes_notebook *notebook, struct ng_call *call, stru
 
 static struct ng_str name_of(struct ng_str path)
 {
-    size_t at = path.len;
-    while (at > 0 && path.data[at - 1] != '/') {
-        at--;
-    }
-    if (at >= path.len) {
-        return path;
-    }
-    return str_make(path.data + at, path.len - at);
+    return str_or(notes_file_name(path), path);
 }
 
 /* The file's text into call memory; {NULL, 0}: there is none. */
@@ -62,7 +55,7 @@ static int read_text(struct notes_notebook *notebook, struct ng_call *call, int 
     if (file == -ENOENT) {
         return NG_OK;
     }
-    if (file == -EMFILE || file == -ENFILE || file == -ENOMEM) {
+    if (file < 0 && notes_tree_is_busy(-file)) {
         return ng_fail(call, NG_EBUSY, "%.*s/%s cannot be read just now: %s. Try again.",
                        (int)folder.len, folder.data, NOTES_CONFIG_NAME, strerrordesc_np(-file));
     }
@@ -110,21 +103,6 @@ static int parse(struct notes_notebook *notebook, struct ng_call *call)
     return NG_OK;
 }
 
-static bool climbs(struct ng_str path)
-{
-    for (size_t at = 0; at < path.len;) {
-        size_t end = at;
-        while (end < path.len && path.data[end] != '/') {
-            end++;
-        }
-        if (str_is(str_make(path.data + at, end - at), "..")) {
-            return true;
-        }
-        at = end + 1;
-    }
-    return false;
-}
-
 /* `root`: below the folder, also if links are on the way. */
 static int find_root(struct notes_notebook *notebook, struct ng_call *call, int fd,
                      struct ng_str root)
@@ -133,7 +111,7 @@ static int find_root(struct notes_notebook *notebook, struct ng_call *call, int 
         notebook->path = notebook->folder;
         return NG_OK;
     }
-    if (root.data[0] == '/' || climbs(root) || memchr(root.data, '\0', root.len) != NULL) {
+    if (notes_glob_leaves(root) || memchr(root.data, '\0', root.len) != NULL) {
         return fail_config(notebook, call, "`root` leaves its folder");
     }
     int notes = notes_tree_open(fd, root.data, O_PATH | O_DIRECTORY);

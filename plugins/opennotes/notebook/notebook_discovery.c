@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/lock.h"
 #include "notebook_state.h"
 
@@ -27,7 +28,7 @@ struct known_root {
 struct notes_discovery {
     struct lock lock; /* guards the members below; not held during disk access */
     struct known_root *roots;
-    size_t count;
+    size_t count, room;
     int64_t next_ms; /* time of the next scan */
     bool looking;
 };
@@ -63,18 +64,14 @@ static bool discovery_set(struct notes_discovery *discovery, struct ng_str path,
     lock_take(&discovery->lock);
     struct known_root *root = discovery_find(discovery, path);
     bool had = root != NULL && root->found != NULL;
-    if (root == NULL && discovery->count < DISCOVERY_ROOTS_MAX) {
-        struct known_root *more =
-            realloc(discovery->roots, (discovery->count + 1) * sizeof(*discovery->roots));
-        char *copy = strndup(path.data, path.len);
-        if (more != NULL) {
-            discovery->roots = more;
-        }
-        if (more != NULL && copy != NULL) {
+    /* Without memory it is as if the root had not been scanned. */
+    if (root == NULL &&
+        array_reserve((void **)&discovery->roots, &discovery->room, discovery->count + 1,
+                      sizeof(*discovery->roots), DISCOVERY_ROOTS_MAX) == NG_OK) {
+        char *copy = str_dup(path);
+        if (copy != NULL) {
             root = &discovery->roots[discovery->count++];
             *root = (struct known_root){.root = copy};
-        } else {
-            free(copy); /* as if the root had not been scanned */
         }
     }
     if (root != NULL) {
@@ -137,7 +134,7 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
         }
         char *copy = NULL;
         if (folder.data != NULL) {
-            copy = strndup(folder.data, folder.len);
+            copy = str_dup(folder);
         }
         if (copy != NULL || folder.data == NULL) {
             changed = discovery_set(discovery, roots[i], copy) || changed;

@@ -15,44 +15,26 @@ struct search {
     struct ng_call *call;
     struct notes_folders *found;
     struct notes_folders folders; /* folders to scan, relative to the root */
-    struct ng_str root, space;
+    struct ng_str root;
     bool one;         /* stop at the first notebook */
     int64_t until_ms; /* 0: no limit */
 };
 
-struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
-{
-    char *copy = ng_alloc(call, text.len + 1);
-    if (copy == NULL) {
-        return str_make(NULL, 0);
-    }
-    if (text.len > 0) {
-        memcpy(copy, text.data, text.len);
-    }
-    copy[text.len] = '\0';
-    return str_make(copy, text.len);
-}
-
-int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
-                   struct ng_str space)
+static int add_path(struct notes_folders *folders, struct ng_call *call, struct ng_str path)
 {
     if (folders->count == folders->cap) {
         size_t cap = folders->cap > 0 ? folders->cap * 2 : 32;
         struct ng_str *items = ng_alloc(call, cap * sizeof(*items));
-        struct ng_str *spaces = ng_alloc(call, cap * sizeof(*spaces));
-        if (items == NULL || spaces == NULL) {
+        if (items == NULL) {
             return notes_fail_memory(call);
         }
         if (folders->count > 0) {
             memcpy(items, folders->items, folders->count * sizeof(*items));
-            memcpy(spaces, folders->spaces, folders->count * sizeof(*spaces));
         }
         folders->items = items;
-        folders->spaces = spaces;
         folders->cap = cap;
     }
     folders->items[folders->count] = notes_call_copy(call, path);
-    folders->spaces[folders->count] = space;
     if (folders->items[folders->count].data == NULL) {
         return notes_fail_memory(call);
     }
@@ -92,8 +74,7 @@ static int add_folder(struct search *search, struct ng_str path, const char *nam
         buf_add_char(&below, '/');
     }
     buf_add_c(&below, name);
-    int rc = below.rc == NG_OK ? notes_find_add(&search->folders, search->call,
-                                                notes_buf_str(&below), search->space)
+    int rc = below.rc == NG_OK ? add_path(&search->folders, search->call, notes_buf_str(&below))
                                : notes_fail_memory(search->call);
     buf_done(&below);
     return rc;
@@ -112,7 +93,7 @@ static int found_one(struct search *search, struct ng_str path)
     if (search->found->count >= NOTES_FIND_NOTEBOOKS_MAX) {
         return NG_OK;
     }
-    return notes_find_add(search->found, search->call, whole, search->space);
+    return add_path(search->found, search->call, whole);
 }
 
 /* One folder: a notebook, or subfolders to scan. Folders inside a notebook are part of it. */
@@ -158,16 +139,15 @@ static int may_go_on(const struct search *search)
     return NG_OK;
 }
 
-static int look_below(struct search *search, struct ng_str root, struct ng_str space)
+static int look_below(struct search *search, struct ng_str root)
 {
     int fd = notes_tree_open_folder(root.data);
     if (fd < 0) {
         return NG_OK; /* a missing root has no notebooks */
     }
     search->root = root;
-    search->space = space;
     search->folders = (struct notes_folders){.count = 0};
-    int rc = notes_find_add(&search->folders, search->call, str_make("", 0), space);
+    int rc = add_path(&search->folders, search->call, str_make("", 0));
     size_t before = search->found->count;
     for (size_t i = 0; rc == NG_OK && i < search->folders.count; i++) {
         rc = may_go_on(search);
@@ -190,8 +170,7 @@ int notes_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
     if (call->host->file_stat(call, root, &file) != NG_OK || file.type != NG_FILE_DIRECTORY) {
         return NG_OK;
     }
-    return look_below(&search, notes_call_copy(call, file.real),
-                      notes_call_copy(call, file.space));
+    return look_below(&search, notes_call_copy(call, file.real));
 }
 
 int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
@@ -207,16 +186,10 @@ int notes_find_folders(struct ng_call *call, struct notes_folders *ret)
             continue;
         }
         size_t first = ret->count;
-        rc = look_below(&search, notes_call_copy(call, file.real),
-                        notes_call_copy(call, file.space));
-        /* Sorted by path, independent of the order on disk. */
-        for (size_t a = first + 1; rc == NG_OK && a < ret->count; a++) {
-            for (size_t b = a; b > first && str_compare(ret->items[b - 1], ret->items[b]) > 0;
-                 b--) {
-                struct ng_str swap = ret->items[b];
-                ret->items[b] = ret->items[b - 1];
-                ret->items[b - 1] = swap;
-            }
+        rc = look_below(&search, notes_call_copy(call, file.real));
+        if (rc == NG_OK && ret->count > first) {
+            /* Independent of the order on disk. */
+            qsort(ret->items + first, ret->count - first, sizeof(*ret->items), notes_compare);
         }
     }
     return rc;

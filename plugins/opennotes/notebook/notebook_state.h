@@ -26,7 +26,6 @@ struct notes_notebooks {
 /* A growing list in call memory. */
 struct notes_folders {
     struct ng_str *items; /* absolute, without links */
-    struct ng_str *spaces;
     size_t count, cap;
 };
 
@@ -46,9 +45,6 @@ int notes_find_folders(struct ng_call *call, struct notes_folders *ret);
  * past until_ms (0: no limit) before the scan has ended. */
 int notes_find_first(struct ng_call *call, struct ng_str root, int64_t until_ms,
                      struct notes_folders *ret);
-int notes_find_add(struct notes_folders *folders, struct ng_call *call, struct ng_str path,
-                   struct ng_str space);
-struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
 
 /* ---- notebook_discovery.c: the roots with notebooks, as of the last scan */
 

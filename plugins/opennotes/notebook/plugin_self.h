@@ -3,7 +3,7 @@
 #ifndef OPENNOTES_PLUGIN_SELF_H
 #define OPENNOTES_PLUGIN_SELF_H
 
-#include <notegate/plugin.h>
+#include "text/text.h"
 
 struct notes_sql_load;
 struct notes_notebooks;
@@ -11,12 +11,11 @@ struct notes_notebooks;
 /* The plugin's self: set in start() and constant until stop(). */
 struct opennotes {
     const struct ng_host *host;
-    char *folder;             /* of the indexes: data_dir/opennotes, absolute */
-    uint64_t max_bytes;       /* opennotes.max_bytes; an answer may have 75 % of it */
-    uint64_t max_lines;       /* opennotes.max_lines; likewise */
-    int64_t query_timeout_ms; /* of one SQL statement */
-    char *daily_path;         /* template of the path of daily notes */
-    char *views;              /* opennotes.views: a JSON object, or NULL */
+    char *folder;               /* of the indexes: data_dir/opennotes, absolute */
+    struct notes_budget budget; /* an answer may have 75 % of it */
+    int64_t query_timeout_ms;   /* of one SQL statement */
+    char *daily_path;           /* template of the path of daily notes */
+    char *views;                /* opennotes.views: a JSON object, or NULL */
     struct notes_notebooks *notebooks;
     struct notes_sql_load *sql_load; /* sql.h */
 };

@@ -17,18 +17,6 @@
 
 /* ---- life ---- */
 
-static char *copy_text(struct ng_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy != NULL) {
-        if (text.len > 0) {
-            memcpy(copy, text.data, text.len);
-        }
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 static void opennotes_stop(void *user)
 {
     struct opennotes *self = user;
@@ -49,13 +37,13 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     struct ng_str data_dir = host->conf_text(conf, "data_dir");
     struct ng_str views = host->conf_text(conf, "views");
     self->host = host;
-    self->max_bytes = (uint64_t)host->conf_int(conf, "max_bytes");
-    self->max_lines = (uint64_t)host->conf_int(conf, "max_lines");
+    self->budget.max_bytes = (size_t)host->conf_int(conf, "max_bytes");
+    self->budget.max_lines = (size_t)host->conf_int(conf, "max_lines");
     self->query_timeout_ms = host->conf_int(conf, "query_timeout");
-    self->daily_path = copy_text(host->conf_text(conf, "daily_path"));
+    self->daily_path = str_dup(host->conf_text(conf, "daily_path"));
     self->sql_load = calloc(1, sizeof(*self->sql_load));
     self->folder =
-        copy_text(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
+        str_dup(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
     if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
         return notes_fail_memory(call);
     }
@@ -69,7 +57,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
                        "opennotes.views is no JSON object; write it as "
                        "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
     }
-    self->views = copy_text(views);
+    self->views = str_dup(views);
     return notes_memory(call, self->views != NULL);
 }
 
@@ -95,133 +83,50 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 /* ---- the plugin's declaration ---- */
 
-/* The tool `name`, which releases its worker while it waits for an index. */
-#define WAITING(name)                                                                          \
-    static int name##_again(void *user, struct ng_call *call)                                  \
+/* The tools that work on one notebook: name, title, effect, flags. */
+#define NOTEBOOK_TOOLS(TOOL)                                                                   \
+    TOOL(search, "Search notes", NG_EFFECT_READS, 0)                                           \
+    TOOL(list, "List notes", NG_EFFECT_READS, 0)                                               \
+    TOOL(get, "Get a note", NG_EFFECT_READS, 0)                                                \
+    TOOL(create, "Create a note", NG_EFFECT_WRITES, 0)                                         \
+    TOOL(edit, "Edit a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE)                           \
+    TOOL(daily, "The day's note", NG_EFFECT_WRITES, 0)                                         \
+    TOOL(views, "Views", NG_EFFECT_READS, 0)                                                   \
+    TOOL(links, "Links of a note", NG_EFFECT_READS, 0)                                         \
+    TOOL(tags, "Tags", NG_EFFECT_READS, 0)
+
+/* Each releases its worker while it waits for an index. */
+#define RUN(id, shown, what, more)                                                             \
+    static int id##_again(void *user, struct ng_call *call)                                    \
     {                                                                                          \
-        return notes_##name##_run(user, call, ng_str_of("{}"));                                \
+        return notes_notebook_run(user, call, notes_##id##_run);                               \
     }                                                                                          \
-    static int name##_waiting(void *user, struct ng_call *call, struct ng_str args)            \
+    static int id##_waiting(void *user, struct ng_call *call, struct ng_str args)              \
     {                                                                                          \
         const struct opennotes *self = user;                                                   \
         (void)args;                                                                            \
-        return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, name##_again,    \
+        return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, id##_again,      \
                               user);                                                           \
     }
 
-WAITING(search)
-WAITING(list)
-WAITING(get)
-WAITING(create)
-WAITING(edit)
-WAITING(daily)
-WAITING(views)
-WAITING(links)
-WAITING(tags)
+NOTEBOOK_TOOLS(RUN)
 
-static const struct ng_tool opennotes_tools[] = {
-    {
-        .name = "opennotes_search",
-        .title = "Search notes",
-        .summary = notes_search_summary,
-        .params = notes_search_params,
-        .result = notes_search_result,
-        .run = search_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
+#define TOOL_OF(id, shown, what, more, function)                                               \
+    {                                                                                          \
+        .name = "opennotes_" #id,                                                              \
+        .title = (shown),                                                                      \
+        .summary = notes_##id##_summary,                                                       \
+        .params = notes_##id##_params,                                                         \
+        .result = notes_##id##_result,                                                         \
+        .run = (function),                                                                     \
+        .effect = (what),                                                                      \
+        .space = NG_SPACE_SHARED,                                                              \
+        .flags = (more),                                                                       \
     },
-    {
-        .name = "opennotes_list",
-        .title = "List notes",
-        .summary = notes_list_summary,
-        .params = notes_list_params,
-        .result = notes_list_result,
-        .run = list_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_get",
-        .title = "Get a note",
-        .summary = notes_get_summary,
-        .params = notes_get_params,
-        .result = notes_get_result,
-        .run = get_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_create",
-        .title = "Create a note",
-        .summary = notes_create_summary,
-        .params = notes_create_params,
-        .result = notes_create_result,
-        .run = create_waiting,
-        .effect = NG_EFFECT_WRITES,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_edit",
-        .title = "Edit a note",
-        .summary = notes_edit_summary,
-        .params = notes_edit_params,
-        .result = notes_edit_result,
-        .run = edit_waiting,
-        .effect = NG_EFFECT_WRITES,
-        .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE,
-    },
-    {
-        .name = "opennotes_daily",
-        .title = "The day's note",
-        .summary = notes_daily_summary,
-        .params = notes_daily_params,
-        .result = notes_daily_result,
-        .run = daily_waiting,
-        .effect = NG_EFFECT_WRITES,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_views",
-        .title = "Views",
-        .summary = notes_views_summary,
-        .params = notes_views_params,
-        .result = notes_views_result,
-        .run = views_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_links",
-        .title = "Links of a note",
-        .summary = notes_links_summary,
-        .params = notes_links_params,
-        .result = notes_links_result,
-        .run = links_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_tags",
-        .title = "Tags",
-        .summary = notes_tags_summary,
-        .params = notes_tags_params,
-        .result = notes_tags_result,
-        .run = tags_waiting,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-    {
-        .name = "opennotes_notebooks",
-        .title = "List notebooks",
-        .summary = notes_notebooks_summary,
-        .params = notes_notebooks_params,
-        .result = notes_notebooks_result,
-        .run = notes_notebooks_run,
-        .effect = NG_EFFECT_READS,
-        .space = NG_SPACE_SHARED,
-    },
-};
+#define WAITING(id, shown, what, more) TOOL_OF(id, shown, what, more, id##_waiting)
+
+static const struct ng_tool opennotes_tools[] = {NOTEBOOK_TOOLS(WAITING) TOOL_OF(
+    notebooks, "List notebooks", NG_EFFECT_READS, 0, notes_notebooks_run)};
 
 static const struct ng_option opennotes_options[] = {
     {

@@ -88,15 +88,10 @@ struct part {
 
 /* ---- lines ---- */
 
-static size_t line_end(struct ng_str text, size_t at)
-{
-    return notes_next_line(text, at);
-}
-
 static int64_t count_lines(struct ng_str text)
 {
     int64_t lines = 0;
-    for (size_t at = 0; at < text.len; at = line_end(text, at)) {
+    for (size_t at = 0; at < text.len; at = notes_next_line(text, at)) {
         lines++;
     }
     return lines;
@@ -105,7 +100,7 @@ static int64_t count_lines(struct ng_str text)
 static size_t skip_lines(struct ng_str text, size_t at, int64_t lines)
 {
     for (; lines > 0 && at < text.len; lines--) {
-        at = line_end(text, at);
+        at = notes_next_line(text, at);
     }
     return at;
 }
@@ -169,7 +164,7 @@ static int begin_part(struct ng_call *call, const struct want *want, const struc
         end = skip_lines(found->text, at, want->max_lines);
         part->next_line = line + want->max_lines;
     }
-    size_t first_end = line_end(found->text, at);
+    size_t first_end = notes_next_line(found->text, at);
     if (want->start_byte > 0 && (uint64_t)want->start_byte >= first_end - at) {
         return ng_fail(call, NG_EINVAL, "`startByte` is %lld; line %lld has %zu bytes.",
                        (long long)want->start_byte, (long long)line, first_end - at);
@@ -213,18 +208,9 @@ static void cut_part(struct part *part, int64_t start_byte, size_t bytes, size_t
 
 /* ---- the answer ---- */
 
-static void write_time(struct buf *json, const char *name, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    rfc3339_write(time_ms, RFC3339_SECONDS, text);
-    notes_json_name_c(json, name);
-    notes_json_text(json, ng_str_of(text));
-}
-
 static void write_tags(struct buf *json, const struct notes_note *note, size_t most)
 {
-    notes_json_name_c(json, "tags");
-    notes_json_begin(json, '[');
+    notes_json_member_begin(json, "tags", '[');
     for (size_t i = 0; i < note->tag_count && json->len + note->tags[i].len < most; i++) {
         notes_json_text(json, note->tags[i]);
     }
@@ -238,8 +224,7 @@ static void write_frontmatter(struct buf *json, const struct notes_note *note, s
     if (!note->has_frontmatter || note->frontmatter_error.data != NULL) {
         return;
     }
-    notes_json_name_c(json, "frontmatter");
-    notes_json_begin(json, '{');
+    notes_json_member_begin(json, "frontmatter", '{');
     for (const struct notes_value *member = note->frontmatter->first; member != NULL;
          member = member->next) {
         size_t len = json->len;
@@ -252,61 +237,49 @@ static void write_frontmatter(struct buf *json, const struct notes_note *note, s
     }
     notes_json_end(json, '}');
     if (!all) {
-        notes_json_name_c(json, "frontmatterTruncated");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "frontmatterTruncated", true);
     }
 }
 
 static void write_meta(struct buf *json, const struct found *found, size_t most)
 {
     const struct notes_note *note = &found->note;
-    notes_json_name_c(json, "path");
-    notes_json_text(json, found->at.path);
-    notes_json_name_c(json, "title");
-    notes_json_text(json, utf8_cut(notes_note_title(note, found->at.path), most / 8));
-    notes_json_name_c(json, "revision");
-    notes_json_text(json, ng_str_of(found->revision));
-    notes_json_name_c(json, "size");
-    notes_json_int(json, (int64_t)found->bytes.len);
-    notes_json_name_c(json, "lines");
-    notes_json_int(json, found->lines);
-    notes_json_name_c(json, "wordCount");
-    notes_json_int(json, (int64_t)note->words);
-    write_time(json, "created", note->has_created ? note->created_ms : found->at.created_ms);
-    write_time(json, "modified",
-               note->has_modified ? note->modified_ms : found->at.modified_ms);
+    notes_json_member(json, "path", found->at.path);
+    notes_json_member(json, "title",
+                      utf8_cut(notes_note_title(note, found->at.path), most / 8));
+    notes_json_member(json, "revision", ng_str_of(found->revision));
+    notes_json_member_int(json, "size", (int64_t)found->bytes.len);
+    notes_json_member_int(json, "lines", found->lines);
+    notes_json_member_int(json, "wordCount", (int64_t)note->words);
+    notes_json_member_time(json, "created",
+                           note->has_created ? note->created_ms : found->at.created_ms);
+    notes_json_member_time(json, "modified",
+                           note->has_modified ? note->modified_ms : found->at.modified_ms);
     if (note->tag_count > 0) {
         write_tags(json, note, most / 4);
     }
     if (note->frontmatter_error.data != NULL) {
-        notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->frontmatter_error);
+        notes_json_member(json, "frontmatterError", note->frontmatter_error);
     }
     write_frontmatter(json, note, most);
 }
 
 static void write_part(struct buf *json, const struct part *part, bool raw)
 {
-    notes_json_name_c(json, "content");
-    notes_json_text(json, part->text);
+    notes_json_member(json, "content", part->text);
     if (raw) {
-        notes_json_name_c(json, "raw");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "raw", true);
     }
     if (part->start_line > 1) {
-        notes_json_name_c(json, "startLine");
-        notes_json_int(json, part->start_line);
+        notes_json_member_int(json, "startLine", part->start_line);
     }
     if (part->next_line > 0) {
-        notes_json_name_c(json, "nextLine");
-        notes_json_int(json, part->next_line);
+        notes_json_member_int(json, "nextLine", part->next_line);
     }
     if (part->next_byte > 0) {
-        notes_json_name_c(json, "nextByte");
-        notes_json_int(json, part->next_byte);
+        notes_json_member_int(json, "nextByte", part->next_byte);
     }
-    notes_json_name_c(json, "truncated");
-    notes_json_bool(json, part->truncated);
+    notes_json_member_bool(json, "truncated", part->truncated);
 }
 
 static void write_guidance(struct buf *json, const struct part *part)
@@ -325,8 +298,7 @@ static void write_guidance(struct buf *json, const struct part *part)
 static int reply(struct ng_call *call, const struct notes_notebook *notebook,
                  const struct want *want, const struct found *found, struct arena *arena)
 {
-    struct opennotes *self = notebook->self;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    const struct notes_budget *budget = &notebook->self->budget;
     struct notes_answer answer;
     struct section section;
     struct part part = {.text = {"", 0}};
@@ -340,16 +312,15 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     if (rc != NG_OK) {
         return rc;
     }
-    notes_answer_begin(&answer, call, &budget, 1, 0);
+    notes_answer_begin(&answer, call, budget, 1, 0);
     notes_notebook_write(notebook, &answer.json);
-    notes_json_name_c(&answer.json, "note");
-    notes_json_begin(&answer.json, '{');
+    notes_json_member_begin(&answer.json, "note", '{');
     write_meta(&answer.json, found,
-               (size_t)self->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
+               budget->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
     if (want->content) {
         /* Line ends in the front matter's JSON are not counted. */
         cut_part(&part, want->start_byte, notes_answer_room(&answer),
-                 (size_t)self->max_lines * NOTES_ANSWER_PERCENT / 100);
+                 budget->max_lines * NOTES_ANSWER_PERCENT / 100);
         write_part(&answer.json, &part, want->raw);
     }
     notes_json_end(&answer.json, '}');
@@ -403,10 +374,8 @@ static bool is_true(struct ng_call *call, const char *name, bool fallback)
     return type == NG_TYPE_TRUE;
 }
 
-int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
+int notes_get_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
     struct want want = {
         .path = ng_arg_text(call, "path"),
         .section = ng_arg_text(call, "section"),
@@ -416,17 +385,8 @@ int notes_get_run(void *user, struct ng_call *call, struct ng_str args)
         .max_lines = ng_arg_int(call, "maxLines", 0),
         .start_byte = ng_arg_int(call, "startByte", 0),
     };
-    (void)args;
     if (want.raw && want.section.data != NULL) {
         return ng_fail(call, NG_EINVAL, "`section` is a part of the content; leave `raw` out.");
     }
-    int rc = notes_notebook_pick(user, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, 0);
-    rc = read_note(notebook, call, &want, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
+    return read_note(notebook, call, &want, arena);
 }

@@ -68,31 +68,20 @@ static const char names_sql[] =
 struct links {
     struct ng_call *call;
     const struct notes_notebook *notebook;
-    sqlite3 *db;
-    struct arena arena;
+    struct arena *arena;
     struct notes_answer answer;
     int64_t note;
-    int64_t row; /* of all lists together */
     struct ng_str names[NAMES_MAX];
     size_t name_count;
 };
 
 static sqlite3_stmt *prepare(const struct links *links, const char *sql)
 {
-    sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(links->db, sql, -1, &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_int64(statement, 1, links->note) != SQLITE_OK) {
-        (void)sqlite3_finalize(statement);
-        return NULL;
+    sqlite3_stmt *statement = notes_notebook_prepare(links->notebook, links->call, sql);
+    if (statement != NULL) {
+        (void)sqlite3_bind_int64(statement, 1, links->note);
     }
     return statement;
-}
-
-/* Does the next row belong to this page? Counts it. */
-static bool is_wanted(struct links *links)
-{
-    int64_t row = links->row++;
-    return row >= links->answer.offset && notes_answer_more(&links->answer);
 }
 
 static void add_mention(struct links *links, struct ng_str path, int64_t line,
@@ -100,12 +89,9 @@ static void add_mention(struct links *links, struct ng_str path, int64_t line,
 {
     struct buf *item = notes_answer_item(&links->answer);
     notes_json_begin(item, '{');
-    notes_json_name_c(item, "path");
-    notes_json_text(item, path);
-    notes_json_name_c(item, "line");
-    notes_json_int(item, line);
-    notes_json_name_c(item, "context");
-    notes_json_text(item, context);
+    notes_json_member(item, "path", path);
+    notes_json_member_int(item, "line", line);
+    notes_json_member(item, "context", context);
     notes_json_end(item, '}');
     (void)notes_answer_add(&links->answer);
 }
@@ -114,7 +100,7 @@ static int fail_step(const struct links *links, sqlite3_stmt *statement, int ste
 {
     int rc = NG_OK;
     if (step != SQLITE_DONE) {
-        rc = notes_index_fail(links->notebook->index, links->call, links->db);
+        rc = notes_notebook_fail(links->notebook, links->call);
     }
     (void)sqlite3_finalize(statement);
     return rc;
@@ -126,7 +112,7 @@ static int list_incoming(struct links *links)
     int step = SQLITE_ERROR;
     notes_answer_list(&links->answer, "incoming");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (is_wanted(links)) {
+        if (notes_answer_row(&links->answer)) {
             add_mention(links, notes_column_text(statement, 0),
                         sqlite3_column_int64(statement, 1), notes_column_text(statement, 2));
         }
@@ -141,20 +127,16 @@ static int list_outgoing(struct links *links)
     int step = SQLITE_ERROR;
     notes_answer_list(&links->answer, "outgoing");
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (!is_wanted(links)) {
+        if (!notes_answer_row(&links->answer)) {
             continue;
         }
         struct buf *item = notes_answer_item(&links->answer);
         notes_json_begin(item, '{');
-        notes_json_name_c(item, "line");
-        notes_json_int(item, sqlite3_column_int64(statement, 0));
-        notes_json_name_c(item, "target");
-        notes_json_text(item, notes_column_text(statement, 1));
-        notes_json_name_c(item, "text");
-        notes_json_text(item, notes_column_text(statement, 2));
+        notes_json_member_int(item, "line", sqlite3_column_int64(statement, 0));
+        notes_json_member(item, "target", notes_column_text(statement, 1));
+        notes_json_member(item, "text", notes_column_text(statement, 2));
         if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
-            notes_json_name_c(item, "resolved");
-            notes_json_text(item, notes_column_text(statement, 3));
+            notes_json_member(item, "resolved", notes_column_text(statement, 3));
         }
         notes_json_end(item, '}');
         (void)notes_answer_add(&links->answer);
@@ -187,7 +169,7 @@ static int read_names(struct links *links)
     sqlite3_stmt *statement = prepare(links, names_sql);
     int step = SQLITE_ERROR;
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct ng_str name = arena_copy(&links->arena, notes_column_text(statement, 0));
+        struct ng_str name = arena_copy(links->arena, notes_column_text(statement, 0));
         if (links->name_count < NAMES_MAX && name.data != NULL && is_name(name)) {
             links->names[links->name_count++] = name;
         }
@@ -222,14 +204,6 @@ static bool is_mentioned(const struct links *links, struct ng_str line)
     return false;
 }
 
-static struct ng_str next_line(struct ng_str text, size_t *at)
-{
-    size_t from = *at;
-    size_t stop = notes_find_char(text, from, '\n');
-    *at = size_min(stop + 1, text.len);
-    return str_make(text.data + from, stop - from);
-}
-
 /* Does the note `from` link to ours in this line? */
 static bool is_linked(sqlite3_stmt *linked, int64_t from, int64_t line)
 {
@@ -251,10 +225,11 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     size_t at = 0;
     size_t shown = 0;
     for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
-        struct ng_str text = next_line(folded, &at);
-        struct ng_str context = next_line(content, &shown);
+        struct ng_str text = notes_line(folded, at, &at);
+        struct ng_str context = notes_line(content, shown, &shown);
         if (is_mentioned(links, text) &&
-            !is_linked(linked, sqlite3_column_int64(row, 0), line) && is_wanted(links)) {
+            !is_linked(linked, sqlite3_column_int64(row, 0), line) &&
+            notes_answer_row(&links->answer)) {
             add_mention(links, path, line, utf8_cut(notes_trim(context), CONTEXT_BYTES));
         }
     }
@@ -271,7 +246,7 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
                     " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
     for (size_t i = 0; i < links->name_count; i++) {
-        struct ng_str name = notes_index_grams(&links->arena, links->names[i]);
+        struct ng_str name = notes_index_grams(links->arena, links->names[i]);
         buf_add_c(&match, i > 0 ? " OR (" : "(");
         buf_add_str(&match, name);
         buf_add_char(&match, ')');
@@ -338,59 +313,35 @@ static int list_unlinked(struct links *links)
 
 /* ---- */
 
-static int reply_links(const struct opennotes *self, struct links *links)
+int notes_links_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct ng_call *call = links->call;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
+    struct links links = {.call = call, .notebook = notebook, .arena = arena};
     struct ng_str kind = ng_arg_text(call, "kind");
     struct notes_location note;
     bool all = kind.data == NULL || str_is(kind, "all");
-    int rc = notes_index_find(links->notebook->index, call, links->db,
-                              ng_arg_text(call, "path"), &note);
+    int rc = notes_notebook_begin(notebook, call);
+    if (rc == NG_OK) {
+        rc = notes_index_find(notebook->index, call, notebook->db, ng_arg_text(call, "path"),
+                              &note);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    links->note = note.id;
-    notes_answer_begin(&links->answer, call, &budget,
+    links.note = note.id;
+    notes_answer_begin(&links.answer, call, &notebook->self->budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
-    notes_json_name_c(&links->answer.json, "path");
-    notes_json_text(&links->answer.json, note.path);
-    notes_answer_reserve(&links->answer,
+    notes_json_member(&links.answer.json, "path", note.path);
+    notes_answer_reserve(&links.answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {
-        rc = list_incoming(links);
+        rc = list_incoming(&links);
     }
     if (rc == NG_OK && (all || str_is(kind, "outgoing"))) {
-        rc = list_outgoing(links);
+        rc = list_outgoing(&links);
     }
     if (rc == NG_OK && (all || str_is(kind, "unlinked"))) {
-        rc = list_unlinked(links);
+        rc = list_unlinked(&links);
     }
-    if (rc != NG_OK) {
-        notes_answer_drop(&links->answer);
-        return rc;
-    }
-    return notes_answer_end(&links->answer, links->row);
-}
-
-int notes_links_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct links links = {.call = call};
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    links.notebook = notebook;
-    arena_init(&links.arena, 0);
-    rc = notes_index_begin(notebook->index, call, &links.db);
-    if (rc == NG_OK) {
-        rc = reply_links(self, &links);
-        notes_index_end(notebook->index, links.db);
-    }
-    arena_done(&links.arena);
-    notes_notebook_done(notebook);
-    return rc;
+    return notes_answer_finish(&links.answer, rc);
 }

@@ -2,6 +2,7 @@
 /* list.c - the tool that lists the notes of a notebook. */
 #include "answer/answer.h"
 #include "answer/summary.h"
+#include "filter/filter.h"
 #include "index/index.h"
 #include "notebook/notebook.h"
 #include "read.h"
@@ -31,16 +32,6 @@ const char notes_list_result[] =
     "\"_guidance\":{\"type\":\"string\"}}}";
 
 #define PATTERN_MAX 1000 /* bytes */
-
-struct note_list {
-    const struct notes_notebook *notebook;
-    struct ng_call *call;
-    sqlite3 *db;
-    struct ng_str pattern; /* NFC; {NULL, 0}: all */
-    int64_t offset;
-    int64_t total;
-    struct notes_answer answer;
-};
 
 static const char *order_of(struct ng_call *call)
 {
@@ -72,65 +63,35 @@ static const char *order_of(struct ng_call *call)
     return "modified, path";
 }
 
-static bool matches(const struct note_list *list, struct ng_str path)
+static int write_notes(const struct notes_notebook *notebook, struct ng_call *call,
+                       struct ng_str pattern, struct notes_answer *answer)
 {
-    return list->pattern.data == NULL || notes_glob(list->pattern, path);
-}
-
-/* All matches are counted; those of the page are written. */
-static int write_notes(struct note_list *list)
-{
-    struct notes_answer *answer = &list->answer;
     struct notes_summary summary;
     sqlite3_stmt *rows = NULL;
-    struct ng_str sql = list->call->host->format(
-        list->call, "SELECT id, path FROM notes ORDER BY %s", order_of(list->call));
-    int rc = notes_summary_open(&summary, list->db);
+    struct ng_str sql = call->host->format(
+        call, "SELECT id FROM notes WHERE ?1 IS NULL OR on_glob(?1, path) ORDER BY %s",
+        order_of(call));
+    int rc = notes_summary_open(&summary, notebook->db);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v2(list->db, sql.data, (int)sql.len, &rows, NULL);
+        rc = notes_filter_functions(notebook->db);
     }
-    while (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
-        rc = SQLITE_OK;
-        if (!matches(list, notes_column_text(rows, 1)) || list->total++ < list->offset ||
-            !notes_answer_more(answer)) {
-            continue;
-        }
-        struct buf *item = notes_answer_item(answer);
-        notes_json_begin(item, '{');
-        rc = notes_summary_write(&summary, sqlite3_column_int64(rows, 0), item);
-        notes_json_end(item, '}');
-        (void)notes_answer_add(answer);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_prepare_v2(notebook->db, sql.data, (int)sql.len, &rows, NULL);
     }
-    int failed = rc == SQLITE_DONE
-                     ? NG_OK
-                     : notes_index_fail(list->notebook->index, list->call, list->db);
+    if (rc == SQLITE_OK) {
+        (void)notes_bind_text(rows, 1, pattern);
+        rc = notes_summary_rows(&summary, rows, answer);
+    }
+    int failed = rc == SQLITE_OK ? NG_OK : notes_notebook_fail(notebook, call);
     (void)sqlite3_finalize(rows);
     notes_summary_done(&summary);
     return failed;
 }
 
-static int reply(struct note_list *list, struct opennotes *self, int64_t limit)
+int notes_list_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    notes_answer_begin(&list->answer, list->call, &budget, limit, list->offset);
-    notes_notebook_write(list->notebook, &list->answer.json);
-    notes_answer_list(&list->answer, "notes");
-    int rc = write_notes(list);
-    if (rc != NG_OK) {
-        notes_answer_drop(&list->answer);
-        return rc;
-    }
-    notes_answer_list_end(&list->answer);
-    return notes_answer_end(&list->answer, list->total);
-}
-
-int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    struct note_list list = {.call = call, .offset = ng_arg_int(call, "offset", 0)};
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
     struct ng_str pattern = ng_arg_text(call, "pattern");
-    (void)args;
+    struct notes_answer answer;
     if (pattern.len > PATTERN_MAX) {
         return ng_fail(call, NG_EINVAL, "`pattern` has %zu bytes, it may have %d.", pattern.len,
                        PATTERN_MAX);
@@ -141,24 +102,22 @@ int notes_list_run(void *user, struct ng_call *call, struct ng_str args)
                        "many braces.",
                        NOTES_GLOB_WAYS_MAX);
     }
-    if (pattern.len > 0 && notes_glob_leaves(pattern)) {
+    if (notes_glob_leaves(pattern)) {
         return notes_index_fail_traversal(call, pattern);
     }
-    int rc = notes_notebook_pick(user, call, &notebook);
+    if (str_is(pattern, "**/*.md")) {
+        pattern = str_make(NULL, 0); /* all notes */
+    }
+    int rc = notes_notebook_begin(notebook, call);
     if (rc != NG_OK) {
         return rc;
     }
-    arena_init(&arena, 0);
-    if (pattern.data != NULL && !str_is(pattern, "**/*.md")) {
-        list.pattern = notes_nfc(&arena, pattern);
-    }
-    list.notebook = notebook;
-    rc = notes_index_begin(notebook->index, call, &list.db);
-    if (rc == NG_OK) {
-        rc = reply(&list, user, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT));
-        notes_index_end(notebook->index, list.db);
-    }
-    notes_notebook_done(notebook);
-    arena_done(&arena);
-    return rc;
+    notes_answer_begin(&answer, call, &notebook->self->budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    notes_notebook_write(notebook, &answer.json);
+    notes_answer_list(&answer, "notes");
+    rc = write_notes(notebook, call, notes_nfc(arena, pattern), &answer);
+    notes_answer_list_end(&answer);
+    return notes_answer_finish(&answer, rc);
 }

@@ -49,18 +49,13 @@ static int64_t count_notes(const struct notes_notebook *notebook)
 static void write_info(struct buf *json, const struct notes_notebook *notebook, int64_t notes)
 {
     notes_json_begin(json, '{');
-    notes_json_name_c(json, "name");
-    notes_json_text(json, notebook->name);
-    notes_json_name_c(json, "path");
-    notes_json_text(json, notebook->path);
-    notes_json_name_c(json, "source");
-    notes_json_text(json, ng_str_of(notes_source_name(notebook->source)));
+    notes_json_member(json, "name", notebook->name);
+    notes_json_member(json, "path", notebook->path);
+    notes_json_member(json, "source", ng_str_of(notes_source_name(notebook->source)));
     if (notebook->unusable) {
-        notes_json_name_c(json, "error");
-        notes_json_text(json, notebook->fault);
+        notes_json_member(json, "error", notebook->fault);
     } else if (notes >= 0) {
-        notes_json_name_c(json, "noteCount");
-        notes_json_int(json, notes);
+        notes_json_member_int(json, "noteCount", notes);
     }
     notes_json_end(json, '}');
 }
@@ -70,7 +65,6 @@ int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
     struct opennotes *self = user;
     struct notes_notebook **items = NULL;
     struct notes_notebook *current = NULL;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
     struct notes_answer answer;
     size_t count = 0;
     (void)args;
@@ -81,7 +75,7 @@ int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    notes_answer_begin(&answer, call, &budget, NOTES_LIMIT_MAX, 0);
+    notes_answer_begin(&answer, call, &self->budget, NOTES_LIMIT_MAX, 0);
     notes_answer_reserve(&answer, sizeof(",\"truncated\":true"));
     notes_json_name_c(&answer.json, "current");
     if (current != NULL) {
@@ -96,8 +90,7 @@ int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args)
     }
     notes_answer_list_end(&answer);
     if ((size_t)answer.returned < count) {
-        notes_json_name_c(&answer.json, "truncated");
-        notes_json_bool(&answer.json, true);
+        notes_json_member_bool(&answer.json, "truncated", true);
     }
     return notes_answer_end_plain(&answer);
 }

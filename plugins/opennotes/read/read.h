@@ -8,7 +8,10 @@
 NOTES_TOOL(get);
 NOTES_TOOL(links);
 NOTES_TOOL(list);
-NOTES_TOOL(notebooks);
 NOTES_TOOL(tags);
+
+/* Lists all notebooks, so that it needs none. */
+extern const char notes_notebooks_params[], notes_notebooks_result[], notes_notebooks_summary[];
+int notes_notebooks_run(void *user, struct ng_call *call, struct ng_str args);
 
 #endif

@@ -25,96 +25,56 @@ const char notes_tags_result[] =
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
 
 /* rtrim(t, all characters of t except slashes) ends behind the last slash: the parent tag. */
-static const char tags_sql[] =
-    "WITH RECURSIVE up(note, tag, fold) AS ("
-    " SELECT note, tag, fold FROM tags"
-    " UNION"
-    " SELECT note, rtrim(rtrim(tag, replace(tag, '/', '')), '/'),"
-    " rtrim(rtrim(fold, replace(fold, '/', '')), '/')"
-    " FROM up WHERE instr(fold, '/') > 0)"
-    " SELECT min(tag), count(DISTINCT note) AS n, count(*) OVER () FROM up"
-    " WHERE fold <> '' AND substr(fold, 1, length(?1)) = ?1"
-    " GROUP BY fold ORDER BY n DESC, fold";
+static const char tags_sql[] = "WITH RECURSIVE up(note, tag, fold) AS ("
+                               " SELECT note, tag, fold FROM tags"
+                               " UNION"
+                               " SELECT note, rtrim(rtrim(tag, replace(tag, '/', '')), '/'),"
+                               " rtrim(rtrim(fold, replace(fold, '/', '')), '/')"
+                               " FROM up WHERE instr(fold, '/') > 0)"
+                               " SELECT min(tag), count(DISTINCT note) AS n FROM up"
+                               " WHERE fold <> '' AND substr(fold, 1, length(?1)) = ?1"
+                               " GROUP BY fold ORDER BY n DESC, fold";
 
-static int write_tags(struct notes_answer *answer, sqlite3_stmt *statement, int64_t *ret_total)
+int notes_tags_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    int64_t row = 0;
-    int step = SQLITE_DONE;
-    notes_answer_list(answer, "tags");
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        *ret_total = sqlite3_column_int64(statement, 2);
-        if (row++ < answer->offset) {
-            continue;
-        }
-        if (!notes_answer_more(answer)) {
-            break;
-        }
-        struct buf *item = notes_answer_item(answer);
-        notes_json_begin(item, '{');
-        notes_json_name_c(item, "tag");
-        notes_json_text(item, notes_column_text(statement, 0));
-        notes_json_name_c(item, "count");
-        notes_json_int(item, sqlite3_column_int64(statement, 1));
-        notes_json_end(item, '}');
-        (void)notes_answer_add(answer);
-    }
-    notes_answer_list_end(answer);
-    return step;
-}
-
-static int reply_tags(struct opennotes *self, const struct notes_notebook *notebook,
-                      struct ng_call *call, sqlite3 *db, struct ng_str prefix)
-{
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    sqlite3_stmt *statement = NULL;
+    struct ng_str prefix = notes_present(ng_arg_text(call, "prefix"));
     struct notes_answer answer;
-    int64_t total = 0;
-    if (sqlite3_prepare_v2(db, tags_sql, -1, &statement, NULL) != SQLITE_OK ||
-        sqlite3_bind_text(statement, 1, prefix.data, (int)prefix.len, SQLITE_STATIC) !=
-            SQLITE_OK) {
-        int rc = notes_index_fail(notebook->index, call, db);
-        (void)sqlite3_finalize(statement);
-        return rc;
+    if (str_begins(prefix, "#")) {
+        prefix = str_make(prefix.data + 1, prefix.len - 1);
     }
-    notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
-                       ng_arg_int(call, "offset", 0));
-    int step = write_tags(&answer, statement, &total);
-    if (step != SQLITE_ROW && step != SQLITE_DONE) {
-        int rc = notes_index_fail(notebook->index, call, db);
-        (void)sqlite3_finalize(statement);
-        notes_answer_drop(&answer);
-        return rc;
+    prefix = notes_fold(arena, prefix);
+    int rc = notes_memory(call, prefix.data != NULL);
+    if (rc == NG_OK) {
+        rc = notes_notebook_begin(notebook, call);
     }
-    (void)sqlite3_finalize(statement);
-    return notes_answer_end(&answer, total);
-}
-
-int notes_tags_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    sqlite3 *db = NULL;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
-    arena_init(&arena, 0);
-    struct ng_str prefix = ng_arg_text(call, "prefix");
-    if (prefix.len > 0 && prefix.data[0] == '#') {
-        prefix = str_make(prefix.data + 1, prefix.len - 1);
+    sqlite3_stmt *row = notes_notebook_prepare(notebook, call, tags_sql);
+    if (row == NULL) {
+        return NG_EINTERNAL;
     }
-    prefix = notes_fold(&arena, prefix.data != NULL ? prefix : str_make("", 0));
-    if (prefix.data != NULL) {
-        rc = notes_index_begin(notebook->index, call, &db);
-    } else {
-        rc = notes_fail_memory(call);
+    (void)notes_bind_text(row, 1, prefix);
+    notes_answer_begin(&answer, call, &notebook->self->budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    notes_answer_list(&answer, "tags");
+    int step = SQLITE_DONE;
+    while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+        if (!notes_answer_row(&answer)) {
+            continue;
+        }
+        struct buf *item = notes_answer_item(&answer);
+        notes_json_begin(item, '{');
+        notes_json_member(item, "tag", notes_column_text(row, 0));
+        notes_json_member_int(item, "count", sqlite3_column_int64(row, 1));
+        notes_json_end(item, '}');
+        (void)notes_answer_add(&answer);
     }
-    if (rc == NG_OK) {
-        rc = reply_tags(self, notebook, call, db, prefix);
-        notes_index_end(notebook->index, db);
+    notes_answer_list_end(&answer);
+    if (step != SQLITE_DONE) {
+        rc = notes_notebook_fail(notebook, call);
     }
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
+    (void)sqlite3_finalize(row);
+    return notes_answer_finish(&answer, rc);
 }

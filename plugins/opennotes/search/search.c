@@ -64,10 +64,10 @@ int notes_search_take(struct notes_search *search, int64_t note)
 {
     struct notes_answer *answer = &search->answer;
     struct ng_call *call = search->call;
-    if (search->total % 1024 == 1023 && call->host->cancelled(call)) {
+    if (answer->rows % 1024 == 1023 && call->host->cancelled(call)) {
         return SQLITE_INTERRUPT;
     }
-    if (search->total++ < search->offset || !notes_answer_more(answer)) {
+    if (!notes_answer_row(answer)) {
         return SQLITE_OK;
     }
     struct buf *item = notes_answer_item(answer);
@@ -99,18 +99,15 @@ static void show_search(const struct notes_search *search, bool fuzzy, struct bu
     }
     buf_add_str(out, shown);
     buf_printf(out, " LIMIT %lld OFFSET %lld", (long long)search->answer.limit,
-               (long long)search->offset);
+               (long long)search->answer.offset);
 }
 
 static void write_query(struct notes_search *search, const char *type, struct ng_str executed)
 {
     struct buf *json = &search->answer.json;
-    notes_json_name_c(json, "query");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "type");
-    notes_json_text(json, ng_str_of(type));
-    notes_json_name_c(json, "executed");
-    notes_json_text(json, executed);
+    notes_json_member_begin(json, "query", '{');
+    notes_json_member(json, "type", ng_str_of(type));
+    notes_json_member(json, "executed", executed);
     notes_json_end(json, '}');
     notes_answer_list(&search->answer, "results");
 }
@@ -122,7 +119,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     bool done = false;
     struct buf shown;
     const char *type = fuzzy ? "fuzzy" : "text";
-    if (search->query.len == 0 && search->filter->count > 0) {
+    if (search->query.len == 0 && search->filter->values != NULL) {
         type = "boolean";
     }
     buf_init(&shown, SHOWN_MAX);
@@ -143,7 +140,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
         rc = notes_search_text(search);
     }
     if (rc != SQLITE_OK) {
-        rc = notes_index_fail(search->notebook->index, search->call, search->db);
+        rc = notes_notebook_fail(search->notebook, search->call);
     }
     notes_summary_done(&search->summary);
     (void)sqlite3_finalize(search->body);
@@ -157,7 +154,7 @@ static int search_sql(struct notes_search *search, const struct opennotes *self,
     const struct notes_sql sql = {
         .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
-    return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->total);
+    return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
 }
 
 /* ---- */
@@ -180,58 +177,35 @@ static int check(struct ng_call *call, struct ng_str sql, bool fuzzy)
     return NG_OK;
 }
 
-static int run(struct notes_search *search, struct opennotes *self, struct ng_str sql,
-               bool fuzzy)
+int notes_search_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct ng_call *call = search->call;
-    struct notes_budget budget = {(size_t)self->max_bytes, (size_t)self->max_lines};
-    int rc = notes_index_begin(search->notebook->index, call, &search->db);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    search->offset = ng_arg_int(call, "offset", 0);
-    notes_answer_begin(&search->answer, call, &budget,
-                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT), search->offset);
-    rc = sql.data != NULL ? search_sql(search, self, sql) : search_notes(search, fuzzy);
-    notes_index_end(search->notebook->index, search->db);
-    if (rc != NG_OK) {
-        notes_answer_drop(&search->answer);
-        return rc;
-    }
-    notes_answer_list_end(&search->answer);
-    return notes_answer_end(&search->answer, search->total);
-}
-
-int notes_search_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct arena arena;
     struct notes_filter *filter = NULL;
-    struct notes_search search = {.call = call, .arena = &arena};
+    struct notes_search search = {.call = call, .arena = arena, .notebook = notebook};
     struct ng_str sql = ng_arg_text(call, "sql");
     bool fuzzy = call->host->json_type(ng_arg(call, "fuzzy")) == NG_TYPE_TRUE;
-    (void)args;
     int rc = check(call, sql, fuzzy);
     if (rc == NG_OK && sql.data == NULL) {
         rc = notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
     }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    search.filter = filter;
+    search.query = ng_arg_text(call, "query");
+    search.folded = notes_fold(arena, notes_present(search.query));
+    rc = notes_memory(call, search.folded.data != NULL);
     if (rc == NG_OK) {
-        rc = notes_notebook_pick(self, call, &search.notebook);
+        rc = notes_notebook_begin(notebook, call);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    arena_init(&arena, 0);
-    search.filter = filter;
-    search.query = ng_arg_text(call, "query");
-    search.folded = notes_fold(&arena, search.query);
-    if (search.query.data == NULL) {
-        search.folded = str_make("", 0);
-    }
-    rc = notes_memory(call, search.folded.data != NULL);
-    if (rc == NG_OK) {
-        rc = run(&search, self, sql, fuzzy);
-    }
-    arena_done(&arena);
-    notes_notebook_done(search.notebook);
-    return rc;
+    search.db = notebook->db;
+    notes_answer_begin(&search.answer, call, &notebook->self->budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+                       ng_arg_int(call, "offset", 0));
+    rc = sql.data != NULL ? search_sql(&search, notebook->self, sql)
+                          : search_notes(&search, fuzzy);
+    notes_answer_list_end(&search.answer);
+    return notes_answer_finish(&search.answer, rc);
 }

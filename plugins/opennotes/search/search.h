@@ -13,14 +13,13 @@
 struct notes_search {
     struct ng_call *call;
     struct notes_notebook *notebook;
-    sqlite3 *db;
+    sqlite3 *db;         /* of the notebook */
     struct ng_str query; /* as given; {NULL, 0}: none */
     struct ng_str folded;
     const struct notes_filter *filter;
     struct arena *arena;
     struct notes_answer answer;
     struct notes_summary summary;
-    int64_t offset, total;
     const struct ng_str
         *words; /* of a fuzzy query, folded; none: the query is searched as a whole */
     size_t word_count;

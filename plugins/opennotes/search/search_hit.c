@@ -139,11 +139,6 @@ static struct place first_line(const struct body *body)
 
 /* ---- excerpt ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static size_t whole_character(struct ng_str text, size_t at)
 {
     return utf8_cut(text, at).len;
@@ -153,7 +148,7 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 {
     size_t begin = whole_character(text, hit - size_min(hit, BEFORE_BYTES));
     for (size_t i = begin; begin > 0 && i < hit && i - begin < WORD_BYTES; i++) {
-        if (is_space(text.data[i])) {
+        if (notes_is_space(text.data[i])) {
             begin = i + 1;
             break;
         }
@@ -162,7 +157,7 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
     if (text.len - begin > EXCERPT_BYTES) {
         end = whole_character(text, begin + EXCERPT_BYTES);
         for (size_t i = end; i > hit + len && end - i < WORD_BYTES; i--) {
-            if (is_space(text.data[i])) {
+            if (notes_is_space(text.data[i])) {
                 end = i;
                 break;
             }
@@ -179,10 +174,8 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
         return;
     }
     size_t at = whole_character(body->content, place.at);
-    notes_json_name_c(item, "line");
-    notes_json_int(item, place.line);
-    notes_json_name_c(item, "excerpt");
-    notes_json_text(item, around(body->content, at, search->query.len));
+    notes_json_member_int(item, "line", place.line);
+    notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
 }
 
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item)

@@ -43,13 +43,8 @@ static bool is_word(struct ng_str text)
     struct ng_str word;
     size_t letters = 0;
     size_t at = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if ((unsigned char)text.data[i] >= 0x80) {
-            return false;
-        }
-    }
-    return notes_word_next(text, &at, &word, &letters) && word.len == text.len &&
-           letters <= NOTES_FUZZY_LETTERS_MAX;
+    return notes_is_ascii(text) && notes_word_next(text, &at, &word, &letters) &&
+           word.len == text.len && letters <= NOTES_FUZZY_LETTERS_MAX;
 }
 
 /* The MATCH expression for them; {NULL, 0}: there are too many. An SQLite code. */

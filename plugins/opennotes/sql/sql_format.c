@@ -103,7 +103,7 @@ static unsigned first_character(sqlite3_value *value)
     size_t at = 0;
     struct ng_str text = str_make(NULL, 0);
     if (value != NULL) {
-        text = notes_sql_text(value);
+        text = notes_value_text(value);
     }
     if (text.len == 0) {
         return 0;

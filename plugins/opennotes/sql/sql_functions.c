@@ -11,16 +11,10 @@
 #define TRIM_SET_MAX 256
 #define CLOCK_BYTES ((size_t)64 * 1024) /* bytes between checks of the deadline */
 
-struct ng_str notes_sql_text(sqlite3_value *value)
-{
-    const char *data = (const char *)sqlite3_value_text(value);
-    return str_make(data, (size_t)sqlite3_value_bytes(value));
-}
-
 static struct ng_str bytes_of(sqlite3_value *value)
 {
     if (sqlite3_value_type(value) != SQLITE_BLOB) {
-        return notes_sql_text(value);
+        return notes_value_text(value);
     }
     const char *data = sqlite3_value_blob(value);
     return str_make(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
@@ -49,7 +43,7 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
     (void)count;
     bool blobs = sqlite3_value_type(values[0]) == SQLITE_BLOB &&
                  sqlite3_value_type(values[1]) == SQLITE_BLOB;
-    struct ng_str (*read)(sqlite3_value *) = blobs ? bytes_of : notes_sql_text;
+    struct ng_str (*read)(sqlite3_value *) = blobs ? bytes_of : notes_value_text;
     struct ng_str text = read(values[0]);
     struct ng_str needle = read(values[1]);
     if (text.data == NULL || needle.data == NULL) {
@@ -73,9 +67,9 @@ static void sql_instr(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_replace(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_sql_text(values[0]);
-    struct ng_str from = notes_sql_text(values[1]);
-    struct ng_str to = notes_sql_text(values[2]);
+    struct ng_str text = notes_value_text(values[0]);
+    struct ng_str from = notes_value_text(values[1]);
+    struct ng_str to = notes_value_text(values[2]);
     struct notes_sql_guard *guard = guard_of(context);
     if (text.data == NULL || from.data == NULL || to.data == NULL) {
         return;
@@ -139,7 +133,7 @@ static void change_case(sqlite3_context *context, struct ng_str text,
 static void sql_lower(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str text = notes_value_text(values[0]);
     if (text.data != NULL) {
         change_case(context, text, utf8proc_tolower);
     }
@@ -148,7 +142,7 @@ static void sql_lower(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_upper(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str text = notes_value_text(values[0]);
     if (text.data != NULL) {
         change_case(context, text, utf8proc_toupper);
     }
@@ -180,10 +174,10 @@ static size_t trim_match(struct ng_str text, struct ng_str set, bool at_end)
 
 static void trim_sides(sqlite3_context *context, int count, sqlite3_value **values, int sides)
 {
-    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str text = notes_value_text(values[0]);
     struct ng_str set = str_make(" ", 1);
     if (count > 1) {
-        set = notes_sql_text(values[1]);
+        set = notes_value_text(values[1]);
     }
     if (text.data == NULL || set.data == NULL) {
         return;
@@ -227,7 +221,7 @@ static void sql_rtrim(sqlite3_context *context, int count, sqlite3_value **value
 static void sql_stats(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_sql_text(values[0]);
+    struct ng_str text = notes_value_text(values[0]);
     struct notes_sql_guard *guard = guard_of(context);
     struct notes_markdown_stats stats;
     struct arena arena;

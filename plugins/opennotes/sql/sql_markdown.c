@@ -218,7 +218,7 @@ static int markdown_filter(sqlite3_vtab_cursor *base, int index_number, const ch
     cursor->end = &cursor->first;
     cursor->at = NULL;
     cursor->number = 1;
-    struct ng_str text = index_number == 1 ? notes_sql_text(values[0]) : str_make(NULL, 0);
+    struct ng_str text = index_number == 1 ? notes_value_text(values[0]) : str_make(NULL, 0);
     if (text.data == NULL) {
         return SQLITE_OK; /* no text, no rows */
     }

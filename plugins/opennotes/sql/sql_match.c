@@ -176,8 +176,8 @@ static bool take_arguments(sqlite3_context *context, sqlite3_value **values,
 {
     *match = (struct match){
         .guard = sqlite3_user_data(context),
-        .pattern = notes_sql_text(values[0]),
-        .text = notes_sql_text(values[1]),
+        .pattern = notes_value_text(values[0]),
+        .text = notes_value_text(values[1]),
         .escape = -1,
     };
     if (match->pattern.data == NULL || match->text.data == NULL) {
@@ -206,7 +206,7 @@ void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values)
         return;
     }
     if (count > 2) {
-        struct ng_str escape = notes_sql_text(values[2]);
+        struct ng_str escape = notes_value_text(values[2]);
         size_t at = 0;
         if (escape.data == NULL) {
             return;

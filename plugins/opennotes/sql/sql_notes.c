@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/index.h"
 #include "sql_parts.h"
 
 #define EVERY_NOTE "**"
@@ -174,7 +173,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 /* The glob in the form of paths: NFC, without "./". */
 static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
 {
-    struct ng_str glob = notes_sql_text(value);
+    struct ng_str glob = notes_value_text(value);
     struct arena arena;
     sqlite3_free(cursor->glob);
     cursor->glob = NULL;
@@ -233,7 +232,7 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int index_number, const char *
         return index_failed(cursor);
     }
     if (one) {
-        struct ng_str path = notes_sql_text(values[argument]);
+        struct ng_str path = notes_value_text(values[argument]);
         (void)sqlite3_bind_text64(cursor->notes, 1, path.data, path.len, SQLITE_TRANSIENT,
                                   SQLITE_UTF8);
     }

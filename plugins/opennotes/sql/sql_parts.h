@@ -3,6 +3,7 @@
 #ifndef OPENNOTES_SQL_PARTS_H
 #define OPENNOTES_SQL_PARTS_H
 
+#include "index/index.h"
 #include "sql.h"
 
 /* ---- sql_guard.c: time, memory, and the authorizer */
@@ -63,8 +64,6 @@ int notes_sql_functions(struct notes_sql_guard *guard);
 void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values);
 void notes_sql_glob(sqlite3_context *context, int count, sqlite3_value **values);
 void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **values);
-/* A value as text. {NULL, 0}: NULL. */
-struct ng_str notes_sql_text(sqlite3_value *value);
 
 /* ---- sql_notes.c, sql_markdown.c: the tables */
 

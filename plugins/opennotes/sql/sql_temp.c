@@ -95,12 +95,6 @@ static int temp_control(sqlite3_file *file, int op, void *arg)
     return SQLITE_NOTFOUND;
 }
 
-static int temp_sector(sqlite3_file *file)
-{
-    struct temp_file *temp = temp_of(file);
-    return temp->real->pMethods->xSectorSize(temp->real);
-}
-
 static int temp_traits(sqlite3_file *file)
 {
     struct temp_file *temp = temp_of(file);
@@ -119,7 +113,6 @@ static const sqlite3_io_methods temp_methods = {
     .xUnlock = temp_lock,
     .xCheckReservedLock = temp_reserved,
     .xFileControl = temp_control,
-    .xSectorSize = temp_sector,
     .xDeviceCharacteristics = temp_traits,
 };
 
@@ -166,19 +159,6 @@ static int vfs_full_name(sqlite3_vfs *vfs, const char *name, int size, char *out
     return SQLITE_OK;
 }
 
-static void *vfs_load(sqlite3_vfs *vfs, const char *name)
-{
-    (void)vfs;
-    (void)name;
-    return NULL;
-}
-
-static void vfs_load_error(sqlite3_vfs *vfs, int size, char *out)
-{
-    (void)vfs;
-    (void)snprintf(out, (size_t)size, "no libraries are loaded here");
-}
-
 static int vfs_random(sqlite3_vfs *vfs, int size, char *out)
 {
     struct notes_sql_guard *guard = vfs->pAppData;
@@ -198,15 +178,6 @@ static int vfs_time(sqlite3_vfs *vfs, double *ret_days)
     return guard->base->xCurrentTime(guard->base, ret_days);
 }
 
-static int vfs_error(sqlite3_vfs *vfs, int size, char *out)
-{
-    struct notes_sql_guard *guard = vfs->pAppData;
-    if (guard->base->xGetLastError == NULL) {
-        return 0;
-    }
-    return guard->base->xGetLastError(guard->base, size, out);
-}
-
 int notes_sql_temp_register(struct notes_sql_guard *guard)
 {
     guard->base = sqlite3_vfs_find(NULL);
@@ -224,12 +195,9 @@ int notes_sql_temp_register(struct notes_sql_guard *guard)
         .xDelete = vfs_delete,
         .xAccess = vfs_access,
         .xFullPathname = vfs_full_name,
-        .xDlOpen = vfs_load,
-        .xDlError = vfs_load_error,
         .xRandomness = vfs_random,
         .xSleep = vfs_sleep,
         .xCurrentTime = vfs_time,
-        .xGetLastError = vfs_error,
     };
     return sqlite3_vfs_register(&guard->vfs, 0);
 }

@@ -96,8 +96,6 @@ static void tags(void **state)
     struct notes_note note = note_of("---\naliases: [One, Two]\n---\n");
     assert_int_equal(note.alias_count, 2);
     equal(note.aliases[1], "Two");
-    assert_true(notes_tag_below(ng_str_of("a/b"), ng_str_of("a")));
-    assert_false(notes_tag_below(ng_str_of("ab"), ng_str_of("a")));
 }
 
 static void time_is(const char *text, const char *wanted)

@@ -45,6 +45,31 @@ size_t notes_find_char(struct ng_str text, size_t from, char c)
     return (size_t)(at - text.data);
 }
 
+struct ng_str notes_line(struct ng_str text, size_t at, size_t *ret_next)
+{
+    size_t stop = notes_find_char(text, at, '\n');
+    *ret_next = size_min(stop + 1, text.len);
+    return str_make(text.data + at, stop - at);
+}
+
+struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
+{
+    char *copy = ng_alloc(call, text.len + 1);
+    if (copy == NULL) {
+        return str_make(NULL, 0);
+    }
+    if (text.len > 0) {
+        memcpy(copy, text.data, text.len);
+    }
+    copy[text.len] = '\0';
+    return str_make(copy, text.len);
+}
+
+int notes_compare(const void *a, const void *b)
+{
+    return str_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
+}
+
 size_t notes_next_line(struct ng_str text, size_t from)
 {
     return size_min(notes_find_char(text, from, '\n') + 1, text.len);
@@ -154,4 +179,35 @@ void notes_json_raw(struct buf *buf, struct ng_str json)
 {
     json_comma(buf);
     buf_add_str(buf, json);
+}
+
+void notes_json_member(struct buf *buf, const char *name, struct ng_str text)
+{
+    notes_json_name_c(buf, name);
+    notes_json_text(buf, text);
+}
+
+void notes_json_member_int(struct buf *buf, const char *name, int64_t number)
+{
+    notes_json_name_c(buf, name);
+    notes_json_int(buf, number);
+}
+
+void notes_json_member_bool(struct buf *buf, const char *name, bool value)
+{
+    notes_json_name_c(buf, name);
+    notes_json_bool(buf, value);
+}
+
+void notes_json_member_begin(struct buf *buf, const char *name, char bracket)
+{
+    notes_json_name_c(buf, name);
+    notes_json_begin(buf, bracket);
+}
+
+void notes_json_member_time(struct buf *buf, const char *name, int64_t time_ms)
+{
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_SECONDS, text);
+    notes_json_member(buf, name, ng_str_of(text));
 }

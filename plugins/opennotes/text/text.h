@@ -14,6 +14,12 @@
 #include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
 
+/* Limits of an answer. */
+struct notes_budget {
+    size_t max_bytes; /* opennotes.max_bytes */
+    size_t max_lines; /* opennotes.max_lines */
+};
+
 /* Fails with NG_EINTERNAL and "Out of memory.". */
 int notes_fail_memory(struct ng_call *call);
 /* NG_OK if `ok`, else notes_fail_memory(). */
@@ -51,6 +57,32 @@ static inline void notes_add_if(struct buf *buf, bool when, const char *text)
     }
 }
 
+/* A copy with a NUL behind it, in call memory. {NULL, 0}: out of memory. */
+struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
+
+/* By bytes, for qsort() and bsearch() over texts. */
+int notes_compare(const void *a, const void *b);
+
+/* ---- ASCII */
+
+static inline bool notes_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline bool notes_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool notes_is_alpha(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+/* A text in ASCII has one form in Unicode. */
+bool notes_is_ascii(struct ng_str text);
+
 /* Adds the text between two quotes; a quote inside it is doubled. */
 void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 
@@ -58,6 +90,8 @@ void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 struct ng_str notes_file_name(struct ng_str path);
 /* The place of `c` at or behind `from`; text.len: there is none. */
 size_t notes_find_char(struct ng_str text, size_t from, char c);
+/* The line at `at` without its LF; *ret_next: the beginning of the next one. */
+struct ng_str notes_line(struct ng_str text, size_t at, size_t *ret_next);
 /* The beginning of the line behind the one of `from`; text.len: there is none. */
 size_t notes_next_line(struct ng_str text, size_t from);
 
@@ -72,6 +106,12 @@ void notes_json_int(struct buf *buf, int64_t number);
 void notes_json_bool(struct buf *buf, bool value);
 void notes_json_null(struct buf *buf);
 void notes_json_raw(struct buf *buf, struct ng_str json); /* one value, written as it is */
+/* A member of an object: its name and its value. */
+void notes_json_member(struct buf *buf, const char *name, struct ng_str text);
+void notes_json_member_int(struct buf *buf, const char *name, int64_t number);
+void notes_json_member_bool(struct buf *buf, const char *name, bool value);
+void notes_json_member_begin(struct buf *buf, const char *name, char bracket);
+void notes_json_member_time(struct buf *buf, const char *name, int64_t time_ms); /* in UTC */
 
 /* ---- UTF-8 */
 

@@ -9,7 +9,7 @@
 #include "core/base/minmax.h"
 #include "text.h"
 
-static bool is_ascii(struct ng_str text)
+bool notes_is_ascii(struct ng_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if ((unsigned char)text.data[i] >= 0x80) {
@@ -40,7 +40,7 @@ static struct ng_str map(struct arena *arena, struct ng_str text, unsigned optio
 
 struct ng_str notes_nfc(struct arena *arena, struct ng_str text)
 {
-    if (text.data == NULL || is_ascii(text)) {
+    if (text.data == NULL || notes_is_ascii(text)) {
         return text;
     }
     return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
@@ -51,13 +51,12 @@ struct ng_str notes_fold(struct arena *arena, struct ng_str text)
     if (text.data == NULL) {
         return text;
     }
-    if (!is_ascii(text)) {
+    if (!notes_is_ascii(text)) {
         return map(arena, text, UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD);
     }
     char *folded = arena_zalloc(arena, text.len + 1);
     for (size_t i = 0; folded != NULL && i < text.len; i++) {
-        char c = text.data[i];
-        folded[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+        folded[i] = str_lower(text.data[i]);
     }
     return str_make(folded, folded != NULL ? text.len : 0);
 }
@@ -65,9 +64,8 @@ struct ng_str notes_fold(struct arena *arena, struct ng_str text)
 bool notes_is_word(int32_t character)
 {
     if (character < 0x80) {
-        return (character >= 'a' && character <= 'z') ||
-               (character >= 'A' && character <= 'Z') ||
-               (character >= '0' && character <= '9') || character == '_';
+        return notes_is_alpha((char)character) || notes_is_digit((char)character) ||
+               character == '_';
     }
     utf8proc_category_t category = utf8proc_category(character);
     return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO);
@@ -76,7 +74,7 @@ bool notes_is_word(int32_t character)
 static bool is_white(int32_t c)
 {
     if (c < 0x80) {
-        return c == ' ' || (c >= '\t' && c <= '\r');
+        return notes_is_space((char)c);
     }
     utf8proc_category_t category = utf8proc_category(c);
     return category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP;
@@ -120,7 +118,7 @@ struct ng_str notes_slug(struct arena *arena, struct ng_str title)
 static bool is_word_part(int32_t c)
 {
     if (c < 0x80) {
-        return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+        return notes_is_digit((char)c) || notes_is_alpha((char)c);
     }
     switch (utf8proc_category(c)) {
     case UTF8PROC_CATEGORY_LU:

@@ -11,11 +11,6 @@
 #include "core/base/array.h"
 #include "tree.h"
 
-static int compare(const void *a, const void *b)
-{
-    return str_compare(*(const struct ng_str *)a, *(const struct ng_str *)b);
-}
-
 static void add_name(struct notes_attachments *files, struct ng_str name)
 {
     if (array_reserve((void **)&files->names, &files->room, files->count + 1,
@@ -74,7 +69,7 @@ static void read_names(struct notes_attachments *files, int root_fd)
         files->rc = rc;
     }
     if (files->count > 0) {
-        qsort(files->names, files->count, sizeof(*files->names), compare);
+        qsort(files->names, files->count, sizeof(*files->names), notes_compare);
     }
 }
 
@@ -85,8 +80,8 @@ bool notes_attachments_have(struct notes_attachments *files, int root_fd, struct
         read_names(files, root_fd);
     }
     return files->rc != NG_OK ||
-           (files->count > 0 &&
-            bsearch(&name, files->names, files->count, sizeof(*files->names), compare) != NULL);
+           (files->count > 0 && bsearch(&name, files->names, files->count,
+                                        sizeof(*files->names), notes_compare) != NULL);
 }
 
 void notes_attachments_done(struct notes_attachments *files)

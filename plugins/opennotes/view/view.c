@@ -2,6 +2,8 @@
 /* view.c - the tool that lists views and runs one. */
 #include "view.h"
 
+#include "answer/summary.h"
+
 const char notes_views_summary[] =
     "List the views of an OpenNotes notebook of Markdown notes, or run one: ready queries such "
     "as today or orphans, for questions that come again.\n\n"
@@ -40,17 +42,10 @@ const char notes_views_result[] =
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"notebook\":" NOTES_SCHEMA_NOTEBOOK ","
     "\"_guidance\":{\"type\":\"string\"}}}";
 
-static void write_head(struct notes_view *view)
-{
-    notes_notebook_write(view->notebook, &view->answer->json);
-}
-
 static int list_views(struct notes_view *view)
 {
     notes_answer_list(view->answer, "views");
-    int rc = notes_view_list(view);
-    notes_answer_list_end(view->answer);
-    return rc;
+    return notes_view_list(view);
 }
 
 static int run_view(struct notes_view *view)
@@ -65,66 +60,57 @@ static int run_view(struct notes_view *view)
     if (rc != NG_OK) {
         return rc;
     }
-    rc = notes_index_begin(view->notebook->index, view->call, &view->db);
+    rc = notes_notebook_begin(view->notebook, view->call);
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_str description =
         host->json_text(host->json_get(view->definition, "description"));
-    notes_json_name_c(json, "view");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "name");
-    notes_json_text(json, view->name);
-    notes_json_name_c(json, "description");
-    notes_json_text(json, notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
+    notes_json_member_begin(json, "view", '{');
+    notes_json_member(json, "name", view->name);
+    notes_json_member(json, "description",
+                      notes_json_cut(description, NOTES_VIEW_VALUE_MAX, SIZE_MAX));
     notes_json_end(json, '}');
     notes_answer_list(view->answer, "results");
-    rc = view->origin == NOTES_VIEW_BUILTIN ? notes_view_run_builtin(view)
-                                            : notes_view_run_query(view);
-    notes_answer_list_end(view->answer);
-    notes_index_end(view->notebook->index, view->db);
-    return rc;
+    if (view->origin == NOTES_VIEW_BUILTIN) {
+        return notes_view_run_builtin(view);
+    }
+    return notes_view_run_query(view);
 }
 
-static int check_args(struct ng_call *call)
+int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
 {
+    struct notes_summary summary;
+    int rc = notes_summary_open(&summary, view->notebook->db);
+    summary.no_error = true;
+    if (rc == SQLITE_OK) {
+        rc = notes_summary_rows(&summary, statement, view->answer);
+    }
+    int failed = rc == SQLITE_OK ? NG_OK : notes_notebook_fail(view->notebook, view->call);
+    notes_summary_done(&summary);
+    (void)sqlite3_finalize(statement);
+    return failed;
+}
+
+int notes_views_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
+{
+    struct notes_answer answer;
+    struct notes_view view = {
+        .notebook = notebook,
+        .call = call,
+        .arena = arena,
+        .answer = &answer,
+        .name = ng_arg_text(call, "view"),
+        .now_ms = call->host->now_ms(),
+    };
     if (ng_has_arg(call, "params") && !ng_has_arg(call, "view")) {
         return ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.");
     }
-    return NG_OK;
-}
-
-int notes_views_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct opennotes *notes = self;
-    struct notes_budget budget = {(size_t)notes->max_bytes, (size_t)notes->max_lines};
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    struct notes_answer answer;
-    struct notes_view view = {.self = notes, .call = call, .arena = &arena, .answer = &answer};
-    (void)args;
-    int rc = check_args(call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    view.notebook = notebook;
-    view.name = ng_arg_text(call, "view");
-    view.now_ms = call->host->now_ms();
-    arena_init(&arena, 0);
-    notes_answer_begin(&answer, call, &budget, ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
+    notes_answer_begin(&answer, call, &notebook->self->budget,
+                       ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
-    write_head(&view);
-    rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
-    if (rc == NG_OK) {
-        rc = notes_answer_end(&answer, view.total);
-    } else {
-        notes_answer_drop(&answer);
-    }
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
+    notes_notebook_write(notebook, &answer.json);
+    int rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
+    notes_answer_list_end(&answer);
+    return notes_answer_finish(&answer, rc);
 }

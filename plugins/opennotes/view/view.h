@@ -15,10 +15,8 @@ enum notes_view_origin { NOTES_VIEW_BUILTIN = 0, NOTES_VIEW_GLOBAL, NOTES_VIEW_N
 
 /* One call that runs a view. */
 struct notes_view {
-    struct opennotes *self;
-    const struct notes_notebook *notebook;
+    struct notes_notebook *notebook;
     struct ng_call *call;
-    sqlite3 *db;
     struct arena *arena;
     struct notes_answer *answer; /* its list "results" is open */
     struct ng_str name;
@@ -29,7 +27,6 @@ struct notes_view {
     struct ng_str types[NOTES_VIEW_PARAMS_MAX];
     size_t count;
     int64_t now_ms;
-    int64_t total; /* of the results */
 };
 
 /* ---- view_find.c */
@@ -56,7 +53,7 @@ bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE])
 
 /* ---- view_builtin.c, view_query.c */
 
-/* Adds the results from answer->offset on, and sets view->total. */
+/* Adds the results of the page, and counts all. */
 int notes_view_run_builtin(struct notes_view *view);
 int notes_view_run_query(struct notes_view *view);
 /* The text with expanded {{variables}}: times, and parameters if `params` is set.
@@ -65,21 +62,10 @@ int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
                       struct ng_str *ret);
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text);
 
-/* ---- view_row.c */
-
-/* An additional member of each result beside those of a note's summary; {NULL, 0}: none. */
-struct notes_view_extra {
-    const char *name;
-    struct ng_str text;
-    bool json; /* text is JSON already */
-};
-/* Counts a result, and adds it if it is on the page: path, title, tags, created, modified of
- * the note. */
-int notes_view_add(struct notes_view *view, int64_t note, const struct notes_view_extra *extras,
-                   size_t count);
-/* Runs a statement whose first column is the id of a note, and adds each. */
+/* Adds each note of a statement, which it finalizes: see notes_summary_rows(). */
 int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement);
-sqlite3_stmt *notes_view_prepare(struct notes_view *view, const char *sql);
+/* The elements of a list value as a JSON array, case folded if `fold`, for json_each(). */
+struct ng_str notes_view_list_json(struct notes_view *view, struct ng_str list, bool fold);
 
 NOTES_TOOL(views);
 

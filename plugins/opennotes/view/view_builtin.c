@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
+#include "filter/filter.h"
 #include "index/link_sql.h"
 #include "text/codes.h"
 #include "tree/attachments.h"
@@ -14,7 +14,6 @@
 #include "view.h"
 
 #define RECENT_MAX "20"
-#define KANBAN_ROWS_MAX 1000000
 
 /* ---- today, recent, untagged */
 
@@ -30,9 +29,10 @@ static int run_today(struct notes_view *view)
         return ng_fail(view->call, NG_EINTERNAL, "The system's time is not known.");
     }
     sqlite3_stmt *statement =
-        notes_view_prepare(view, "SELECT id FROM notes WHERE (created >= ?1 AND created < ?2)"
-                                 " OR (modified >= ?1 AND modified < ?2)"
-                                 " ORDER BY modified DESC, path");
+        notes_notebook_prepare(view->notebook, view->call,
+                               "SELECT id FROM notes WHERE (created >= ?1 AND created < ?2)"
+                               " OR (modified >= ?1 AND modified < ?2)"
+                               " ORDER BY modified DESC, path");
     if (statement == NULL) {
         return NG_EINTERNAL;
     }
@@ -43,7 +43,7 @@ static int run_today(struct notes_view *view)
 
 static int run_sql(struct notes_view *view, const char *sql)
 {
-    sqlite3_stmt *statement = notes_view_prepare(view, sql);
+    sqlite3_stmt *statement = notes_notebook_prepare(view->notebook, view->call, sql);
     if (statement == NULL) {
         return NG_EINTERNAL;
     }
@@ -64,138 +64,37 @@ static int run_untagged(struct notes_view *view)
 
 /* ---- kanban */
 
-struct card {
-    int64_t note;
-    size_t column; /* place of its status in the parameter */
-    struct ng_str status, priority;
-    int kind; /* of the priority: 0 number, 1 word, 2 none */
-    double number;
-    int64_t modified;
-    struct ng_str path;
-};
-
-static int compare_cards(const void *a, const void *b)
-{
-    const struct card *left = a;
-    const struct card *right = b;
-    if (left->column != right->column) {
-        return (left->column > right->column) - (left->column < right->column);
-    }
-    if (left->kind != right->kind) {
-        return (left->kind > right->kind) - (left->kind < right->kind);
-    }
-    if (left->kind == 0 && (left->number < right->number || left->number > right->number)) {
-        return (left->number > right->number) - (left->number < right->number);
-    }
-    int order = 0;
-    if (left->kind == 1) {
-        order = str_compare(left->priority, right->priority);
-    }
-    if (order != 0) {
-        return order;
-    }
-    if (left->modified != right->modified) {
-        return (left->modified < right->modified) - (left->modified > right->modified);
-    }
-    return str_compare(left->path, right->path);
-}
-
-/* The column of a status, ignoring case; SIZE_MAX: none. */
-static size_t column_of(struct notes_view *view, struct ng_str status)
-{
-    struct ng_str rest = notes_view_param(view, "status");
-    struct ng_str fold = notes_fold(view->arena, notes_trim(status));
-    struct ng_str item;
-    for (size_t column = 0; notes_view_next(&rest, &item); column++) {
-        if (str_equal(notes_fold(view->arena, notes_nfc(view->arena, item)), fold)) {
-            return column;
-        }
-    }
-    return SIZE_MAX;
-}
-
-static int read_card(struct notes_view *view, sqlite3_stmt *row, struct card *card)
-{
-    *card = (struct card){.note = sqlite3_column_int64(row, 0)};
-    card->column = column_of(view, notes_column_text(row, 1));
-    card->status = arena_copy(view->arena, notes_column_text(row, 1));
-    card->priority = arena_copy(view->arena, notes_column_text(row, 2));
-    card->path = arena_copy(view->arena, notes_column_text(row, 5));
-    if (sqlite3_column_type(row, 3) != SQLITE_NULL) {
-        card->kind = 0;
-    } else if (sqlite3_column_type(row, 2) != SQLITE_NULL) {
-        card->kind = 1;
-    } else {
-        card->kind = 2;
-    }
-    card->number = sqlite3_column_double(row, 3);
-    card->modified = sqlite3_column_int64(row, 4);
-    return notes_memory(view->call, card->path.data != NULL &&
-                                        (card->priority.data != NULL || card->kind != 1));
-}
-
+/* ?1: the statuses wanted, folded, as a JSON array. A note with several statuses is in the
+ * first column that it has. Numbers come before words, notes without priority last. */
 static const char kanban_sql[] =
-    "SELECT n.id, s.text, p.text, p.number, n.modified, n.path FROM notes n"
-    " JOIN fields s ON s.note = n.id AND s.key = 'status' AND s.text IS NOT NULL"
+    "WITH wanted(fold, place) AS MATERIALIZED (SELECT value, min(key) FROM json_each(?1)"
+    " GROUP BY value), cards AS (SELECT f.note AS note, f.text AS text, w.place AS place,"
+    " row_number() OVER (PARTITION BY f.note ORDER BY w.place, f.rowid) AS number"
+    " FROM fields f JOIN wanted w ON w.fold = on_fold(f.text)"
+    " WHERE f.key = 'status' AND f.text IS NOT NULL)"
+    " SELECT n.id, json_quote(c.text) AS status, CASE WHEN p.text IS NULL THEN NULL"
+    " WHEN p.number IS NULL THEN json_quote(p.text) ELSE p.text END AS priority"
+    " FROM cards c JOIN notes n ON n.id = c.note"
     " LEFT JOIN fields p ON p.rowid = (SELECT min(q.rowid) FROM fields q"
-    " WHERE q.note = n.id AND q.key = 'priority')"
-    " ORDER BY n.id, s.rowid";
-
-/* A note with several statuses is in the first column that it has. */
-static int read_cards(struct notes_view *view, struct card **ret_cards, size_t *ret_count)
-{
-    sqlite3_stmt *row = notes_view_prepare(view, kanban_sql);
-    struct card *cards = NULL;
-    size_t count = 0;
-    size_t room = 0;
-    int rc = NG_EINTERNAL;
-    if (row != NULL) {
-        rc = NG_OK;
-    }
-    while (rc == NG_OK && sqlite3_step(row) == SQLITE_ROW) {
-        struct card card;
-        rc = read_card(view, row, &card);
-        if (rc != NG_OK || card.column == SIZE_MAX) {
-            continue;
-        }
-        if (count > 0 && cards[count - 1].note == card.note) {
-            if (card.column < cards[count - 1].column) {
-                cards[count - 1] = card;
-            }
-            continue;
-        }
-        if (array_reserve((void **)&cards, &room, count + 1, sizeof(*cards), KANBAN_ROWS_MAX) !=
-            NG_OK) {
-            rc = notes_fail_memory(view->call);
-            break;
-        }
-        cards[count++] = card;
-    }
-    (void)sqlite3_finalize(row);
-    *ret_cards = cards;
-    *ret_count = count;
-    return rc;
-}
+    " WHERE q.note = n.id AND q.key = 'priority') WHERE c.number = 1"
+    " ORDER BY c.place, p.text IS NULL, p.number IS NULL, p.number,"
+    " iif(p.number IS NULL, p.text, NULL), n.modified DESC, n.path";
 
 static int run_kanban(struct notes_view *view)
 {
-    struct card *cards = NULL;
-    size_t count = 0;
-    int rc = read_cards(view, &cards, &count);
-    if (rc == NG_OK && count > 0) {
-        qsort(cards, count, sizeof(*cards), compare_cards);
+    struct ng_str wanted = notes_view_list_json(view, notes_view_param(view, "status"), true);
+    if (wanted.data == NULL) {
+        return notes_fail_memory(view->call);
     }
-    for (size_t i = 0; rc == NG_OK && i < count; i++) {
-        struct notes_view_extra extras[] = {
-            {.name = "status", .text = cards[i].status},
-            {.name = "priority",
-             .text = cards[i].kind == 2 ? str_make(NULL, 0) : cards[i].priority,
-             .json = cards[i].kind == 0},
-        };
-        rc = notes_view_add(view, cards[i].note, extras, NG_COUNT(extras));
+    if (notes_filter_functions(view->notebook->db) != SQLITE_OK) {
+        return notes_notebook_fail(view->notebook, view->call);
     }
-    free(cards);
-    return rc;
+    sqlite3_stmt *statement = notes_notebook_prepare(view->notebook, view->call, kanban_sql);
+    if (statement == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)notes_bind_text(statement, 1, wanted);
+    return notes_view_add_all(view, statement);
 }
 
 /* ---- the graph */
@@ -259,20 +158,15 @@ static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki
 
 static void add_broken(struct notes_view *view, sqlite3_stmt *row)
 {
-    int64_t number = view->total++;
-    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
+    if (!notes_answer_row(view->answer)) {
         return;
     }
     struct buf *item = notes_answer_item(view->answer);
     notes_json_begin(item, '{');
-    notes_json_name_c(item, "path");
-    notes_json_text(item, notes_column_text(row, 0));
-    notes_json_name_c(item, "line");
-    notes_json_int(item, sqlite3_column_int64(row, 1));
-    notes_json_name_c(item, "target");
-    notes_json_text(item, notes_column_text(row, 2));
-    notes_json_name_c(item, "text");
-    notes_json_text(item, notes_column_text(row, 3));
+    notes_json_member(item, "path", notes_column_text(row, 0));
+    notes_json_member_int(item, "line", sqlite3_column_int64(row, 1));
+    notes_json_member(item, "target", notes_column_text(row, 2));
+    notes_json_member(item, "text", notes_column_text(row, 3));
     notes_json_end(item, '}');
     (void)notes_answer_add(view->answer);
 }
@@ -280,8 +174,9 @@ static void add_broken(struct notes_view *view, sqlite3_stmt *row)
 static int run_broken_links(struct notes_view *view)
 {
     int root = notes_index_root(view->notebook->index);
-    sqlite3_stmt *row = notes_view_prepare(
-        view, NOTES_RESOLVED
+    sqlite3_stmt *row = notes_notebook_prepare(
+        view->notebook, view->call,
+        NOTES_RESOLVED
         "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
         " JOIN notes s ON s.id = l.note JOIN resolved r ON " NOTES_IS_RESOLVED
         " WHERE r.id IS NULL ORDER BY s.path, l.line, l.rowid");
@@ -298,7 +193,7 @@ static int run_broken_links(struct notes_view *view)
     }
     int rc = NG_OK;
     if (step != SQLITE_DONE) {
-        rc = notes_index_fail(view->notebook->index, view->call, view->db);
+        rc = notes_notebook_fail(view->notebook, view->call);
     }
     (void)sqlite3_finalize(row);
     notes_attachments_done(&files);

@@ -33,10 +33,10 @@ static int views_of(struct notes_view *view, enum notes_view_origin origin,
         return host->json_parse(view->call, ng_str_of(builtin_json), ret_views);
     }
     if (origin == NOTES_VIEW_GLOBAL) {
-        if (view->self->views == NULL) {
+        if (view->notebook->self->views == NULL) {
             return NG_OK;
         }
-        return host->json_parse(view->call, ng_str_of(view->self->views), ret_views);
+        return host->json_parse(view->call, ng_str_of(view->notebook->self->views), ret_views);
     }
     const struct ng_value *config = view->notebook->config;
     const struct ng_value *views = config != NULL ? host->json_get(config, "views") : NULL;
@@ -111,24 +111,20 @@ static void write_parameters(struct buf *item, const struct ng_host *host,
                              const struct ng_value *parameters)
 {
     static const char *const texts[] = {"default", "description"};
-    notes_json_name_c(item, "parameters");
-    notes_json_begin(item, '[');
+    notes_json_member_begin(item, "parameters", '[');
     for (const struct ng_value *parameter = host->json_first(parameters); parameter != NULL;
          parameter = host->json_next(parameter)) {
         struct ng_str type = host->json_text(host->json_get(parameter, "type"));
         notes_json_begin(item, '{');
-        notes_json_name_c(item, "name");
-        notes_json_text(item, host->json_text(host->json_get(parameter, "name")));
-        notes_json_name_c(item, "type");
-        notes_json_text(item, type.data != NULL ? type : ng_str_of("string"));
-        notes_json_name_c(item, "required");
-        notes_json_bool(item,
-                        host->json_type(host->json_get(parameter, "required")) == NG_TYPE_TRUE);
+        notes_json_member(item, "name", host->json_text(host->json_get(parameter, "name")));
+        notes_json_member(item, "type", type.data != NULL ? type : ng_str_of("string"));
+        notes_json_member_bool(item, "required",
+                               host->json_type(host->json_get(parameter, "required")) ==
+                                   NG_TYPE_TRUE);
         for (size_t i = 0; i < NG_COUNT(texts); i++) {
             struct ng_str text = host->json_text(host->json_get(parameter, texts[i]));
             if (text.data != NULL) {
-                notes_json_name_c(item, texts[i]);
-                notes_json_text(item, text);
+                notes_json_member(item, texts[i], text);
             }
         }
         notes_json_end(item, '}');
@@ -141,21 +137,17 @@ static void add_definition(struct notes_view *view, struct ng_str name,
 {
     static const char *const origins[] = {"built-in", "global", "notebook"};
     const struct ng_host *host = view->call->host;
-    int64_t number = view->total++;
-    if (number < view->answer->offset || !notes_answer_more(view->answer)) {
+    if (!notes_answer_row(view->answer)) {
         return;
     }
     struct buf *item = notes_answer_item(view->answer);
     struct ng_str description = host->json_text(host->json_get(definition, "description"));
     const struct ng_value *parameters = host->json_get(definition, "parameters");
     notes_json_begin(item, '{');
-    notes_json_name_c(item, "name");
-    notes_json_text(item, name);
-    notes_json_name_c(item, "origin");
-    notes_json_text(item, ng_str_of(origins[origin]));
+    notes_json_member(item, "name", name);
+    notes_json_member(item, "origin", ng_str_of(origins[origin]));
     if (description.data != NULL) {
-        notes_json_name_c(item, "description");
-        notes_json_text(item, description);
+        notes_json_member(item, "description", description);
     }
     if (host->json_type(parameters) == NG_TYPE_ARRAY) {
         write_parameters(item, host, parameters);

@@ -10,8 +10,7 @@
 #include "view.h"
 
 #define SQL_BYTES_MAX 262144
-#define KEYS_MAX 64    /* fields of front matter in one query */
-#define FILTERS_MAX 64 /* lists of alternatives in one query */
+#define KEYS_MAX 64 /* fields of front matter in one query */
 
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text)
 {
@@ -101,13 +100,16 @@ int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
 /* ---- a statement */
 
 /* A list as a JSON array, for `IN (SELECT value FROM json_each(:name))`. */
-static struct ng_str list_json(struct notes_view *view, struct ng_str list)
+struct ng_str notes_view_list_json(struct notes_view *view, struct ng_str list, bool fold)
 {
     struct buf json;
     struct ng_str item;
     buf_init(&json, SQL_BYTES_MAX);
     notes_json_begin(&json, '[');
     while (notes_view_next(&list, &item)) {
+        if (fold) {
+            item = notes_fold(view->arena, notes_nfc(view->arena, item));
+        }
         notes_json_text(&json, item);
     }
     notes_json_end(&json, ']');
@@ -119,22 +121,23 @@ static struct ng_str list_json(struct notes_view *view, struct ng_str list)
 static int run_sql(struct notes_view *view, struct ng_str sql)
 {
     struct notes_sql_param params[NOTES_VIEW_PARAMS_MAX];
-    struct notes_sql statement = {.timeout_ms = view->self->query_timeout_ms,
-                                  .load = view->self->sql_load,
+    struct notes_sql statement = {.timeout_ms = view->notebook->self->query_timeout_ms,
+                                  .load = view->notebook->self->sql_load,
                                   .params = params,
                                   .param_count = view->count};
     for (size_t i = 0; i < view->count; i++) {
         params[i] = (struct notes_sql_param){.name = view->names[i], .text = view->values[i]};
         params[i].is_number = str_is(view->types[i], "number");
         if (str_is(view->types[i], "list") && params[i].text.data != NULL) {
-            params[i].text = list_json(view, params[i].text);
+            params[i].text = notes_view_list_json(view, params[i].text, false);
         }
     }
     int rc = expand(view, sql, IN_SQL, &statement.text);
     if (rc != NG_OK) {
         return rc;
     }
-    return notes_sql_run(view->call, view->db, &statement, view->answer, &view->total);
+    return notes_sql_run(view->call, view->notebook->db, &statement, view->answer,
+                         &view->answer->rows);
 }
 
 /* ---- filters */
@@ -143,33 +146,11 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
 struct query {
     struct notes_view *view;
     struct buf sql;
-    struct notes_filter *filters[FILTERS_MAX];
-    size_t filter_count;
+    struct notes_filter *filter;
     struct ng_str keys[KEYS_MAX]; /* of front matter, in the order of their parameters */
     size_t key_count;
     size_t keys_before; /* parameters before those of the filter */
 };
-
-static int compile(struct query *query, struct buf *json)
-{
-    const struct ng_value *filters = NULL;
-    struct notes_view *view = query->view;
-    if (query->filter_count == FILTERS_MAX) {
-        return notes_view_fail(view, "it has too many filters", str_make(NULL, 0));
-    }
-    if (json->rc != NG_OK) {
-        return notes_fail_memory(view->call);
-    }
-    int rc = view->call->host->json_parse(view->call, notes_buf_str(json), &filters);
-    struct notes_filter *filter = NULL;
-    if (rc == NG_OK) {
-        rc = notes_filter_compile(view->call, filters, NOTES_ECONFIG, &filter);
-    }
-    if (rc == NG_OK) {
-        query->filters[query->filter_count++] = filter;
-    }
-    return rc;
-}
 
 /* The parameter of type list that a condition uses; view->count: none. */
 static size_t list_param(const struct notes_view *view, struct ng_str condition)
@@ -193,7 +174,8 @@ static size_t list_param(const struct notes_view *view, struct ng_str condition)
 }
 
 /* A condition may have variables in its value only, and a value never begins the operator. */
-static int expand_condition(struct notes_view *view, struct ng_str condition, struct buf *json)
+static int expand_condition(struct notes_view *view, struct ng_str condition,
+                            struct notes_filter_compiler *compiler)
 {
     size_t at = 0;
     while (at < condition.len && memchr("=!<>~{", condition.data[at], 6) == NULL) {
@@ -217,17 +199,19 @@ static int expand_condition(struct notes_view *view, struct ng_str condition, st
     buf_add_str(&whole, str_make(condition.data, at));
     notes_add_if(&whole, str_begins(value, "{{"), " ");
     buf_add_str(&whole, expanded);
-    notes_json_text(json, notes_buf_str(&whole));
+    rc = notes_filter_add(compiler, notes_buf_str(&whole));
     buf_done(&whole);
-    return NG_OK;
+    return rc;
 }
 
 /* Every element of a list parameter makes its own condition. */
-static int add_conditions(struct notes_view *view, struct ng_str condition, struct buf *json)
+static int add_conditions(struct notes_filter_compiler *compiler, struct ng_str condition,
+                          void *user)
 {
+    struct notes_view *view = user;
     size_t i = list_param(view, condition);
     if (i == view->count) {
-        return expand_condition(view, condition, json);
+        return expand_condition(view, condition, compiler);
     }
     struct ng_str all = view->values[i];
     struct ng_str rest = all;
@@ -235,72 +219,9 @@ static int add_conditions(struct notes_view *view, struct ng_str condition, stru
     int rc = NG_OK;
     while (rc == NG_OK && notes_view_next(&rest, &item)) {
         view->values[i] = item;
-        rc = expand_condition(view, condition, json);
+        rc = expand_condition(view, condition, compiler);
     }
     view->values[i] = all;
-    return rc;
-}
-
-/* An `and` condition with a list parameter: one of its values must match. */
-static int add_alternatives(struct query *query, struct ng_str condition)
-{
-    struct buf json;
-    buf_init(&json, SQL_BYTES_MAX);
-    notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "or");
-    notes_json_begin(&json, '[');
-    int rc = add_conditions(query->view, condition, &json);
-    notes_json_end(&json, ']');
-    notes_json_end(&json, '}');
-    if (rc == NG_OK) {
-        rc = compile(query, &json);
-    }
-    buf_done(&json);
-    return rc;
-}
-
-static int add_list(struct query *query, const struct ng_value *filters, const char *name,
-                    struct buf *json)
-{
-    struct notes_view *view = query->view;
-    const struct ng_host *host = view->call->host;
-    const struct ng_value *list = host->json_get(filters, name);
-    int rc = NG_OK;
-    if (list == NULL) {
-        return NG_OK;
-    }
-    notes_json_name_c(json, name);
-    notes_json_begin(json, '[');
-    for (const struct ng_value *item = host->json_first(list); rc == NG_OK && item != NULL;
-         item = host->json_next(item)) {
-        struct ng_str condition = host->json_text(item);
-        if (host->json_type(item) != NG_TYPE_STRING) {
-            rc = notes_view_fail(view, "its filters are lists of texts", ng_str_of(name));
-        } else if (strcmp(name, "and") == 0 && list_param(view, condition) < view->count) {
-            rc = add_alternatives(query, condition);
-        } else {
-            rc = add_conditions(view, condition, json);
-        }
-    }
-    notes_json_end(json, ']');
-    return rc;
-}
-
-static int add_filters(struct query *query, const struct ng_value *filters)
-{
-    static const char *const names[] = {"and", "or", "not"};
-    struct buf json;
-    int rc = NG_OK;
-    buf_init(&json, SQL_BYTES_MAX);
-    notes_json_begin(&json, '{');
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(names); i++) {
-        rc = add_list(query, filters, names[i], &json);
-    }
-    notes_json_end(&json, '}');
-    if (rc == NG_OK) {
-        rc = compile(query, &json);
-    }
-    buf_done(&json);
     return rc;
 }
 
@@ -322,7 +243,7 @@ static int add_key(struct query *query, const char *before, struct ng_str key,
 #define FIELD_TEXT "(SELECT f.text FROM fields f WHERE f.note = n.id AND f.key = "
 #define FIELD_NUMBER "(SELECT f.number FROM fields f WHERE f.note = n.id AND f.key = "
 #define FIELD_JSON                                                                             \
-    "(SELECT CASE WHEN f.number IS NULL THEN json_quote(f.text) ELSE f.text END"               \
+    "ifnull((SELECT CASE WHEN f.number IS NULL THEN json_quote(f.text) ELSE f.text END"        \
     " FROM fields f WHERE f.note = n.id AND f.key = "
 
 /* Numbers before words, missing values last; then by value. */
@@ -420,39 +341,31 @@ static int select_group(struct query *query, struct ng_str group)
     if (column != NULL) {
         buf_add_c(&query->sql, "json_quote(");
         buf_add_c(&query->sql, str_is(group, "title") ? "n.title" : column);
-        buf_add_char(&query->sql, ')');
+        buf_add_c(&query->sql, ") AS \"group\"");
         return NG_OK;
     }
     if (!str_begins(group, "data.")) {
         return notes_view_fail(query->view, "it groups by a field such as data.status", group);
     }
-    return add_key(query, FIELD_JSON, str_make(group.data + 5, group.len - 5), "");
+    return add_key(query, FIELD_JSON, str_make(group.data + 5, group.len - 5),
+                   ", 'null') AS \"group\"");
 }
 
 /* ---- the whole */
 
-static int bind_all(struct query *query, sqlite3_stmt *statement)
+static int bind_all(const struct query *query, sqlite3_stmt *statement)
 {
     int next = 1;
-    bool ok = true;
-    for (size_t i = 0; i < query->key_count; i++) {
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i <= query->key_count && rc == SQLITE_OK; i++) {
         if (i == query->keys_before) {
-            for (size_t k = 0; ok && k < query->filter_count; k++) {
-                ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
-            }
+            rc = notes_filter_bind(query->filter, statement, next, &next);
         }
-        struct ng_str key = query->keys[i];
-        ok = ok && sqlite3_bind_text(statement, next++, key.data, (int)key.len,
-                                     SQLITE_STATIC) == SQLITE_OK;
+        if (rc == SQLITE_OK && i < query->key_count) {
+            rc = notes_bind_text(statement, next++, query->keys[i]);
+        }
     }
-    for (size_t k = 0; ok && query->key_count == query->keys_before && k < query->filter_count;
-         k++) {
-        ok = notes_filter_bind(query->filters[k], statement, next, &next) == SQLITE_OK;
-    }
-    if (ok) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
+    return rc;
 }
 
 static int build(struct query *query, const struct ng_value *definition)
@@ -461,18 +374,15 @@ static int build(struct query *query, const struct ng_value *definition)
     struct ng_str group = host->json_text(host->json_get(definition, "group"));
     const struct ng_value *limit = host->json_get(definition, "limit");
     int64_t most = 0;
-    int rc = add_filters(query, host->json_get(definition, "filters"));
+    int rc = notes_filter_expand(query->view->call, host->json_get(definition, "filters"),
+                                 NOTES_ECONFIG, add_conditions, query->view, &query->filter);
     if (rc == NG_OK) {
         rc = select_group(query, group);
     }
     query->keys_before = query->key_count;
-    buf_add_c(&query->sql, " FROM notes n WHERE 1");
-    for (size_t i = 0; i < query->filter_count; i++) {
-        buf_add_c(&query->sql, " AND (");
-        buf_add_str(&query->sql, query->filters[i]->sql);
-        buf_add_char(&query->sql, ')');
-    }
     if (rc == NG_OK) {
+        buf_add_c(&query->sql, " FROM notes n WHERE ");
+        buf_add_str(&query->sql, query->filter->sql);
         rc = order_all(query, host->json_get(definition, "sort"), group);
     }
     if (rc == NG_OK && limit != NULL) {
@@ -482,7 +392,6 @@ static int build(struct query *query, const struct ng_value *definition)
         }
         buf_printf(&query->sql, " LIMIT %lld", (long long)most);
     }
-    buf_add_char(&query->sql, '\0');
     if (rc == NG_OK && query->sql.rc != NG_OK) {
         return notes_fail_memory(query->view->call);
     }
@@ -492,24 +401,16 @@ static int build(struct query *query, const struct ng_value *definition)
 static int run_filters(struct notes_view *view, const struct ng_value *definition)
 {
     struct query query = {.view = view};
+    sqlite3_stmt *statement = NULL;
     buf_init(&query.sql, SQL_BYTES_MAX);
     int rc = build(&query, definition);
-    if (rc == NG_OK && notes_filter_functions(view->db) != SQLITE_OK) {
-        rc = notes_index_fail(view->notebook->index, view->call, view->db);
-    }
-    sqlite3_stmt *statement = NULL;
-    if (rc == NG_OK) {
-        statement = notes_view_prepare(view, query.sql.data);
-    }
-    if (rc == NG_OK && statement == NULL) {
-        rc = NG_EINTERNAL;
-    }
-    if (rc == NG_OK && bind_all(&query, statement) != NG_OK) {
-        rc = notes_index_fail(view->notebook->index, view->call, view->db);
+    if (rc == NG_OK &&
+        (notes_filter_functions(view->notebook->db) != SQLITE_OK ||
+         notes_prepare_buf(view->notebook->db, &query.sql, &statement) != SQLITE_OK ||
+         bind_all(&query, statement) != SQLITE_OK)) {
+        rc = notes_notebook_fail(view->notebook, view->call);
         (void)sqlite3_finalize(statement);
-        statement = NULL;
-    }
-    if (statement != NULL) {
+    } else if (rc == NG_OK) {
         rc = notes_view_add_all(view, statement);
     }
     buf_done(&query.sql);

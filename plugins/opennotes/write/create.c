@@ -4,9 +4,9 @@
 #include "write.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "answer/answer.h"
+#include "core/base/text/random.h"
 #include "index/index.h"
 #include "notebook/notebook.h"
 #include "text/codes.h"
@@ -87,14 +87,10 @@ static int create_fn(struct ng_call *call, const struct ng_file *present, struct
     struct buf json;
     buf_init(&json, REPLY_BYTES_MAX);
     notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "created");
-    notes_json_begin(&json, '{');
-    notes_json_name_c(&json, "path");
-    notes_json_text(&json, job->path);
-    notes_json_name_c(&json, "absolutePath");
-    notes_json_text(&json, job->absolute);
-    notes_json_name_c(&json, "title");
-    notes_json_text(&json, job->title);
+    notes_json_member_begin(&json, "created", '{');
+    notes_json_member(&json, "path", job->path);
+    notes_json_member(&json, "absolutePath", job->absolute);
+    notes_json_member(&json, "title", job->title);
     notes_json_end(&json, '}');
     notes_notebook_write(job->notebook, &json);
     notes_json_end(&json, '}');
@@ -110,7 +106,7 @@ static struct ng_str name_by_time(struct ng_call *call)
 {
     char now[RFC3339_SIZE];
     uint32_t number = 0;
-    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
+    if (!random_bytes(&number, sizeof(number))) {
         return str_make(NULL, 0);
     }
     notes_time_write_local(call->host->now_ms(), now);
@@ -187,16 +183,16 @@ static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct
 }
 
 /* A folder of the path may exist in another Unicode form: it is the same folder. */
-static int find_folder(const struct notes_notebook *notebook, struct ng_call *call, sqlite3 *db,
+static int find_folder(const struct notes_notebook *notebook, struct ng_call *call,
                        struct ng_str path, struct ng_str *ret_file)
 {
-    sqlite3_stmt *statement = NULL;
     *ret_file = path;
-    if (sqlite3_prepare_v2(db,
-                           "SELECT file FROM notes WHERE file IS NOT NULL"
-                           " AND substr(path, 1, length(?1)) = ?1 LIMIT 1",
-                           -1, &statement, NULL) != SQLITE_OK) {
-        return notes_index_fail(notebook->index, call, db);
+    sqlite3_stmt *statement =
+        notes_notebook_prepare(notebook, call,
+                               "SELECT file FROM notes WHERE file IS NOT NULL"
+                               " AND substr(path, 1, length(?1)) = ?1 LIMIT 1");
+    if (statement == NULL) {
+        return NG_EINTERNAL;
     }
     bool found = false;
     for (size_t len = path.len; len > 0 && !found; len--) {
@@ -213,27 +209,25 @@ static int find_folder(const struct notes_notebook *notebook, struct ng_call *ca
 /* A note of this name may exist in another Unicode form: it is the same note. (The file service
  * finds one of exactly this name, because it knows retried calls.) *ret_file: the path with its
  * folders as they are on disk. */
-static int check_free(const struct notes_notebook *notebook, struct ng_call *call,
-                      struct ng_str path, struct ng_str *ret_file)
+static int check_free(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                      struct ng_str *ret_file)
 {
-    sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    if (notes_index_is_plain(path)) {
+    if (notes_is_ascii(path)) {
         return NG_OK;
     }
-    int rc = notes_index_begin(notebook->index, call, &db);
+    int rc = notes_notebook_begin(notebook, call);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = notes_index_file(notebook->index, call, db, path, &file);
+    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
     if (rc == NG_OK && file.data != NULL) {
         rc = fail_exists(call, path);
     }
     if (rc == NG_OK) {
-        rc = find_folder(notebook, call, db, path, ret_file);
+        rc = find_folder(notebook, call, path, ret_file);
     }
-    notes_index_end(notebook->index, db);
     return rc;
 }
 
@@ -272,13 +266,13 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
     return NG_OK;
 }
 
-static int create_note(struct notes_notebook *notebook, struct ng_call *call,
-                       struct arena *arena)
+int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct notes_new_note note;
     struct ng_str title;
     struct ng_str file;
     struct create_job *job = ng_alloc(call, sizeof(*job));
+    arena->max = NOTES_COMPOSE_MAX;
     int rc = notes_memory(call, job != NULL);
     if (rc == NG_OK) {
         rc = read_args(call, arena, &note);
@@ -315,20 +309,4 @@ static int create_note(struct notes_notebook *notebook, struct ng_call *call,
         .exists_code = NOTES_EEXISTS,
     };
     return call->host->file_edit(call, &edit);
-}
-
-int notes_create_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, NOTES_COMPOSE_MAX);
-    rc = create_note(notebook, call, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
 }

@@ -274,10 +274,8 @@ int notes_compose(const struct notes_notebook *notebook, struct ng_call *call,
     struct buf out;
     buf_init(&out, NOTES_COMPOSE_MAX);
     write_note(&out, &layers, frontmatter, *ret_title);
-    char *bytes = ng_alloc(call, out.len + 1);
-    if (bytes != NULL && out.rc == NG_OK) {
-        memcpy(bytes, out.data, out.len);
-        *ret_bytes = str_make(bytes, out.len);
+    *ret_bytes = notes_call_copy(call, notes_buf_str(&out));
+    if (ret_bytes->data != NULL && out.rc == NG_OK) {
         rc = check_note(&layers, frontmatter, *ret_bytes);
     } else {
         rc = notes_fail_memory(call);

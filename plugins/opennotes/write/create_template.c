@@ -59,13 +59,9 @@ static int fail_template(struct ng_call *call, struct ng_str name, struct ng_str
 /* The malloc'd bytes in call memory. */
 static int keep(struct ng_call *call, struct ng_str bytes, struct ng_str *ret_text)
 {
-    char *copy = ng_alloc(call, bytes.len + 1);
-    if (copy != NULL && bytes.len > 0) {
-        memcpy(copy, bytes.data, bytes.len);
-    }
-    *ret_text = str_make(copy, copy != NULL ? bytes.len : 0);
+    *ret_text = notes_call_copy(call, bytes);
     free((void *)(uintptr_t)bytes.data); /* allocated here, though the view of it is const */
-    return notes_memory(call, copy != NULL);
+    return notes_memory(call, ret_text->data != NULL);
 }
 
 int notes_template_text(const struct notes_notebook *notebook, struct ng_call *call,

@@ -40,7 +40,6 @@ const char notes_daily_result[] =
 
 /* In call memory. */
 struct daily_job {
-    const struct opennotes *self;
     const struct notes_notebook *notebook;
     struct ng_str path, content;
     struct ng_str fresh; /* content of a new note */
@@ -52,12 +51,9 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
                        const struct notes_note *note, struct ng_str bytes, const char *revision)
 {
     struct buf *json = &answer->json;
-    notes_json_name_c(json, "note");
-    notes_json_begin(json, '{');
-    notes_json_name_c(json, "path");
-    notes_json_text(json, job->path);
-    notes_json_name_c(json, "title");
-    notes_json_text(json, notes_note_title(note, job->path));
+    notes_json_member_begin(json, "note", '{');
+    notes_json_member(json, "path", job->path);
+    notes_json_member(json, "title", notes_note_title(note, job->path));
     struct buf *frontmatter = notes_answer_item(answer);
     notes_value_json(frontmatter, note->frontmatter);
     if (frontmatter->rc == NG_EINTERNAL) {
@@ -69,37 +65,29 @@ static void write_note(struct notes_answer *answer, const struct daily_job *job,
         notes_json_raw(json, notes_buf_str(frontmatter));
     }
     if (note->frontmatter_error.data != NULL) {
-        notes_json_name_c(json, "frontmatterError");
-        notes_json_text(json, note->frontmatter_error);
+        notes_json_member(json, "frontmatterError", note->frontmatter_error);
     }
-    notes_json_name_c(json, "wordCount");
-    notes_json_int(json, (int64_t)note->words);
-    notes_json_name_c(json, "size");
-    notes_json_int(json, (int64_t)bytes.len);
-    notes_json_name_c(json, "revision");
-    notes_json_text(json, ng_str_of(revision));
+    notes_json_member_int(json, "wordCount", (int64_t)note->words);
+    notes_json_member_int(json, "size", (int64_t)bytes.len);
+    notes_json_member(json, "revision", ng_str_of(revision));
     struct ng_str content =
         notes_json_cut(note->body, notes_answer_room(answer), answer->lines_max);
-    notes_json_name_c(json, "content");
-    notes_json_text(json, content);
+    notes_json_member(json, "content", content);
     whole = whole && content.len == note->body.len;
     if (!whole) {
-        notes_json_name_c(json, "truncated");
-        notes_json_bool(json, true);
+        notes_json_member_bool(json, "truncated", true);
     }
     notes_json_end(json, '}');
     if (!whole) {
-        notes_json_name_c(json, "_guidance");
-        notes_json_text(json,
-                        ng_str_of("The note is longer than one answer. Get it by its path "
-                                  "to read on."));
+        notes_json_member(json, "_guidance",
+                          ng_str_of("The note is longer than one answer. Get it by its path "
+                                    "to read on."));
     }
 }
 
 static int reply(struct ng_call *call, const struct daily_job *job, struct arena *arena,
                  struct ng_str bytes, bool created)
 {
-    struct notes_budget budget = {(size_t)job->self->max_bytes, (size_t)job->self->max_lines};
     struct notes_answer answer;
     struct notes_note note;
     char revision[NOTES_REVISION_SIZE];
@@ -107,9 +95,8 @@ static int reply(struct ng_call *call, const struct daily_job *job, struct arena
         notes_revision(bytes, -1, revision) != NG_OK) {
         return notes_fail_memory(call);
     }
-    notes_answer_begin(&answer, call, &budget, 1, 0);
-    notes_json_name_c(&answer.json, "created");
-    notes_json_bool(&answer.json, created);
+    notes_answer_begin(&answer, call, &job->notebook->self->budget, 1, 0);
+    notes_json_member_bool(&answer.json, "created", created);
     notes_notebook_write(job->notebook, &answer.json);
     write_note(&answer, job, &note, bytes, revision);
     return notes_answer_end_plain(&answer);
@@ -212,29 +199,26 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
 }
 
 /* The note of that day may exist in another Unicode form: returns the file as it is on disk. */
-static int daily_file(const struct notes_notebook *notebook, struct ng_call *call,
-                      struct ng_str path, struct ng_str *ret_file)
+static int daily_file(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                      struct ng_str *ret_file)
 {
-    sqlite3 *db = NULL;
     struct ng_str file = {NULL, 0};
     *ret_file = path;
-    if (notes_index_is_plain(path)) {
+    if (notes_is_ascii(path)) {
         return NG_OK;
     }
-    int rc = notes_index_begin(notebook->index, call, &db);
+    int rc = notes_notebook_begin(notebook, call);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = notes_index_file(notebook->index, call, db, path, &file);
+    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
     if (file.data != NULL) {
         *ret_file = file;
     }
-    notes_index_end(notebook->index, db);
     return rc;
 }
 
-static int daily_note(const struct opennotes *self, struct notes_notebook *notebook,
-                      struct ng_call *call, struct arena *arena)
+int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct daily_job *job = ng_alloc(call, sizeof(*job));
     struct notes_value *none = arena_zalloc(arena, sizeof(*none));
@@ -246,12 +230,13 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
     if (job == NULL || none == NULL) {
         return notes_fail_memory(call);
     }
+    arena->max = NOTES_COMPOSE_MAX;
     none->type = NOTES_MAP;
-    *job = (struct daily_job){.self = self, .notebook = notebook};
+    *job = (struct daily_job){.notebook = notebook};
     job->content = ng_arg_text(call, "content");
     int rc = day_of(call, day, &day_ms);
     if (rc == NG_OK) {
-        rc = daily_path(self, call, day_ms, ng_str_of(day), &job->path);
+        rc = daily_path(notebook->self, call, day_ms, ng_str_of(day), &job->path);
     }
     if (rc != NG_OK) {
         return rc;
@@ -286,20 +271,4 @@ static int daily_note(const struct opennotes *self, struct notes_notebook *noteb
         .collection = NOTES_COLLECTION,
     };
     return call->host->file_edit(call, &edit);
-}
-
-int notes_daily_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    struct arena arena;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    arena_init(&arena, NOTES_COMPOSE_MAX);
-    rc = daily_note(self, notebook, call, &arena);
-    arena_done(&arena);
-    notes_notebook_done(notebook);
-    return rc;
 }

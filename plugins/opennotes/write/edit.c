@@ -209,11 +209,12 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     return NG_OK;
 }
 
-static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
+int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct edit_job *job = ng_alloc(call, sizeof(*job));
     struct notes_location at;
     struct ng_str absolute;
+    (void)arena;
     if (job == NULL) {
         return notes_fail_memory(call);
     }
@@ -239,16 +240,4 @@ static int edit_note(struct notes_notebook *notebook, struct ng_call *call)
         .collection = NOTES_COLLECTION,
     };
     return call->host->file_edit(call, &edit);
-}
-
-int notes_edit_run(void *self, struct ng_call *call, struct ng_str args)
-{
-    struct notes_notebook *notebook = NULL;
-    (void)args;
-    int rc = notes_notebook_pick(self, call, &notebook);
-    if (rc == NG_OK) {
-        rc = edit_note(notebook, call);
-        notes_notebook_done(notebook);
-    }
-    return rc;
 }

@@ -54,7 +54,7 @@ def contents(data):
     (["call", "notebook", "--agent", "a b"], '--agent is "a b"'),
     (["call", "notebook", "--space", "~"], '--space is "~"'),
     (["mcp", "--mode", "ed"], '--mode is "ed", it must be ask, edit or agent'),
-    (["serve", "extra"], '"extra" is more than "serve" takes'),
+    (["serve", "extra"], 'unexpected argument "extra" for "serve"'),
     (["tools", "--format"], "--format needs a value"),
     (["tools", "--json=1"], "--json takes no value"),
     (["tools", "--agent", "x"], '"tools" does not take --agent'),
@@ -226,8 +226,8 @@ def test_reload(data, tmp_path):
         gateway.process.send_signal(signal.SIGHUP)
         code, errors = gateway.stop()
         assert code == 0
-        assert "limits.body: the new value holds now" in errors
-        assert "limits.workers: changed, but it needs a restart" in errors
+        assert "limits.body: the new value is in effect" in errors
+        assert "limits.workers: changed; takes effect after a restart" in errors
 
 
 def test_reload_of_roots_is_tried_again(data, tmp_path):
@@ -242,12 +242,12 @@ def test_reload_of_roots_is_tried_again(data, tmp_path):
         second.write_text("a file is no root\n")
         config.write_text(f"roots: [{second}]\nlimits.body: 64\n")
         gateway.process.send_signal(signal.SIGHUP)
-        assert "roots: " in logged("nothing is changed")
+        assert "roots: " in logged("nothing was changed")
         assert call(data, "mode=write", "newStr=" + "x" * 100).returncode == 0
         second.unlink()
         second.mkdir()
         gateway.process.send_signal(signal.SIGHUP)
-        logged("roots: the new value holds now")
+        logged("roots: the new value is in effect")
         assert gateway.stop()[0] == 0
 
 
@@ -262,7 +262,7 @@ def test_reload_tells_what_does_not_hold(data, tmp_path):
                  "the new limit holds")
         code, errors = gateway.stop()
         assert code == 0
-        assert "limits.workers: changed, but it needs a restart" in errors
+        assert "limits.workers: changed; takes effect after a restart" in errors
 
 
 # ---- mcp ----

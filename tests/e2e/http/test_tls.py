@@ -202,7 +202,7 @@ def test_the_same_certificate_again_is_no_change(gateway):
 @pytest.mark.parametrize("spoil, told", [
     (lambda a: a.write("certificate.pem", b"nonsense"), "holds no certificate in PEM"),
     (lambda a: a.write("key.pem", b"nonsense"), "holds no private key in PEM"),
-    (lambda a: a.write("certificate.pem", a.path.read_bytes()), "is not the one of the first certificate"),
+    (lambda a: a.write("certificate.pem", a.path.read_bytes()), "does not belong to the first certificate"),
     (lambda a: a.issue(password=b"secret"), "is encrypted"),
     (lambda a: (a.folder / "key.pem").unlink(), "cannot be read: No such file"),
     (lambda a: a.write("key.pem", b"x" * 1_000_000), "is larger than"),
@@ -213,8 +213,8 @@ def test_a_bad_certificate_is_told_and_the_old_one_stays(start, authority, spoil
     spoil(authority)
     report = gateway.reload()
     assert report["restart_needed"] and [change["key"] for change in report["changes"]] == ["tls.certificate"]
-    assert told in report["changes"][0]["message"] and "the old one stays" in report["changes"][0]["message"]
-    eventually(lambda: gateway.logged("tls.certificate", "the old one stays"), what="the line of it")
+    assert told in report["changes"][0]["message"] and "the old certificate stays in effect" in report["changes"][0]["message"]
+    eventually(lambda: gateway.logged("tls.certificate", "the old certificate stays in effect"), what="the line of it")
     assert served(gateway, authority.context()) == before
     serial = authority.issue()
     assert [change["holds"] for change in gateway.reload()["changes"]] == [True]

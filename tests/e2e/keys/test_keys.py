@@ -242,7 +242,7 @@ def test_keys_over_rest(team):
     ({"agent": "a", "tools": []}, "tools"), ({"agent": "a", "tools": ["notebok"]}, "notebok"),
     ({"agent": "a", "rate": 0}, "rate"), ({"agent": "a", "rate": "fast"}, "rate"), ({"agent": "a", "rate": -1}, "rate"),
     ({"agent": "a", "expires": "soon"}, "expiry"), ({"agent": "a", "expires": "2001-01-01"}, "past"),
-    ({"agent": "a", "expires": "2027-02-30"}, "expiry"), ({"agent": "a", "hash": "00"}, "no part of a key")])
+    ({"agent": "a", "expires": "2027-02-30"}, "expiry"), ({"agent": "a", "hash": "00"}, "not a member of a key")])
 def test_bad_requests_for_a_key(team, body, says):
     answer = team.client.post("/v1/keys", headers=bearer(team.admin), json=body)
     assert says in refused(answer, 400, "INVALID_INPUT")["message"]

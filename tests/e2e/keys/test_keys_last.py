@@ -152,7 +152,7 @@ def test_last_uses_go_into_the_backup_and_back(tmp_path):
 # ---- the last key
 
 
-OPEN = "every program of the gateway's own user on this machine needs none again"
+OPEN = "every program of the gateway's own user on this machine needs no key and has the role admin"
 SHUT = "refuses all callers except commands on its own machine"
 
 

@@ -233,4 +233,4 @@ def test_a_folder_that_may_not_be_entered(place):
                           timeout=TIMEOUT, env=environment() | {"HOME": str(place.home)}, cwd=place.home, check=False)
     shutil.rmtree(data)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "is passed over" in done.stdout
+    assert "which is ignored" in done.stdout

@@ -134,7 +134,7 @@ def test_a_client_that_cannot_be_asked(target):
     async def use(client):
         result = await client.call_tool("test_elicitation", {"message": "Who are you?"})
         assert result.is_error
-        assert "cannot be asked" in result.content[0].text
+        assert "does not support questions" in result.content[0].text
 
     with_client(target, "legacy", use)
 

@@ -198,7 +198,7 @@ def test_tools_that_hold_workers_do_not_keep_their_owner_away(start):
     tasks = [make(gateway, "k_slow", {"ms": 600000}) for _ in range(RUNNING_MAX)]
     refused = send(gateway, "tools/call", {"name": "k_slow", "arguments": {}})
     assert refused["error"]["code"] == 429
-    assert "64 tasks of this caller are running" in refused["error"]["message"]
+    assert "this caller has 64 running tasks" in refused["error"]["message"]
     assert make(gateway, "k_slow", agent="other")
     for task in tasks:
         assert get(gateway, task)["status"] == "working"

@@ -182,7 +182,7 @@ def listening(port):
 
 
 @pytest.mark.parametrize("what, told", [
-    ("eventpoll", "event loop"), ("socket:[{}]", "the socket that it listens on"), ("notegate.lock", "the lock of its data directory")])
+    ("eventpoll", "event loop"), ("socket:[{}]", "its listening socket"), ("notegate.lock", "the lock of its data directory")])
 def test_a_gateway_whose_descriptors_are_closed_ends(start, what, told):
     """It would stay and serve nobody; its service starts it again."""
     gateway = start("log.format=json")

@@ -251,7 +251,7 @@ def test_a_root_that_is_gone_is_told_of(tmp_path):
         told = ready(gateway)
         assert told["status"] == "degraded"
         assert told["reasons"] == [f"the root {root} is not there" for root in roots]
-        eventually(lambda: gateway.logged('"disk"', '"warning"', str(roots[0]), "not there any more"), what="the warning")
+        eventually(lambda: gateway.logged('"disk"', '"warning"', str(roots[0]), "missing: "), what="the warning")
         ready(gateway)
         assert len(gateway.logged('"disk"', '"warning"')) == 1
         (tmp_path / "away").rename(roots[0])

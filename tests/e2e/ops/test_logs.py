@@ -310,7 +310,7 @@ def test_the_switches_follow_a_reload(start, tmp_path):
     assert len(lines(gateway, "audit", tool="notebook")) == 1
     file.write_text("log:\n  format: json\n")
     gateway.process.send_signal(signal.SIGHUP)
-    eventually(lambda: lines(gateway, "serve", message="reload: log.audit: the new value holds now")[1:],
+    eventually(lambda: lines(gateway, "serve", message="reload: log.audit: the new value is in effect")[1:],
                what="the second reload")
     assert gateway.call("notebook", WRITE, {"X-Request-Id": "off"}).status_code == 200
     assert gateway.stop() == 0

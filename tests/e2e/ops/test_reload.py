@@ -111,7 +111,7 @@ def test_a_bad_configuration_changes_nothing(configured):
     assert answer.status_code == 400 and "limits.nonsense" in answer.json()["message"]
     assert limit(made.gateway, "body") == 1000
     made.gateway.process.send_signal(signal.SIGHUP)
-    eventually(lambda: len(made.gateway.logged("nothing is changed", "limits.nonsense")) == 2, what="both lines")
+    eventually(lambda: len(made.gateway.logged("nothing was changed", "limits.nonsense")) == 2, what="both lines")
     assert limit(made.gateway, "body") == 1000
 
 

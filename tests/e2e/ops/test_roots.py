@@ -40,7 +40,7 @@ def test_a_root_with_the_data_directory(home, which, how):
     words = ("--root", root, "--data-dir", data)
     for done in (notegate("serve", "--listen", "127.0.0.1:0", *words), notegate("check", *words)):
         assert done.returncode == 1
-        says(done.stdout + done.stderr, f"The root {root} {how} the data directory {data}", "Choose a folder apart from it")
+        says(done.stdout + done.stderr, f"The root {root} {how} the data directory {data}", "Choose a separate folder")
 
 
 def test_a_root_with_the_configuration_or_the_key(tmp_path):
@@ -68,7 +68,7 @@ def test_a_reload_with_such_a_root(home, tmp_path):
         assert done.returncode == 1
         says(done.stdout, f"The root {folder} holds the data directory {data}")
         gateway.process.send_signal(signal.SIGHUP)
-        line = next(line for line in gateway.process.stderr if "nothing is changed" in line)
+        line = next(line for line in gateway.process.stderr if "nothing was changed" in line)
         says(line, f"The root {folder} holds the data directory {data}")
         assert gateway.stop()[0] == 0
 
@@ -175,7 +175,7 @@ def test_a_root_that_is_replaced(tmp_path):
         # A reload looks at what did not change, too: a named root that is missing is refused.
         root.rename(tmp_path / "root.older")
         gateway.process.send_signal(signal.SIGHUP)
-        line = next(line for line in gateway.process.stderr if "nothing is changed" in line)
+        line = next(line for line in gateway.process.stderr if "nothing was changed" in line)
         says(line, root)
         root.mkdir()
         assert editor(gateway, root / "c.txt", "create", file_text="three\n")[0] == 200

@@ -267,7 +267,7 @@ def test_a_named_root_that_is_missing(top, space):
     words = ("--data-dir", top / "data", "--root", f"{space}{root}")
     assert f"{root} is not there" in refused(*words)
     done = notegate("check", *words)
-    assert done.returncode == 1 and f"failed root: {root} is not there" in done.stdout
+    assert done.returncode == 1 and f"failed root: {root} does not exist" in done.stdout
     assert notegate("call", "notebook", "mode=list", *words).returncode == 1
     assert not root.exists()
     root.mkdir()

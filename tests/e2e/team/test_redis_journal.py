@@ -93,7 +93,7 @@ def test_away_for_many_writes(servers, start, kind):
     expect_logged(redis, texts)
     eventually(lambda: ready(gateway) == "ready", ARRIVE_SECONDS, "the word ready")
     eventually(lambda: backlog(gateway) == 0, ARRIVE_SECONDS, "an empty backlog")
-    eventually(lambda: gateway.logged("the journal takes events again"), ARRIVE_SECONDS, "a line of the log")
+    eventually(lambda: gateway.logged("the journal accepts events again"), ARRIVE_SECONDS, "a line of the log")
 
 
 def lines(redis):

@@ -160,7 +160,7 @@ static void lists_are_asked_again(void **state)
     expect(REQUEST("resources/list", ""), "what it asks for is gone");
     assert_int_equal(atomic_load(&later), 1); /* and was not asked again */
     atomic_store(&later, -1);
-    expect(REQUEST("resources/list", ""), "has taken no deferral");
+    expect(REQUEST("resources/list", ""), "took no deferral");
 }
 
 /* The code of a plugin goes on with things of its own. */
@@ -218,7 +218,7 @@ static void what_cannot_be_read(void **state)
            "there is no item");
     for (size_t i = 0; i < NG_COUNT(nothing); i++) {
         expect(nothing[i], "-32603");
-        expect(nothing[i], "the resource was read and gave nothing");
+        expect(nothing[i], "the resource was read, but returned no content");
     }
     expect(REQUEST("resources/read", "\"uri\":7"), "-32602");
     expect(REQUEST("resources/read", ""), "`params.uri` must be a string");

@@ -339,7 +339,7 @@ static void nobody_answers(void **state)
     start_asking(&post, session, &out);
     mcp_http_age(mcp, MCP_CLIENT_REQUEST_WAIT_MS + 1);
     read_until(post.response.stream, NULL, &out);
-    assert_non_null(strstr(buf_cstr(&out), "nobody answered"));
+    assert_non_null(strstr(buf_cstr(&out), "did not answer the question"));
     assert_non_null(strstr(buf_cstr(&out), "notifications/cancelled"));
     post_free(&post);
     buf_done(&out);

@@ -192,7 +192,7 @@ static void tasks_of_one_caller_are_bounded(void **state)
     for (size_t i = 0; i < NG_COUNT(ids); i++) {
         make("k_slow", "{\"ms\":600000}", ids[i]);
     }
-    expect_in(call_newer("k_slow", "{}", DECLARED), "64 tasks of this caller are running");
+    expect_in(call_newer("k_slow", "{}", DECLARED), "this caller has 64 running tasks");
     fixture.caller.agent = ng_str_of("other");
     char id[MCP_TASK_ID_LEN + 1];
     make("k_slow", "{}", id);

@@ -199,7 +199,7 @@ static void answers_over_the_buffer_give_way(void **state)
     exchange_run(&exchange);
     assert_string_equal(exchange_text(&exchange),
                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":"
-                        "\"the answer is larger than this gateway gives; ask for less\"}}");
+                        "\"the answer is larger than this gateway allows; ask for less\"}}");
     exchange_free(&exchange);
 }
 

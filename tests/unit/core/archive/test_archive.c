@@ -419,8 +419,8 @@ static void test_lines_missing_and_doubled(void **state)
 static void test_other_files(void **state)
 {
     (void)state;
-    expect_refused(ng_str_of("hello\n"), 1, "this is no notegate backup");
-    expect_refused(ng_str_of("{\"kind\":\"x\"}\n"), 1, "this is no notegate backup");
+    expect_refused(ng_str_of("hello\n"), 1, "this is not a notegate backup");
+    expect_refused(ng_str_of("{\"kind\":\"x\"}\n"), 1, "this is not a notegate backup");
     expect_refused(str_make("", 0), 1, "cut off");
 }
 

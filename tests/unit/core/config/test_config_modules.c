@@ -36,12 +36,12 @@ static void test_declare(void **state)
         NG_EINVAL);
     option.name = "Body";
     assert_int_equal(declare(config, "mod", &option,
-                             "module mod declares a key of a name that cannot be: `Body`"),
+                             "module mod declares a key with an invalid name: `Body`"),
                      NG_EINVAL);
     option.name = NULL;
-    assert_int_equal(declare(config, "mod", &option,
-                             "module mod declares a key of a name that cannot be: ``"),
-                     NG_EINVAL);
+    assert_int_equal(
+        declare(config, "mod", &option, "module mod declares a key with an invalid name: ``"),
+        NG_EINVAL);
     option.name = "dir";
     assert_int_equal(declare(config, "data", &option,
                              "the keys `data_dir` and `data.dir` share the variable "

@@ -101,11 +101,11 @@ static void test_bad_files(void **state)
     refused_file("listen: a\n---\nlisten: b\n",
                  FILE_NAME ":3: a second document; the configuration is one");
     refused_file("auth: on\nlisten: a\n\nlisten: b\n",
-                 FILE_NAME ":4: `listen` is here a second time; line 2 has it too");
+                 FILE_NAME ":4: `listen` is set twice; line 2 sets it too");
     refused_file("limits:\n  body: 1\nlimits.body: 2\n",
-                 FILE_NAME ":3: `limits.body` is here a second time; line 2 has it too");
+                 FILE_NAME ":3: `limits.body` is set twice; line 2 sets it too");
     refused_file("limits:\n  body: 1\nlimits:\n  depth: 2\n",
-                 FILE_NAME ":3: `limits` is here a second time; line 1 has it too");
+                 FILE_NAME ":3: `limits` is set twice; line 1 sets it too");
     refused_file("? [a]\n: b\n", FILE_NAME ":1: a key must be plain text");
     refused_file("'': b\n", FILE_NAME ":1: a key is empty or holds a NUL");
     refused_file("listen: \"a\\0b\"\n", FILE_NAME ":1: the value holds a NUL");

@@ -147,7 +147,7 @@ static void test_answers_of_changes(void **state)
     open_probe(&harness, sets);
     expect_grown(&harness, "d_grow", "{\"bytes\":1000}", "x", false, 0);
     expect_grown(&harness, "d_grow", "{\"bytes\":1001}", left_out, false, 0);
-    expect_grown(&harness, "d_grow", "{\"bytes\":100000}", "It is done", false, 0);
+    expect_grown(&harness, "d_grow", "{\"bytes\":100000}", "The call succeeded", false, 0);
     expect_grown(&harness, "d_grow", "{\"bytes\":990,\"kind\":\"part\"}", "x", false, 1);
     /* The part is left out, and the text has room for what is told of that. */
     expect_grown(&harness, "d_grow", "{\"bytes\":995,\"kind\":\"part\"}", left_out, false, 0);

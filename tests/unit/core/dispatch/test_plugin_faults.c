@@ -189,12 +189,12 @@ static int teardown(void **state)
 
 static void test_no_answer(void **state)
 {
-    expect_error(*state, "f_nothing", "{}", "INTERNAL",
-                 "`f_nothing` (plugin faults) ended with success and made no answer; what it "
-                 "changed stays changed");
-    expect_error(*state, "f_silent", "{}", "INTERNAL",
-                 "`f_silent` (plugin faults) ended with success and made no answer; what it "
-                 "changed stays changed");
+    expect_error(
+        *state, "f_nothing", "{}", "INTERNAL",
+        "`f_nothing` (plugin faults) succeeded without an answer; its changes are kept");
+    expect_error(
+        *state, "f_silent", "{}", "INTERNAL",
+        "`f_silent` (plugin faults) succeeded without an answer; its changes are kept");
 }
 
 static void test_nothing_pending(void **state)
@@ -202,11 +202,10 @@ static void test_nothing_pending(void **state)
     static const char *const names[] = {"f_pending", "f_memory"};
     for (size_t i = 0; i < NG_COUNT(names); i++) {
         char message[256];
-        (void)snprintf(
-            message, sizeof(message),
-            "`%s` (plugin faults) returned NG_PENDING, and nothing is pending: it has "
-            "made no change and taken no deferral",
-            names[i]);
+        (void)snprintf(message, sizeof(message),
+                       "`%s` (plugin faults) returned NG_PENDING, but nothing is pending: it "
+                       "made no change and took no deferral",
+                       names[i]);
         expect_error(*state, names[i], "{}", "INTERNAL", message);
     }
 }
@@ -218,8 +217,8 @@ static void test_change_in_a_change(void **state)
                                        "{\"how\":\"file\"}"};
     for (size_t i = 0; i < NG_COUNT(args); i++) {
         expect_error(*state, "f_nested", args[i], "INTERNAL",
-                     "a change function may not change documents or files: it runs under the "
-                     "lock of its own; name all documents in one change");
+                     "a change function may not change documents or files, because it runs "
+                     "under the lock of its document; name all documents in one change");
         expect_text(*state, "f_plain", "{}", "done");
     }
 }
@@ -250,11 +249,10 @@ static void test_writing(void **state)
     expect_text(*state, "f_write", "{\"how\":\"{a1b1}\"}", "{\"a\":1,\"b\":1}");
     expect_error(
         *state, "f_write", "{\"how\":\"{a1a1}\"}", "INTERNAL",
-        "the answer of `f_write` (plugin faults) is not JSON as it must be: member \"a\" "
-        "occurs twice");
+        "the answer of `f_write` (plugin faults) is not valid JSON: member \"a\" occurs twice");
     expect_error(*state, "f_declared", "{\"how\":\"{a1a1}\"}", "INTERNAL",
-                 "the answer of `f_declared` (plugin faults) is not JSON as it must be: member "
-                 "\"a\" occurs twice");
+                 "the answer of `f_declared` (plugin faults) is not valid JSON: member \"a\" "
+                 "occurs twice");
 }
 
 int main(void)

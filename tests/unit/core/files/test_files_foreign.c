@@ -146,7 +146,7 @@ static void test_taking_a_create_back(void **state)
 {
     struct harness *harness = *state;
     begin(harness, NULL, SAVE_BESIDE);
-    edit_fails(harness, UNDO, "f", "CONFLICT", "another program");
+    edit_fails(harness, UNDO, "f", "CONFLICT", "Another program changed the file");
     expect_seen(harness, THEIRS);
 }
 

@@ -134,7 +134,7 @@ static void test_errors(void **state)
         {"[\"\xed\xa0\x80\"]", 1, 3, "the text is not valid UTF-8"},
         {"\xef\xbb\xbf{}", 1, 1, "the text begins with a byte order mark"},
         {"[\f]", 1, 2, "the control character 0x0c is not allowed here"},
-        {"1 2", 1, 3, "something follows the JSON value, found 2"},
+        {"1 2", 1, 3, "there is text after the JSON value, found 2"},
         {"nul", 1, 1, "a value is expected, found nul"},
         {"{\"a\" 1}", 1, 6, "object key and value must be separated by a colon (':'), found 1"},
         {"[[[[[]]]]]", 1, 5, "the text is nested deeper than 4 levels (limits.depth)"},

@@ -345,7 +345,7 @@ static void test_specs(void **state)
     expect_spec(&harness, "{\"agent\":\"a\",\"rate\":1e9}", "the rate is");
     expect_spec(&harness, "{\"agent\":\"a\",\"rate\":true}", "the rate is");
     expect_spec(&harness, "{\"agent\":\"a\",\"tools\":[\"none\"]}", "no tool is called");
-    expect_spec(&harness, "{\"agnet\":\"a\"}", "is no part of a key");
+    expect_spec(&harness, "{\"agnet\":\"a\"}", "is not a member of a key");
     harness_close(&harness);
 }
 

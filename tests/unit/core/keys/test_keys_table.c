@@ -60,13 +60,13 @@ static void test_table(void **state)
     struct keys *keys = harness.gateway->keys;
     assert_int_equal(keys_active(keys), 0);
     assert_int_equal(key_text_make(other), NG_OK);
-    expect_none(&harness, other, "has none");
+    expect_none(&harness, other, "has no keys");
     struct key *key = add(&harness, &spec, text);
     assert_int_equal(keys_active(keys), 1);
     assert_int_equal(keys_count(keys), 1);
     expect_found(&harness, text, key->id);
     expect_none(&harness, other, "not known");
-    expect_none(&harness, "ng_x", "none");
+    expect_none(&harness, "ng_x", "is not a key");
     text[KEY_TEXT_LEN - 1] = text[KEY_TEXT_LEN - 1] == 'x' ? 'y' : 'x';
     expect_none(&harness, text, "not known");
 

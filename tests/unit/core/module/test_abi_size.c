@@ -342,8 +342,8 @@ static void test_rows(void **state)
         assert_int_not_equal(abi_give_row(&given, &row), 0);
         assert_int_equal(abi_given_end(call, &given, NG_OK), NG_EINTERNAL);
         assert_true(str_is(call->staged.message,
-                           "the backend b gave a struct ng_doc without a size that can be: it "
-                           "must be set to sizeof(struct ng_doc)"));
+                           "the backend b gave a struct ng_doc with an invalid "
+                           "size: it must be set to sizeof(struct ng_doc)"));
     }
     call_unref(call);
 }

@@ -171,15 +171,15 @@ static void test_faults(void **state)
     refused("no_version", NG_KIND_PLUGIN,
             MODULES "/no_version.so has no `version` in its descriptor");
     refused("bad_name", NG_KIND_PLUGIN,
-            MODULES "/bad_name.so has a name that cannot be, `Loud-One`: up to 32 of a-z, 0-9 "
-                    "and _, a letter first");
+            MODULES "/bad_name.so has an invalid name, `Loud-One`: a name has up to 32 of a-z, "
+                    "0-9 and _, and begins with a letter");
     refused("no_params", NG_KIND_PLUGIN,
             MODULES "/no_params.so has a tool (number 2, `two`) without `params`");
     refused("half", NG_KIND_PLUGIN, MODULES "/half.so declares `tool_count` without `tools`");
     refused("half_array", NG_KIND_PLUGIN,
             MODULES "/half_array.so declares `options` without `option_count`");
     refused("item_size", NG_KIND_PLUGIN,
-            MODULES "/item_size.so gives its `tools` an item size that cannot be: 7");
+            MODULES "/item_size.so gives its `tools` an invalid item size: 7");
     refused("documents", NG_KIND_DOCUMENTS,
             MODULES "/documents.so has no `answer` in its descriptor");
     refused("journal", NG_KIND_JOURNAL, MODULES "/journal.so has no `open` in its descriptor");
@@ -279,7 +279,7 @@ static void test_no_modules(void **state)
     refused_bytes(good, len, "is cut off in its program headers");
     header.e_phentsize = 3;
     memcpy(good, &header, sizeof(header));
-    refused_bytes(good, len, "has program headers that cannot be");
+    refused_bytes(good, len, "has invalid program headers");
     free(good);
     char path[80];
     char whole[160];
