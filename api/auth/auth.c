@@ -45,24 +45,24 @@ struct auth {
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
 {
-    struct ng_str mode = config_text(gateway->config, "auth");
+    static const char *const modes[] = {
+        [AUTH_AUTO] = "auto", [AUTH_ON] = "on", [AUTH_OFF] = "off"};
+    struct ng_str text = str_or(config_text(gateway->config, "auth"), ng_str_of("auto"));
+    size_t mode = 0;
+    while (mode < NG_COUNT(modes) && !str_is(text, modes[mode])) {
+        mode++;
+    }
+    if (mode == NG_COUNT(modes)) {
+        (void)buf_printf(error, "auth is \"%.*s\", it must be auto, on or off", (int)text.len,
+                         text.data);
+        return NG_EINVAL;
+    }
     struct auth *auth = alloc_zeroed(1, sizeof(*auth));
     if (auth == NULL) {
         (void)buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    if (mode.len == 0 || str_is(mode, "auto")) {
-        auth->mode = AUTH_AUTO;
-    } else if (str_is(mode, "on")) {
-        auth->mode = AUTH_ON;
-    } else if (str_is(mode, "off")) {
-        auth->mode = AUTH_OFF;
-    } else {
-        free(auth);
-        (void)buf_printf(error, "auth is \"%.*s\", it must be auto, on or off", (int)mode.len,
-                         mode.data);
-        return NG_EINVAL;
-    }
+    auth->mode = (enum auth_mode)mode;
     auth->gateway = gateway;
     *ret = auth;
     return NG_OK;
@@ -155,8 +155,7 @@ static bool find_token(struct ng_str authorization, struct ng_str *ret)
 
 static bool is_ours(struct ng_str token)
 {
-    const size_t len = sizeof(key_prefix) - 1;
-    return token.len >= len && memcmp(token.data, key_prefix, len) == 0;
+    return str_begins(token, key_prefix);
 }
 
 static int refuse_space(const struct key *key, struct ng_str space,
@@ -381,11 +380,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
         take_key(key, headers, ret);
         return NG_OK;
     }
-    if (headers->agent.data != NULL) {
-        ret->agent = headers->agent;
-    } else {
-        ret->agent = ng_str_of(AGENT_DEFAULT);
-    }
+    ret->agent = str_or(headers->agent, ng_str_of(AGENT_DEFAULT));
     ret->role = NG_ROLE_ADMIN;
     ret->run = true;
     ret->all_spaces = connection->way == AUTH_SOCKET; /* the owner */
@@ -437,18 +432,10 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
     if (rc != NG_OK) {
         return rc;
     }
-    if (caller->request_id.data != NULL) {
-        call->caller.request_id = arena_copy(&call->arena, caller->request_id);
-    }
-    if (caller->remote.data != NULL) {
-        call->remote = arena_copy(&call->arena, caller->remote);
-    }
-    if (caller->client.data != NULL) {
-        call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
-    }
-    if (caller->traceparent.data != NULL) {
-        call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
-    }
+    call->caller.request_id = arena_copy(&call->arena, caller->request_id);
+    call->remote = arena_copy(&call->arena, caller->remote);
+    call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+    call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     return NG_OK;
 }
 

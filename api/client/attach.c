@@ -133,11 +133,9 @@ static int attach_prepare(struct command_line *line, struct attach *ret)
     ret->data_dir = gateway_data_dir(ret->config, false, &error);
     int rc = COMMAND_OK;
     if (ret->data_dir == NULL) {
-        rc = COMMAND_FAILED;
-    }
-    if (rc != COMMAND_OK) {
         command_error("%s", buf_cstr(&error));
         attach_done(ret);
+        rc = COMMAND_FAILED;
     }
     buf_done(&error);
     return rc;
@@ -227,11 +225,9 @@ static bool attach_is_empty(struct gateway *gateway)
 static int attach_refuse_empty(struct attach *attach)
 {
     struct stat info;
-    const struct config *config;
+    const struct config *config = attach->config;
     if (attach->gateway != NULL) {
         config = attach->gateway->config;
-    } else {
-        config = attach->config;
     }
     struct ng_str documents = config_text(config, "documents");
     if (stat(attach->data_dir, &info) != 0 && errno == ENOENT) {
@@ -338,6 +334,20 @@ void attach_done(struct attach *attach)
     attach->dir_fd = -1;
 }
 
+int attach_describe(struct attach *attach, struct gateway **ret)
+{
+    struct buf error;
+    buf_init(&error, ATTACH_ERROR_MAX);
+    int rc = gateway_open(attach->config, GATEWAY_DESCRIBE, 0, ret, &error);
+    if (rc == NG_OK) {
+        attach->config = NULL;
+    } else {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return rc;
+}
+
 /* ---- requests ---- */
 
 static int attach_keep_body(void *user, int status, const char *data, size_t len)
@@ -372,6 +382,23 @@ int attach_request(struct attach *attach, struct client_request *request,
     return NG_OK;
 }
 
+int attach_fetch(struct attach *attach, struct client_request *request, struct buf *out)
+{
+    struct attach_answer answer;
+    int rc = attach_request(attach, request, &answer);
+    if (rc == NG_OK && answer.status != 200) {
+        attach_print_error(&answer);
+        rc = NG_EFAILED;
+    } else if (rc == NG_OK) {
+        rc = buf_add_str(out, buf_str(&answer.body));
+        if (rc != NG_OK) {
+            command_error("out of memory for the answer of the gateway");
+        }
+    }
+    attach_answer_done(&answer);
+    return rc;
+}
+
 void attach_answer_done(struct attach_answer *answer)
 {
     buf_done(&answer->body);
@@ -381,18 +408,16 @@ void attach_print_error(const struct attach_answer *answer)
 {
     struct arena arena;
     const struct ng_value *value = NULL;
-    struct json_error json_error;
     arena_init(&arena, ATTACH_ANSWER_MAX);
-    int rc =
-        json_parse(&arena, buf_str(&answer->body), JSON_DEPTH_DEFAULT, &value, &json_error);
-    const struct ng_value *message = rc == NG_OK ? json_get(value, "message") : NULL;
-    const struct ng_value *hint = rc == NG_OK ? json_get(value, "hint") : NULL;
-    if (message == NULL || message->type != NG_TYPE_STRING) {
+    (void)json_parse(&arena, buf_str(&answer->body), JSON_DEPTH_DEFAULT, &value, NULL);
+    struct ng_str message = json_get_text(value, "message");
+    struct ng_str hint = json_get_text(value, "hint");
+    if (message.data == NULL) {
         command_error("the gateway answered with status %d", answer->status);
     } else {
-        command_error("%.*s", (int)message->text.len, message->text.data);
-        if (hint != NULL && hint->type == NG_TYPE_STRING) {
-            (void)fprintf(stderr, "%.*s\n", (int)hint->text.len, hint->text.data);
+        command_error("%.*s", (int)message.len, message.data);
+        if (hint.data != NULL) {
+            (void)fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
         }
     }
     arena_done(&arena);

@@ -36,6 +36,9 @@ struct attach_answer {
 int attach_open(struct command_line *line, struct attach *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
+/* Opens what the configuration and the modules' descriptors tell, without any data: the
+ * configuration passes to it. NG_OK, or the failure after a message. */
+int attach_describe(struct attach *attach, struct gateway **ret);
 /* Has a gateway of this very user kept its data there before? Then opening one makes nothing.
  */
 bool attach_is_own(const struct attach *attach);
@@ -48,7 +51,10 @@ bool attach_is_own(const struct attach *attach);
 int attach_check_owner(const struct attach *attach);
 void attach_done(struct attach *attach);
 
-/* One request to the running gateway, the answer in memory. NG_OK, or NG_EUNAVAILABLE after a
+/* One request to the running gateway, whose answer of status 200 is added to `out`. NG_OK, or a
+ * failure after a message. */
+int attach_fetch(struct attach *attach, struct client_request *request, struct buf *out);
+/* The same with any answer in memory. NG_OK, or NG_EUNAVAILABLE after a
  * message. attach_answer_done() in either case. */
 int attach_request(struct attach *attach, struct client_request *request,
                    struct attach_answer *ret);

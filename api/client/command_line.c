@@ -63,6 +63,15 @@ int command_put(FILE *stream, struct ng_str text)
     return NG_EFAILED;
 }
 
+int command_put_line(FILE *stream, struct ng_str text)
+{
+    int rc = command_put(stream, text);
+    if (rc == NG_OK) {
+        rc = command_put(stream, ng_str_of("\n"));
+    }
+    return rc;
+}
+
 int command_flush(FILE *stream)
 {
     if (fflush(stream) == 0 && !ferror(stream)) {

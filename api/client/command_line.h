@@ -100,6 +100,8 @@ int command_usage(const struct command_line *line, const char *format, ...)
 bool command_colours(FILE *stream);
 /* Writes everything and reports a failure (a full disk, a closed pipe). NG_OK or NG_EFAILED. */
 int command_put(FILE *stream, struct ng_str text);
+/* The same with a line feed. */
+int command_put_line(FILE *stream, struct ng_str text);
 int command_flush(FILE *stream);
 
 /* Why a call, or what was done with one, failed: its sentence. */

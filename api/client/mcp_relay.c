@@ -51,11 +51,7 @@ static bool job_enter(struct relay_job *job)
     } else {
         relay->listening++;
     }
-    job->next = relay->jobs;
-    if (job->next != NULL) {
-        job->next->prev = job;
-    }
-    relay->jobs = job;
+    LIST_INSERT_HEAD(&relay->jobs, job, link);
     atomic_store(&job->stop, atomic_load(&relay->stop));
     lock_release(&relay->lock);
     return true;
@@ -66,14 +62,7 @@ static void job_leave(struct relay_job *job)
     struct relay *relay = job->relay;
     bool has_thread = job->has_thread;
     lock_take(&relay->lock);
-    if (job->next != NULL) {
-        job->next->prev = job->prev;
-    }
-    if (job->prev != NULL) {
-        job->prev->next = job->next;
-    } else {
-        relay->jobs = job->next;
-    }
+    LIST_REMOVE(job, link);
     if (job->kind == RELAY_JOB_REQUEST) {
         relay->running--;
     } else {
@@ -115,20 +104,18 @@ static void *listen_thread(void *user)
 static bool job_start(struct relay_job *job, void *(*run)(void *user))
 {
     pthread_t thread;
-    job->has_thread = true;
-    bool ok = pthread_create(&thread, NULL, run, job) == 0;
-    if (!ok) {
+    job->has_thread = true; /* before it is there, and looks */
+    if (pthread_create(&thread, NULL, run, job) != 0) {
         job->has_thread = false;
+        return false;
     }
-    return ok;
+    return true;
 }
 
 static void relay_listen(struct relay *relay)
 {
-    struct relay_job *job;
-    if (relay->has_stream || relay->session[0] == '\0') {
-        job = NULL;
-    } else {
+    struct relay_job *job = NULL;
+    if (!relay->has_stream && relay->session[0] != '\0') {
         job = relay_job_new(relay);
     }
     if (job == NULL) {
@@ -151,7 +138,8 @@ static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;
     lock_take(&relay->lock);
-    for (struct relay_job *job = relay->jobs; job != NULL && id.len > 0; job = job->next) {
+    for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL && id.len > 0;
+         job = LIST_NEXT(job, link)) {
         if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
@@ -288,10 +276,8 @@ static void relay_end(struct relay *relay)
     if (relay->has_last) {
         (void)pthread_join(relay->last, NULL);
     }
-    struct relay_job *job;
-    if (relay->session[0] == '\0' || stopped) {
-        job = NULL;
-    } else {
+    struct relay_job *job = NULL;
+    if (relay->session[0] != '\0' && !stopped) {
         job = relay_job_new(relay);
     }
     if (job != NULL) {

@@ -3,23 +3,24 @@
  * session allows that. */
 #include "mcp_relay_job.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define RELAY_ERROR_MAX 512
 #define RELAY_GONE "the client of this relay went away"
 
 void relay_stop_jobs(struct relay *relay)
 {
-    for (struct relay_job *job = relay->jobs; job != NULL; job = job->next) {
+    for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL;
+         job = LIST_NEXT(job, link)) {
         atomic_store(&job->stop, true);
     }
     (void)pthread_cond_broadcast(&relay->changed);
@@ -30,23 +31,11 @@ void relay_stop_jobs(struct relay *relay)
 static void relay_write(struct relay *relay, struct ng_str line)
 {
     lock_take(&relay->lock);
-    struct ng_str parts[2] = {line, ng_str_of("\n")};
-    for (size_t i = 0; i < NG_COUNT(parts) && !relay->broken; i++) {
-        struct ng_str left = parts[i];
-        while (left.len > 0) {
-            ssize_t written = write(relay->out_fd, left.data, left.len);
-            if (written < 0 && errno == EINTR) {
-                continue;
-            }
-            if (written <= 0) {
-                relay->broken = true;
-                atomic_store(&relay->stop, true);
-                relay_stop_jobs(relay);
-                break;
-            }
-            left.data += written;
-            left.len -= (size_t)written;
-        }
+    if (!relay->broken && (fd_put(relay->out_fd, line) != NG_OK ||
+                           fd_put(relay->out_fd, ng_str_of("\n")) != NG_OK)) {
+        relay->broken = true;
+        atomic_store(&relay->stop, true);
+        relay_stop_jobs(relay);
     }
     lock_release(&relay->lock);
 }
@@ -173,36 +162,25 @@ static void job_on_header(void *user, const char *name, struct ng_str value)
 
 /* ---- one request ---- */
 
-struct job_headers {
-    char session[RELAY_HEADER_MAX + 32];
-    char version[RELAY_HEADER_MAX + 32];
-    char method[RELAY_HEADER_MAX + 32];
-    char name[RELAY_NAME_MAX + 32];
-    char last_id[RELAY_EVENT_ID_MAX + 32];
-};
-
-static void header_add(struct client_request *request, char *text, size_t size,
-                       const char *name, const char *value)
+static void header_add(struct client_request *request, struct arena *arena, const char *name,
+                       const char *value)
 {
     if (value[0] != '\0' && request->header_count < CLIENT_HEADERS_MAX) {
-        (void)snprintf(text, size, "%s: %s", name, value);
-        request->headers[request->header_count++] = text;
+        request->headers[request->header_count++] =
+            text_or(arena_printf(arena, "%s: %s", name, value).data, "");
     }
 }
 
 static void job_headers(struct relay_job *job, bool resumes, struct client_request *request,
-                        struct job_headers *texts)
+                        struct arena *arena)
 {
     struct relay *relay = job->relay;
-    bool modern = job->message.version[0] != '\0';
     request->headers[request->header_count++] = "Content-Type: application/json";
     request->headers[request->header_count++] = "Accept: application/json, text/event-stream";
-    if (modern) {
-        header_add(request, texts->version, sizeof(texts->version), "MCP-Protocol-Version",
-                   job->message.version);
-        header_add(request, texts->method, sizeof(texts->method), "Mcp-Method",
-                   job->message.method);
-        header_add(request, texts->name, sizeof(texts->name), "Mcp-Name", job->message.name);
+    if (job->message.version[0] != '\0') {
+        header_add(request, arena, "MCP-Protocol-Version", job->message.version);
+        header_add(request, arena, "Mcp-Method", job->message.method);
+        header_add(request, arena, "Mcp-Name", job->message.name);
         return;
     }
     if (job->message.is_initialize) {
@@ -213,13 +191,10 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
         memcpy(job->session, relay->session, sizeof(job->session));
         job->events.last_id[0] = '\0'; /* it was the other session's */
     }
-    header_add(request, texts->version, sizeof(texts->version), "MCP-Protocol-Version",
-               relay->version);
-    header_add(request, texts->session, sizeof(texts->session), "Mcp-Session-Id",
-               relay->session);
+    header_add(request, arena, "MCP-Protocol-Version", relay->version);
+    header_add(request, arena, "Mcp-Session-Id", relay->session);
     if (resumes) {
-        header_add(request, texts->last_id, sizeof(texts->last_id), "Last-Event-ID",
-                   job->events.last_id);
+        header_add(request, arena, "Last-Event-ID", job->events.last_id);
     }
     lock_release(&relay->lock);
 }
@@ -228,7 +203,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
                                     char *error, size_t error_size)
 {
     struct relay *relay = job->relay;
-    struct job_headers texts;
+    struct arena arena;
     struct client_request request = relay->base;
     request.socket_path = relay->attach->socket_path;
     request.method = method;
@@ -239,14 +214,21 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     request.on_body = job_on_body;
     request.on_header = job_on_header;
     request.user = job;
+    request.stop = &job->stop;
     if (job->kind == RELAY_JOB_OWN) {
         request.stop = &relay->stop;
-    } else {
-        request.stop = &job->stop;
     }
     job->is_stream = false;
-    job_headers(job, strcmp(method, "GET") == 0, &request, &texts);
-    return relay->attach->client->send(&request, ret_status, error, error_size);
+    arena_init(&arena, 0);
+    job_headers(job, strcmp(method, "GET") == 0, &request, &arena);
+    enum client_outcome outcome = CLIENT_BROKEN;
+    if (arena.oom) {
+        (void)snprintf(error, error_size, "out of memory");
+    } else {
+        outcome = relay->attach->client->send(&request, ret_status, error, error_size);
+    }
+    arena_done(&arena);
+    return outcome;
 }
 
 /* As the gateway wants it, where it said so. */
@@ -262,14 +244,7 @@ static long job_again_ms(const struct relay_job *job)
 static bool job_pause(struct relay_job *job, long ms)
 {
     struct relay *relay = job->relay;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    struct timespec until = clock_deadline(ms);
     lock_take(&relay->lock);
     int rc = 0;
     while (rc == 0 && !atomic_load(&job->stop)) {

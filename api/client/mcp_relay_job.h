@@ -4,6 +4,7 @@
 #define NOTEGATE_API_MCP_RELAY_JOB_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "core/base/lock.h"
 #include "mcp_relay.h"
@@ -38,10 +39,10 @@ struct relay {
     struct client_request base; /* the caller's headers */
     struct lock lock;           /* the members below, and stdout */
     pthread_cond_t changed;
-    struct relay_job *jobs; /* all that have a thread */
-    size_t running;         /* requests that will end */
-    size_t listening;       /* streams that will not */
-    pthread_t last;         /* the thread that ended last, to be joined */
+    LIST_HEAD(, relay_job) jobs; /* all that have a thread */
+    size_t running;              /* requests that will end */
+    size_t listening;            /* streams that will not */
+    pthread_t last;              /* the thread that ended last, to be joined */
     bool has_last;
     char session[RELAY_HEADER_MAX];
     char version[RELAY_HEADER_MAX]; /* of the handshake versions, once agreed on */
@@ -75,7 +76,7 @@ struct relay_job {
     enum relay_job_kind kind;
     bool has_thread;  /* of its own */
     atomic_bool stop; /* the client took it back, or the relay ends */
-    struct relay_job *prev, *next;
+    LIST_ENTRY(relay_job) link;
 };
 
 struct relay_job *relay_job_new(struct relay *relay);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/json/json.h"
 
 #define RELAY_MEMORY_MAX ((size_t)1024 * 1024 * 1024)
@@ -20,7 +20,7 @@
 static void take_plain(const struct ng_value *value, char *ret, size_t size)
 {
     ret[0] = '\0';
-    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len >= size) {
+    if (!json_is(value, NG_TYPE_STRING) || value->text.len >= size) {
         return;
     }
     for (size_t i = 0; i < value->text.len; i++) {
@@ -49,11 +49,8 @@ static bool name_is_plain(struct ng_str text)
 /* A name that is no header text travels as =?base64?...?=. */
 static void take_name(const struct ng_value *value, char *ret, size_t size)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    static const char head[] = "=?base64?";
     ret[0] = '\0';
-    if (value == NULL || value->type != NG_TYPE_STRING) {
+    if (!json_is(value, NG_TYPE_STRING)) {
         return;
     }
     struct ng_str text = value->text;
@@ -62,31 +59,13 @@ static void take_name(const struct ng_value *value, char *ret, size_t size)
         ret[text.len] = '\0';
         return;
     }
-    if (text.len > (size - 16) / 4 * 3 - 3) {
-        return;
-    }
-    size_t at = sizeof(head) - 1;
-    memcpy(ret, head, at);
-    for (size_t i = 0; i < text.len; i += 3) {
-        unsigned word = 0;
-        size_t left = size_min(text.len - i, 3);
-        for (size_t j = 0; j < 3; j++) {
-            word = word << 8 | (j < left ? (unsigned char)text.data[i + j] : 0U);
-        }
-        ret[at++] = digits[word >> 18 & 63];
-        ret[at++] = digits[word >> 12 & 63];
-        if (left > 1) {
-            ret[at++] = digits[word >> 6 & 63];
-        } else {
-            ret[at++] = '=';
-        }
-        if (left > 2) {
-            ret[at++] = digits[word & 63];
-        } else {
-            ret[at++] = '=';
-        }
-    }
-    (void)snprintf(ret + at, size - at, "?=");
+    struct buf coded;
+    buf_init(&coded, size - 1);
+    buf_add_c(&coded, "=?base64?");
+    base64_encode(&coded, text, BASE64_STANDARD);
+    buf_add_c(&coded, "?=");
+    (void)snprintf(ret, size, "%s", buf_cstr(&coded));
+    buf_done(&coded);
 }
 
 /* Which member of params Mcp-Name repeats, or NULL. */
@@ -136,18 +115,17 @@ static void read_value(const struct ng_value *value, struct relay_message *ret)
 void relay_message_read(struct ng_str text, struct relay_message *ret)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->id, RELAY_ID_MAX);
     buf_init(&ret->answers, RELAY_ID_MAX);
     buf_init(&ret->cancels, RELAY_ID_MAX);
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK &&
+    if (json_parse(&arena, text, RELAY_DEPTH, &value, NULL) == NG_OK &&
         value->type == NG_TYPE_OBJECT) {
         read_value(value, ret);
     }
-    ret->is_batch = value != NULL && value->type == NG_TYPE_ARRAY;
+    ret->is_batch = json_is(value, NG_TYPE_ARRAY);
     arena_done(&arena);
 }
 
@@ -161,12 +139,11 @@ void relay_message_done(struct relay_message *message)
 enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     enum relay_said said = RELAY_SAYS;
     ret_id[0] = '\0';
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, text, RELAY_DEPTH, &value, &error) == NG_OK) {
+    if (json_parse(&arena, text, RELAY_DEPTH, &value, NULL) == NG_OK) {
         const struct ng_value *id = json_get(value, "id");
         if (value->type == NG_TYPE_ARRAY) {
             said = RELAY_ANSWERS; /* a batch is answered as a whole */
@@ -190,10 +167,9 @@ enum relay_said relay_message_said(struct ng_str text, char *ret_id, size_t size
 void relay_message_agreed(struct ng_str answer, char ret_version[RELAY_HEADER_MAX])
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, answer, RELAY_DEPTH, &value, &error) == NG_OK) {
+    if (json_parse(&arena, answer, RELAY_DEPTH, &value, NULL) == NG_OK) {
         const struct ng_value *result = json_get(value, "result");
         take_plain(json_get(result, "protocolVersion"), ret_version, RELAY_HEADER_MAX);
     }
@@ -204,11 +180,10 @@ void relay_message_error(const struct relay_message *message, int status, struct
                          struct buf *out)
 {
     struct arena arena;
-    struct json_error error;
     struct ng_writer writer;
     const struct ng_value *value = NULL;
     arena_init(&arena, RELAY_MEMORY_MAX);
-    bool parsed = status != 0 && json_parse(&arena, body, RELAY_DEPTH, &value, &error) == NG_OK;
+    bool parsed = status != 0 && json_parse(&arena, body, RELAY_DEPTH, &value, NULL) == NG_OK;
     const struct ng_value *said = parsed ? json_get(value, "error") : NULL;
     json_writer_init(&writer, out);
     json_object(&writer);
@@ -217,7 +192,7 @@ void relay_message_error(const struct relay_message *message, int status, struct
     json_name(&writer, "id");
     json_raw(&writer, buf_str(&message->id));
     json_name(&writer, "error");
-    if (said != NULL && said->type == NG_TYPE_OBJECT) {
+    if (json_is(said, NG_TYPE_OBJECT)) {
         json_copy(&writer, said);
     } else {
         char text[64];

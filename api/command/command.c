@@ -2,6 +2,7 @@
 /* command.c - the option table and its parser, messages, the configuration of a command. */
 #include "command.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,56 +34,12 @@ static bool command_add_set(struct command_line *line, const char *key, const ch
     return true;
 }
 
-static bool option_config(struct command_line *line, const char *value)
-{
-    line->config_file = value;
-    return true;
-}
-
-static bool option_set(struct command_line *line, const char *value)
-{
-    return command_add_set(line, "", value);
-}
-
-static bool option_listen(struct command_line *line, const char *value)
-{
-    return command_add_set(line, "listen", value);
-}
-
-static bool option_data_dir(struct command_line *line, const char *value)
-{
-    return command_add_set(line, "data_dir", value);
-}
-
-static bool option_user(struct command_line *line, const char *value)
-{
-    return command_add_set(line, "user", value);
-}
-
 static bool option_root(struct command_line *line, const char *value)
 {
     struct ng_str roots = arena_printf(&line->arena, "%s%s%s", text_or(line->roots, ""),
                                        text_if(line->roots, ","), value);
     line->roots = roots.data;
     return roots.data != NULL;
-}
-
-static bool option_agent(struct command_line *line, const char *value)
-{
-    line->agent = value;
-    return true;
-}
-
-static bool option_space(struct command_line *line, const char *value)
-{
-    line->space = value;
-    return true;
-}
-
-static bool option_mode(struct command_line *line, const char *value)
-{
-    line->mode = value;
-    return true;
 }
 
 static bool option_key_space(struct command_line *line, const char *value)
@@ -103,97 +60,61 @@ static bool option_key_tool(struct command_line *line, const char *value)
     return true;
 }
 
-static bool option_role(struct command_line *line, const char *value)
-{
-    line->role = value;
-    return true;
-}
-
-static bool option_rate(struct command_line *line, const char *value)
-{
-    line->rate = value;
-    return true;
-}
-
-static bool option_expires(struct command_line *line, const char *value)
-{
-    line->expires = value;
-    return true;
-}
-
-static bool option_note(struct command_line *line, const char *value)
-{
-    line->note = value;
-    return true;
-}
-
-static bool option_format(struct command_line *line, const char *value)
-{
-    line->format = value;
-    return true;
-}
-
-static bool option_help_completion(struct command_line *line, const char *value)
-{
-    line->help_completion = value;
-    return true;
-}
+#define MEMBER(name) offsetof(struct command_line, name)
 
 const struct option_row option_table[] = {
-    {"agent", 0, "NAME", OPTION_CALLER, false, 0, option_agent,
+    {"agent", 0, "NAME", OPTION_CALLER, 0, MEMBER(agent), NULL, NULL,
      "name of the calling agent (default: local)"},
-    {"space", 0, "NAME", OPTION_CALLER, false, 0, option_space,
+    {"space", 0, "NAME", OPTION_CALLER, 0, MEMBER(space), NULL, NULL,
      "the space to work in (default: that of the tool: the agent's own, or shared)"},
-    {"mode", 0, "MODE", OPTION_CALLER, false, 0, option_mode,
+    {"mode", 0, "MODE", OPTION_CALLER, 0, MEMBER(mode), NULL, NULL,
      "mode of the call: ask, edit or agent (default: agent)"},
-    {"space", 0, "NAME", OPTION_KEY, false, 0, option_key_space,
+    {"space", 0, "NAME", OPTION_KEY, 0, 0, NULL, option_key_space,
      "a space the key may use (repeatable; default: the agent's own, ~NAME, and shared)"},
-    {"role", 0, "ROLE", OPTION_KEY, false, 0, option_role,
+    {"role", 0, "ROLE", OPTION_KEY, 0, MEMBER(role), NULL, NULL,
      "reader, writer or admin (default: writer)"},
-    {"mode", 0, "MODE", OPTION_KEY, false, 0, option_mode,
+    {"mode", 0, "MODE", OPTION_KEY, 0, MEMBER(mode), NULL, NULL,
      "the highest mode: ask, edit or agent (default: agent)"},
-    {"run", 0, NULL, OPTION_KEY, false, LINE_RUN, NULL,
+    {"run", 0, NULL, OPTION_KEY, LINE_RUN, 0, NULL, NULL,
      "the key may run code: cells run with all rights of the gateway's user"},
-    {"tool", 0, "TOOL", OPTION_KEY, false, 0, option_key_tool,
+    {"tool", 0, "TOOL", OPTION_KEY, 0, 0, NULL, option_key_tool,
      "a tool the key may use (repeatable; default: all)"},
-    {"rate", 0, "N/s", OPTION_KEY, false, 0, option_rate,
+    {"rate", 0, "N/s", OPTION_KEY, 0, MEMBER(rate), NULL, NULL,
      "calls a second, in bursts of twice that; also N/min (default: no limit)"},
-    {"expires", 0, "WHEN", OPTION_KEY, false, 0, option_expires,
+    {"expires", 0, "WHEN", OPTION_KEY, 0, MEMBER(expires), NULL, NULL,
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
-    {"note", 0, "TEXT", OPTION_KEY, false, 0, option_note,
+    {"note", 0, "TEXT", OPTION_KEY, 0, MEMBER(note), NULL, NULL,
      "purpose of the key: one line, shown by `key list`"},
-    {"all", 0, NULL, OPTION_KEY, false, LINE_ALL, NULL, "list also revoked and expired keys"},
-    {"force", 0, NULL, OPTION_KEY, false, LINE_FORCE, NULL,
+    {"all", 0, NULL, OPTION_KEY, LINE_ALL, 0, NULL, NULL, "list also revoked and expired keys"},
+    {"force", 0, NULL, OPTION_KEY, LINE_FORCE, 0, NULL, NULL,
      "revoke also the last key in force"},
-    {"json", 0, NULL, OPTION_JSON, false, LINE_JSON, NULL, "answer in JSON, for scripts"},
-    {"format", 0, "FORMAT", OPTION_FORMAT, false, 0, option_format,
+    {"json", 0, NULL, OPTION_JSON, LINE_JSON, 0, NULL, NULL, "answer in JSON, for scripts"},
+    {"format", 0, "FORMAT", OPTION_FORMAT, 0, MEMBER(format), NULL, NULL,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
-    {"help-config", 0, NULL, OPTION_HELP_CONFIG, false, LINE_HELP_CONFIG, NULL,
+    {"help-config", 0, NULL, OPTION_HELP_CONFIG, LINE_HELP_CONFIG, 0, NULL, NULL,
      "print every configuration key with its type, default, present value and help"},
-    {"files", 0, NULL, OPTION_BACKUP, false, LINE_FILES, NULL,
+    {"files", 0, NULL, OPTION_BACKUP, LINE_FILES, 0, NULL, NULL,
      "also back up the files of the roots"},
-    {"force", 0, NULL, OPTION_FORCE, false, LINE_FORCE, NULL, "overwrite an existing file"},
-    {"user", 0, "NAME", OPTION_SERVE, false, 0, option_user,
+    {"force", 0, NULL, OPTION_FORCE, LINE_FORCE, 0, NULL, NULL, "overwrite an existing file"},
+    {"user", 0, "NAME", OPTION_SERVE, 0, 0, "user", NULL,
      "if started as root: the user to become before anything is opened"},
-    {"config", 'c', "FILE", OPTION_CONFIG, false, 0, option_config, "the configuration file"},
-    {"set", 's', "KEY=VALUE", OPTION_CONFIG, false, 0, option_set,
+    {"config", 'c', "FILE", OPTION_CONFIG, 0, MEMBER(config_file), NULL, NULL,
+     "the configuration file"},
+    {"set", 's', "KEY=VALUE", OPTION_CONFIG, 0, 0, "", NULL,
      "set a configuration key, lists by commas (repeatable)"},
-    {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, false, 0, option_listen,
+    {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, 0, 0, "listen", NULL,
      "address and port to listen on; port 0 picks a free port"},
-    {"data-dir", 'd', "DIR", OPTION_CONFIG, false, 0, option_data_dir, "folder of the data"},
-    {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, false, 0, option_root,
+    {"data-dir", 'd', "DIR", OPTION_CONFIG, 0, 0, "data_dir", NULL, "folder of the data"},
+    {"root", 'r', "[SPACE:]DIR", OPTION_CONFIG, 0, 0, NULL, option_root,
      "a folder that file tools may use (repeatable)"},
-    {"help", 'h', NULL, OPTION_ALWAYS, false, LINE_HELP, NULL, "print this help"},
-    {"version", 'V', NULL, OPTION_ALWAYS, false, LINE_VERSION, NULL, "print the version"},
-    {"help-man", 0, NULL, OPTION_ALWAYS, true, LINE_HELP_MAN, NULL,
-     "print the man page's source"},
-    {"help-completion", 0, "SHELL", OPTION_ALWAYS, true, 0, option_help_completion,
-     "print the completion for bash or zsh"},
+    {"help", 'h', NULL, OPTION_ALWAYS, LINE_HELP, 0, NULL, NULL, "print this help"},
+    {"version", 'V', NULL, OPTION_ALWAYS, LINE_VERSION, 0, NULL, NULL, "print the version"},
+    {"help-man", 0, NULL, OPTION_ALWAYS, LINE_HELP_MAN, 0, NULL, NULL, NULL},
+    {"help-completion", 0, "SHELL", OPTION_ALWAYS, 0, MEMBER(help_completion), NULL, NULL,
+     NULL},
 };
 const size_t option_count = NG_COUNT(option_table);
-
-/* ---- messages ---- */
 
 /* ---- parsing ---- */
 
@@ -233,11 +154,7 @@ static const struct option_row *option_find_letter(char letter)
  * would mean "--root". */
 static size_t command_near(struct ng_str word)
 {
-    size_t third = 1;
-    if (word.len >= 3) {
-        third = word.len / 3;
-    }
-    return size_min(third, COMMAND_NEAR);
+    return size_min(size_max(word.len / 3, 1), COMMAND_NEAR);
 }
 
 static int option_port(const struct command_line *line, const char *option)
@@ -256,7 +173,7 @@ static int option_unknown(const struct command_line *line, struct ng_str name)
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
         size_t distance = edit_distance(name, ng_str_of(row->name), near);
-        if (distance < best_distance && !row->hidden && option_fits(line, row)) {
+        if (distance < best_distance && row->help != NULL && option_fits(line, row)) {
             best = row;
             best_distance = distance;
         }
@@ -326,7 +243,11 @@ static int option_take(struct command_line *line, const struct option_row *row,
                              row->name);
     }
     line->flags |= row->flag;
-    if (row->set != NULL && !row->set(line, value)) {
+    if (row->member != 0) {
+        memcpy((char *)line + row->member, &value, sizeof(value));
+    }
+    if ((row->key != NULL && !command_add_set(line, row->key, value)) ||
+        (row->add != NULL && !row->add(line, value))) {
         return command_usage(line, "too many options, or too long ones, at --%s", row->name);
     }
     return COMMAND_OK;
@@ -347,13 +268,7 @@ static int option_parse(struct command_line *line, const char *word, char **next
         return option_take(line, row, word[2] == '\0' ? NULL : word + 2, next, ret_used_next);
     }
     const char *equals = strchr(word, '=');
-    size_t len;
-    if (equals == NULL) {
-        len = strlen(word + 2);
-    } else {
-        len = (size_t)(equals - word - 2);
-    }
-    struct ng_str name = {word + 2, len};
+    struct ng_str name = {word + 2, strcspn(word + 2, "=")};
     const struct option_row *row = option_find(line, name);
     *ret_used_next = false;
     if (row == NULL) {
@@ -426,8 +341,6 @@ static int command_parse_words(int argc, char **argv, struct command_line *line)
             line->command = command_find(ng_str_of(word));
             if (line->command == NULL) {
                 rc = command_unknown(line, word);
-            } else {
-                rc = COMMAND_OK;
             }
         } else {
             line->words[line->word_count++] = word;
@@ -444,11 +357,7 @@ int command_parse(int argc, char **argv, struct command_line *ret)
 {
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->arena, COMMAND_ARENA_MAX);
-    size_t count = 1;
-    if (argc >= 1) {
-        count = (size_t)argc;
-    }
-    ret->words = arena_zalloc(&ret->arena, count * sizeof(*ret->words));
+    ret->words = arena_zalloc(&ret->arena, (size_t)(argc + 1) * sizeof(*ret->words));
     int rc = COMMAND_OK;
     if (ret->words == NULL) {
         command_error("the command line is too long");

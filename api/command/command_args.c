@@ -97,7 +97,7 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
 {
     static const char *const choices[] = {"anyOf", "oneOf"};
     unsigned types = 0;
-    if (schema == NULL || schema->type != NG_TYPE_OBJECT || depth == ARGS_DEPTH_MAX) {
+    if (!json_is(schema, NG_TYPE_OBJECT) || depth == ARGS_DEPTH_MAX) {
         return 0;
     }
     const struct ng_value *ref = json_get(schema, "$ref");
@@ -109,7 +109,7 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
         *ret_items = items;
     }
     const struct ng_value *type = json_get(schema, "type");
-    if (type != NULL && type->type == NG_TYPE_STRING) {
+    if (json_is(type, NG_TYPE_STRING)) {
         return args_type_named(type->text);
     }
     for (const struct ng_value *one = json_first(type); one != NULL; one = one->next) {
@@ -143,10 +143,9 @@ static unsigned args_parse(struct ng_str text)
 {
     struct arena arena;
     const struct ng_value *value = NULL;
-    struct json_error error;
     unsigned types = 0;
     arena_init(&arena, ARGS_VALUE_MAX);
-    if (json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, &error) == NG_OK) {
+    if (json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, NULL) == NG_OK) {
         types = args_type_of_value(value);
         if (types == ARGS_NUMBER && json_is_integer(value)) {
             types |= ARGS_INTEGER;

@@ -13,11 +13,11 @@
 #include "api/ops/backup_check.h"
 #include "commands.h"
 #include "core/archive/archive.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
 
 #define BACKUP_ERROR_MAX ((size_t)64 * 1024)
-#define BACKUP_REASON_MAX 128
 
 struct backup {
     struct command_line *line;
@@ -32,36 +32,17 @@ struct backup {
     char data_dir[PATH_MAX]; /* the copied files */
 };
 
-static const char *backup_reason(int number, char *text)
-{
-    return strerror_r(number, text, BACKUP_REASON_MAX);
-}
-
 static int backup_put(void *user, struct ng_str bytes)
 {
     struct backup *backup = user;
-    int fd = STDOUT_FILENO;
-    if (!backup->to_stdout) {
-        fd = backup->temporary.fd;
-    }
+    int fd = backup->temporary.fd;
     if (backup->to_stdout) {
+        fd = STDOUT_FILENO;
         backup_check_put(&backup->check, bytes);
     }
-    while (bytes.len > 0) {
-        ssize_t written = write(fd, bytes.data, bytes.len);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            if (written < 0) {
-                backup->failed_errno = errno;
-            } else {
-                backup->failed_errno = ENOSPC;
-            }
-            return NG_EFULL;
-        }
-        bytes.data += written;
-        bytes.len -= (size_t)written;
+    if (fd_put(fd, bytes) != NG_OK) {
+        backup->failed_errno = errno;
+        return NG_EFULL;
     }
     return NG_OK;
 }
@@ -125,28 +106,10 @@ static int backup_there(struct backup *backup)
     return NG_OK;
 }
 
-static int backup_read(void *user, char *to, size_t room, size_t *ret_len)
-{
-    struct backup *backup = user;
-    ssize_t len;
-    do {
-        len = read(backup->temporary.fd, to, room);
-    } while (len < 0 && errno == EINTR);
-    if (len > 0) {
-        *ret_len = (size_t)len;
-    } else {
-        *ret_len = 0;
-    }
-    if (len < 0) {
-        return NG_EFAILED;
-    }
-    return NG_OK;
-}
-
-static int backup_refuse(const char *where, const struct buf *error)
+static int backup_refuse(const char *where, struct buf *error)
 {
     command_error("the backup in %s is incomplete: %s", where,
-                  error->len > 0 ? error->data : "it cannot be read");
+                  error->len > 0 ? buf_cstr(error) : "it cannot be read");
     return NG_EFAILED;
 }
 
@@ -157,13 +120,9 @@ static int backup_read_back(struct backup *backup)
     buf_init(&error, BACKUP_ERROR_MAX);
     int rc = NG_EFAILED;
     if (lseek(backup->temporary.fd, 0, SEEK_SET) == 0) {
-        rc = NG_OK;
-    }
-    if (rc == NG_OK) {
-        rc = archive_read(backup_read, backup, NULL, &backup->counts, &error);
+        rc = archive_read(fd_get, &backup->temporary.fd, NULL, &backup->counts, &error);
     }
     if (rc != NG_OK) {
-        (void)buf_cstr(&error);
         rc = backup_refuse(backup->temporary.path, &error);
     }
     buf_done(&error);
@@ -184,10 +143,9 @@ static void backup_sync_folder(const char *path)
 
 static int backup_name(struct backup *backup)
 {
-    char reason[BACKUP_REASON_MAX];
     if (fsync(backup->temporary.fd) != 0) {
         command_error("%s cannot be written: %s", backup->temporary.path,
-                      backup_reason(errno, reason));
+                      strerrordesc_np(errno));
         return NG_EFAILED;
     }
     int rc;
@@ -206,7 +164,7 @@ static int backup_name(struct backup *backup)
     }
     if (rc != 0) {
         command_error("the finished backup cannot be renamed to %s: %s", backup->path,
-                      backup_reason(errno, reason));
+                      strerrordesc_np(errno));
         return NG_EFAILED;
     }
     backup_sync_folder(backup->path);
@@ -215,7 +173,6 @@ static int backup_name(struct backup *backup)
 
 static int backup_open_file(struct backup *backup)
 {
-    char reason[BACKUP_REASON_MAX];
     if (!line_has(backup->line, LINE_FORCE) && access(backup->path, F_OK) == 0) {
         command_error("%s exists; choose another name, or write over it with --force",
                       backup->path);
@@ -226,14 +183,13 @@ static int backup_open_file(struct backup *backup)
         command_error("%s is being written by another process", backup->temporary.path);
     } else if (rc != NG_OK) {
         command_error("%s cannot be created: %s", backup->temporary.path,
-                      backup_reason(errno, reason));
+                      strerrordesc_np(errno));
     }
     return rc;
 }
 
 static int backup_copy(struct backup *backup)
 {
-    char reason[BACKUP_REASON_MAX];
     int rc;
     if (backup->attach.gateway != NULL) {
         rc = backup_here(backup);
@@ -243,7 +199,7 @@ static int backup_copy(struct backup *backup)
     if (rc != NG_OK && backup->failed_errno != 0) {
         command_error("%s cannot be written: %s",
                       backup->to_stdout ? "the standard output" : backup->temporary.path,
-                      backup_reason(backup->failed_errno, reason));
+                      strerrordesc_np(backup->failed_errno));
     }
     return rc;
 }
@@ -251,27 +207,24 @@ static int backup_copy(struct backup *backup)
 static int backup_to_file(struct backup *backup)
 {
     int rc = backup_copy(backup);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = backup_read_back(backup);
     }
-    rc = backup_read_back(backup);
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = backup_name(backup);
     }
-    return backup_name(backup);
+    return rc;
 }
 
 static int backup_to_stdout(struct backup *backup)
 {
-    char reason[BACKUP_REASON_MAX];
     if (backup_check_begin(&backup->check) != NG_OK) {
-        command_error("the backup cannot be started: %s", backup_reason(errno, reason));
+        command_error("the backup cannot be started: %s", strerrordesc_np(errno));
         return NG_EFAILED;
     }
     int rc = backup_copy(backup);
     int checked = backup_check_end(&backup->check);
     if (rc == NG_OK && checked != NG_OK) {
-        (void)buf_cstr(&backup->check.error);
         rc = backup_refuse("the standard output", &backup->check.error);
     }
     backup->counts = backup->check.counts;
@@ -370,17 +323,8 @@ int command_backup(struct command_line *line)
         if (realpath(backup.attach.data_dir, backup.data_dir) == NULL) {
             backup.data_dir[0] = '\0';
         }
-        int done;
-        if (backup.to_stdout) {
-            done = backup_to_stdout(&backup);
-        } else {
-            done = backup_to_file(&backup);
-        }
-        if (done == NG_OK) {
-            rc = COMMAND_OK;
-        } else {
-            rc = COMMAND_FAILED;
-        }
+        rc = command_exit_code(backup.to_stdout ? backup_to_stdout(&backup)
+                                                : backup_to_file(&backup));
         attach_done(&backup.attach);
     }
     if (rc == COMMAND_OK) {

@@ -123,32 +123,21 @@ static int call_here(struct call_job *job)
 {
     struct gateway *gateway = job->attach.gateway;
     const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
-    int rc = COMMAND_OK;
-    if (call_has_pairs(job->line)) {
-        /* An unknown tool is the gateway's to refuse: its words are not looked at. */
-        if (tool == NULL) {
-            rc = COMMAND_OK;
-        } else {
-            rc = call_take_pairs(job, tool->params_tree);
-        }
-    }
-    struct call *call = NULL;
-    if (rc == COMMAND_OK) {
-        call = call_new(gateway);
-    }
-    if (call == NULL) {
-        if (rc == COMMAND_OK) {
-            command_error("out of memory");
-        }
+    /* An unknown tool is the gateway's to refuse: its words are not looked at. */
+    if (call_has_pairs(job->line) && tool != NULL) {
+        int rc = call_take_pairs(job, tool->params_tree);
         if (rc != COMMAND_OK) {
             return rc;
         }
+    }
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        command_error("out of memory");
         return COMMAND_FAILED;
     }
     call->tool_name = ng_str_of(job->tool);
-    if (tool == NULL) {
-        call->args_text = ng_str_of("{}");
-    } else {
+    call->args_text = ng_str_of("{}");
+    if (tool != NULL) {
         call->args_text = buf_str(&job->args);
     }
     if (attach_set_caller(job->line, call) == NG_OK) {
@@ -160,7 +149,7 @@ static int call_here(struct call_job *job)
         call->final.code = error_name(NULL, call->staged.rc);
         call->final.status = error_status(NULL, call->staged.rc);
     }
-    rc = print_call_answer(call, line_has(job->line, LINE_JSON));
+    int rc = print_call_answer(call, line_has(job->line, LINE_JSON));
     call_unref(call);
     return rc;
 }
@@ -193,7 +182,6 @@ static int call_type_there(struct call_job *job, struct ng_str path)
 {
     struct attach_answer answer;
     struct arena arena;
-    struct json_error error;
     const struct ng_value *tool = NULL;
     struct client_request request = {.method = "GET", .path = path.data};
     int rc = COMMAND_FAILED;
@@ -208,7 +196,7 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         rc = COMMAND_OK;
     } else if (answer.status != 200) {
         rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
-    } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, &error) !=
+    } else if (json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &tool, NULL) !=
                NG_OK) {
         command_error("the gateway's definition of the tool is not JSON");
     } else {

@@ -14,6 +14,7 @@
 #include "api/listen/http_tls.h"
 #include "command_user.h"
 #include "commands.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/files/files.h"
@@ -31,7 +32,6 @@
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
 #define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
 #define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
-#define CHECK_REASON_MAX 128
 /* A write of a few documents. */
 #define CHECK_WRITE_BYTES ((size_t)64 * 1024)
 
@@ -291,12 +291,11 @@ static void check_served_runners(struct check *check)
     struct arena arena;
     struct buf text;
     const struct ng_value *body = NULL;
-    struct json_error error;
     arena_init(&arena, CHECK_KEYS_MAX);
     buf_init(&text, CHECK_ERROR_MAX);
     bool told =
         attach_request(&check->attach, &request, &answer) == NG_OK && answer.status == 200 &&
-        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
         keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
     check_line(check, told, "run code", "%s",
                told ? buf_cstr(&text) : "the gateway does not show its keys");
@@ -330,13 +329,7 @@ static int try_to_write(const char *dir)
     }
     memset(block, 0, sizeof(block));
     int number = 0;
-    if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block)) {
-        if (errno != 0) {
-            number = errno;
-        } else {
-            number = ENOSPC;
-        }
-    } else if (fsync(fd) != 0) {
+    if (fd_put(fd, str_make(block, sizeof(block))) != NG_OK || fsync(fd) != 0) {
         number = errno;
     }
     (void)close(fd);
@@ -345,18 +338,16 @@ static int try_to_write(const char *dir)
 
 static void check_space(struct check *check)
 {
-    char reason[CHECK_REASON_MAX];
     const char *dir = check->attach.data_dir;
     struct disk_room room;
     struct buf text;
     if (access(dir, F_OK) != 0) {
         return; /* it is made at the start */
     }
-    errno = 0;
     int number = try_to_write(dir);
     if (number != 0) {
         check_line(check, false, "space", "nothing can be written in %s: %s", dir,
-                   strerror_r(number, reason, sizeof(reason)));
+                   strerrordesc_np(number));
         return;
     }
     buf_init(&text, CHECK_ERROR_MAX);
@@ -587,8 +578,7 @@ int command_check(struct command_line *line)
         json_name(&check.writer, "ok");
         json_bool(&check.writer, !check.failed);
         json_end(&check.writer);
-        (void)command_put(stdout, buf_str(&check.out));
-        (void)command_put(stdout, ng_str_of("\n"));
+        (void)command_put_line(stdout, buf_str(&check.out));
     }
     buf_done(&check.out);
     if (check.failed) {

@@ -20,7 +20,7 @@ static const struct completion_words {
 
 static bool completion_fits(const struct command *command, const struct option_row *row)
 {
-    return !row->hidden && (row->group & (command->options | OPTION_ALWAYS)) != 0;
+    return row->help != NULL && (row->group & (command->options | OPTION_ALWAYS)) != 0;
 }
 
 static bool is_files(const char *argument)
@@ -111,7 +111,8 @@ static void bash_pattern(bool (*fits)(const char *argument), const char *then)
     size_t count = 0;
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        if (row->hidden || row->argument == NULL || !fits(row->argument) || !is_first(i)) {
+        if (row->help == NULL || row->argument == NULL || !fits(row->argument) ||
+            !is_first(i)) {
             continue;
         }
         printf("%s--%s", count == 0 ? "    " : "|", row->name);
@@ -141,7 +142,7 @@ static void bash_values(void)
         if (row->argument != NULL) {
             words = words_of(row->argument);
         }
-        if (words != NULL && !row->hidden && is_first(i)) {
+        if (words != NULL && row->help != NULL && is_first(i)) {
             printf("    --%s)\n        COMPREPLY=($(compgen -W \"%s\" -- \"$word\"))\n"
                    "        return\n        ;;\n",
                    row->name, words);

@@ -111,7 +111,6 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
                   const struct ng_value **ret, struct ng_str *ret_text)
 {
     struct attach_answer answer;
-    struct json_error error;
     struct arena *arena = &command->arena;
     int rc;
     if (command->attach.gateway != NULL) {
@@ -124,13 +123,11 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
         attach_print_error(&answer);
         if (answer.status == STATUS_BAD_REQUEST) {
             exit = COMMAND_USAGE;
-        } else {
-            exit = COMMAND_FAILED;
         }
     } else if (rc == NG_OK) {
         *ret_text = arena_copy(arena, buf_str(&answer.body));
         if (ret_text->data != NULL &&
-            json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, &error) == NG_OK) {
+            json_parse(arena, *ret_text, JSON_DEPTH_DEFAULT, ret, NULL) == NG_OK) {
             exit = COMMAND_OK;
         } else {
             command_error("%s", arena->oom ? "out of memory for the answer about the keys; the "
@@ -187,12 +184,6 @@ static int key_add_body(const struct command_line *line, struct buf *out)
     return out->rc;
 }
 
-static struct ng_str key_text(const struct ng_value *key, const char *name)
-{
-    const struct ng_value *value = json_get(key, name);
-    return value == NULL || value->text.data == NULL ? ng_str_of("") : value->text;
-}
-
 static void key_join(const struct ng_value *array, const char *none, const char *between,
                      struct buf *out)
 {
@@ -217,11 +208,11 @@ static bool key_runs(const struct ng_value *key)
 static int key_show_new(const struct ng_value *key)
 {
     struct buf about;
-    struct ng_str id = key_text(key, "id");
-    struct ng_str agent = key_text(key, "agent");
-    struct ng_str role = key_text(key, "role");
-    struct ng_str mode = key_text(key, "mode");
-    struct ng_str expires = key_text(key, "expires");
+    struct ng_str id = json_get_text(key, "id");
+    struct ng_str agent = json_get_text(key, "agent");
+    struct ng_str role = json_get_text(key, "role");
+    struct ng_str mode = json_get_text(key, "mode");
+    struct ng_str expires = json_get_text(key, "expires");
     buf_init(&about, KEY_TEXT_BYTES);
     (void)buf_printf(&about, "Key %.*s for %.*s: role %.*s, mode %.*s, spaces ", (int)id.len,
                      id.data, (int)agent.len, agent.data, (int)role.len, role.data,
@@ -242,8 +233,8 @@ static int key_show_new(const struct ng_value *key)
     (void)command_put(stderr, buf_str(&about));
     (void)fflush(stderr);
     buf_done(&about);
-    if (command_put(stdout, key_text(key, "key")) != NG_OK ||
-        command_put(stdout, ng_str_of("\n")) != NG_OK || command_flush(stdout) != NG_OK) {
+    if (command_put_line(stdout, json_get_text(key, "key")) != NG_OK ||
+        command_flush(stdout) != NG_OK) {
         command_error("the key could not be printed; revoke it (%.*s) and add another",
                       (int)id.len, id.data);
         return COMMAND_FAILED;
@@ -253,11 +244,10 @@ static int key_show_new(const struct ng_value *key)
 
 static int key_print_json(struct ng_str text)
 {
-    if (command_put(stdout, text) == NG_OK && command_put(stdout, ng_str_of("\n")) == NG_OK &&
-        command_flush(stdout) == NG_OK) {
-        return COMMAND_OK;
+    if (command_put_line(stdout, text) != NG_OK) {
+        return COMMAND_FAILED;
     }
-    return COMMAND_FAILED;
+    return command_exit_code(command_flush(stdout));
 }
 
 static int key_add(struct key_command *command)
@@ -310,7 +300,7 @@ static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
     const char *name = key_columns[column].name;
     const struct ng_value *value = json_get(key, name);
     buf_clear(out);
-    if (value != NULL && value->type == NG_TYPE_ARRAY) {
+    if (json_is(value, NG_TYPE_ARRAY)) {
         key_join(value, "", ",", out);
     } else if (strcmp(name, "run") == 0) {
         (void)buf_add_c(out, key_runs(key) ? "yes" : "no");
@@ -365,11 +355,7 @@ static int key_fetch(struct key_command *command, bool all, struct ng_str name,
     struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
     const struct ng_value *answer = NULL;
     int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
-    if (rc == COMMAND_OK) {
-        *ret = json_get(answer, "keys");
-    } else {
-        *ret = NULL;
-    }
+    *ret = json_get(answer, "keys");
     if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
         command_error("the list of keys cannot be read");
         rc = COMMAND_FAILED;
@@ -381,8 +367,7 @@ static int key_list(struct key_command *command)
 {
     const struct ng_value *list = NULL;
     struct ng_str text;
-    int rc =
-        key_fetch(command, line_has(command->line, LINE_ALL), str_make(NULL, 0), &list, &text);
+    int rc = key_fetch(command, line_has(command->line, LINE_ALL), STR_NONE, &list, &text);
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -390,10 +375,7 @@ static int key_list(struct key_command *command)
         return key_print_json(text);
     }
     key_print_table(list);
-    if (command_flush(stdout) == NG_OK) {
-        return COMMAND_OK;
-    }
-    return COMMAND_FAILED;
+    return command_exit_code(command_flush(stdout));
 }
 
 /* ---- revoke ---- */
@@ -404,15 +386,15 @@ static size_t key_match(const struct ng_value *list, struct ng_str name,
 {
     size_t count = 0;
     for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
-        if (str_equal(key_text(key, "id"), name)) {
+        if (str_equal(json_get_text(key, "id"), name)) {
             ret[0] = key;
             return 1;
         }
     }
     for (const struct ng_value *key = list->first; key != NULL && count < most;
          key = key->next) {
-        if (str_equal(key_text(key, "agent"), name) &&
-            !str_is(key_text(key, "state"), "revoked")) {
+        if (str_equal(json_get_text(key, "agent"), name) &&
+            !str_is(json_get_text(key, "state"), "revoked")) {
             ret[count++] = key;
         }
     }
@@ -425,7 +407,7 @@ static void key_unknown(const struct ng_value *list, struct ng_str name)
     size_t least = KEY_NEAR + 1;
     bool known = false;
     for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
-        struct ng_str texts[2] = {key_text(key, "agent"), key_text(key, "id")};
+        struct ng_str texts[2] = {json_get_text(key, "agent"), json_get_text(key, "id")};
         known = known || str_equal(texts[0], name);
         for (size_t i = 0; i < NG_COUNT(texts); i++) {
             size_t distance = edit_distance(name, texts[i], KEY_NEAR);
@@ -455,9 +437,9 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
     (void)buf_add_c(&answers, "{\"revoked\":[");
     for (size_t i = 0; i < count && rc == COMMAND_OK; i++) {
         struct key_job job = {.op = KEY_OP_REVOKE,
-                              .id = key_text(found[i], "id"),
+                              .id = json_get_text(found[i], "id"),
                               .force = line_has(command->line, LINE_FORCE)};
-        struct ng_str agent = key_text(found[i], "agent");
+        struct ng_str agent = json_get_text(found[i], "agent");
         const struct ng_value *key = NULL;
         struct ng_str text = {NULL, 0};
         rc = key_do(command, &job, ng_str_of(""), &key, &text);
@@ -473,11 +455,7 @@ static int key_revoke_all(struct key_command *command, const struct ng_value **f
         rc = key_print_json(buf_str(&answers));
     } else if (rc == COMMAND_OK) {
         printf("%zu key%s revoked\n", count, plural(count));
-        if (command_flush(stdout) == NG_OK) {
-            rc = COMMAND_OK;
-        } else {
-            rc = COMMAND_FAILED;
-        }
+        rc = command_exit_code(command_flush(stdout));
     }
     buf_done(&answers);
     return rc;
@@ -501,7 +479,7 @@ static int key_revoke(struct key_command *command)
     struct ng_str text;
     struct ng_str name = key_named(command->line->words[1]);
     bool valid = call_name_valid(name); /* else no key has it */
-    int rc = key_fetch(command, true, valid ? name : str_make(NULL, 0), &list, &text);
+    int rc = key_fetch(command, true, valid ? name : STR_NONE, &list, &text);
     if (rc != COMMAND_OK) {
         return rc;
     }
@@ -515,10 +493,8 @@ static int key_revoke(struct key_command *command)
     size_t count = key_match(list, name, found, most);
     if (count == 0) {
         /* The nearest name is among the others. */
-        if (list->count > 0 || !valid) {
-            rc = COMMAND_OK;
-        } else {
-            rc = key_fetch(command, true, str_make(NULL, 0), &list, &text);
+        if (list->count == 0 && valid) {
+            rc = key_fetch(command, true, STR_NONE, &list, &text);
         }
         if (rc == COMMAND_OK) {
             key_unknown(list, name);

@@ -10,11 +10,15 @@ struct option_row {
     char letter;          /* 0: none */
     const char *argument; /* its value, for help; NULL: none */
     unsigned group;       /* one of enum command_option: which commands take it */
-    bool hidden;          /* not in help texts */
     unsigned flag;        /* enum line_flag, or 0 */
-    /* Takes the value, or NULL. False: it does not fit in. */
-    bool (*set)(struct command_line *line, const char *value);
-    const char *help;
+    /* Destination of the value: a member of struct command_line (its offset), the configuration
+     * key that it sets ("": it is KEY=VALUE), a function (false: it does not fit in); or
+     * nowhere.
+     */
+    size_t member;
+    const char *key;
+    bool (*add)(struct command_line *line, const char *value);
+    const char *help; /* NULL: not in help texts */
 };
 
 extern const struct option_row option_table[];

@@ -10,7 +10,9 @@
 #include "api/client/attach.h"
 #include "commands.h"
 #include "core/archive/archive.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/files/files_pack.h"
 #include "core/gateway/gateway_open.h"
@@ -19,7 +21,6 @@
 #include "core/store/store.h"
 
 #define RESTORE_ERROR_MAX ((size_t)64 * 1024)
-#define RESTORE_REASON_MAX 128
 
 struct restore_job {
     struct command_line *line;
@@ -32,28 +33,9 @@ struct restore_job {
     const char *own_root; /* `files` in the data directory: made where it is missing */
 };
 
-static int restore_get(void *user, char *to, size_t room, size_t *ret_len)
+static int restore_rewind(void *fd)
 {
-    struct restore_job *job = user;
-    ssize_t len;
-    do {
-        len = read(job->fd, to, room);
-    } while (len < 0 && errno == EINTR);
-    if (len > 0) {
-        *ret_len = (size_t)len;
-    } else {
-        *ret_len = 0;
-    }
-    if (len < 0) {
-        return NG_EFAILED;
-    }
-    return NG_OK;
-}
-
-static int restore_rewind(void *user)
-{
-    struct restore_job *job = user;
-    if (lseek(job->fd, 0, SEEK_SET) == 0) {
+    if (lseek(*(const int *)fd, 0, SEEK_SET) == 0) {
         return NG_OK;
     }
     return NG_EFAILED;
@@ -81,7 +63,7 @@ static int restore_into(struct restore_job *job, struct call *call)
     struct buf error;
     struct archive_origin into = {
         .backend = job->backend, .db = job->db, .collection = restore_known, .user = job};
-    struct archive_source source = {restore_get, restore_rewind, job};
+    struct archive_source source = {fd_get, restore_rewind, &job->fd};
     const struct ng_str *roots = NULL;
     size_t count = config_list(job->gateway->config, "roots", &roots);
     buf_init(&error, RESTORE_ERROR_MAX);
@@ -143,11 +125,7 @@ static int restore_locked(struct restore_job *job)
         command_error("%s", buf_cstr(&error));
     } else {
         struct ng_str own = arena_printf(&job->line->arena, "%s/files", dir);
-        if (own.data == NULL) {
-            job->own_root = "";
-        } else {
-            job->own_root = own.data;
-        }
+        job->own_root = text_or(own.data, "");
         rc = restore_open(job);
         (void)close(lock_fd);
     }
@@ -158,13 +136,8 @@ static int restore_locked(struct restore_job *job)
 
 static int restore_run(struct restore_job *job)
 {
-    struct buf error;
-    buf_init(&error, RESTORE_ERROR_MAX);
-    int rc = gateway_open(job->attach.config, GATEWAY_DESCRIBE, 0, &job->gateway, &error);
-    if (rc != NG_OK) {
-        command_error("%s", buf_cstr(&error));
-    } else {
-        job->attach.config = NULL;
+    int rc = attach_describe(&job->attach, &job->gateway);
+    if (rc == NG_OK) {
         job->backend = restore_backend(job->gateway);
         if (str_is(config_text(job->gateway->config, "documents"), "memory")) {
             command_error("the backend keeps documents in memory: a restore would be lost at "
@@ -175,7 +148,6 @@ static int restore_run(struct restore_job *job)
         }
     }
     gateway_close(job->gateway);
-    buf_done(&error);
     return rc;
 }
 
@@ -206,13 +178,11 @@ static void restore_report(const struct restore_job *job)
 
 int command_restore(struct command_line *line)
 {
-    char reason[RESTORE_REASON_MAX];
     struct restore_job job = {.line = line};
     bool running = false;
     job.fd = open(line->words[0], O_RDONLY | O_CLOEXEC);
     if (job.fd < 0) {
-        command_error("%s cannot be read: %s", line->words[0],
-                      strerror_r(errno, reason, sizeof(reason)));
+        command_error("%s cannot be read: %s", line->words[0], strerrordesc_np(errno));
         return COMMAND_FAILED;
     }
     int rc = attach_find(line, &job.attach, &running);
@@ -223,11 +193,7 @@ int command_restore(struct command_line *line)
         } else if (attach_check_owner(&job.attach) != COMMAND_OK) {
             rc = COMMAND_FAILED;
         } else {
-            if (restore_run(&job) == NG_OK) {
-                rc = COMMAND_OK;
-            } else {
-                rc = COMMAND_FAILED;
-            }
+            rc = command_exit_code(restore_run(&job));
         }
         attach_done(&job.attach);
     }

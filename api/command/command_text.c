@@ -57,20 +57,25 @@ static void help_paragraph(const char *text, size_t len, unsigned indent)
     putchar('\n');
 }
 
+/* The next paragraph of a text; *text moves behind it. Absent: no more. */
+static struct ng_str next_paragraph(const char **text)
+{
+    const char *end = strstr(*text, "\n\n");
+    struct ng_str paragraph = ng_str_of(*text);
+    if (end != NULL) {
+        paragraph.len = (size_t)(end - *text);
+    }
+    *text += paragraph.len;
+    *text += strspn(*text, "\n");
+    return paragraph;
+}
+
 static void help_paragraphs(const char *text)
 {
     while (*text != '\0') {
-        const char *end = strstr(text, "\n\n");
-        size_t len;
-        if (end == NULL) {
-            len = strlen(text);
-        } else {
-            len = (size_t)(end - text);
-        }
-        help_paragraph(text, len, 0);
+        struct ng_str paragraph = next_paragraph(&text);
+        help_paragraph(paragraph.data, paragraph.len, 0);
         putchar('\n');
-        text += len;
-        text += strspn(text, "\n");
     }
 }
 
@@ -97,7 +102,7 @@ static void help_options(unsigned options)
     printf("Options:\n");
     for (size_t i = 0; i < option_count; i++) {
         if ((option_table[i].group & (options | OPTION_ALWAYS)) != 0 &&
-            !option_table[i].hidden) {
+            option_table[i].help != NULL) {
             help_option(&option_table[i]);
         }
     }
@@ -140,16 +145,13 @@ static void man_text(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
+        bool begins = i == 0 || text[i - 1] == '\n';
         if (c == '\\') {
             printf("\\e");
         } else if (c == '-') {
             printf("\\-");
-        } else if (c == '.' && (i == 0 || text[i - 1] == '\n')) {
-            printf("\\&.");
-        } else if (c == '\'' && (i == 0 || text[i - 1] == '\n')) {
-            printf("\\&'");
         } else {
-            putchar(c);
+            printf("%s%c", text_if(begins && (c == '.' || c == '\''), "\\&"), c);
         }
     }
 }
@@ -157,18 +159,10 @@ static void man_text(const char *text, size_t len)
 static void man_paragraphs(const char *text)
 {
     while (*text != '\0') {
-        const char *end = strstr(text, "\n\n");
-        size_t len;
-        if (end == NULL) {
-            len = strlen(text);
-        } else {
-            len = (size_t)(end - text);
-        }
+        struct ng_str paragraph = next_paragraph(&text);
         printf(".PP\n");
-        man_text(text, len);
+        man_text(paragraph.data, paragraph.len);
         putchar('\n');
-        text += len;
-        text += strspn(text, "\n");
     }
 }
 
@@ -176,7 +170,7 @@ static void man_options(unsigned groups)
 {
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
-        if ((row->group & groups) == 0 || row->hidden) {
+        if ((row->group & groups) == 0 || row->help == NULL) {
             continue;
         }
         printf(".TP\n\\fB");

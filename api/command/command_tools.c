@@ -26,20 +26,11 @@ struct tools {
 
 static int tools_from_gateway(struct tools *tools)
 {
-    struct attach_answer answer;
     struct ng_str path =
         arena_printf(&tools->line->arena, "/v1/tools%s%s?format=%s", text_if(tools->name, "/"),
                      text_or(tools->name, ""), text_or(tools->line->format, "mcp"));
     struct client_request request = {.method = "GET", .path = text_or(path.data, "/v1/tools")};
-    int rc = attach_request(&tools->attach, &request, &answer);
-    if (rc == NG_OK && answer.status != 200) {
-        attach_print_error(&answer);
-        rc = NG_EFAILED;
-    } else if (rc == NG_OK) {
-        rc = buf_add_str(&tools->out, buf_str(&answer.body));
-    }
-    attach_answer_done(&answer);
-    return rc;
+    return attach_fetch(&tools->attach, &request, &tools->out);
 }
 
 /* ---- a gateway of this process' own ---- */
@@ -49,32 +40,23 @@ static int tools_from_gateway(struct tools *tools)
  * makes nothing. */
 static int tools_open(struct tools *tools)
 {
-    struct buf error;
-    int rc = NG_EFAILED;
-    buf_init(&error, TOOLS_ERROR_MAX);
     if (attach_is_own(&tools->attach)) {
-        rc = gateway_open(tools->attach.config, GATEWAY_FULL, COMMAND_WAIT_MS, &tools->gateway,
-                          &error);
-        if (rc != NG_OK) {
-            config_free(tools->attach.config); /* it knows the modules' keys by now */
+        struct buf error;
+        buf_init(&error, TOOLS_ERROR_MAX);
+        int rc = gateway_open(tools->attach.config, GATEWAY_FULL, COMMAND_WAIT_MS,
+                              &tools->gateway, &error);
+        buf_done(&error);
+        if (rc == NG_OK) {
             tools->attach.config = NULL;
-            if (command_config(tools->line, &tools->attach.config) != COMMAND_OK) {
-                buf_done(&error);
-                return rc;
-            }
+            return rc;
+        }
+        config_free(tools->attach.config); /* it knows the modules' keys by now */
+        tools->attach.config = NULL;
+        if (command_config(tools->line, &tools->attach.config) != COMMAND_OK) {
+            return rc;
         }
     }
-    if (rc != NG_OK) {
-        buf_clear(&error);
-        rc = gateway_open(tools->attach.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
-    }
-    if (rc == NG_OK) {
-        tools->attach.config = NULL;
-    } else {
-        command_error("%s", buf_cstr(&error));
-    }
-    buf_done(&error);
-    return rc;
+    return attach_describe(&tools->attach, &tools->gateway);
 }
 
 static int tools_print_own(struct tools *tools)
@@ -109,40 +91,21 @@ static int tools_print_own(struct tools *tools)
 
 /* ---- for a person ---- */
 
-/* Which plugin has a tool is in the modules, also where another process serves. */
-static int tools_describe(struct tools *tools)
-{
-    struct buf error;
-    int rc = NG_OK;
-    buf_init(&error, TOOLS_ERROR_MAX);
-    if (tools->gateway == NULL) {
-        rc = gateway_open(tools->attach.config, GATEWAY_DESCRIBE, 0, &tools->gateway, &error);
-    }
-    if (rc != NG_OK) {
-        command_error("%s", buf_cstr(&error));
-    } else {
-        tools->attach.config = NULL;
-    }
-    buf_done(&error);
-    return rc;
-}
-
 static int tools_print_text(struct tools *tools)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, ATTACH_ANSWER_MAX);
-    int rc = NG_EFAILED;
-    if (json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, &error) == NG_OK) {
-        rc = NG_OK;
-    }
+    int rc = json_parse(&arena, buf_str(&tools->out), JSON_DEPTH_DEFAULT, &value, NULL);
     if (rc != NG_OK) {
         command_error("the definitions of the tools are not JSON");
     } else if (tools->name != NULL) {
         print_tool(value);
     } else {
-        rc = tools_describe(tools);
+        /* The plugin of a tool is told by the modules, also where another process serves. */
+        if (tools->gateway == NULL) {
+            rc = attach_describe(&tools->attach, &tools->gateway);
+        }
         if (rc == NG_OK) {
             print_tool_list(value, tools->gateway->registry);
         }
@@ -186,11 +149,7 @@ int command_tools(struct command_line *line)
         return command_usage(line, "unknown format \"%s\"; there are %s", line->format,
                              tool_format_names());
     }
-    if (line->word_count > 0) {
-        tools.name = line->words[0];
-    } else {
-        tools.name = NULL;
-    }
+    tools.name = line->words[0]; /* NULL: none */
     bool text = line->format == NULL && !line_has(line, LINE_JSON) &&
                 (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
     return tools_print(&tools, text);

@@ -25,25 +25,6 @@ static int verify_here(struct attach *attach, struct buf *out)
     return rc;
 }
 
-static int verify_there(struct attach *attach, struct buf *out)
-{
-    struct attach_answer answer;
-    struct client_request request = {
-        .method = "POST", .path = "/v1/admin/verify", .body = {"", 0}};
-    int rc = attach_request(attach, &request, &answer);
-    if (rc == NG_OK && answer.status != 200) {
-        attach_print_error(&answer);
-        rc = NG_EFAILED;
-    } else if (rc == NG_OK) {
-        rc = buf_add_str(out, buf_str(&answer.body));
-        if (rc != NG_OK) {
-            command_error("out of memory for the report of the gateway");
-        }
-    }
-    attach_answer_done(&answer);
-    return rc;
-}
-
 static int64_t verify_number(const struct ng_value *value, const char *name)
 {
     int64_t number = 0;
@@ -77,19 +58,17 @@ static void verify_show_store(const struct ng_value *value)
 static int verify_show(const struct command_line *line, const struct buf *report)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     int64_t count = -1;
     int64_t shown = 0;
     arena_init(&arena, ATTACH_ANSWER_MAX);
-    if (json_parse(&arena, buf_str(report), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK ||
+    if (json_parse(&arena, buf_str(report), JSON_DEPTH_DEFAULT, &value, NULL) != NG_OK ||
         json_get(value, "count") == NULL ||
         json_integer(json_get(value, "count"), &count) != NG_OK) {
-        command_error(error.code == NG_EINTERNAL ? "out of memory for the report of the gateway"
-                                                 : "the report of the gateway cannot be read");
+        command_error(arena.oom ? "out of memory for the report of the gateway"
+                                : "the report of the gateway cannot be read");
     } else if (line_has(line, LINE_JSON)) {
-        (void)command_put(stdout, buf_str(report));
-        (void)command_put(stdout, ng_str_of("\n"));
+        (void)command_put_line(stdout, buf_str(report));
     } else {
         const struct ng_value *faults = json_get(value, "faults");
         for (const struct ng_value *one = json_first(faults); one != NULL; one = one->next) {
@@ -122,16 +101,15 @@ int command_verify(struct command_line *line)
         return rc;
     }
     buf_init(&report, ATTACH_ANSWER_MAX);
-    int done;
+    struct client_request request = {
+        .method = "POST", .path = "/v1/admin/verify", .body = {"", 0}};
     if (attach.gateway != NULL) {
-        done = verify_here(&attach, &report);
+        rc = command_exit_code(verify_here(&attach, &report));
     } else {
-        done = verify_there(&attach, &report);
+        rc = command_exit_code(attach_fetch(&attach, &request, &report));
     }
-    if (done == NG_OK) {
+    if (rc == COMMAND_OK) {
         rc = verify_show(line, &report);
-    } else {
-        rc = COMMAND_FAILED;
     }
     buf_done(&report);
     attach_done(&attach);

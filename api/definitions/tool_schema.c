@@ -176,8 +176,8 @@ static void lower_definitions(struct lowering *lowering, const struct ng_value *
 {
     const struct ng_value *newer = json_get(schema, "$defs");
     const struct ng_value *older = json_get(schema, "definitions");
-    bool both = newer != NULL && newer->type == NG_TYPE_OBJECT && older != NULL &&
-                older->type == NG_TYPE_OBJECT;
+    bool both =
+        json_is(newer, NG_TYPE_OBJECT) && older != NULL && older->type == NG_TYPE_OBJECT;
     if (!both) {
         write_map(lowering, "$defs", member);
     } else if (member == newer) {
@@ -412,13 +412,7 @@ static void lower_keyword(struct lowering *lowering, const struct ng_value *sche
 /* The description, and what could not be said otherwise. */
 static void write_description(struct lowering *lowering, const struct ng_value *schema)
 {
-    const struct ng_value *given = json_get(schema, "description");
-    struct ng_str text;
-    if (given == NULL || given->type != NG_TYPE_STRING) {
-        text = ng_str_of("");
-    } else {
-        text = given->text;
-    }
+    struct ng_str text = json_get_text(schema, "description");
     if (text.len == 0 && lowering->notes.len == 0) {
         return;
     }

@@ -7,44 +7,20 @@
 
 /* Schemas are looked through so deep for anchors. */
 #define DEPTH_MAX 64
-#define INDEX_DIGITS_MAX 6
+#define INDEX_MAX 999999
 
 static const char *const definitions[] = {"$defs", "definitions"};
-
-static bool starts_with(struct ng_str text, struct ng_str start)
-{
-    return start.len > 0 && text.len >= start.len &&
-           memcmp(text.data, start.data, start.len) == 0;
-}
 
 static struct ng_str skip(struct ng_str text, size_t bytes)
 {
     return str_make(text.data + bytes, text.len - bytes);
 }
 
-static struct ng_str text_of(const struct ng_value *schema, const char *name)
-{
-    const struct ng_value *member = NULL;
-    if (schema->type == NG_TYPE_OBJECT) {
-        member = json_get(schema, name);
-    }
-    if (member != NULL && member->type == NG_TYPE_STRING) {
-        return member->text;
-    }
-    return ng_str_of("");
-}
-
 static const struct ng_value *item_at(const struct ng_value *array, struct ng_str token)
 {
-    size_t at = 0;
-    if (token.len == 0 || token.len > INDEX_DIGITS_MAX) {
+    uint64_t at = 0;
+    if (!str_number(token, INDEX_MAX, &at)) {
         return NULL;
-    }
-    for (size_t i = 0; i < token.len; i++) {
-        if (token.data[i] < '0' || token.data[i] > '9') {
-            return NULL;
-        }
-        at = at * 10 + (size_t)(token.data[i] - '0');
     }
     const struct ng_value *item = array->first;
     while (item != NULL && at-- > 0) {
@@ -71,8 +47,6 @@ static const struct ng_value *step(const struct ng_value *from, struct ng_str to
         if (c == '~' && i + 1 < token.len) {
             if (token.data[++i] == '1') {
                 c = '/';
-            } else {
-                c = '~';
             }
         }
         (void)buf_add_char(&name, c);
@@ -106,7 +80,7 @@ static const struct ng_value *search(const struct ng_value *from, const char *ke
     if (depth > DEPTH_MAX || (from->type != NG_TYPE_OBJECT && from->type != NG_TYPE_ARRAY)) {
         return NULL;
     }
-    if (str_equal(text_of(from, keyword), name)) {
+    if (str_equal(json_get_text(from, keyword), name)) {
         return from;
     }
     const struct ng_value *found = NULL;
@@ -152,13 +126,13 @@ bool tool_schema_ref_find(const struct ng_value *root, struct ng_str ref, struct
                           const struct ng_value **ret_target)
 {
     const struct ng_value *target = NULL;
-    struct ng_str id = text_of(root, "$id");
-    if (starts_with(ref, id) && (ref.len == id.len || ref.data[id.len] == '#')) {
+    struct ng_str id = json_get_text(root, "$id");
+    if (id.len > 0 && str_starts(ref, id) && (ref.len == id.len || ref.data[id.len] == '#')) {
         ref = skip(ref, id.len);
     }
     if (ref.len == 0 || str_is(ref, "#")) {
         target = root;
-    } else if (starts_with(ref, ng_str_of("#/"))) {
+    } else if (str_begins(ref, "#/")) {
         target = walk(root, skip(ref, 1), pointer->oom);
     } else if (ref.data[0] == '#') {
         target = search(root, "$anchor", skip(ref, 1), 0);

@@ -111,7 +111,7 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
 {
     size_t len = strlen(raw);
     ret->path = ng_str_of("");
-    ret->query = str_make(NULL, 0);
+    ret->query = STR_NONE;
     if (len > HTTP_TARGET_MAX) {
         return fault_set(fault, NG_ETOOLARGE, false,
                          "The request target has %zu bytes, at most %d are taken", len,
@@ -336,8 +336,7 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
     }
     for (size_t i = 0; i < NG_COUNT(known); i++) {
         const struct header *header = &known[i];
-        if (header->len == name.len &&
-            str_same_folded(name, str_make(header->name, header->len))) {
+        if (str_equal_fold(name, str_make(header->name, header->len))) {
             return header_take(headers, header, value, fault);
         }
     }
@@ -345,22 +344,6 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
     if (proxy != NULL) {
         headers->proxied = proxy;
     }
-    return NG_OK;
-}
-
-static int parse_length(struct ng_str text, uint64_t *ret)
-{
-    uint64_t value = 0;
-    if (text.len == 0 || text.len > 19) {
-        return NG_EINVAL;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        if (!str_is_digit(text.data[i])) {
-            return NG_EINVAL;
-        }
-        value = value * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    *ret = value;
     return NG_OK;
 }
 
@@ -390,7 +373,7 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
         return fault_set(fault, NG_EINVAL, true, "The request has no Host header");
     }
     if (headers->transfer_encoding.data != NULL) {
-        if (!str_same_folded(headers->transfer_encoding, ng_str_of("chunked"))) {
+        if (!str_equal_fold(headers->transfer_encoding, ng_str_of("chunked"))) {
             return fault_set(fault, NG_EINVAL, true,
                              "Transfer-Encoding may only be \"chunked\"");
         }
@@ -402,7 +385,7 @@ int http_check_headers(struct http_headers *headers, struct http_fault *fault)
         headers->chunked = true;
     }
     if (headers->content_length.data != NULL) {
-        if (parse_length(headers->content_length, &headers->body_length) != NG_OK) {
+        if (!str_number(headers->content_length, UINT64_MAX, &headers->body_length)) {
             return fault_set(fault, NG_EINVAL, true,
                              "Content-Length must be a number of bytes in plain digits");
         }
@@ -433,10 +416,10 @@ bool http_is_json(struct ng_str content_type)
     struct ng_str rest = content_type;
     struct ng_str type = cut(&rest, ';');
     struct ng_str application = ng_str_of("application/");
-    if (!str_same_folded(type, ng_str_of("application/json"))) {
+    if (!str_equal_fold(type, ng_str_of("application/json"))) {
         bool plus = type.len > application.len + 5 &&
-                    str_same_folded(str_make(type.data, application.len), application) &&
-                    str_same_folded(str_make(type.data + type.len - 5, 5), ng_str_of("+json"));
+                    str_equal_fold(str_make(type.data, application.len), application) &&
+                    str_equal_fold(str_make(type.data + type.len - 5, 5), ng_str_of("+json"));
         if (!plus) {
             return false;
         }
@@ -448,9 +431,9 @@ bool http_is_json(struct ng_str content_type)
         if (value.len >= 2 && value.data[0] == '"' && value.data[value.len - 1] == '"') {
             value = str_make(value.data + 1, value.len - 2);
         }
-        if (str_same_folded(name, ng_str_of("charset")) &&
-            !str_same_folded(value, ng_str_of("utf-8")) &&
-            !str_same_folded(value, ng_str_of("utf8"))) {
+        if (str_equal_fold(name, ng_str_of("charset")) &&
+            !str_equal_fold(value, ng_str_of("utf-8")) &&
+            !str_equal_fold(value, ng_str_of("utf8"))) {
             return false;
         }
     }
@@ -482,7 +465,7 @@ bool http_traceparent_valid(struct ng_str text)
     for (size_t i = 0; i < length; i++) {
         bool dash = i == dashes[0] || i == dashes[1] || i == dashes[2];
         char c = text.data[i];
-        if (dash ? c != '-' : !(str_is_digit(c) || (c >= 'a' && c <= 'f'))) {
+        if (dash ? c != '-' : hex_digit(c) < 0 || (c >= 'A' && c <= 'F')) {
             return false;
         }
     }
@@ -541,8 +524,7 @@ bool http_parse_authority(struct ng_str text, struct http_authority *ret)
     }
     uint64_t port = 0;
     if (rest.data[0] != ':' || rest.len > 6 ||
-        parse_length(str_make(rest.data + 1, rest.len - 1), &port) != NG_OK || port == 0 ||
-        port > 65535) {
+        !str_number(str_make(rest.data + 1, rest.len - 1), 65535, &port) || port == 0) {
         return false;
     }
     ret->port = (unsigned)port;

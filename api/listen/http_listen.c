@@ -19,11 +19,6 @@
 
 #define LISTEN_ERROR_MAX 1024
 
-static const char *reason(int code, char *text, size_t size)
-{
-    return strerror_r(code, text, size);
-}
-
 /* Takes "host:port" apart; port 0 means "any". */
 static int split(struct ng_str address, char *host, size_t host_size, char *port,
                  size_t port_size)
@@ -34,24 +29,19 @@ static int split(struct ng_str address, char *host, size_t host_size, char *port
     while (at > 0 && address.data[at - 1] != ':') {
         at--;
     }
-    if (at == 0 || at == address.len || address.len - at > 5) {
+    uint64_t number = 0;
+    if (at == 0 || address.len - at > 5 ||
+        !str_number(str_make(address.data + at, address.len - at), 65535, &number)) {
         return NG_EINVAL;
     }
-    unsigned number = 0;
-    for (size_t i = at; i < address.len; i++) {
-        if (address.data[i] < '0' || address.data[i] > '9') {
-            return NG_EINVAL;
-        }
-        number = number * 10 + (unsigned)(address.data[i] - '0');
-    }
     name.len = at - 1;
-    if (number > 65535 || !http_parse_authority(name, &authority) || authority.port != 0 ||
+    if (!http_parse_authority(name, &authority) || authority.port != 0 ||
         authority.host.len >= host_size) {
         return NG_EINVAL;
     }
     memcpy(host, authority.host.data, authority.host.len);
     host[authority.host.len] = '\0';
-    (void)snprintf(port, port_size, "%u", number);
+    (void)snprintf(port, port_size, "%u", (unsigned)number);
     return NG_OK;
 }
 
@@ -130,7 +120,6 @@ bool http_listen_is_public(struct ng_str address)
 
 int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf *error)
 {
-    char text[128];
     static const int on = 1;
     struct addrinfo *found = NULL;
     ret->fd = -1;
@@ -143,7 +132,7 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
         bind(ret->fd, found->ai_addr, found->ai_addrlen) != 0) {
         int number = errno;
         (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
-                         reason(number, text, sizeof(text)),
+                         strerrordesc_np(number),
                          text_if(number == EADDRINUSE,
                                  "; choose another port with --listen, or 0 for a free one"));
         if (number == EADDRINUSE) {
@@ -165,7 +154,6 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
 
 int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct buf *error)
 {
-    char text[128];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int dir = open(data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -180,7 +168,7 @@ int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
         listen(fd, HTTP_BACKLOG) != 0) {
         (void)buf_printf(error, "cannot listen on %s/%s: %s", data_dir, name,
-                         reason(errno, text, sizeof(text)));
+                         strerrordesc_np(errno));
         rc = NG_EUNAVAILABLE;
     }
     if (dir >= 0) {

@@ -4,7 +4,6 @@
 #include "http_names.h"
 
 #include <arpa/inet.h>
-#include <strings.h>
 
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -37,7 +36,7 @@ static bool is_below(struct ng_str name, struct ng_str parent)
     }
     size_t at = name.len - parent.len;
     return name.data[at - 1] == '.' && name.data[0] != '.' &&
-           str_same_folded(str_make(name.data + at, parent.len), parent);
+           str_equal_fold(str_make(name.data + at, parent.len), parent);
 }
 
 static bool parse_address(struct ng_str text, struct address *ret)
@@ -49,14 +48,10 @@ static bool parse_address(struct ng_str text, struct address *ret)
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
     memset(ret, 0, sizeof(*ret));
-    if (memchr(copy, ':', text.len) == NULL) {
-        ret->family = AF_INET;
-    } else {
+    ret->family = AF_INET;
+    ret->bits = 32;
+    if (memchr(copy, ':', text.len) != NULL) {
         ret->family = AF_INET6;
-    }
-    if (ret->family == AF_INET) {
-        ret->bits = 32;
-    } else {
         ret->bits = 128;
     }
     return inet_pton(ret->family, copy, ret->bytes) == 1;
@@ -83,18 +78,11 @@ static bool is_in_range(const struct address *address, const struct address *net
 
 static bool parse_prefix(struct ng_str text, unsigned most, unsigned *ret)
 {
-    unsigned value = 0;
-    if (text.len == 0 || text.len > 3 || (text.len > 1 && text.data[0] == '0')) {
-        return false;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (unsigned)(text.data[i] - '0');
-    }
-    *ret = value;
-    return value <= most;
+    uint64_t value = 0;
+    bool valid = text.len <= 3 && str_number(text, most, &value) &&
+                 (text.len == 1 || text.data[0] != '0');
+    *ret = (unsigned)value;
+    return valid;
 }
 
 /* NULL, or why the entry is no pattern. */
@@ -174,12 +162,12 @@ static bool pattern_matches(const struct pattern *pattern, const struct http_aut
     if (pattern->kind == PATTERN_BELOW) {
         return is_below(asked->host, pattern->name.host);
     }
-    return str_same_folded(asked->host, pattern->name.host);
+    return str_equal_fold(asked->host, pattern->name.host);
 }
 
 static bool is_local_name(struct ng_str host)
 {
-    return str_same_folded(host, ng_str_of("localhost")) || str_is(host, "127.0.0.1") ||
+    return str_equal_fold(host, ng_str_of("localhost")) || str_is(host, "127.0.0.1") ||
            str_is(host, "::1");
 }
 
@@ -189,8 +177,8 @@ bool http_host_allowed(const struct http_names *names, struct ng_str host, struc
     if (!http_parse_authority(host, &asked)) {
         return false;
     }
-    if (is_local_name(asked.host) || str_same_folded(asked.host, names->listen_host) ||
-        (local.len > 0 && str_same_folded(asked.host, local))) {
+    if (is_local_name(asked.host) || str_equal_fold(asked.host, names->listen_host) ||
+        (local.len > 0 && str_equal_fold(asked.host, local))) {
         return true;
     }
     for (size_t i = 0; i < names->host_count; i++) {
@@ -236,12 +224,12 @@ static bool origin_matches(struct ng_str allowed, struct ng_str origin)
 {
     struct origin from;
     struct origin pattern;
-    if (str_same_folded(origin, allowed)) {
+    if (str_equal_fold(origin, allowed)) {
         return true;
     }
     return memmem(allowed.data, allowed.len, "://*.", 5) != NULL &&
            parse_origin(allowed, &pattern) && pattern.below && parse_origin(origin, &from) &&
-           !from.below && str_same_folded(pattern.scheme, from.scheme) &&
+           !from.below && str_equal_fold(pattern.scheme, from.scheme) &&
            pattern.name.port == from.name.port && is_below(from.name.host, pattern.name.host);
 }
 
@@ -255,18 +243,18 @@ bool http_origin_allowed(const struct http_names *names, struct ng_str origin,
         }
     }
     if (!parse_origin(origin, &from) || from.below ||
-        (!str_same_folded(from.scheme, ng_str_of("http")) &&
-         !str_same_folded(from.scheme, ng_str_of("https")))) {
+        (!str_equal_fold(from.scheme, ng_str_of("http")) &&
+         !str_equal_fold(from.scheme, ng_str_of("https")))) {
         return false;
     }
     /* A page the gateway itself served, by whatever name and port it was reached. */
     size_t before = from.scheme.len + 3;
-    if (str_same_folded(str_make(origin.data + before, origin.len - before), host)) {
+    if (str_equal_fold(str_make(origin.data + before, origin.len - before), host)) {
         return true;
     }
     return from.name.port == names->listen_port &&
            (is_local_name(from.name.host) ||
-            str_same_folded(from.name.host, names->listen_host));
+            str_equal_fold(from.name.host, names->listen_host));
 }
 
 /* ---- the configuration ---- */

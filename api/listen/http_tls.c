@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/abstract.h>
-#include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdatomic.h>
@@ -17,10 +16,10 @@
 
 #include "core/base/arena.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
+#include "core/base/text/sha256.h"
 
 #define KEY_ID_BYTES 64
-#define PATH_BYTES_MAX ((size_t)64 * 1024)
-#define DIGEST_BYTES 32 /* SHA-256 */
 #define HOUR_S 3600
 /* Shorter than what a certificate that is renewed by itself has left. */
 #define EXPIRES_SOON_S (3 * 24 * HOUR_S)
@@ -31,7 +30,7 @@ struct http_tls_pair {
     unsigned chain_len;
     gnutls_privkey_t key;
     time_t valid_from, valid_until;
-    unsigned char digests[2][DIGEST_BYTES]; /* to see whether a reload brings something new */
+    unsigned char digests[2][SHA256_BYTES]; /* to see whether a reload brings something new */
 };
 
 /* The two files, while a pair is made of them. */
@@ -133,8 +132,6 @@ static int import_chain(struct http_tls_pair *pair, const struct pem *pem, struc
     rc = gnutls_pcert_import_x509_list(pair->chain, list, &imported, GNUTLS_X509_CRT_LIST_SORT);
     if (rc >= 0) {
         pair->chain_len = imported;
-    } else {
-        pair->chain_len = 0;
     }
     for (unsigned i = 0; i < count; i++) {
         gnutls_x509_crt_deinit(list[i]);
@@ -200,14 +197,6 @@ static int check_match(const struct http_tls_pair *pair, const struct pem *pem,
     return NG_OK;
 }
 
-static int digest(const struct buf *text, unsigned char *ret)
-{
-    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text->data, text->len, ret) >= 0) {
-        return NG_OK;
-    }
-    return NG_EINTERNAL;
-}
-
 static int make_pair(struct http_tls_pair *pair, struct pem *pem, struct buf *error)
 {
     int rc = read_file("tls.certificate", pem->certificate, &pem->certificate_text, error);
@@ -223,8 +212,9 @@ static int make_pair(struct http_tls_pair *pair, struct pem *pem, struct buf *er
     if (rc == NG_OK) {
         rc = check_match(pair, pem, error);
     }
-    if (rc == NG_OK && (digest(&pem->certificate_text, pair->digests[0]) != NG_OK ||
-                        digest(&pem->key_text, pair->digests[1]) != NG_OK)) {
+    if (rc == NG_OK &&
+        (sha256_digest(buf_str(&pem->certificate_text), pair->digests[0]) != NG_OK ||
+         sha256_digest(buf_str(&pem->key_text), pair->digests[1]) != NG_OK)) {
         (void)buf_add_c(error, "tls.certificate: it cannot be hashed");
         rc = NG_EINTERNAL;
     }
@@ -253,19 +243,12 @@ static int load_pair(const struct config *config, struct http_tls_pair **ret, st
         (void)buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
-    struct buf paths[2];
-    buf_init(&paths[0], PATH_BYTES_MAX);
-    buf_init(&paths[1], PATH_BYTES_MAX);
-    (void)buf_add_str(&paths[0], certificate);
-    (void)buf_add_str(&paths[1], key);
-    struct pem pem = {.certificate = buf_cstr(&paths[0]), .key = buf_cstr(&paths[1])};
+    struct pem pem = {.certificate = certificate.data, .key = key.data};
     buf_init(&pem.certificate_text, HTTP_TLS_FILE_MAX * 2);
     buf_init(&pem.key_text, HTTP_TLS_FILE_MAX * 2);
     int rc = make_pair(pair, &pem, error);
     forget(&pem.certificate_text);
     forget(&pem.key_text);
-    buf_done(&paths[0]);
-    buf_done(&paths[1]);
     if (rc != NG_OK) {
         pair_free(pair);
         return rc;
@@ -338,12 +321,9 @@ int http_tls_reload(struct http_tls *tls, const struct config *config, bool *ret
 
 static void print_day(struct buf *out, time_t when)
 {
-    struct tm day;
-    char text[32];
-    if (gmtime_r(&when, &day) != NULL &&
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &day) > 0) {
-        (void)buf_add_c(out, text);
-    }
+    char text[RFC3339_SIZE];
+    rfc3339_write((int64_t)when * 1000, RFC3339_SECONDS, text);
+    (void)buf_printf(out, "%.10s %.5s UTC", text, text + 11);
 }
 
 void http_tls_describe(const struct http_tls *tls, const struct config *config, struct buf *ret,
@@ -352,7 +332,7 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
     const struct http_tls_pair *pair = atomic_load(&((struct http_tls *)(uintptr_t)tls)->pair);
     struct stat info;
     time_t now = time(NULL);
-    struct buf path;
+    const char *path = config_text(config, "tls.key").data;
     (void)buf_add_c(ret, "valid until ");
     print_day(ret, pair->valid_until);
     if (pair->valid_until < now) {
@@ -367,14 +347,11 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
         (void)buf_printf(warnings, "the certificate expires in %lld hours: renew it\n",
                          (long long)((pair->valid_until - now) / HOUR_S));
     }
-    buf_init(&path, PATH_BYTES_MAX);
-    (void)buf_add_str(&path, config_text(config, "tls.key"));
-    if (stat(buf_cstr(&path), &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
+    if (stat(path, &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
         (void)buf_printf(warnings,
-                         "every user can read the key %s (mode %04o); do `chmod o= %s`\n",
-                         buf_cstr(&path), (unsigned)(info.st_mode & 07777), buf_cstr(&path));
+                         "every user can read the key %s (mode %04o); do `chmod o= %s`\n", path,
+                         (unsigned)(info.st_mode & 07777), path);
     }
-    buf_done(&path);
 }
 
 /* ---- handshakes ---- */

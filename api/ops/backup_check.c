@@ -6,29 +6,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static int check_get(void *user, char *to, size_t room, size_t *ret_len)
-{
-    const struct backup_check *check = user;
-    ssize_t len;
-    do {
-        len = read(check->read_fd, to, room);
-    } while (len < 0 && errno == EINTR);
-    if (len > 0) {
-        *ret_len = (size_t)len;
-    } else {
-        *ret_len = 0;
-    }
-    if (len < 0) {
-        return NG_EFAILED;
-    }
-    return NG_OK;
-}
+#include "core/base/files/fd_io.h"
 
 static void *check_run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-backup-check");
     struct backup_check *check = user;
-    check->rc = archive_read(check_get, check, NULL, &check->counts, &check->error);
+    check->rc = archive_read(fd_get, &check->read_fd, NULL, &check->counts, &check->error);
     /* After a fault the rest is of no interest: the writer finds the pipe closed. */
     (void)close(check->read_fd);
     return NULL;
@@ -56,17 +40,8 @@ int backup_check_begin(struct backup_check *check)
 
 void backup_check_put(struct backup_check *check, struct ng_str bytes)
 {
-    while (bytes.len > 0) {
-        ssize_t len = write(check->write_fd, bytes.data, bytes.len);
-        if (len < 0 && errno == EINTR) {
-            continue;
-        }
-        if (len <= 0) {
-            return; /* EPIPE: it has found a fault, which it tells at the end */
-        }
-        bytes.data += len;
-        bytes.len -= (size_t)len;
-    }
+    (void)fd_put(check->write_fd,
+                 bytes); /* EPIPE: it has found a fault, which it tells later */
 }
 
 int backup_check_end(struct backup_check *check)

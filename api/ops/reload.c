@@ -84,6 +84,15 @@ static enum reload_kind reload_kind_of(const char *key)
 
 /* ---- comparing ---- */
 
+/* The configuration that was read last. */
+static const struct config *reload_known(const struct reload *reload)
+{
+    if (reload->known == NULL) {
+        return reload->gateway->config;
+    }
+    return reload->known;
+}
+
 static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
 {
     const struct ng_str *a_items = NULL;
@@ -165,11 +174,9 @@ void reload_fit_files(struct gateway *gateway)
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return;
     }
-    unsigned fit;
+    unsigned fit = (unsigned)(limit.rlim_cur / 2);
     if (limit.rlim_cur > 2 * RELOAD_SPARE_FILES) {
         fit = (unsigned)(limit.rlim_cur - RELOAD_SPARE_FILES);
-    } else {
-        fit = (unsigned)(limit.rlim_cur / 2);
     }
     log_write(NG_LOG_WARNING, "serve",
               "this process may open %llu files, limits.connections needs %u and %d more: at "
@@ -285,12 +292,7 @@ static int reload_read(struct reload *reload, struct config **ret, struct gatewa
 {
     struct config *config = NULL;
     struct gateway *gateway = reload->gateway;
-    const struct config *old;
-    if (reload->known == NULL) {
-        old = gateway->config;
-    } else {
-        old = reload->known;
-    }
+    const struct config *old = reload_known(reload);
     added->count = 0;
     added->modules_before = gateway->module_count;
     int rc = config_load(reload->input, &config, error);
@@ -346,12 +348,7 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         buf_done(&error);
     }
     size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
-    const struct config *old;
-    if (reload->known == NULL) {
-        old = reload->gateway->config;
-    } else {
-        old = reload->known;
-    }
+    const struct config *old = reload_known(reload);
     for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {
         reload_tell(report, "plugins", false, "%s stays until a restart", removed[i]);
     }

@@ -2,8 +2,6 @@
 /* print_answer.c - prints a tool's answer; both ways of a call end in one form, the REST
  * answer. */
 #include "print_answer.h"
-#include "api/base/content.h"
-
 #include <string.h>
 
 #include "api/base/content.h"
@@ -21,31 +19,22 @@ static void answer_end_line(struct ng_str text)
     }
 }
 
-static struct ng_str answer_text(const struct ng_value *object, const char *name)
-{
-    const struct ng_value *value = json_get(object, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    return ng_str_of("");
-}
-
 /* A part that is not text: one line that says what it is. */
 static void answer_part(const struct ng_value *part)
 {
-    struct ng_str type = answer_text(part, "type");
-    struct ng_str mime = answer_text(part, "mimeType");
-    struct ng_str uri = answer_text(part, "uri");
+    struct ng_str type = json_get_text(part, "type");
+    struct ng_str mime = json_get_text(part, "mimeType");
+    struct ng_str uri = json_get_text(part, "uri");
     const struct ng_value *resource = json_get(part, "resource");
     if (str_is(type, "text")) {
-        struct ng_str text = answer_text(part, "text");
+        struct ng_str text = json_get_text(part, "text");
         (void)command_put(stdout, text);
         answer_end_line(text);
         return;
     }
     if (resource != NULL) {
-        uri = answer_text(resource, "uri");
-        mime = answer_text(resource, "mimeType");
+        uri = json_get_text(resource, "uri");
+        mime = json_get_text(resource, "mimeType");
     }
     printf("[%.*s%s%.*s%s%.*s: --json prints it]\n", (int)type.len, type.data,
            text_if(mime.len > 0, " "), (int)mime.len, mime.data, text_if(uri.len > 0, " "),
@@ -56,7 +45,7 @@ static void answer_result(const struct ng_value *answer)
 {
     const struct ng_value *result = json_get(answer, "result");
     const struct ng_value *content = json_get(answer, "content");
-    if (result != NULL && result->type == NG_TYPE_STRING) {
+    if (json_is(result, NG_TYPE_STRING)) {
         if (result->text.len > 0 || content == NULL) {
             (void)command_put(stdout, result->text);
             answer_end_line(result->text);
@@ -82,9 +71,9 @@ static void answer_violations(const struct ng_value *details)
     /* The message has told the first one. */
     for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
          one != NULL; one = one->next) {
-        struct ng_str path = answer_text(one, "path");
-        struct ng_str expected = answer_text(one, "expected");
-        struct ng_str got = answer_text(one, "got");
+        struct ng_str path = json_get_text(one, "path");
+        struct ng_str expected = json_get_text(one, "expected");
+        struct ng_str got = json_get_text(one, "got");
         fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
                 text_if(path.len > 0, ": "), (int)expected.len, expected.data, (int)got.len,
                 got.data);
@@ -93,9 +82,9 @@ static void answer_violations(const struct ng_value *details)
 
 static void answer_failure(const struct ng_value *answer)
 {
-    struct ng_str message = answer_text(answer, "message");
-    struct ng_str hint = answer_text(answer, "hint");
-    struct ng_str code = answer_text(answer, "code");
+    struct ng_str message = json_get_text(answer, "message");
+    struct ng_str hint = json_get_text(answer, "hint");
+    struct ng_str code = json_get_text(answer, "code");
     command_error("%.*s%s%.*s%s", (int)message.len, message.data, text_if(code.len > 0, " ("),
                   (int)code.len, code.data, text_if(code.len > 0, ")"));
     answer_violations(json_get(answer, "details"));
@@ -108,7 +97,6 @@ int print_answer(int status, struct ng_str body, bool json)
 {
     struct arena arena;
     const struct ng_value *answer = NULL;
-    struct json_error error;
     int rc = COMMAND_FAILED;
     if (status >= 200 && status < 300) {
         rc = COMMAND_OK;
@@ -120,9 +108,9 @@ int print_answer(int status, struct ng_str body, bool json)
     }
     arena_init(&arena, ANSWER_MAX);
     /* The gateway wrote it: no limit of depth but the parser's own. */
-    if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, &error) != NG_OK) {
+    if (json_parse(&arena, body, JSON_DEPTH_DEFAULT * 2, &answer, NULL) != NG_OK) {
         rc = COMMAND_FAILED;
-        if (error.code == NG_EINTERNAL) {
+        if (arena.oom) {
             command_error("out of memory for the answer, of status %d; the request " DONE,
                           status);
         } else {

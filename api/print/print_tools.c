@@ -67,11 +67,11 @@ static void print_type(const struct ng_value *schema, unsigned depth)
     const struct ng_value *items = json_get(schema, "items");
     if (type != NULL && str_is(type->text, "array")) {
         printf("list");
-        if (items != NULL && items->type == NG_TYPE_OBJECT && depth < 2) {
+        if (json_is(items, NG_TYPE_OBJECT) && depth < 2) {
             printf(" of ");
             print_type(items, depth + 1);
         }
-    } else if (type != NULL && type->type == NG_TYPE_STRING) {
+    } else if (json_is(type, NG_TYPE_STRING)) {
         put(type->text);
     } else if (any != NULL && depth < 2) {
         for (const struct ng_value *one = any->first; one != NULL; one = one->next) {
@@ -83,16 +83,6 @@ static void print_type(const struct ng_value *schema, unsigned depth)
     }
 }
 
-static bool is_required(const struct ng_value *schema, struct ng_str name)
-{
-    const struct ng_value *required = json_get(schema, "required");
-    const struct ng_value *one = json_first(required);
-    while (one != NULL && !str_equal(one->text, name)) {
-        one = one->next;
-    }
-    return one != NULL;
-}
-
 static void print_argument(const struct ng_value *schema, const struct ng_value *member)
 {
     const struct ng_value *choices = json_get(member, "enum");
@@ -101,7 +91,8 @@ static void print_argument(const struct ng_value *schema, const struct ng_value 
     put(member->key);
     printf(" (");
     print_type(member, 0);
-    printf("%s)", text_if(is_required(schema, member->key), ", required"));
+    printf("%s)",
+           text_if(json_has_text(json_get(schema, "required"), member->key), ", required"));
     const char *between = ": one of ";
     for (const struct ng_value *one = json_first(choices); one != NULL; one = one->next) {
         printf("%s", between);
@@ -125,7 +116,7 @@ static void print_example_value(const struct ng_value *member)
     if (type != NULL) {
         name = type->text;
     } else {
-        name = str_make(NULL, 0);
+        name = STR_NONE;
     }
     if (choices != NULL && choices->first != NULL) {
         put(choices->first->text);
@@ -150,7 +141,7 @@ static void print_example(struct ng_str name, const struct ng_value *schema)
     printf("\nExample:\n  notegate call ");
     put(name);
     for (const struct ng_value *one = json_first(members); one != NULL; one = one->next) {
-        if (!is_required(schema, one->key)) {
+        if (!json_has_text(json_get(schema, "required"), one->key)) {
             const struct ng_value *type = json_get(one, "type");
             bool simple = type != NULL && str_is(type->text, "string");
             if (!simple || optional == TOOL_EXAMPLE_OPTIONAL) {

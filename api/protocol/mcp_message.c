@@ -47,7 +47,7 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
     }
     ret->id = id;
     const struct ng_value *version = json_get(value, "jsonrpc");
-    if (version == NULL || version->type != NG_TYPE_STRING || !str_is(version->text, "2.0")) {
+    if (!json_is(version, NG_TYPE_STRING) || !str_is(version->text, "2.0")) {
         *ret_error = "`jsonrpc` must be \"2.0\"";
         return NG_EINVAL;
     }

@@ -2,42 +2,26 @@
 /* mcp_pages.c - cursors: a version and netstrings, in the alphabet of URLs (base64url). */
 #include "mcp_pages.h"
 
-#include "base64url.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/base/utf8.h"
 
 #define MCP_CURSOR_VERSION '1'
 /* Digits of a length or a count. */
 #define MCP_CURSOR_DIGITS 18
 
-static int decode(struct arena *arena, struct ng_str text, struct ng_str *ret)
-{
-    size_t len = base64url_size(text.len);
-    char *out = arena_alloc(arena, len + 1);
-    if (out == NULL) {
-        return NG_EINTERNAL;
-    }
-    *ret = str_make(out, len);
-    if (base64url_decode(text, out)) {
-        return NG_OK;
-    }
-    return NG_EINVAL;
-}
-
 static int take_number(struct ng_str *rest, char stop, uint64_t *ret)
 {
-    uint64_t number = 0;
-    size_t i = 0;
-    while (i < rest->len && i < MCP_CURSOR_DIGITS && rest->data[i] >= '0' &&
-           rest->data[i] <= '9') {
-        number = number * 10 + (uint64_t)(rest->data[i] - '0');
-        i++;
+    const char *end = NULL;
+    if (rest->len > 0) {
+        end = memchr(rest->data, stop, size_min(rest->len, MCP_CURSOR_DIGITS + 1));
     }
-    if (i == 0 || i >= rest->len || rest->data[i] != stop) {
+    if (end == NULL ||
+        !str_number(str_make(rest->data, (size_t)(end - rest->data)), UINT64_MAX, ret)) {
         return NG_EINVAL;
     }
-    *rest = str_make(rest->data + i + 1, rest->len - i - 1);
-    *ret = number;
+    *rest = str_make(end + 1, rest->len - (size_t)(end - rest->data) - 1);
     return NG_OK;
 }
 
@@ -73,7 +57,7 @@ int mcp_cursor_print(struct buf *out, const struct mcp_cursor *cursor)
     add_text(&plain, cursor->space);
     add_text(&plain, cursor->id);
     if (plain.rc == NG_OK) {
-        base64url_encode(out, buf_str(&plain));
+        base64_encode(out, buf_str(&plain), BASE64_URL);
     }
     int rc = plain.rc;
     if (plain.rc == NG_OK) {
@@ -90,7 +74,7 @@ int mcp_cursor_parse(struct arena *arena, struct ng_str text, struct mcp_cursor 
     if (text.len == 0 || text.len > MCP_CURSOR_MAX) {
         return NG_EINVAL;
     }
-    int rc = decode(arena, text, &rest);
+    int rc = base64_decode_in(arena, text, BASE64_URL, &rest);
     if (rc != NG_OK) {
         return rc;
     }

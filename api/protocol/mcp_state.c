@@ -3,21 +3,23 @@
  * what they are bound to, all as one base64url text. */
 #include "mcp_state.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base64url.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/base/text/random.h"
+#include "core/base/text/sha256.h"
 
 #define SEAL_VERSION 1
 /* Version and the end of life before the payload, the HMAC behind it. */
@@ -40,27 +42,13 @@ static int read_key(const char *path, unsigned char key[MCP_SEAL_KEY_BYTES])
         }
         return NG_EINTERNAL;
     }
-    ssize_t got;
-    do {
-        got = read(fd, key, MCP_SEAL_KEY_BYTES);
-    } while (got < 0 && errno == EINTR);
+    size_t got = 0;
+    int rc = fd_get(&fd, (char *)key, MCP_SEAL_KEY_BYTES, &got);
     (void)close(fd);
-    if (got == MCP_SEAL_KEY_BYTES) {
-        return NG_OK;
+    if (rc == NG_OK && got < MCP_SEAL_KEY_BYTES) {
+        return NG_ENOTFOUND;
     }
-    if (got < 0) {
-        return NG_EINTERNAL;
-    }
-    return NG_ENOTFOUND;
-}
-
-static bool write_whole(int fd, const unsigned char *key)
-{
-    ssize_t put;
-    do {
-        put = write(fd, key, MCP_SEAL_KEY_BYTES);
-    } while (put < 0 && errno == EINTR);
-    return put == MCP_SEAL_KEY_BYTES && fsync(fd) == 0;
+    return rc;
 }
 
 /* Written to a temporary file and renamed, so that readers see a whole key. */
@@ -70,7 +58,8 @@ static int store_key(const char *path, const unsigned char *key)
     if (private_file_make(path, &aside) != NG_OK) {
         return NG_EINTERNAL;
     }
-    bool written = write_whole(aside.fd, key);
+    bool written = fd_put(aside.fd, str_make((const char *)key, MCP_SEAL_KEY_BYTES)) == NG_OK &&
+                   fsync(aside.fd) == 0;
     written = close(aside.fd) == 0 && written;
     if (!written || rename(aside.path, path) != 0) {
         (void)unlink(aside.path);
@@ -121,36 +110,33 @@ void mcp_seal_free(struct mcp_seal *seal)
 
 static void put_u64(unsigned char out[8], uint64_t number)
 {
-    for (size_t i = 0; i < 8; i++) {
-        out[i] = (unsigned char)(number >> (56 - 8 * i) & 0xff);
-    }
+    number = htobe64(number);
+    memcpy(out, &number, sizeof(number));
 }
 
 static uint64_t get_u64(const unsigned char in[8])
 {
-    uint64_t number = 0;
-    for (size_t i = 0; i < 8; i++) {
-        number = number << 8 | in[i];
-    }
-    return number;
+    uint64_t number;
+    memcpy(&number, in, sizeof(number));
+    return be64toh(number);
 }
 
 int mcp_binding_make(const struct ng_str *pieces, size_t count, struct mcp_binding *ret)
 {
-    EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    bool ok = hash != NULL && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+    struct sha256 *hash = sha256_new();
+    bool ok = hash != NULL;
     for (size_t i = 0; ok && i < count; i++) {
         unsigned char len[8];
         put_u64(len, pieces[i].len);
-        ok = EVP_DigestUpdate(hash, len, sizeof(len)) == 1 &&
-             (pieces[i].len == 0 || EVP_DigestUpdate(hash, pieces[i].data, pieces[i].len) == 1);
+        ok = sha256_add(hash, str_make((const char *)len, sizeof(len))) == NG_OK &&
+             sha256_add(hash, pieces[i]) == NG_OK;
     }
-    ok = ok && EVP_DigestFinal_ex(hash, ret->bytes, NULL) == 1;
-    EVP_MD_CTX_free(hash);
+    int rc = NG_EINTERNAL;
     if (ok) {
-        return NG_OK;
+        rc = sha256_now(hash, ret->bytes);
     }
-    return NG_EINTERNAL;
+    sha256_free(hash);
+    return rc;
 }
 
 /* Of what it is bound to and of the sealed bytes: one text, so that one HMAC is enough. */
@@ -194,7 +180,7 @@ int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *bindin
     }
     int rc = make_mac(seal, binding, bytes, len, bytes + len);
     if (rc == NG_OK) {
-        base64url_encode(out, str_make((const char *)bytes, len + SEAL_MAC));
+        base64_encode(out, str_make((const char *)bytes, len + SEAL_MAC), BASE64_URL);
         rc = out->rc;
     }
     free(bytes);
@@ -215,19 +201,19 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
                                   "request: it was altered, or belongs to another caller or to "
                                   "other arguments; send the request without it to start again";
     unsigned char mac[SEAL_MAC];
-    size_t len = base64url_size(text.len);
-    if (text.len % 4 == 1 || len < SEAL_HEAD + SEAL_MAC ||
-        len > SEAL_HEAD + MCP_SEAL_PAYLOAD_MAX + SEAL_MAC) {
-        return refuse(ret_why, altered);
-    }
-    unsigned char *bytes = arena_alloc(arena, len);
-    if (bytes == NULL) {
+    struct ng_str sealed = {NULL, 0};
+    size_t most = SEAL_HEAD + MCP_SEAL_PAYLOAD_MAX + SEAL_MAC;
+    if (text.len <= most * 2 &&
+        base64_decode_in(arena, text, BASE64_URL, &sealed) == NG_EINTERNAL) {
         *ret_why = "could not be read: the gateway ran out of memory";
         return NG_EINTERNAL;
     }
-    size_t body = len - SEAL_MAC;
-    if (!base64url_decode(text, (char *)bytes) ||
-        make_mac(seal, binding, bytes, body, mac) != NG_OK ||
+    if (sealed.len < SEAL_HEAD + SEAL_MAC || sealed.len > most) {
+        return refuse(ret_why, altered);
+    }
+    const unsigned char *bytes = (const unsigned char *)sealed.data;
+    size_t body = sealed.len - SEAL_MAC;
+    if (make_mac(seal, binding, bytes, body, mac) != NG_OK ||
         CRYPTO_memcmp(mac, bytes + body, SEAL_MAC) != 0 || bytes[0] != SEAL_VERSION) {
         return refuse(ret_why, altered);
     }

@@ -65,18 +65,13 @@ static int decode(struct arena *arena, struct ng_str text, bool slashes, struct 
 static int parse_revision(struct ng_str query, uint64_t *ret, const char **ret_why)
 {
     size_t prefix = sizeof(MCP_URI_REVISION) - 1;
-    uint64_t number = 0;
     bool good = query.len > prefix && query.len <= prefix + MCP_URI_REVISION_DIGITS &&
-                memcmp(query.data, MCP_URI_REVISION, prefix) == 0 && query.data[prefix] != '0';
-    for (size_t i = prefix; good && i < query.len; i++) {
-        good = query.data[i] >= '0' && query.data[i] <= '9';
-        number = number * 10 + (uint64_t)(query.data[i] - '0');
-    }
+                str_begins(query, MCP_URI_REVISION) && query.data[prefix] != '0' &&
+                str_number(str_make(query.data + prefix, query.len - prefix), UINT64_MAX, ret);
     if (!good) {
         *ret_why = "after the ? only revision=N is allowed, with N a whole number from 1";
         return NG_EINVAL;
     }
-    *ret = number;
     return NG_OK;
 }
 
@@ -142,16 +137,14 @@ int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
 
 static void encode(struct buf *out, struct ng_str text)
 {
-    static const char digits[] = "0123456789ABCDEF";
     size_t from = 0;
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
         if (is_unreserved(c)) {
             continue;
         }
-        char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
         (void)buf_add(out, text.data + from, i - from);
-        (void)buf_add(out, escape, sizeof(escape));
+        (void)buf_printf(out, "%%%02X", c);
         from = i + 1;
     }
     if (from < text.len) {
@@ -205,8 +198,7 @@ bool mcp_template_matches(struct ng_str template, struct ng_str uri)
             }
             uri = str_make(uri.data + skip, uri.len - skip);
         }
-        if (uri.len < before.len ||
-            (before.len > 0 && memcmp(uri.data, before.data, before.len) != 0)) {
+        if (!str_starts(uri, before)) {
             return false;
         }
         uri = str_make(uri.data + before.len, uri.len - before.len);

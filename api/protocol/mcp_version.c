@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 
@@ -71,57 +72,14 @@ void mcp_print_versions(struct buf *out)
 
 /* ---- header values ---- */
 
-static int base64_value(char c)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c == '\0' ? NULL : memchr(letters, c, sizeof(letters) - 1);
-    if (at == NULL) {
-        return -1;
-    }
-    return (int)(at - letters);
-}
-
-/* Compares while decoding, so that nothing is allocated. Padding must be there, and the bits
- * that it leaves over must be zero: one value has one spelling. */
 static bool base64_equal(struct ng_str coded, struct ng_str value)
 {
-    size_t done = 0;
-    if (coded.len % 4 != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < coded.len; i += 4) {
-        bool last = i + 4 == coded.len;
-        size_t pad;
-        if (!last) {
-            pad = 0;
-        } else if (coded.data[i + 3] != '=') {
-            pad = 0;
-        } else if (coded.data[i + 2] != '=') {
-            pad = 1;
-        } else {
-            pad = 2;
-        }
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 4; k++) {
-            int digit = k >= 4 - pad ? 0 : base64_value(coded.data[i + k]);
-            if (digit < 0) {
-                return false;
-            }
-            bits = bits << 6 | (uint32_t)digit;
-        }
-        size_t count = 3 - pad;
-        if ((bits & ((1U << (8 * pad)) - 1U)) != 0 || count > value.len - done) {
-            return false;
-        }
-        for (size_t k = 0; k < count; k++) {
-            if ((unsigned char)value.data[done + k] != (bits >> (16 - 8 * k) & 0xffU)) {
-                return false;
-            }
-        }
-        done += count;
-    }
-    return done == value.len;
+    struct buf bytes;
+    buf_init(&bytes, value.len);
+    bool equal =
+        base64_decode(&bytes, coded, BASE64_STANDARD) && str_equal(buf_str(&bytes), value);
+    buf_done(&bytes);
+    return equal;
 }
 
 static bool visible_ascii(struct ng_str text)
@@ -153,10 +111,9 @@ bool mcp_header_equal(struct ng_str header, struct ng_str value)
 bool mcp_header_equal_number(struct ng_str header, struct ng_str digits)
 {
     struct arena arena;
-    struct json_error error;
     const struct ng_value *value = NULL;
     arena_init(&arena, 0);
-    bool equal = json_parse(&arena, str_trim(header), 1, &value, &error) == NG_OK &&
+    bool equal = json_parse(&arena, str_trim(header), 1, &value, NULL) == NG_OK &&
                  value->type == NG_TYPE_NUMBER &&
                  json_compare_numbers(value->text, digits) == 0;
     arena_done(&arena);
@@ -233,7 +190,7 @@ static bool check_name(const struct mcp_message *message, const struct mcp_heade
 {
     const char *member = name_member(message->method);
     const struct ng_value *name = member == NULL ? NULL : json_get(message->params, member);
-    if (name == NULL || name->type != NG_TYPE_STRING) {
+    if (!json_is(name, NG_TYPE_STRING)) {
         return true; /* the method says what it misses */
     }
     if (headers->name.data == NULL) {
@@ -272,7 +229,7 @@ static bool check_meta(const struct mcp_message *message, struct mcp_terms *term
     if (message->kind != MCP_REQUEST) {
         return true;
     }
-    if (capabilities == NULL || capabilities->type != NG_TYPE_OBJECT) {
+    if (!json_is(capabilities, NG_TYPE_OBJECT)) {
         return refuse(terms, MCP_INVALID_PARAMS, 400,
                       "`params._meta` must have \"" MCP_META_CAPABILITIES
                       "\", an object ({} for none)");
@@ -301,7 +258,7 @@ static bool decide_stateless(const struct mcp_message *message,
                              struct mcp_terms *terms)
 {
     terms->version = MCP_2026_07_28;
-    if (said == NULL || said->type != NG_TYPE_STRING) {
+    if (!json_is(said, NG_TYPE_STRING)) {
         if (message->kind != MCP_REQUEST && said == NULL) {
             return true;
         }

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <sys/queue.h>
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
@@ -34,7 +34,7 @@ struct mcp_round {
     bool late;                 /* under requests->lock */
     char failed[ASK_TEXT_MAX]; /* the client could not answer: the sentence */
     int64_t until_ms;          /* under requests->lock, as the list */
-    struct mcp_round *prev, *next;
+    LIST_ENTRY(mcp_round) link;
 };
 
 struct mcp_client_requests {
@@ -48,7 +48,7 @@ struct mcp_client_requests {
     bool started, stopping;
     int64_t shift_ms;
     size_t waiting;
-    struct mcp_round *rounds;
+    LIST_HEAD(, mcp_round) rounds;
 };
 
 /* ---- what is shared ---- */
@@ -105,7 +105,8 @@ static int64_t requests_now_ms(const struct mcp_client_requests *requests)
 static void end_late(struct mcp_client_requests *requests)
 {
     int64_t now = requests_now_ms(requests);
-    for (struct mcp_round *round = requests->rounds; round != NULL; round = round->next) {
+    for (struct mcp_round *round = LIST_FIRST(&requests->rounds); round != NULL;
+         round = LIST_NEXT(round, link)) {
         if (round->until_ms <= now) {
             round->late = true;
             mcp_wait_wake(round->exchange); /* it leaves the list on another thread */
@@ -119,14 +120,12 @@ static void *requests_run(void *user)
     struct mcp_client_requests *requests = user;
     lock_take(&requests->lock);
     while (!requests->stopping) {
-        struct timespec until;
         end_late(requests);
         lock_release(&requests->lock);
         if (requests->tick != NULL) {
             requests->tick(requests->tick_user);
         }
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += MCP_CLIENT_REQUEST_TICK_MS / 1000;
+        struct timespec until = clock_deadline(MCP_CLIENT_REQUEST_TICK_MS);
         lock_take(&requests->lock);
         if (!requests->stopping) {
             (void)lock_wait_until(&requests->changed, &requests->lock, &until);
@@ -162,11 +161,7 @@ static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
     if (room) {
         requests->waiting++;
         round->until_ms = requests_now_ms(requests) + MCP_CLIENT_REQUEST_WAIT_MS;
-        round->next = requests->rounds;
-        if (round->next != NULL) {
-            round->next->prev = round;
-        }
-        requests->rounds = round;
+        LIST_INSERT_HEAD(&requests->rounds, round, link);
     }
     lock_release(&requests->lock);
     return room;
@@ -175,33 +170,22 @@ static bool enter(struct mcp_client_requests *requests, struct mcp_round *round)
 static void leave(struct mcp_client_requests *requests, struct mcp_round *round)
 {
     lock_take(&requests->lock);
-    if (round->next != NULL) {
-        round->next->prev = round->prev;
-    }
-    if (round->prev != NULL) {
-        round->prev->next = round->next;
-    } else {
-        requests->rounds = round->next;
-    }
+    LIST_REMOVE(round, link);
     requests->waiting--;
     lock_release(&requests->lock);
 }
 
 /* ---- a round ---- */
 
-static void free_round(struct mcp_round *round)
+static void free_round(void *object)
 {
+    struct mcp_round *round = object;
     for (size_t i = 0; i < round->count; i++) {
         buf_done(&round->questions[i].text);
     }
     arena_done(&round->arena);
     free(round->questions);
     free(round);
-}
-
-static void release_round(void *object)
-{
-    free_round(object);
 }
 
 static bool add_answer(struct mcp_round *round, struct ng_str key, const struct ng_value *value)
@@ -221,11 +205,8 @@ static bool add_answer(struct mcp_round *round, struct ng_str key, const struct 
 static void cannot_answer(struct mcp_round *round, const struct round_question *question,
                           const struct ng_value *error)
 {
-    const struct ng_value *message = json_get(error, "message");
-    struct ng_str text;
-    if (message != NULL && message->type == NG_TYPE_STRING) {
-        text = utf8_cut(message->text, ASK_TEXT_MAX / 2);
-    } else {
+    struct ng_str text = utf8_cut(json_get_text(error, "message"), ASK_TEXT_MAX / 2);
+    if (text.data == NULL) {
         text = ng_str_of("it gave no reason");
     }
     (void)snprintf(round->failed, sizeof(round->failed),
@@ -249,9 +230,8 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
                        mcp_input_method(question->kind));
     } else if (question->kind == NG_ASK_FORM || question->kind == NG_ASK_URL) {
         const struct ng_value *declined = NULL;
-        struct json_error fault;
         ok = json_parse(&round->arena, ng_str_of("{\"action\":\"decline\"}"), 4, &declined,
-                        &fault) == NG_OK &&
+                        NULL) == NG_OK &&
              add_answer(round, question->key, declined);
     } else {
         cannot_answer(round, question, error);
@@ -352,7 +332,7 @@ static void round_over(struct mcp_exchange *exchange)
     if (complete) {
         struct ng_value *answers = round->answers;
         /* With the job: the code's answers point into it. */
-        if (call_pin(exchange->job->call, release_round, round) == NG_OK) {
+        if (call_pin(exchange->job->call, free_round, round) == NG_OK) {
             mcp_run_again(exchange, answers);
         } else {
             mcp_run_fail(exchange, NG_EINTERNAL, "the gateway ran out of memory");

@@ -46,6 +46,8 @@ bool mcp_client_request_begin(struct mcp_exchange *exchange);
  * *ret_answered, that was done. NG_PENDING: the code runs again (mcp_run_again) or fails later;
  * nothing of the exchange may be touched any more. */
 int mcp_client_request(struct mcp_exchange *exchange, bool *ret_answered);
+/* The state that the code gave with its last question, or got with the answer before. */
+struct ng_str mcp_ask_state(const struct call *call);
 /* The code had to ask something that the client did not say it can answer. True: answered. */
 bool mcp_answer_cannot_ask(struct mcp_exchange *exchange, const struct result *result);
 

@@ -13,8 +13,6 @@
 #define MCP_COMPLETE_LOOKED 10000
 #define COMPLETE_FULL 1
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* Memory of the call. */
 struct completing {
     struct ng_listing listing; /* first */
@@ -41,7 +39,7 @@ static int add_value(struct completing *completing, struct ng_str value)
     }
     struct ng_str copy;
     if (completing->count == MCP_COMPLETE_MAX) {
-        copy = no_text;
+        copy = STR_NONE;
     } else {
         copy = arena_copy(&completing->call->arena, str_or(value, ng_str_of("")));
     }
@@ -53,12 +51,6 @@ static int add_value(struct completing *completing, struct ng_str value)
     return NG_OK;
 }
 
-static bool begins(struct ng_str value, struct ng_str prefix)
-{
-    return value.len >= prefix.len &&
-           (prefix.len == 0 || memcmp(value.data, prefix.data, prefix.len) == 0);
-}
-
 static int complete_add(struct ng_listing *listing, const struct listing_item *item)
 {
     struct completing *completing = (struct completing *)(void *)listing;
@@ -67,7 +59,7 @@ static int complete_add(struct ng_listing *listing, const struct listing_item *i
         completing->more = true;
         return COMPLETE_FULL;
     }
-    if (completing->filters && !begins(item->id, completing->prefix)) {
+    if (completing->filters && !str_starts(item->id, completing->prefix)) {
         return NG_OK;
     }
     return add_value(completing, item->id);
@@ -87,7 +79,7 @@ static int complete_space(struct completing *completing, struct ng_str space)
                             &completing->listing);
     } else if (desc->list != NULL && desc->kind != NULL && str_is(completing->argument, "id")) {
         completing->filters = true;
-        completing->listing.after = no_text;
+        completing->listing.after = STR_NONE;
         rc = desc->list(self, pub, space, &completing->listing);
     }
     if (completing->more) {
@@ -117,7 +109,7 @@ static int complete_resource(struct completing *completing)
     for (size_t i = 0; i < count && rc == NG_OK && !completing->more; i++) {
         if (!str_is(completing->argument, "space")) {
             rc = complete_space(completing, spaces[i]);
-        } else if (begins(spaces[i], completing->prefix)) {
+        } else if (str_starts(spaces[i], completing->prefix)) {
             (void)add_value(completing, spaces[i]);
         }
     }
@@ -133,7 +125,7 @@ static int complete_choices(struct completing *completing)
         json_get_str(json_get(schema, "properties"), completing->argument);
     const struct ng_value *choices = json_get(property, "enum");
     for (const struct ng_value *at = json_first(choices); at != NULL; at = at->next) {
-        if (at->type == NG_TYPE_STRING && begins(at->text, completing->prefix) &&
+        if (at->type == NG_TYPE_STRING && str_starts(at->text, completing->prefix) &&
             add_value(completing, at->text) != NG_OK) {
             break;
         }
@@ -164,21 +156,6 @@ static int complete_step(struct ng_call *pub, void *user)
 
 /* ---- the request ---- */
 
-static struct ng_str text_of(const struct ng_value *object, const char *name)
-{
-    const struct ng_value *value = NULL;
-    if (object != NULL && object->type == NG_TYPE_OBJECT) {
-        value = json_get(object, name);
-    }
-    if (value == NULL || value->type != NG_TYPE_STRING) {
-        return no_text;
-    }
-    if (value->text.data != NULL) {
-        return value->text;
-    }
-    return ng_str_of("");
-}
-
 /* A template as resources/templates/list gives it, or as clients write it in short. */
 static bool find_template(struct call *call, struct ng_str uri, struct mcp_source *ret)
 {
@@ -192,10 +169,10 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
             plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
         }
         struct ng_str rest;
-        if (begins(uri, plain)) {
+        if (str_starts(uri, plain)) {
             rest = str_make(uri.data + plain.len, uri.len - plain.len);
         } else {
-            rest = no_text;
+            rest = STR_NONE;
         }
         bool same = rest.data != NULL &&
                     (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||
@@ -218,9 +195,9 @@ static int fail_ref(struct call *call, const char *what, struct ng_str name)
 static int find_ref(struct call *call, struct completing *completing,
                     const struct ng_value *ref)
 {
-    struct ng_str type = text_of(ref, "type");
-    struct ng_str name = text_of(ref, "name");
-    struct ng_str uri = text_of(ref, "uri");
+    struct ng_str type = json_get_text(ref, "type");
+    struct ng_str name = json_get_text(ref, "name");
+    struct ng_str uri = json_get_text(ref, "uri");
     struct ng_str argument = completing->argument;
     completing->is_prompt = str_is(type, "ref/prompt");
     if (completing->is_prompt && name.data != NULL) {
@@ -271,12 +248,9 @@ static int start_complete(struct mcp_exchange *exchange)
     }
     completing->listing.add = complete_add;
     completing->call = call;
-    completing->argument = arena_copy(&call->arena, text_of(argument, "name"));
-    completing->prefix = text_of(argument, "value");
-    completing->space = text_of(context != NULL && context->type == NG_TYPE_OBJECT
-                                    ? json_get(context, "arguments")
-                                    : NULL,
-                                "space");
+    completing->argument = arena_copy(&call->arena, json_get_text(argument, "name"));
+    completing->prefix = json_get_text(argument, "value");
+    completing->space = json_get_text(json_get(context, "arguments"), "space");
     if (completing->argument.data == NULL || completing->prefix.data == NULL) {
         (void)call_fail(call, NG_EINVAL,
                         "`params.argument` must be {\"name\":...,\"value\":...}, both strings");
@@ -286,17 +260,11 @@ static int start_complete(struct mcp_exchange *exchange)
     return dispatch_step(call, complete_step, completing);
 }
 
-static void answer_complete(struct mcp_exchange *exchange)
+static void answer_complete(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct completing *completing = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
+    const struct completing *completing = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     struct ng_writer writer;
-    mcp_result_begin(exchange, out);
     buf_add_c(out, "\"completion\":");
     json_writer_init(&writer, out);
     json_object(&writer);
@@ -313,12 +281,12 @@ static void answer_complete(struct mcp_exchange *exchange)
     json_name(&writer, "hasMore");
     json_bool(&writer, completing->more);
     json_end(&writer);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_complete(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_complete, answer_complete};
+    static const struct mcp_run run = {start_complete, answer_complete, mcp_answer_failed,
+                                       NULL};
     return mcp_run(exchange, &run);
 }

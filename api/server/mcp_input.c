@@ -15,8 +15,6 @@
 #define INPUT_DEPTH 64
 #define INPUT_DATA_MAX 128
 
-static const struct ng_str no_text = {NULL, 0};
-
 const char *mcp_input_method(enum ng_ask_kind kind)
 {
     if (kind == NG_ASK_MODEL) {
@@ -34,11 +32,23 @@ void mcp_input_print(struct buf *out, const struct ask *ask)
     buf_add_str(out, str_or(ask->request, ng_str_of("{}")));
 }
 
+void mcp_input_print_all(struct buf *out, const struct call *call)
+{
+    buf_add_char(out, '{');
+    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
+        buf_add_json(out, ask->key);
+        buf_add_c(out, ":{");
+        mcp_input_print(out, ask);
+        buf_add_c(out, ask->next != NULL ? "}," : "}");
+    }
+    buf_add_char(out, '}');
+}
+
 /* ---- what a client can be asked ---- */
 
 static bool is_object(const struct ng_value *value)
 {
-    return value != NULL && value->type == NG_TYPE_OBJECT;
+    return json_is(value, NG_TYPE_OBJECT);
 }
 
 unsigned mcp_client_request_kinds(const struct ng_value *capabilities)
@@ -142,16 +152,19 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
     return rc;
 }
 
+struct ng_str mcp_ask_state(const struct call *call)
+{
+    if (call->ask_state_out.data != NULL) {
+        return call->ask_state_out;
+    }
+    return call->ask_state_in;
+}
+
 /* {"a":{answers},"s":"the code's own state"}, sealed; nothing where there is neither. */
 static int print_state(struct mcp_exchange *exchange, struct buf *out)
 {
     const struct call *call = exchange->call;
-    struct ng_str state;
-    if (call->ask_state_out.data != NULL) {
-        state = call->ask_state_out;
-    } else {
-        state = call->ask_state_in;
-    }
+    struct ng_str state = mcp_ask_state(call);
     struct mcp_binding binding;
     struct buf text;
     if (state.data == NULL && call->ask_answers == NULL) {
@@ -207,7 +220,7 @@ static bool refuse_malformed(struct mcp_exchange *exchange)
     (void)snprintf(sentence, sizeof(sentence),
                    "`params.inputResponses.%.*s` is not an answer to %s: %s", (int)key.len,
                    key.data, mcp_input_method(ask->kind), wanted);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
+    (void)mcp_refuse_params(exchange, sentence);
     return true;
 }
 
@@ -226,18 +239,11 @@ int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered)
         buf_done(&state);
         return NG_OK;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"inputRequests\":{");
-    for (const struct ask *ask = exchange->call->asks; ask != NULL; ask = ask->next) {
-        buf_add_json(out, ask->key);
-        buf_add_c(out, ":{");
-        mcp_input_print(out, ask);
-        buf_add_c(out, ask->next == NULL ? "}" : "},");
-    }
-    buf_add_char(out, '}');
+    struct buf *out = mcp_result_open(exchange);
+    buf_add_c(out, "\"inputRequests\":");
+    mcp_input_print_all(out, exchange->call);
     buf_add_str(out, buf_str(&state));
-    mcp_result_end_as(exchange, out, "input_required", no_text);
+    mcp_result_end(exchange, "input_required", STR_NONE);
     mcp_answer_close(exchange);
     buf_done(&state);
     *ret_answered = true;
@@ -250,7 +256,7 @@ static bool refuse(struct mcp_exchange *exchange, const char *member, const char
 {
     char sentence[MCP_SENTENCE_MAX];
     (void)snprintf(sentence, sizeof(sentence), "`params.%s` %s", member, why);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
+    (void)mcp_refuse_params(exchange, sentence);
     return false;
 }
 
@@ -292,8 +298,7 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
 {
     struct call *call = exchange->call;
     struct mcp_binding binding;
-    struct json_error fault;
-    struct ng_str text = no_text;
+    struct ng_str text = STR_NONE;
     const struct ng_value *state = NULL;
     const char *why = "could not be checked";
     if (sealed->type != NG_TYPE_STRING) {
@@ -304,13 +309,13 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
                       clock_unix_ms(), sealed->text, &call->arena, &text, &why) != NG_OK) {
         return refuse(exchange, "requestState", why);
     }
-    if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, &fault) != NG_OK) {
+    if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, NULL) != NG_OK) {
         return refuse(exchange, "requestState", "could not be read");
     }
     const struct ng_value *own = json_get(state, "s");
     *ret_answers = json_get(state, "a");
     if (own == NULL) {
-        call->ask_state_in = no_text;
+        call->ask_state_in = STR_NONE;
     } else {
         call->ask_state_in = own->text;
     }

@@ -11,6 +11,8 @@
 const char *mcp_input_method(enum ng_ask_kind kind);
 /* "method":...,"params":... of a question, without braces. */
 void mcp_input_print(struct buf *out, const struct ask *ask);
+/* All questions of a call: an object, by their keys. */
+void mcp_input_print_all(struct buf *out, const struct call *call);
 /* Answers with resultType "input_required". As mcp_client_request(). */
 int mcp_input_answer(struct mcp_exchange *exchange, bool *ret_answered);
 /* mcp_client_request.c */

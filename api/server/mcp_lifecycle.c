@@ -18,8 +18,6 @@
     "\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":"      \
     "true},\"prompts\":{\"listChanged\":true},\"completions\":{}"
 
-static const struct ng_str no_text = {NULL, 0};
-
 static const char mcp_instructions[] =
     "notegate keeps notebooks and files that several agents share. A write that was answered "
     "is "
@@ -36,12 +34,7 @@ static const char mcp_instructions[] =
 /* The name in the member `info` of an object, bounded; "" where it has none. */
 static struct ng_str client_name(const struct ng_value *object, const char *info)
 {
-    const struct ng_value *name = json_get(json_get(object, info), "name");
-    bool known = name != NULL && name->type == NG_TYPE_STRING;
-    if (known) {
-        return utf8_cut(name->text, AUDIT_CLIENT_MAX);
-    }
-    return ng_str_of("");
+    return utf8_cut(json_get_text(json_get(object, info), "name"), AUDIT_CLIENT_MAX);
 }
 
 void mcp_take_client(struct mcp_exchange *exchange)
@@ -75,7 +68,7 @@ static void remember_client(struct mcp_exchange *exchange)
     lock_take(&session->lock);
     (void)snprintf(session->client, sizeof(session->client), "%.*s", (int)name.len, name.data);
     lock_release(&session->lock);
-    bool tells = changed != NULL && changed->type == NG_TYPE_TRUE;
+    bool tells = json_is(changed, NG_TYPE_TRUE);
     atomic_store(&session->client_asks, mcp_client_request_kinds(capabilities));
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
 }
@@ -83,15 +76,12 @@ static void remember_client(struct mcp_exchange *exchange)
 int mcp_initialize(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    const struct ng_value *asked = json_get(exchange->message.params, "protocolVersion");
-    if (asked == NULL || asked->type != NG_TYPE_STRING) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.protocolVersion` must be a string, the version of "
-                                   "MCP that the client speaks"),
-                         no_text);
-        return NG_OK;
+    struct ng_str asked = json_get_text(exchange->message.params, "protocolVersion");
+    if (asked.data == NULL) {
+        return mcp_refuse_params(exchange, "`params.protocolVersion` must be a string, the "
+                                           "version of MCP that the client speaks");
     }
-    enum mcp_version version = mcp_version_parse(asked->text);
+    enum mcp_version version = mcp_version_parse(asked);
     if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
         version = MCP_VERSION_HANDSHAKE_NEWEST;
     }
@@ -102,19 +92,14 @@ int mcp_initialize(struct mcp_exchange *exchange)
     if (rc != NG_OK) {
         job->retry_after_s = rc == NG_EBUSY;
         if (rc == NG_EBUSY) {
-            mcp_answer_error(exchange, 503, 503,
-                             ng_str_of("the maximum number of MCP sessions is open; end one "
-                                       "with DELETE, or try again later"),
-                             no_text);
-        } else {
-            mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
-                             ng_str_of("the session could not be opened"), no_text);
+            return mcp_refuse(exchange, 503, 503,
+                              "the maximum number of MCP sessions is open; end one with "
+                              "DELETE, or try again later");
         }
-        return NG_OK;
+        return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, "the session could not be opened");
     }
     remember_client(exchange);
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    struct buf *out = mcp_result_open(exchange);
     buf_printf(
         out,
         "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
@@ -125,16 +110,14 @@ int mcp_initialize(struct mcp_exchange *exchange)
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
                 "\"call\":{}}}}"),
         mcp_instructions);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
 int mcp_discover(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
     buf_printf(out,
@@ -144,44 +127,26 @@ int mcp_discover(struct mcp_exchange *exchange)
                text_if(job->methods->tasks->are_offered(job->gateway),
                        ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
                mcp_instructions, MCP_DISCOVER_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
-    return NG_OK;
-}
-
-static int answer_nothing(struct mcp_exchange *exchange)
-{
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }
 
 int mcp_ping(struct mcp_exchange *exchange)
 {
-    return answer_nothing(exchange);
+    return mcp_answer_done(exchange);
 }
 
 int mcp_set_level(struct mcp_exchange *exchange)
 {
-    const struct ng_value *asked = json_get(exchange->message.params, "level");
-    enum mcp_log_level level;
-    if (asked == NULL || asked->type != NG_TYPE_STRING) {
-        level = MCP_LOG_NONE;
-    } else {
-        level = mcp_log_level_parse(asked->text);
-    }
+    enum mcp_log_level level =
+        mcp_log_level_parse(json_get_text(exchange->message.params, "level"));
     if (level == MCP_LOG_NONE) {
-        mcp_answer_error(
-            exchange, 200, MCP_INVALID_PARAMS,
-            ng_str_of("`params.level` must be one of debug, info, notice, warning, "
-                      "error, critical, alert, emergency"),
-            no_text);
-        return NG_OK;
+        return mcp_refuse_params(exchange,
+                                 "`params.level` must be one of debug, info, notice, warning, "
+                                 "error, critical, alert, emergency");
     }
     if (exchange->job->session != NULL) {
         atomic_store(&exchange->job->session->log_level, (int)level);
     }
-    return answer_nothing(exchange);
+    return mcp_answer_done(exchange);
 }

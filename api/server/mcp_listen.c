@@ -18,8 +18,6 @@ struct listening {
     bool placed; /* has a place among limits.streams */
 };
 
-static const struct ng_str no_text = {NULL, 0};
-
 static const struct {
     const char *name;
     unsigned list;
@@ -67,10 +65,8 @@ static void listen_over(struct mcp_exchange *exchange)
     mcp_notifier_close(listening->notifier);
     end_tasks(listening);
     if (atomic_load(&exchange->job->gateway->stopping)) {
-        struct buf *out = mcp_answer_open(exchange);
-        mcp_result_begin(exchange, out);
-        mcp_result_end(exchange, out, listening->meta);
-        mcp_answer_close(exchange);
+        (void)mcp_result_open(exchange);
+        mcp_result_close(exchange, listening->meta);
     }
     let_go(listening);
     mcp_exchange_finish(exchange);
@@ -80,7 +76,18 @@ static void listen_over(struct mcp_exchange *exchange)
 
 static bool refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
 {
-    mcp_answer_error(exchange, status, code, ng_str_of(sentence), no_text);
+    (void)mcp_refuse(exchange, status, code, sentence);
+    return false;
+}
+
+static bool refuse_params(struct mcp_exchange *exchange, const char *sentence)
+{
+    return refuse(exchange, 200, MCP_INVALID_PARAMS, sentence);
+}
+
+static bool refuse_oom(struct mcp_exchange *exchange)
+{
+    (void)mcp_refuse_oom(exchange);
     return false;
 }
 
@@ -91,11 +98,11 @@ static bool read_lists(struct mcp_exchange *exchange, const struct ng_value *ask
     for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
         const struct ng_value *value = json_get(asked, listen_lists[i].name);
         if (value != NULL && value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
-            return refuse(exchange, 200, MCP_INVALID_PARAMS,
-                          "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
+            return refuse_params(
+                exchange, "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
                           "must be true or false");
         }
-        if (value != NULL && value->type == NG_TYPE_TRUE) {
+        if (json_is(value, NG_TYPE_TRUE)) {
             *ret |= listen_lists[i].list;
         }
     }
@@ -136,15 +143,14 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
         return true;
     }
     if (uris->type != NG_TYPE_ARRAY) {
-        return refuse(exchange, 200, MCP_INVALID_PARAMS,
-                      "`resourceSubscriptions` must be a list of URIs");
+        return refuse_params(exchange, "`resourceSubscriptions` must be a list of URIs");
     }
     json_name(writer, "resourceSubscriptions");
     json_array(writer);
     for (const struct ng_value *at = uris->first; at != NULL && rc == NG_OK; at = at->next) {
         if (at->type != NG_TYPE_STRING) {
-            return refuse(exchange, 200, MCP_INVALID_PARAMS,
-                          "`resourceSubscriptions` must be a list of URIs, which are strings");
+            return refuse_params(
+                exchange, "`resourceSubscriptions` must be a list of URIs, which are strings");
         }
         rc = add_resource(listening, writer, at->text);
     }
@@ -154,11 +160,10 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
         return refuse(exchange, 503, 503, MCP_NOTIFIER_NO_ROOM);
     }
     if (rc == NG_ETOOLARGE) {
-        return refuse(exchange, 200, MCP_INVALID_PARAMS,
-                      "`resourceSubscriptions` may have 1000 URIs, of 1 MiB together");
+        return refuse_params(exchange,
+                             "`resourceSubscriptions` may have 1000 URIs, of 1 MiB together");
     }
-    return rc == NG_OK ||
-           refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    return rc == NG_OK || refuse_oom(exchange);
 }
 
 /* The notifier and the acknowledgement: what is honoured of what was asked. */
@@ -173,18 +178,18 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     if (meta.rc == NG_OK) {
         listening->meta = arena_copy(&exchange->job->call->arena, buf_str(&meta));
     } else {
-        listening->meta = no_text;
+        listening->meta = STR_NONE;
     }
     buf_done(&meta);
     if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
-        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+        return refuse_oom(exchange);
     }
     if (listening->meta.data == NULL) {
         return refuse(exchange, 200, MCP_INVALID_REQUEST, "`id` is too long");
     }
     if (mcp_notifier_new(exchange->call, lists, listening->meta, send_to_client, listening,
                          &listening->notifier) != NG_OK) {
-        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+        return refuse_oom(exchange);
     }
     buf_printf(&listening->ack,
                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
@@ -205,8 +210,7 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     }
     json_end(&writer);
     buf_add_c(&listening->ack, "}}");
-    return listening->ack.rc == NG_OK ||
-           refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    return listening->ack.rc == NG_OK || refuse_oom(exchange);
 }
 
 static bool take_place(struct listening *listening)
@@ -249,29 +253,27 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     struct mcp_job *job = exchange->job;
     const struct ng_value *asked = json_get(exchange->message.params, "notifications");
     unsigned lists = 0;
-    if (asked == NULL || asked->type != NG_TYPE_OBJECT) {
-        (void)refuse(exchange, 200, MCP_INVALID_PARAMS,
-                     "`params.notifications` must be an object that names the subscriptions");
-        return NG_OK;
+    if (!json_is(asked, NG_TYPE_OBJECT)) {
+        return mcp_refuse_params(
+            exchange, "`params.notifications` must be an object that names the subscriptions");
     }
     bool reads = job->transport->notify != NULL &&
                  (job->transport->can_notify == NULL || job->transport->can_notify(job));
     if (job->is_batch || !reads) {
-        (void)refuse(exchange, 406, MCP_INVALID_REQUEST,
-                     "subscriptions/listen is answered by an event stream: Accept must take "
-                     "text/event-stream");
-        return NG_OK;
+        return mcp_refuse(
+            exchange, 406, MCP_INVALID_REQUEST,
+            "subscriptions/listen is answered by an event stream: Accept must take "
+            "text/event-stream");
     }
     struct listening *listening = arena_zalloc(&job->call->arena, sizeof(*listening));
     if (listening == NULL || dispatch_spaces(exchange->call, NULL) != NG_OK) {
-        (void)refuse(exchange, 403, MCP_INVALID_REQUEST, "the caller's space is not its own");
-        return NG_OK;
+        return mcp_refuse(exchange, 403, MCP_INVALID_REQUEST,
+                          "the caller's space is not its own");
     }
     listening->exchange = exchange;
     buf_init(&listening->ack, 6 * MCP_SUBSCRIPTIONS_BYTES_MAX);
     if (call_pin(job->call, free_ack, listening) != NG_OK) {
-        (void)refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
-        return NG_OK;
+        return mcp_refuse_oom(exchange);
     }
     if (!read_lists(exchange, asked, &lists) || !prepare(listening, asked, lists) ||
         !take_place(listening)) {

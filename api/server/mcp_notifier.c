@@ -4,6 +4,7 @@
 #include "mcp_notifier.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "core/base/lock.h"
 #include "core/base/str.h"
@@ -42,21 +43,19 @@ struct mcp_notifier {
     struct task task;
     struct lock lock; /* of sending and the reader; may be held while the feed is asked */
     struct feed_reader *reader;
-    bool open, closed;
+    bool open, closed, listed;
     struct lock table_lock; /* of the table; the feed asks while it holds locks of its own */
     struct subscription *table[NOTIFIER_BUCKETS];
-    size_t count, bytes;              /* of URIs */
-    struct mcp_notifier *prev, *next; /* in the gateway's list */
+    size_t count, bytes;           /* of URIs */
+    LIST_ENTRY(mcp_notifier) link; /* in the gateway's list */
 };
 
 /* gateway->lists_user. */
 struct notifiers {
     struct lock lock;
-    struct mcp_notifier *first;
+    LIST_HEAD(, mcp_notifier) list;
     int refs;
 };
-
-static const struct ng_str no_text = {NULL, 0};
 
 /* ---- subscriptions ---- */
 
@@ -208,10 +207,8 @@ static struct subscription *next_subscribed(struct mcp_notifier *notifier,
                                             const struct subscription *after)
 {
     uint64_t hash = hash_of(event->key.space, event->key.id);
-    struct subscription *at;
-    if (after == NULL) {
-        at = notifier->table[bucket];
-    } else {
+    struct subscription *at = notifier->table[bucket];
+    if (after != NULL) {
         at = after->next;
     }
     while (at != NULL && !tells_of(notifier, at, event, hash)) {
@@ -222,11 +219,9 @@ static struct subscription *next_subscribed(struct mcp_notifier *notifier,
 
 static unsigned bucket_of(const struct ng_event *event, bool spaceless)
 {
-    struct ng_str space;
+    struct ng_str space = event->key.space;
     if (spaceless) {
         space = ng_str_of("");
-    } else {
-        space = event->key.space;
     }
     return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
 }
@@ -275,13 +270,13 @@ static void send_lists(struct mcp_notifier *notifier)
 {
     unsigned changed = atomic_exchange(&notifier->changed, 0) & notifier->lists;
     if ((changed & NG_LIST_TOOLS) != 0) {
-        send_message(notifier, "tools/list_changed", no_text);
+        send_message(notifier, "tools/list_changed", STR_NONE);
     }
     if ((changed & NG_LIST_PROMPTS) != 0) {
-        send_message(notifier, "prompts/list_changed", no_text);
+        send_message(notifier, "prompts/list_changed", STR_NONE);
     }
     if ((changed & NG_LIST_RESOURCES) != 0) {
-        send_message(notifier, "resources/list_changed", no_text);
+        send_message(notifier, "resources/list_changed", STR_NONE);
     }
 }
 
@@ -366,10 +361,9 @@ static void notifier_wake(void *user)
         if (turn == TURN_DUE || turn == TURN_RUNS_DUE) {
             return;
         }
+        next = TURN_RUNS_DUE;
         if (turn == TURN_NONE) {
             next = TURN_DUE;
-        } else {
-            next = TURN_RUNS_DUE;
         }
     } while (!atomic_compare_exchange_weak(&notifier->turn, &turn, next));
     if (next == TURN_DUE) {
@@ -467,13 +461,11 @@ int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
     atomic_init(&notifier->turn, TURN_NONE);
     atomic_init(&notifier->changed, 0);
     if (meta.data != NULL) {
-        notifier->meta = alloc_bytes(meta.len + 1);
+        notifier->meta = str_dup(meta);
         if (notifier->meta == NULL) {
             notifier_free(notifier);
             return NG_EINTERNAL;
         }
-        memcpy(notifier->meta, meta.data, meta.len);
-        notifier->meta[meta.len] = '\0';
     }
     *ret = notifier;
     return NG_OK;
@@ -482,36 +474,23 @@ int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
 static void join_list(struct mcp_notifier *notifier)
 {
     struct notifiers *notifiers = notifier->gateway->lists_user;
-    if (notifiers == NULL) {
-        return;
+    if (notifiers != NULL) {
+        lock_take(&notifiers->lock);
+        LIST_INSERT_HEAD(&notifiers->list, notifier, link);
+        notifier->listed = true;
+        lock_release(&notifiers->lock);
     }
-    lock_take(&notifiers->lock);
-    notifier->next = notifiers->first;
-    if (notifier->next != NULL) {
-        notifier->next->prev = notifier;
-    }
-    notifiers->first = notifier;
-    lock_release(&notifiers->lock);
 }
 
 static void leave_list(struct mcp_notifier *notifier)
 {
     struct notifiers *notifiers = notifier->gateway->lists_user;
-    if (notifiers == NULL) {
-        return;
+    if (notifiers != NULL && notifier->listed) {
+        lock_take(&notifiers->lock);
+        LIST_REMOVE(notifier, link);
+        notifier->listed = false;
+        lock_release(&notifiers->lock);
     }
-    lock_take(&notifiers->lock);
-    if (notifier->next != NULL) {
-        notifier->next->prev = notifier->prev;
-    }
-    if (notifier->prev != NULL) {
-        notifier->prev->next = notifier->next;
-    } else if (notifiers->first == notifier) {
-        notifiers->first = notifier->next;
-    }
-    notifier->prev = NULL;
-    notifier->next = NULL;
-    lock_release(&notifiers->lock);
 }
 
 int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
@@ -554,7 +533,8 @@ static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
     struct notifiers *notifiers = user;
     (void)gateway;
     lock_take(&notifiers->lock);
-    for (struct mcp_notifier *at = notifiers->first; at != NULL; at = at->next) {
+    for (struct mcp_notifier *at = LIST_FIRST(&notifiers->list); at != NULL;
+         at = LIST_NEXT(at, link)) {
         if ((at->lists & lists) != 0) {
             (void)atomic_fetch_or(&at->changed, lists);
             notifier_wake(at);

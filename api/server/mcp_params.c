@@ -13,8 +13,6 @@
 /* Objects in objects that are looked into for marks. */
 #define MCP_PARAM_DEPTH 16
 
-static const struct ng_str no_text = {NULL, 0};
-
 static bool is_value(const struct ng_value *value)
 {
     return value != NULL && value->type != NG_TYPE_NULL && value->type != NG_TYPE_ABSENT;
@@ -40,7 +38,7 @@ static bool refuse(struct mcp_exchange *exchange, const char *header, const char
 {
     char sentence[MCP_SENTENCE_MAX];
     (void)snprintf(sentence, sizeof(sentence), "the header %s %s", header, what);
-    mcp_answer_error(exchange, 400, MCP_HEADER_MISMATCH, ng_str_of(sentence), no_text);
+    (void)mcp_refuse(exchange, 400, MCP_HEADER_MISMATCH, sentence);
     return false;
 }
 
@@ -73,15 +71,14 @@ static bool check_properties(struct mcp_exchange *exchange, const struct ng_valu
                              const struct ng_value *arguments, unsigned depth)
 {
     const struct ng_value *properties = json_get(schema, "properties");
-    if (properties == NULL || properties->type != NG_TYPE_OBJECT || depth == 0) {
+    if (!json_is(properties, NG_TYPE_OBJECT) || depth == 0) {
         return true;
     }
     for (const struct ng_value *property = properties->first; property != NULL;
          property = property->next) {
         const struct ng_value *mark = json_get(property, TOOL_HEADER_MARK);
         const struct ng_value *value = json_get_str(arguments, property->key);
-        if (mark != NULL && mark->type == NG_TYPE_STRING &&
-            !check_param(exchange, mark->text, value)) {
+        if (json_is(mark, NG_TYPE_STRING) && !check_param(exchange, mark->text, value)) {
             return false;
         }
         if (!check_properties(exchange, property, value, depth - 1)) {

@@ -5,10 +5,9 @@
 
 #include "api/base/content.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
-
-static const struct ng_str no_text = {NULL, 0};
 
 /* ---- which there are ---- */
 
@@ -43,32 +42,21 @@ bool mcp_prompt_find(struct call *call, struct ng_str name, struct mcp_prompt *r
 const struct ng_value *mcp_prompt_params(struct arena *arena, const struct ng_prompt *desc)
 {
     const struct ng_value *schema = NULL;
-    struct json_error error;
     if (desc->params == NULL || json_parse(arena, ng_str_of(desc->params), JSON_DEPTH_DEFAULT,
-                                           &schema, &error) != NG_OK) {
+                                           &schema, NULL) != NG_OK) {
         return NULL;
     }
     return schema;
 }
 
-static bool is_required(const struct ng_value *schema, struct ng_str name)
-{
-    const struct ng_value *required = json_get(schema, "required");
-    for (const struct ng_value *at = json_first(required); at != NULL; at = at->next) {
-        if (at->type == NG_TYPE_STRING && str_equal(at->text, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- prompts/list ---- */
 
-static void print_text(struct ng_writer *writer, const char *name, const struct ng_value *value)
+static void print_text(struct ng_writer *writer, const char *name, const struct ng_value *from)
 {
-    if (value != NULL && value->type == NG_TYPE_STRING) {
+    struct ng_str text = json_get_text(from, name);
+    if (text.data != NULL) {
         json_name(writer, name);
-        json_string(writer, value->text);
+        json_string(writer, text);
     }
 }
 
@@ -81,10 +69,10 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
         json_object(writer);
         json_name(writer, "name");
         json_string(writer, at->key);
-        print_text(writer, "title", json_get(at, "title"));
-        print_text(writer, "description", json_get(at, "description"));
+        print_text(writer, "title", at);
+        print_text(writer, "description", at);
         json_name(writer, "required");
-        json_bool(writer, is_required(schema, at->key));
+        json_bool(writer, json_has_text(json_get(schema, "required"), at->key));
         json_end(writer);
     }
     json_end(writer);
@@ -93,15 +81,10 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
 int mcp_prompts_list(struct mcp_exchange *exchange)
 {
     struct mcp_prompt prompt;
-    if (!mcp_check_whole(exchange)) {
+    struct ng_writer writer;
+    if (mcp_list_open(exchange, "prompts", &writer) == NULL) {
         return NG_OK;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    struct ng_writer writer;
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"prompts\":");
-    json_writer_init(&writer, out);
-    json_array(&writer);
     for (size_t i = 0; mcp_prompt_at(exchange->job->gateway, i, &prompt); i++) {
         const struct ng_prompt *desc = prompt.desc;
         if (!mcp_lists_plugin(exchange->call, prompt.plugin) ||
@@ -117,18 +100,11 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
             json_cstring(&writer, desc->title);
         }
         json_name(&writer, "description");
-        json_cstring(&writer, desc->summary == NULL ? desc->name : desc->summary);
+        json_cstring(&writer, text_or(desc->summary, desc->name));
         print_arguments(&writer, mcp_prompt_params(&exchange->call->arena, desc));
         json_end(&writer);
     }
-    json_end(&writer);
-    mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.oom && out->rc == NG_OK) {
-        out->rc = NG_EINTERNAL; /* a list in which something is missing */
-    }
-    mcp_answer_close(exchange);
-    return NG_OK;
+    return mcp_list_close(exchange, &writer);
 }
 
 /* ---- prompts/get ---- */
@@ -157,12 +133,7 @@ static int check_argument(struct call *call, const struct prompting *prompting,
                          (int)shown.len, shown.data, prompt);
     }
     const struct ng_value *choices = json_get(property, "enum");
-    bool good = choices == NULL;
-    for (const struct ng_value *at = good ? NULL : choices->first; at != NULL && !good;
-         at = at->next) {
-        good = at->type == NG_TYPE_STRING && str_equal(at->text, value->text);
-    }
-    if (good) {
+    if (choices == NULL || json_has_text(choices, value->text)) {
         return NG_OK;
     }
     return call_fail(call, NG_EINVAL, "the argument `%.*s` of `%s` must be one of %.*s",
@@ -182,7 +153,8 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
     }
     for (const struct ng_value *at = json_first(properties); at != NULL && rc == NG_OK;
          at = at->next) {
-        if (is_required(schema, at->key) && json_get_str(arguments, at->key) == NULL) {
+        if (json_has_text(json_get(schema, "required"), at->key) &&
+            json_get_str(arguments, at->key) == NULL) {
             rc = call_fail(call, NG_EINVAL, "the prompt `%s` needs the argument `%.*s`",
                            prompting->prompt.desc->name, (int)at->key.len, at->key.data);
         }
@@ -194,8 +166,6 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
 static int check_answer(struct call *call, struct prompting *prompting)
 {
     const struct ng_value *value = NULL;
-    const struct ng_value *description;
-    struct json_error error;
     if (!call_reply_is_open(call)) {
         if (call->staged.has_text || call->staged.parts != NULL) {
             return NG_OK;
@@ -206,19 +176,19 @@ static int check_answer(struct call *call, struct prompting *prompting)
     struct ng_str text =
         arena_copy(&call->arena, str_make(buf_cstr(&call->reply_buf), call->reply_buf.len));
     if (text.data == NULL ||
-        json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
+        json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, NULL) != NG_OK) {
         return call_fail(call, NG_EINTERNAL,
                          "the prompt `%s` returned something other than a JSON object",
                          prompting->prompt.desc->name);
     }
     prompting->messages = json_get(value, "messages");
-    description = json_get(value, "description");
     if (prompting->messages == NULL || prompting->messages->type != NG_TYPE_ARRAY) {
         return call_fail(call, NG_EINTERNAL, "the prompt `%s` answered without `messages`",
                          prompting->prompt.desc->name);
     }
-    if (description != NULL && description->type == NG_TYPE_STRING) {
-        prompting->description = description->text;
+    struct ng_str description = json_get_text(value, "description");
+    if (description.data != NULL) {
+        prompting->description = description;
     }
     return NG_OK;
 }
@@ -244,9 +214,8 @@ static int start_get(struct mcp_exchange *exchange)
     struct prompting *prompting = arena_zalloc(&call->arena, sizeof(*prompting));
     struct ng_str shown = utf8_cut(name, MCP_SENTENCE_MAX / 4);
     call->read_only = true;
-    if (arguments == NULL) {
-        call->pub.args = &no_arguments;
-    } else {
+    call->pub.args = &no_arguments;
+    if (arguments != NULL) {
         call->pub.args = arguments;
     }
     if (prompting == NULL) {
@@ -257,9 +226,8 @@ static int start_get(struct mcp_exchange *exchange)
                         shown.data);
     } else if (check_arguments(call, prompting, call->pub.args) == NG_OK) {
         prompting->args = call->pub.args->text;
-        prompting->description = ng_str_of(prompting->prompt.desc->summary == NULL
-                                               ? prompting->prompt.desc->name
-                                               : prompting->prompt.desc->summary);
+        prompting->description =
+            ng_str_of(text_or(prompting->prompt.desc->summary, prompting->prompt.desc->name));
         call->plugin = prompting->prompt.plugin;
         call->step_space = prompting->prompt.desc->space;
     }
@@ -291,42 +259,32 @@ static void print_messages(struct buf *out, const struct result *result)
     buf_add_c(out, any ? "}]" : "]");
 }
 
-static void answer_get(struct mcp_exchange *exchange)
+static void answer_get(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct prompting *prompting = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    const struct prompting *prompting = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"description\":");
     buf_add_json(out, prompting->description);
     buf_add_c(out, ",\"messages\":");
     if (prompting->messages != NULL) {
         (void)json_print(out, prompting->messages);
     } else {
-        print_messages(out, result);
+        print_messages(out, &call->final);
     }
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_prompts_get(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_get, answer_get};
+    static const struct mcp_run run = {start_get, answer_get, mcp_answer_failed, NULL};
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
     struct ng_str name = mcp_text_param(exchange, "name", "the name of a prompt");
     if (name.data == NULL) {
         return NG_OK;
     }
     if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("`params.arguments` must be an object of strings; leave it "
-                                   "out for none"),
-                         no_text);
-        return NG_OK;
+        return mcp_refuse_params(
+            exchange, "`params.arguments` must be an object of strings; leave it out for none");
     }
     return mcp_run(exchange, &run);
 }

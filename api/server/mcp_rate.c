@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_rate.c - the cost of messages in the rate of their key: before they are parsed,
  * after it, or as the method says. */
+#include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 #include "mcp_server.h"
 
 /* A message up to this size may be of those that are free. */
 #define MCP_FREE_BYTES ((size_t)4 * 1024)
-
-static const struct ng_str no_text = {NULL, 0};
 
 static bool prepay(struct mcp_job *job)
 {
@@ -19,7 +18,7 @@ static bool prepay(struct mcp_job *job)
     }
     job->status = call->final.status;
     job->retry_after_s = call->final.retry_after_s;
-    mcp_print_error(job->out, NULL, job->status, call->final.message, no_text);
+    mcp_print_error(job->out, NULL, job->status, call->final.message, STR_NONE);
     return false;
 }
 
@@ -79,6 +78,6 @@ bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *metho
         dispatch_take_rate(exchange->call) == NG_OK) {
         return true;
     }
-    mcp_answer_failed(exchange, no_text);
+    mcp_answer_failed(exchange, exchange->call);
     return false;
 }

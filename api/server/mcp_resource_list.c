@@ -16,8 +16,6 @@
 /* The buffer of a page: over MCP_PAGE_BYTES by one entry at most. */
 #define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * MCP_URI_MAX)
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* How much of what a plugin gives was on pages before. */
 enum skip {
     SKIP_NOTHING = 0,
@@ -174,7 +172,7 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     if (resumed) {
         page->listing.after = page->from.id;
     } else {
-        page->listing.after = no_text;
+        page->listing.after = STR_NONE;
     }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
@@ -209,7 +207,7 @@ static int list_space(struct page *page, struct ng_str space)
         return rc;
     }
     page->skip = SKIP_NOTHING;
-    page->from.kind = no_text; /* the following collections are listed from their start */
+    page->from.kind = STR_NONE; /* the following collections are listed from their start */
     return rc;
 }
 
@@ -309,16 +307,10 @@ static int start_list(struct mcp_exchange *exchange)
     return dispatch_step(call, list_step, page);
 }
 
-static void answer_list(struct mcp_exchange *exchange)
+static void answer_list(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc != NG_OK) {
-        mcp_answer_failed(exchange, no_text);
-        return;
-    }
-    const struct page *page = exchange->call->step_user;
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    const struct page *page = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"resources\":[");
     buf_add_str(out, buf_str(&page->out));
     buf_add_char(out, ']');
@@ -328,12 +320,11 @@ static void answer_list(struct mcp_exchange *exchange)
         buf_add_char(out, '"');
     }
     mcp_print_cache(exchange, out, MCP_RESOURCES_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_resources_list(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_list, answer_list};
+    static const struct mcp_run run = {start_list, answer_list, mcp_answer_failed, NULL};
     return mcp_run(exchange, &run);
 }

@@ -13,8 +13,6 @@
 /* Bytes around contents, asked for at once. */
 #define MCP_READ_ENVELOPE 1024
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- kinds ---- */
 
 bool mcp_source_at(struct gateway *gateway, size_t index, struct mcp_source *ret)
@@ -191,9 +189,9 @@ static int code_of(const struct result *result)
     }
 }
 
-void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
+void mcp_answer_failed(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
+    const struct result *result = &call->final;
     int code = code_of(result);
     struct buf both;
     struct buf error;
@@ -202,11 +200,9 @@ void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data)
     }
     buf_init(&error, exchange->job->out->max);
     mcp_join_hint(&both, result, ". ");
-    if (data.data == NULL && call_print_error(exchange->call, &error) == NG_OK) {
-        data = buf_str(&error);
-    }
+    (void)call_print_error(call, &error);
     mcp_answer_error(exchange, code > 0 ? code : 200, code, buf_str_or(&both, result->message),
-                     data);
+                     buf_str_or(&error, STR_NONE));
     buf_done(&both);
     buf_done(&error);
 }
@@ -222,36 +218,46 @@ void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
     mcp_answer_error(exchange, 200,
                      mcp_is_stateless(exchange->terms.version) ? MCP_INVALID_PARAMS
                                                                : MCP_RESOURCE_NOT_FOUND,
-                     message, buf_str_or(&data, no_text));
+                     message, buf_str_or(&data, STR_NONE));
     buf_done(&data);
 }
 
 struct ng_str mcp_text_param(struct mcp_exchange *exchange, const char *name, const char *what)
 {
-    const struct ng_value *value = json_get(exchange->message.params, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        if (value->text.data != NULL) {
-            return value->text;
-        }
-        return ng_str_of("");
+    struct ng_str text = json_get_text(exchange->message.params, name);
+    if (text.data == NULL) {
+        struct ng_str sentence = arena_printf(&exchange->job->call->arena,
+                                              "`params.%s` must be a string, %s", name, what);
+        (void)mcp_refuse_params(exchange, text_or(sentence.data, what));
     }
-    struct ng_str sentence = arena_printf(&exchange->job->call->arena,
-                                          "`params.%s` must be a string, %s", name, what);
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                     sentence.data != NULL ? sentence : ng_str_of(what), no_text);
-    return no_text;
+    return text;
 }
 
-bool mcp_check_whole(struct mcp_exchange *exchange)
+struct buf *mcp_list_open(struct mcp_exchange *exchange, const char *name,
+                          struct ng_writer *writer)
 {
-    if (json_get(exchange->message.params, "cursor") == NULL) {
-        return true;
+    if (json_get(exchange->message.params, "cursor") != NULL) {
+        (void)mcp_refuse_params(
+            exchange, "`params.cursor` is not a cursor of this gateway: the list has one page");
+        return NULL;
     }
-    mcp_answer_error(
-        exchange, 200, MCP_INVALID_PARAMS,
-        ng_str_of("`params.cursor` is not a cursor of this gateway: the list has one page"),
-        no_text);
-    return false;
+    struct buf *out = mcp_result_open(exchange);
+    buf_printf(out, "\"%s\":", name);
+    json_writer_init(writer, out);
+    json_array(writer);
+    return out;
+}
+
+int mcp_list_close(struct mcp_exchange *exchange, struct ng_writer *writer)
+{
+    struct buf *out = exchange->job->out;
+    json_end(writer);
+    mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
+    if (exchange->call->arena.oom && out->rc == NG_OK) {
+        out->rc = NG_EINTERNAL; /* a list in which something is missing */
+    }
+    mcp_result_close(exchange, STR_NONE);
+    return NG_OK;
 }
 
 /* ---- resources/templates/list ---- */
@@ -309,28 +315,16 @@ static void print_source(struct mcp_exchange *exchange, struct ng_writer *writer
 int mcp_templates_list(struct mcp_exchange *exchange)
 {
     struct mcp_source source;
-    if (!mcp_check_whole(exchange)) {
+    struct ng_writer writer;
+    if (mcp_list_open(exchange, "resourceTemplates", &writer) == NULL) {
         return NG_OK;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    struct ng_writer writer;
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"resourceTemplates\":");
-    json_writer_init(&writer, out);
-    json_array(&writer);
     for (size_t i = 0; mcp_source_at(exchange->job->gateway, i, &source); i++) {
         if (mcp_lists_plugin(exchange->call, source.plugin)) {
             print_source(exchange, &writer, &source);
         }
     }
-    json_end(&writer);
-    mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
-    mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.oom && out->rc == NG_OK) {
-        out->rc = NG_EINTERNAL; /* a list in which something is missing */
-    }
-    mcp_answer_close(exchange);
-    return NG_OK;
+    return mcp_list_close(exchange, &writer);
 }
 
 /* ---- resources/read ---- */
@@ -358,30 +352,23 @@ static int read_step(struct ng_call *pub, void *user)
                       reading->uri.revision);
 }
 
-/* Before it runs: the call fails with `rc`. */
-static int fail_early(struct call *call, ng_step_fn *step, int rc, const char *why)
-{
-    (void)call_fail(call, rc, "%s", why);
-    return dispatch_step(call, step, NULL);
-}
-
 static int start_read(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
     const char *why = "out of memory";
     struct ng_str text = json_get(exchange->message.params, "uri")->text;
     struct reading *reading = arena_zalloc(&call->arena, sizeof(*reading));
+    int rc = NG_EINTERNAL;
     call->read_only = true;
-    if (reading == NULL) {
-        return fail_early(call, read_step, NG_EINTERNAL, why);
+    if (reading != NULL) {
+        rc = mcp_source_of_uri(call, text, &reading->source, &reading->uri, &why);
     }
-    int rc = mcp_source_of_uri(call, text, &reading->source, &reading->uri, &why);
     if (rc != NG_OK) {
-        return fail_early(call, read_step, rc,
-                          rc == NG_ENOTFOUND ? "there is no such resource" : why);
+        (void)call_fail(call, rc, "%s", rc == NG_ENOTFOUND ? "there is no such resource" : why);
+    } else {
+        call->plugin = reading->source.plugin;
+        call->options |= CALL_MUST_REPLY;
     }
-    call->plugin = reading->source.plugin;
-    call->options |= CALL_MUST_REPLY;
     return dispatch_step(call, read_step, reading);
 }
 
@@ -397,7 +384,7 @@ static void print_contents(struct buf *out, const struct result *result, struct 
         }
         struct part text = {.kind = PART_TEXT, .data = result->text};
         if (given == NULL) {
-            text.mime_type = no_text;
+            text.mime_type = STR_NONE;
         } else {
             text.mime_type = ng_str_of(given);
         }
@@ -417,40 +404,30 @@ static void print_contents(struct buf *out, const struct result *result, struct 
     buf_add_char(out, ']');
 }
 
-static void answer_contents(struct mcp_exchange *exchange, struct ng_str uri)
+static void answer_contents(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct reading *reading = exchange->call->step_user;
-    const struct result *result = &exchange->call->final;
-    struct buf *out = mcp_answer_open(exchange);
+    const struct reading *reading = call->step_user;
+    const struct result *result = &call->final;
+    struct ng_str uri = json_get(exchange->message.params, "uri")->text;
     struct buf meta;
     buf_init(&meta, MCP_READ_ENVELOPE + 6 * result->revision_text.len);
-    if (result->revision_kind == REVISION_NUMBER) {
-        buf_printf(&meta, "\"notegate/revision\":%llu",
-                   (unsigned long long)result->revision_number);
-    } else if (result->revision_kind == REVISION_TEXT) {
-        buf_add_c(&meta, "\"notegate/revision\":");
-        buf_add_json(&meta, result->revision_text);
-    }
-    mcp_result_begin(exchange, out);
+    mcp_print_revision(&meta, result);
+    struct buf *out = mcp_result_open(exchange);
     print_contents(out, result, uri, reading->source.desc->mime_type);
     mcp_print_cache(exchange, out,
                     reading->uri.revision > 0 ? MCP_REVISION_TTL_MS : MCP_RESOURCES_TTL_MS);
-    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
     if (out->rc == NG_OK && meta.rc == NG_EINTERNAL) {
         out->rc = NG_EINTERNAL;
     }
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, buf_str_or(&meta, STR_NONE));
     buf_done(&meta);
 }
 
-static void answer_read(struct mcp_exchange *exchange)
+static void answer_unread(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
+    const struct result *result = &call->final;
     struct ng_str uri = json_get(exchange->message.params, "uri")->text;
     switch (result->rc) {
-    case NG_OK:
-        answer_contents(exchange, uri);
-        break;
     case NG_ENOTFOUND:
         mcp_answer_unknown_uri(exchange, uri, result->message);
         break;
@@ -464,14 +441,14 @@ static void answer_read(struct mcp_exchange *exchange)
                                             (int)result->message.len, result->message.data));
         break;
     default:
-        mcp_answer_failed(exchange, no_text);
+        mcp_answer_failed(exchange, call);
         break;
     }
 }
 
 int mcp_resources_read(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_read, answer_read};
+    static const struct mcp_run run = {start_read, answer_contents, answer_unread, NULL};
     struct ng_str uri = mcp_text_param(exchange, "uri", "the URI of a resource");
     if (uri.data == NULL) {
         return NG_OK;

@@ -50,14 +50,19 @@ int mcp_enter_plugin(struct call *call, struct plugin *plugin, ng_step_fn *step,
 
 /* ,"ttlMs":N,"cacheScope":"private" where the version has them. */
 void mcp_print_cache(struct mcp_exchange *exchange, struct buf *out, int ttl_ms);
-/* The failure of exchange->call as a JSON-RPC error, whose code says whether the request was at
- * fault; data: JSON, or absent. */
-void mcp_answer_failed(struct mcp_exchange *exchange, struct ng_str data);
+/* The failure of a call as a JSON-RPC error, whose code says whether the request was at fault.
+ */
+void mcp_answer_failed(struct mcp_exchange *exchange, const struct call *call);
 /* {"uri":...} */
 void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
                             struct ng_str message);
-/* Of a list that has one page: false where a cursor came, which is answered with an error. */
-bool mcp_check_whole(struct mcp_exchange *exchange);
+/* The answer {"NAME":[...]} of a list that has one page, between these two. NULL: a cursor
+ * came, which is answered with an error. */
+struct buf *mcp_list_open(struct mcp_exchange *exchange, const char *name,
+                          struct ng_writer *writer);
+int mcp_list_close(struct mcp_exchange *exchange, struct ng_writer *writer);
+/* mcp_tools.c: the revision that a call answers with, as a member of _meta; or nothing. */
+void mcp_print_revision(struct buf *meta, const struct result *result);
 /* A string of params; absent: answered with an error that says `what`. */
 struct ng_str mcp_text_param(struct mcp_exchange *exchange, const char *name, const char *what);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/str.h"
 #include "core/call/pool.h"
+#include "core/dispatch/dispatch.h"
 #include "mcp_server.h"
 
 static void inflight_remove(struct mcp_exchange *exchange)
@@ -30,9 +31,15 @@ static bool is_unwanted(const struct mcp_exchange *exchange)
 
 static void answer_run(struct mcp_exchange *exchange)
 {
+    const struct mcp_run *run = exchange->run;
     inflight_remove(exchange);
-    if (!is_unwanted(exchange)) {
-        exchange->run->answer(exchange);
+    if (is_unwanted(exchange)) {
+        return;
+    }
+    if (exchange->call->final.rc == NG_OK) {
+        run->answer(exchange, exchange->call);
+    } else {
+        run->failed(exchange, exchange->call);
     }
 }
 
@@ -76,8 +83,19 @@ static void call_done(struct call *call, void *user)
 /* Room for one notification. */
 #define MCP_NOTIFICATION_MAX ((size_t)256 * 1024)
 
-static void notify(struct mcp_exchange *exchange, struct buf *text)
+static void begin_notification(struct buf *text, struct ng_writer *writer, const char *method)
 {
+    buf_init(text, MCP_NOTIFICATION_MAX);
+    buf_printf(text,
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\",\"params\":", method);
+    json_writer_init(writer, text);
+    json_object(writer);
+}
+
+static void notify(struct mcp_exchange *exchange, struct buf *text, struct ng_writer *writer)
+{
+    json_end(writer);
+    buf_add_char(text, '}');
     if (text->rc == NG_OK && !atomic_load(&exchange->answered)) {
         exchange->job->transport->notify(exchange->job, buf_str(text));
     }
@@ -96,10 +114,7 @@ static void call_progress(struct call *call, double done, double total, struct n
     exchange->progress = done;
     struct buf text;
     struct ng_writer writer;
-    buf_init(&text, MCP_NOTIFICATION_MAX);
-    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":");
-    json_writer_init(&writer, &text);
-    json_object(&writer);
+    begin_notification(&text, &writer, "progress");
     json_name(&writer, "progressToken");
     json_copy(&writer, exchange->progress_token);
     json_name(&writer, "progress");
@@ -112,23 +127,21 @@ static void call_progress(struct call *call, double done, double total, struct n
         json_name(&writer, "message");
         json_string(&writer, message);
     }
-    json_end(&writer);
-    buf_add_char(&text, '}');
-    notify(exchange, &text);
+    notify(exchange, &text, &writer);
 }
 
 static enum mcp_log_level log_level_of(enum ng_level level)
 {
-    if (level == NG_LOG_ERROR) {
+    switch (level) {
+    case NG_LOG_ERROR:
         return MCP_LOG_ERROR;
-    }
-    if (level == NG_LOG_WARNING) {
+    case NG_LOG_WARNING:
         return MCP_LOG_WARNING;
-    }
-    if (level == NG_LOG_INFO) {
+    case NG_LOG_INFO:
         return MCP_LOG_INFO;
+    default:
+        return MCP_LOG_DEBUG;
     }
-    return MCP_LOG_DEBUG;
 }
 
 static void call_log(struct call *call, enum ng_level ng_level, const char *logger,
@@ -142,10 +155,7 @@ static void call_log(struct call *call, enum ng_level ng_level, const char *logg
     }
     struct buf text;
     struct ng_writer writer;
-    buf_init(&text, MCP_NOTIFICATION_MAX);
-    buf_add_c(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":");
-    json_writer_init(&writer, &text);
-    json_object(&writer);
+    begin_notification(&text, &writer, "message");
     json_name(&writer, "level");
     json_cstring(&writer, mcp_log_level_text(level));
     if (logger != NULL) {
@@ -154,9 +164,7 @@ static void call_log(struct call *call, enum ng_level ng_level, const char *logg
     }
     json_name(&writer, "data");
     json_raw(&writer, json);
-    json_end(&writer);
-    buf_add_char(&text, '}');
-    notify(exchange, &text);
+    notify(exchange, &text, &writer);
 }
 
 static void call_detach_client(struct call *call, int64_t retry_ms, void *user)
@@ -184,14 +192,12 @@ static void listen_to_call(struct mcp_exchange *exchange)
     }
     exchange->log_level = exchange->terms.log_level;
     if (!mcp_is_stateless(exchange->terms.version)) {
-        int level = MCP_LOG_NONE;
         if (exchange->job->session != NULL) {
-            level = atomic_load(&exchange->job->session->log_level);
+            exchange->log_level =
+                (enum mcp_log_level)atomic_load(&exchange->job->session->log_level);
         }
-        if (level == MCP_LOG_NONE) {
+        if (exchange->log_level == MCP_LOG_NONE) {
             exchange->log_level = MCP_LOG_INFO;
-        } else {
-            exchange->log_level = (enum mcp_log_level)level;
         }
     }
     if (exchange->log_level != MCP_LOG_NONE) {
@@ -287,12 +293,21 @@ bool mcp_wait_over(struct mcp_exchange *exchange)
 
 /* ---- running ---- */
 
+static int start_run(struct mcp_exchange *exchange)
+{
+    const struct mcp_run *run = exchange->run;
+    if (run->step != NULL) {
+        return dispatch_step(exchange->call, run->step, exchange->call->step_user);
+    }
+    return run->start(exchange);
+}
+
 static int begin(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     struct call *call = exchange->call;
     if (job->is_batch) {
-        call->idempotency_key = str_make(NULL, 0);
+        call->idempotency_key = STR_NONE;
     } else {
         call->idempotency_key = job->idempotency_key;
     }
@@ -302,7 +317,7 @@ static int begin(struct mcp_exchange *exchange)
     watch_call(exchange);
     listen_to_call(exchange);
     inflight_add(exchange);
-    if (exchange->run->start(exchange) == NG_PENDING) {
+    if (start_run(exchange) == NG_PENDING) {
         return NG_PENDING; /* it may be answered already: nothing here is ours any more */
     }
     return end_run(exchange);
@@ -324,11 +339,6 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
 
 /* ---- running again ---- */
 
-static void release_call(void *object)
-{
-    call_unref(object);
-}
-
 /* A call like the one before: the same caller; what the request says is in the job's memory. */
 static struct call *call_again(struct mcp_exchange *exchange)
 {
@@ -347,20 +357,13 @@ static struct call *call_again(struct mcp_exchange *exchange)
     if (rc == NG_OK && caller->spaces != NULL) {
         rc = call_allow_spaces(call, caller->spaces, caller->space_count, caller->all_spaces);
     }
-    call_ref(exchange->job->call);
-    if (call_pin(call, release_call, exchange->job->call) != NG_OK || rc != NG_OK) {
+    if (mcp_keep_call(call, exchange->job->call) != NG_OK || rc != NG_OK) {
         call_unref(call);
         return NULL;
     }
-    struct ng_str state;
-    if (before->ask_state_out.data != NULL) {
-        state = before->ask_state_out;
-    } else {
-        state = before->ask_state_in;
-    }
     /* Copies: in a batch the call before goes. */
     call_take_origin(call, before);
-    call->ask_state_in = arena_copy(&call->arena, state);
+    call->ask_state_in = arena_copy(&call->arena, mcp_ask_state(before));
     call->client_asks = before->client_asks;
     call->options |= CALL_NO_RATE; /* the answer to our question is no new call */
     return call;

@@ -14,8 +14,6 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- answers ---- */
 
 struct buf *mcp_answer_open(struct mcp_exchange *exchange)
@@ -47,7 +45,7 @@ static void answer_overflow(struct mcp_exchange *exchange)
         buf_add_char(out, first ? '[' : ',');
     }
     mcp_print_error(out, exchange->message.id, MCP_INTERNAL_ERROR, ng_str_of(sentence),
-                    no_text);
+                    STR_NONE);
     if (out->rc != NG_OK) {
         out->len = exchange->answer_at; /* not even that: the status speaks */
         exchange->job->status = 500;
@@ -72,14 +70,9 @@ void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out)
     buf_add_c(out, ",\"result\":{");
 }
 
-void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta)
+void mcp_result_end(struct mcp_exchange *exchange, const char *type, struct ng_str meta)
 {
-    mcp_result_end_as(exchange, out, "complete", meta);
-}
-
-void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
-                       struct ng_str meta)
-{
+    struct buf *out = exchange->job->out;
     static const char stateless[] =
         "\",\"_meta\":{\"" MCP_META_SERVER_INFO
         "\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"}";
@@ -115,6 +108,42 @@ void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
     mcp_answer_close(exchange);
 }
 
+struct buf *mcp_result_open(struct mcp_exchange *exchange)
+{
+    struct buf *out = mcp_answer_open(exchange);
+    mcp_result_begin(exchange, out);
+    return out;
+}
+
+void mcp_result_close(struct mcp_exchange *exchange, struct ng_str meta)
+{
+    mcp_result_end(exchange, "complete", meta);
+    mcp_answer_close(exchange);
+}
+
+int mcp_answer_done(struct mcp_exchange *exchange)
+{
+    (void)mcp_result_open(exchange);
+    mcp_result_close(exchange, STR_NONE);
+    return NG_OK;
+}
+
+int mcp_refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
+{
+    mcp_answer_error(exchange, status, code, ng_str_of(sentence), STR_NONE);
+    return NG_OK;
+}
+
+int mcp_refuse_params(struct mcp_exchange *exchange, const char *sentence)
+{
+    return mcp_refuse(exchange, 200, MCP_INVALID_PARAMS, sentence);
+}
+
+int mcp_refuse_oom(struct mcp_exchange *exchange)
+{
+    return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+}
+
 static void answer_refusal(struct mcp_exchange *exchange)
 {
     const struct mcp_terms *terms = &exchange->terms;
@@ -128,7 +157,7 @@ static void answer_refusal(struct mcp_exchange *exchange)
         buf_add_char(&data, '}');
     }
     mcp_answer_error(exchange, terms->status, terms->code, ng_str_of(terms->message),
-                     buf_str_or(&data, no_text));
+                     buf_str_or(&data, STR_NONE));
     buf_done(&data);
 }
 
@@ -164,11 +193,9 @@ static int run_request(struct mcp_exchange *exchange)
 {
     const struct mcp_message *message = &exchange->message;
     if (exchange->job->is_full) {
-        mcp_answer_error(exchange, 503, 503,
-                         ng_str_of("too many requests are in flight on this connection; wait "
-                                   "for answers, then send the request again"),
-                         no_text);
-        return NG_OK;
+        return mcp_refuse(exchange, 503, 503,
+                          "too many requests are in flight on this connection; wait for "
+                          "answers, then send the request again");
     }
     bool stateless = mcp_is_stateless(exchange->terms.version);
     unsigned version = MCP_VERSIONS_HANDSHAKE;
@@ -182,13 +209,12 @@ static int run_request(struct mcp_exchange *exchange)
             (int)(size_min(message->method.len, MCP_SENTENCE_MAX)), message->method.data,
             mcp_version_text(exchange->terms.version));
         mcp_answer_error(exchange, stateless ? 404 : 200, MCP_METHOD_NOT_FOUND, sentence,
-                         no_text);
+                         STR_NONE);
         return NG_OK;
     }
     if (exchange->job->is_batch && method->handle == mcp_initialize) {
-        mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST,
-                         ng_str_of("`initialize` cannot be part of a batch"), no_text);
-        return NG_OK;
+        return mcp_refuse(exchange, 400, MCP_INVALID_REQUEST,
+                          "`initialize` cannot be part of a batch");
     }
     if (!mcp_rate_take(exchange, method)) {
         return NG_OK;
@@ -199,6 +225,12 @@ static int run_request(struct mcp_exchange *exchange)
 static void release_call(void *object)
 {
     call_unref(object);
+}
+
+int mcp_keep_call(struct call *call, struct call *kept)
+{
+    call_ref(kept);
+    return call_pin(call, release_call, kept);
 }
 
 /* A batch's requests run as calls of their own. They keep the job's call, which owns their
@@ -216,13 +248,11 @@ static int give_call(struct mcp_exchange *exchange)
         rc = auth_apply(job->caller, call);
     }
     if (rc == NG_OK) {
-        call_ref(job->call);
-        rc = call_pin(call, release_call, job->call);
+        rc = mcp_keep_call(call, job->call);
     }
     if (rc != NG_OK) {
         call_unref(call);
-        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
-                         ng_str_of("the gateway ran out of memory"), no_text);
+        (void)mcp_refuse_oom(exchange);
         return NG_EINTERNAL;
     }
     lock_take(&job->lock);
@@ -240,8 +270,7 @@ static void take_trace(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
     const struct ng_value *trace = json_get(exchange->message.meta, "traceparent");
-    if (call != NULL && trace != NULL && trace->type == NG_TYPE_STRING &&
-        http_traceparent_valid(trace->text)) {
+    if (call != NULL && json_is(trace, NG_TYPE_STRING) && http_traceparent_valid(trace->text)) {
         struct ng_str copy = arena_copy(&call->arena, trace->text);
         if (copy.data != NULL) {
             call->caller.traceparent = copy;
@@ -263,11 +292,6 @@ void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
     if (before != job->call) {
         call_unref(before);
     }
-}
-
-static void drop_call(struct mcp_exchange *exchange)
-{
-    mcp_exchange_give_call(exchange, NULL);
 }
 
 /* The next call of a batch that is still to be cancelled, with a reference. */
@@ -318,8 +342,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     atomic_init(&exchange->answered, false);
     atomic_init(&exchange->waits, MCP_WAITS_NOT);
     if (mcp_message_read(value, &exchange->message, &error) != NG_OK) {
-        mcp_answer_error(exchange, 400, MCP_INVALID_REQUEST, ng_str_of(error), no_text);
-        return NG_OK;
+        return mcp_refuse(exchange, 400, MCP_INVALID_REQUEST, error);
     }
     enum mcp_version agreed = MCP_VERSION_NONE;
     if (job->session != NULL) {
@@ -352,15 +375,14 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         run_notification(exchange);
         return NG_OK;
     }
-    if (give_call(exchange) == NG_OK) {
-        take_trace(exchange);
-        mcp_take_client(exchange);
-    } else {
+    if (give_call(exchange) != NG_OK) {
         return NG_OK;
     }
+    take_trace(exchange);
+    mcp_take_client(exchange);
     int rc = run_request(exchange);
     if (rc != NG_PENDING) {
-        drop_call(exchange);
+        mcp_exchange_give_call(exchange, NULL);
     }
     return rc;
 }
@@ -383,7 +405,7 @@ static void close_job(struct mcp_job *job)
 void mcp_exchange_finish(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
-    drop_call(exchange);
+    mcp_exchange_give_call(exchange, NULL);
     if (atomic_fetch_sub(&job->left, 1) == 1) {
         close_job(job);
         job->done(job);
@@ -392,7 +414,7 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
-    mcp_print_error(job->out, NULL, code, message, no_text);
+    mcp_print_error(job->out, NULL, code, message, STR_NONE);
     if (code == MCP_INTERNAL_ERROR) {
         job->status = 500;
     } else {
@@ -499,7 +521,7 @@ static int run_text(struct mcp_job *job)
 
 static int refuse_busy(struct mcp_job *job, const char *sentence)
 {
-    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), no_text);
+    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), STR_NONE);
     job->status = 503;
     job->retry_after_s = 1;
     if (job->rate == MCP_RATE_DUE) {

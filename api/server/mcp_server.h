@@ -127,13 +127,22 @@ void mcp_answer_close(struct mcp_exchange *exchange);
 void mcp_result_begin(struct mcp_exchange *exchange, struct buf *out);
 /* Closes the result: its type and the server's name where the version has them, and in _meta
  * the members `meta` (JSON members without braces, or absent). */
-void mcp_result_end(struct mcp_exchange *exchange, struct buf *out, struct ng_str meta);
-/* The same with another resultType. */
-void mcp_result_end_as(struct mcp_exchange *exchange, struct buf *out, const char *type,
-                       struct ng_str meta);
+void mcp_result_end(struct mcp_exchange *exchange, const char *type, struct ng_str meta);
+/* An answer that is a result, opened with mcp_result_begin() and closed as "complete". */
+struct buf *mcp_result_open(struct mcp_exchange *exchange);
+void mcp_result_close(struct mcp_exchange *exchange, struct ng_str meta);
+/* An empty result. NG_OK, as what follows. */
+int mcp_answer_done(struct mcp_exchange *exchange);
 /* An error as the answer. data: JSON, or absent. */
 void mcp_answer_error(struct mcp_exchange *exchange, int status, int code,
                       struct ng_str message, struct ng_str data);
+int mcp_refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence);
+/* With MCP_INVALID_PARAMS; for want of memory. */
+int mcp_refuse_params(struct mcp_exchange *exchange, const char *sentence);
+int mcp_refuse_oom(struct mcp_exchange *exchange);
+/* `call` keeps `kept` as long as it lives itself: its texts point there. NG_EINTERNAL: out of
+ * memory. */
+int mcp_keep_call(struct call *call, struct call *kept);
 /* A failure's sentence, and its hint behind `between`. buf_done(both) it. */
 void mcp_join_hint(struct buf *both, const struct result *result, const char *between);
 /* A handler that returned NG_PENDING has its answer printed. */
@@ -193,10 +202,12 @@ struct mcp_methods {
 struct mcp_run {
     /* Fills exchange->call, whose caller, progress, cancellation and questions are wired, and
      * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
-     * is called again, with another call. */
+     * is called again, with another call. NULL: runs `step` with the call's step_user. */
     int (*start)(struct mcp_exchange *exchange);
-    /* Prints the answer to exchange->call->final. */
-    void (*answer)(struct mcp_exchange *exchange);
+    /* Prints the answer to exchange->call->final, and that to a failure. */
+    void (*answer)(struct mcp_exchange *exchange, const struct call *call);
+    void (*failed)(struct mcp_exchange *exchange, const struct call *call);
+    ng_step_fn *step;
 };
 /* NG_OK: answered; NG_PENDING. */
 int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run);

@@ -7,38 +7,26 @@
 #include "api/definitions/tool_formats.h"
 #include "core/base/str.h"
 #include "mcp_client_request.h"
+#include "mcp_resources.h"
 
-/* How long a client may keep the list: rights can be taken away. */
-#define MCP_TOOLS_TTL_MS 60000
 /* Bytes around a text answer, asked for at once so that the buffer grows once. */
 #define MCP_TOOLS_ENVELOPE 512
-
-static const struct ng_str no_text = {NULL, 0};
 
 /* ---- tools/list ---- */
 
 int mcp_tools_list(struct mcp_exchange *exchange)
 {
-    if (json_get(exchange->message.params, "cursor") != NULL) {
-        mcp_answer_error(
-            exchange, 200, MCP_INVALID_PARAMS,
-            ng_str_of("`params.cursor` is not a cursor of this gateway: the list has one page"),
-            no_text);
-        return NG_OK;
-    }
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(exchange->job->gateway->registry, &tools);
     bool stateless = mcp_is_stateless(exchange->terms.version);
     enum tool_format format = TOOL_FORMAT_MCP;
+    struct ng_writer writer;
     if (exchange->terms.version == MCP_2025_11_25) {
         format = TOOL_FORMAT_MCP_TASKS;
     }
-    struct buf *out = mcp_answer_open(exchange);
-    struct ng_writer writer;
-    mcp_result_begin(exchange, out);
-    buf_add_c(out, "\"tools\":");
-    json_writer_init(&writer, out);
-    json_array(&writer);
+    if (mcp_list_open(exchange, "tools", &writer) == NULL) {
+        return NG_OK;
+    }
     for (size_t i = 0; i < count; i++) {
         /* Without sessions a list varies with what the caller may do, not with what it did. */
         bool listed;
@@ -52,22 +40,10 @@ int mcp_tools_list(struct mcp_exchange *exchange)
             tool_formats_write_tool(&writer, tools[i], format);
         }
     }
-    json_end(&writer);
-    if (stateless) {
-        buf_printf(out, ",\"ttlMs\":%d,\"cacheScope\":\"private\"", MCP_TOOLS_TTL_MS);
-    }
-    mcp_result_end(exchange, out, no_text);
-    if (exchange->call->arena.oom) {
-        out->rc = NG_EINTERNAL; /* whether one is listed could not be found out */
-    }
-    mcp_answer_close(exchange);
-    return NG_OK;
+    return mcp_list_close(exchange, &writer);
 }
 
 /* ---- an answer's parts ---- */
-
-/* Of a number of 64 bits. */
-#define REVISION_DIGITS_MAX 20
 
 static void print_content(struct buf *out, const struct result *result)
 {
@@ -98,19 +74,11 @@ static void print_content(struct buf *out, const struct result *result)
 /* Rendering uses no memory of the call: where the deadline gave the answer, the tool still runs
  * and may be using it. */
 
-static void print_revision(struct buf *meta, const struct result *result)
+void mcp_print_revision(struct buf *meta, const struct result *result)
 {
     if (result->revision_kind == REVISION_NUMBER) {
-        /* Not with printf: every read comes by here. */
-        char digits[REVISION_DIGITS_MAX];
-        size_t at = sizeof(digits);
-        uint64_t left = result->revision_number;
-        do {
-            digits[--at] = (char)('0' + left % 10);
-            left /= 10;
-        } while (left > 0);
         buf_add_c(meta, "\"notegate/revision\":");
-        buf_add(meta, digits + at, sizeof(digits) - at);
+        buf_add_number(meta, result->revision_number);
     } else if (result->revision_kind == REVISION_TEXT) {
         buf_add_c(meta, "\"notegate/revision\":");
         buf_add_json(meta, result->revision_text);
@@ -138,7 +106,7 @@ static void print_result(struct buf *out, struct buf *meta, const struct call *c
 {
     const struct result *result = &call->final;
     if (result->rc == NG_OK) {
-        print_revision(meta, result);
+        mcp_print_revision(meta, result);
         print_content(out, result);
         return;
     }
@@ -186,7 +154,7 @@ static bool write_result(struct mcp_exchange *exchange, struct buf *out,
     }
     mcp_result_begin(exchange, out);
     print_result(out, &meta, call);
-    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
+    mcp_result_end(exchange, "complete", buf_str_or(&meta, STR_NONE));
     oom = out->rc == NG_EINTERNAL || meta.rc == NG_EINTERNAL;
     if (oom && out->rc == NG_OK) {
         out->rc = NG_EINTERNAL; /* no answer rather than one without its revision */
@@ -210,25 +178,8 @@ static void answer_result(struct mcp_exchange *exchange, const struct call *call
     mcp_answer_close(exchange);
 }
 
-/* Refused before the tool ran: an error of the protocol, with the gateway's error object. Its
- * message has the hint too: clients show nothing else. */
-static void answer_refused(struct mcp_exchange *exchange, const struct call *call, int code)
-{
-    const struct result *result = &call->final;
-    struct buf data;
-    struct buf both;
-    buf_init(&data, exchange->job->out->max);
-    (void)call_print_error(call, &data);
-    mcp_join_hint(&both, result, ". ");
-    if (!exchange->job->is_batch) {
-        exchange->job->retry_after_s = result->retry_after_s;
-    }
-    mcp_answer_error(exchange, code == MCP_INVALID_PARAMS ? 200 : result->status, code,
-                     buf_str_or(&both, result->message), buf_str_or(&data, no_text));
-    buf_done(&both);
-    buf_done(&data);
-}
-
+/* A refusal before the tool ran is an error of the protocol, with the gateway's error
+ * object. Its message has the hint too: clients show nothing else. */
 void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
 {
     const struct result *result = &call->final;
@@ -237,12 +188,10 @@ void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
         answer_result(exchange, call);
         break;
     case NG_EUNKNOWN_TOOL:
-        answer_refused(exchange, call, MCP_INVALID_PARAMS);
-        break;
     case NG_EUNAUTHENTICATED:
     case NG_ERATE:
     case NG_EBUSY:
-        answer_refused(exchange, call, result->status);
+        mcp_answer_failed(exchange, call);
         break;
     default:
         if (!mcp_answer_cannot_ask(exchange, result)) {
@@ -250,11 +199,6 @@ void mcp_tools_answer(struct mcp_exchange *exchange, const struct call *call)
         }
         break;
     }
-}
-
-static void answer_call(struct mcp_exchange *exchange)
-{
-    mcp_tools_answer(exchange, exchange->call);
 }
 
 /* ---- tools/call ---- */
@@ -266,9 +210,8 @@ static int start_call(struct mcp_exchange *exchange)
     const struct ng_value *params = exchange->message.params;
     const struct ng_value *arguments = json_get(params, "arguments");
     exchange->call->tool_name = json_get(params, "name")->text;
-    if (arguments == NULL) {
-        exchange->call->pub.args = &no_arguments;
-    } else {
+    exchange->call->pub.args = &no_arguments;
+    if (arguments != NULL) {
         exchange->call->pub.args = arguments;
     }
     return dispatch(exchange->call);
@@ -276,21 +219,17 @@ static int start_call(struct mcp_exchange *exchange)
 
 int mcp_tools_call(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_call, answer_call};
+    static const struct mcp_run run = {start_call, mcp_tools_answer, mcp_tools_answer, NULL};
     struct mcp_job *job = exchange->job;
     const struct ng_value *name = json_get(exchange->message.params, "name");
     const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
-    const char *wrong;
-    if (name == NULL || name->type != NG_TYPE_STRING) {
-        wrong = "`params.name` must be a string, the name of a tool";
-    } else if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
-        wrong = "`params.arguments` must be an object; leave it out for none";
-    } else {
-        wrong = NULL;
+    if (!json_is(name, NG_TYPE_STRING)) {
+        return mcp_refuse_params(exchange,
+                                 "`params.name` must be a string, the name of a tool");
     }
-    if (wrong != NULL) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(wrong), no_text);
-        return NG_OK;
+    if (arguments != NULL && arguments->type != NG_TYPE_OBJECT) {
+        return mcp_refuse_params(exchange,
+                                 "`params.arguments` must be an object; leave it out for none");
     }
     if (mcp_is_stateless(exchange->terms.version) && job->headers != NULL &&
         !mcp_params_match(exchange, name->text, arguments)) {

@@ -51,13 +51,8 @@ void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *
 {
     inflight->cancelled = false;
     inflight->notified = false;
-    inflight->prev = NULL;
     lock_take(&session->lock);
-    inflight->next = session->inflight;
-    if (inflight->next != NULL) {
-        inflight->next->prev = inflight;
-    }
-    session->inflight = inflight;
+    LIST_INSERT_HEAD(&session->inflight, inflight, link);
     lock_release(&session->lock);
     (void)atomic_fetch_add(&session->busy, 1);
 }
@@ -65,14 +60,7 @@ void mcp_session_inflight_add(struct mcp_session *session, struct mcp_inflight *
 bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_inflight *inflight)
 {
     lock_take(&session->lock);
-    if (inflight->next != NULL) {
-        inflight->next->prev = inflight->prev;
-    }
-    if (inflight->prev != NULL) {
-        inflight->prev->next = inflight->next;
-    } else {
-        session->inflight = inflight->next;
-    }
+    LIST_REMOVE(inflight, link);
     bool cancelled = inflight->cancelled;
     lock_release(&session->lock);
     (void)atomic_fetch_sub(&session->busy, 1);
@@ -85,8 +73,8 @@ static struct call *inflight_take(struct mcp_session *session, const struct ng_v
 {
     struct call *call = NULL;
     lock_take(&session->lock);
-    for (struct mcp_inflight *inflight = session->inflight; inflight != NULL && call == NULL;
-         inflight = inflight->next) {
+    for (struct mcp_inflight *inflight = LIST_FIRST(&session->inflight);
+         inflight != NULL && call == NULL; inflight = LIST_NEXT(inflight, link)) {
         if (!inflight->cancelled && (id == NULL || mcp_id_equal(inflight->id, id))) {
             inflight->cancelled = true;
             call = inflight->call;
@@ -116,38 +104,14 @@ void mcp_session_notify(struct mcp_session *session, struct ng_str message)
     }
 }
 
-bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end)
-{
-    lock_take(&session->lock);
-    bool open = !session->ended;
-    if (open) {
-        end->next = session->ends;
-        session->ends = end;
-    }
-    lock_release(&session->lock);
-    return open;
-}
-
-static struct mcp_session_end *take_end(struct mcp_session *session)
-{
-    lock_take(&session->lock);
-    session->ended = true;
-    struct mcp_session_end *end = session->ends;
-    if (end != NULL) {
-        session->ends = end->next;
-    }
-    lock_release(&session->lock);
-    return end;
-}
-
 /* The next call that may wait for this client, with a reference. */
 static struct call *take_waiting(struct mcp_session *session)
 {
     struct call *call = NULL;
     lock_take(&session->lock);
-    struct mcp_inflight *inflight = session->inflight;
+    struct mcp_inflight *inflight = LIST_FIRST(&session->inflight);
     while (inflight != NULL && inflight->notified) {
-        inflight = inflight->next;
+        inflight = LIST_NEXT(inflight, link);
     }
     if (inflight != NULL) {
         inflight->notified = true;
@@ -160,10 +124,14 @@ static struct call *take_waiting(struct mcp_session *session)
 
 void mcp_session_hang_up(struct mcp_session *session)
 {
-    struct mcp_session_end *end;
     struct call *call;
-    while ((end = take_end(session)) != NULL) {
-        end->ended(session, end->user);
+    lock_take(&session->lock);
+    void (*on_end)(struct mcp_session * session) = session->on_end;
+    session->ended = true;
+    session->on_end = NULL;
+    lock_release(&session->lock);
+    if (on_end != NULL) {
+        on_end(session);
     }
     while ((call = take_waiting(session)) != NULL) {
         if (call->on_cancel != NULL) {
@@ -235,7 +203,7 @@ bool mcp_session_answer(struct mcp_session *session, const struct ng_value *id,
                         const struct ng_value *message)
 {
     int64_t number = 0;
-    if (id == NULL || id->type != NG_TYPE_NUMBER || json_integer(id, &number) != NG_OK) {
+    if (!json_is(id, NG_TYPE_NUMBER) || json_integer(id, &number) != NG_OK) {
         return false;
     }
     lock_take(&session->lock);

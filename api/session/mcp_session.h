@@ -8,6 +8,7 @@
 #define NOTEGATE_API_MCP_SESSION_H
 
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "api/protocol/mcp_version.h"
 #include "core/base/lock.h"
@@ -60,19 +61,12 @@ enum mcp_client_ability {
     MCP_CLIENT_ROOTS_CHANGED = 1 /* roots.listChanged */
 };
 
-/* Called once, when the session ends (DELETE, silence, the end of a stdio connection). */
-struct mcp_session_end {
-    void (*ended)(struct mcp_session *session, void *user);
-    void *user;
-    struct mcp_session_end *next;
-};
-
 /* A call under way, so that notifications/cancelled finds it. Memory of the exchange. */
 struct mcp_inflight {
     const struct ng_value *id;
     struct call *call;
     bool cancelled, notified;
-    struct mcp_inflight *prev, *next;
+    LIST_ENTRY(mcp_inflight) link;
 };
 
 struct mcp_session {
@@ -85,9 +79,11 @@ struct mcp_session {
     atomic_uint client_asks, client_abilities;
     char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */
     struct lock lock;                  /* of the inflight and the lists below */
-    struct mcp_inflight *inflight;
-    struct mcp_session_end *ends;
+    LIST_HEAD(, mcp_inflight) inflight;
     struct mcp_notifier *notifier; /* its subscriptions (mcp_subscribe.c), a reference */
+    /* Called once, with no lock held, when the session ends (DELETE, silence, the end of a
+     * stdio connection); or NULL. */
+    void (*on_end)(struct mcp_session *session);
     bool ended;
     struct mcp_question *questions;
     size_t question_count;
@@ -106,8 +102,8 @@ struct mcp_session {
     atomic_int refs;
     /* The table's. */
     int64_t used_ms;
-    struct mcp_session *hash_next;
-    struct mcp_session *older, *newer;
+    struct mcp_session *hash_next; /* out of the table: the next one that ends */
+    TAILQ_ENTRY(mcp_session) order;
 };
 
 /* timeout_ms: silence after which a session is gone. */
@@ -146,14 +142,12 @@ void mcp_session_cancel(struct mcp_session *session, const struct ng_value *id);
  * over stdio it is a line. Any thread; never blocks; the caller holds a reference.
  */
 void mcp_session_notify(struct mcp_session *session, struct ng_str message);
-/* end->ended() is called once when the session ends, with no lock held; `end` is the caller's
- * memory until then. False: it has ended already, and nothing is called. */
-bool mcp_session_on_end(struct mcp_session *session, struct mcp_session_end *end);
-/* Nothing comes from the client any more: ends are called, what waits for it ends; what runs
+/* Nothing comes from the client any more: on_end() is called, what waits for it ends; what runs
  * goes on. Again: a no-op. */
 void mcp_session_hang_up(struct mcp_session *session);
 bool mcp_session_has_ended(struct mcp_session *session);
-/* The session ends: calls under way are cancelled, ends are called. Again: a no-op. */
+/* The session ends: calls under way are cancelled, on_end() is called. Again: a no-op.
+ */
 void mcp_session_close(struct mcp_session *session);
 
 /* Gives the question its id and keeps it. False: the session has ended, or is asked too much.

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_session_table.c - the table of sessions: found by hash, kept in order of use, so that
  * what was silent longest is at the front. */
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
@@ -19,15 +18,13 @@ struct mcp_sessions {
     int64_t shift_ms;       /* mcp_sessions_age */
     atomic_size_t kept_sum; /* bytes of all their streams */
     size_t count;
-    struct mcp_session *oldest, *newest;
+    TAILQ_HEAD(order, mcp_session) order; /* the one that was silent longest first */
     struct mcp_session *buckets[MCP_SESSION_BUCKETS];
 };
 
 static int64_t now_ms(const struct mcp_sessions *sessions)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + sessions->shift_ms;
+    return clock_monotonic_ns() / 1000000 + sessions->shift_ms;
 }
 
 static struct mcp_session **bucket_of(struct mcp_sessions *sessions, struct ng_str id)
@@ -37,89 +34,70 @@ static struct mcp_session **bucket_of(struct mcp_sessions *sessions, struct ng_s
 
 static void link_newest(struct mcp_sessions *sessions, struct mcp_session *session)
 {
-    session->newer = NULL;
-    session->older = sessions->newest;
-    if (sessions->newest != NULL) {
-        sessions->newest->newer = session;
-    } else {
-        sessions->oldest = session;
-    }
-    sessions->newest = session;
+    TAILQ_INSERT_TAIL(&sessions->order, session, order);
     session->used_ms = now_ms(sessions);
 }
 
-static void unlink_order(struct mcp_sessions *sessions, struct mcp_session *session)
+static void touch(struct mcp_sessions *sessions, struct mcp_session *session)
 {
-    if (session->newer != NULL) {
-        session->newer->older = session->older;
-    } else {
-        sessions->newest = session->older;
-    }
-    if (session->older != NULL) {
-        session->older->newer = session->newer;
-    } else {
-        sessions->oldest = session->newer;
-    }
+    TAILQ_REMOVE(&sessions->order, session, order);
+    link_newest(sessions, session);
 }
 
-/* Out of the table; the table's reference passes to the caller. */
-static void take_out(struct mcp_sessions *sessions, struct mcp_session *session)
+/* Out of the table, and to the front of *gone with the table's reference. */
+static void take_out(struct mcp_sessions *sessions, struct mcp_session *session,
+                     struct mcp_session **gone)
 {
     struct mcp_session **at = bucket_of(sessions, ng_str_of(session->id));
     while (*at != session) {
         at = &(*at)->hash_next;
     }
     *at = session->hash_next;
-    unlink_order(sessions, session);
+    TAILQ_REMOVE(&sessions->order, session, order);
     sessions->count--;
     session->share->sessions--;
+    session->hash_next = *gone;
+    *gone = session;
 }
 
-/* Takes out sessions that were silent too long, as a list by `older`: to be ended without the
+/* Takes out sessions that were silent too long, as a list: to be ended without the
  * lock. A session with a call under way or an open stream is not silent. */
 static struct mcp_session *take_silent(struct mcp_sessions *sessions)
 {
     struct mcp_session *gone = NULL;
+    struct mcp_session *session;
     int64_t before = now_ms(sessions) - sessions->timeout_ms;
-    while (sessions->oldest != NULL && sessions->oldest->used_ms < before) {
-        struct mcp_session *session = sessions->oldest;
+    while ((session = TAILQ_FIRST(&sessions->order)) != NULL && session->used_ms < before) {
         if (atomic_load(&session->busy) > 0) {
-            unlink_order(sessions, session);
-            link_newest(sessions, session);
-            continue;
+            touch(sessions, session);
+        } else {
+            take_out(sessions, session, &gone);
         }
-        take_out(sessions, session);
-        session->older = gone;
-        gone = session;
     }
     return gone;
 }
 
-/* Takes out, before `gone`, sessions whose key is no longer valid. A busy session counts as
+/* Takes out sessions whose key is no longer valid. A busy session counts as
  * used now: its silence begins later. */
-static struct mcp_session *take_keyless(struct mcp_sessions *sessions, struct mcp_session *gone)
+static void take_keyless(struct mcp_sessions *sessions, struct mcp_session **gone)
 {
-    struct mcp_session *session = sessions->oldest;
+    struct mcp_session *session = TAILQ_FIRST(&sessions->order);
     for (size_t left = sessions->count; left > 0; left--) {
-        struct mcp_session *next = session->newer;
+        struct mcp_session *next = TAILQ_NEXT(session, order);
         if (!key_live(session->key)) {
-            take_out(sessions, session);
-            session->older = gone;
-            gone = session;
+            take_out(sessions, session, gone);
         } else if (atomic_load(&session->busy) > 0) {
-            unlink_order(sessions, session);
-            link_newest(sessions, session);
+            touch(sessions, session);
         }
         session = next;
     }
-    return gone;
 }
 
 static void end_all(struct mcp_session *gone)
 {
     while (gone != NULL) {
         struct mcp_session *session = gone;
-        gone = session->older;
+        gone = session->hash_next;
         mcp_session_close(session);
         mcp_session_unref(session);
     }
@@ -130,7 +108,8 @@ static struct mcp_session *first_of(struct mcp_sessions *sessions,
                                     const struct mcp_share *share)
 {
     struct mcp_session *first = NULL;
-    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+    for (struct mcp_session *at = TAILQ_FIRST(&sessions->order); at != NULL;
+         at = TAILQ_NEXT(at, order)) {
         if (at->share == share && atomic_load(&at->busy) == 0) {
             return at;
         }
@@ -143,9 +122,9 @@ static struct mcp_session *first_of(struct mcp_sessions *sessions,
 
 static struct mcp_share *share_of(struct mcp_sessions *sessions, const char *owner)
 {
-    struct mcp_session *at = sessions->oldest;
+    struct mcp_session *at = TAILQ_FIRST(&sessions->order);
     while (at != NULL && strcmp(at->owner, owner) != 0) {
-        at = at->newer;
+        at = TAILQ_NEXT(at, order);
     }
     if (at == NULL) {
         return NULL;
@@ -169,7 +148,8 @@ static struct mcp_session *over_of_agent(struct mcp_sessions *sessions, const ch
     if (sessions->count < MCP_SESSIONS_PER_AGENT_MAX) {
         return NULL;
     }
-    for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+    for (struct mcp_session *at = TAILQ_FIRST(&sessions->order); at != NULL;
+         at = TAILQ_NEXT(at, order)) {
         if (same_agent(at->owner, owner)) {
             has++;
             bool idle = atomic_load(&at->busy) == 0;
@@ -200,7 +180,8 @@ static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
         if (sessions->count < MCP_SESSIONS_MAX) {
             return NG_OK;
         }
-        for (struct mcp_session *at = sessions->oldest; at != NULL; at = at->newer) {
+        for (struct mcp_session *at = TAILQ_FIRST(&sessions->order); at != NULL;
+             at = TAILQ_NEXT(at, order)) {
             if (most == NULL || at->share->sessions > most->sessions) {
                 most = at->share;
             }
@@ -231,6 +212,7 @@ int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret)
         return NG_EINTERNAL;
     }
     lock_init(&sessions->lock, LOCK_MCP_SESSIONS);
+    TAILQ_INIT(&sessions->order);
     sessions->timeout_ms = timeout_ms;
     atomic_init(&sessions->kept_sum, 0);
     *ret = sessions;
@@ -258,11 +240,8 @@ void mcp_sessions_close_all(struct mcp_sessions *sessions)
 {
     struct mcp_session *gone = NULL;
     lock_take(&sessions->lock);
-    while (sessions->oldest != NULL) {
-        struct mcp_session *session = sessions->oldest;
-        take_out(sessions, session);
-        session->older = gone;
-        gone = session;
+    while (!TAILQ_EMPTY(&sessions->order)) {
+        take_out(sessions, TAILQ_FIRST(&sessions->order), &gone);
     }
     lock_release(&sessions->lock);
     end_all(gone);
@@ -271,7 +250,8 @@ void mcp_sessions_close_all(struct mcp_sessions *sessions)
 void mcp_sessions_sweep(struct mcp_sessions *sessions)
 {
     lock_take(&sessions->lock);
-    struct mcp_session *gone = take_keyless(sessions, take_silent(sessions));
+    struct mcp_session *gone = take_silent(sessions);
+    take_keyless(sessions, &gone);
     lock_release(&sessions->lock);
     end_all(gone);
 }
@@ -302,9 +282,7 @@ static int add_session(struct mcp_sessions *sessions, struct mcp_session *sessio
         session->share = own;
     }
     if (over != NULL) {
-        take_out(sessions, over);
-        over->older = *gone;
-        *gone = over;
+        take_out(sessions, over, gone);
     }
     struct mcp_session **bucket = bucket_of(sessions, ng_str_of(session->id));
     session->hash_next = *bucket;
@@ -371,8 +349,7 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_s
     struct mcp_session *gone = take_silent(sessions);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
-        unlink_order(sessions, session);
-        link_newest(sessions, session);
+        touch(sessions, session);
         (void)atomic_fetch_add(&session->refs, 1);
     }
     lock_release(&sessions->lock);
@@ -386,9 +363,7 @@ bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng
     struct mcp_session *gone = take_silent(sessions);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
-        take_out(sessions, session);
-        session->older = gone;
-        gone = session;
+        take_out(sessions, session, &gone);
     }
     lock_release(&sessions->lock);
     end_all(gone);

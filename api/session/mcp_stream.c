@@ -24,7 +24,6 @@ struct reader {
     struct http_stream *http;  /* lent: valid until closed() */
     struct gateway *gateway;
     char *agent;
-    size_t agent_len;
     atomic_int *open;
     bool primed;
 };
@@ -369,7 +368,7 @@ static void closed(void *user)
         (void)atomic_fetch_sub(reader->open, 1);
     }
     if (reader->gateway != NULL) {
-        http_stream_give(reader->gateway, str_make(reader->agent, reader->agent_len));
+        http_stream_give(reader->gateway, ng_str_of(reader->agent));
     }
     free_reader(reader);
     mcp_stream_unref(stream);
@@ -381,14 +380,10 @@ static struct reader *new_reader(const struct mcp_stream_reader *asked)
     if (reader == NULL) {
         return NULL;
     }
-    reader->agent_len = asked->agent.len;
-    reader->agent = alloc_bytes(asked->agent.len + 1);
+    reader->agent = str_dup(asked->agent);
     if (reader->agent == NULL) {
         free(reader);
         return NULL;
-    }
-    if (asked->agent.len > 0) {
-        memcpy(reader->agent, asked->agent.data, asked->agent.len);
     }
     reader->gateway = asked->gateway;
     reader->open = asked->open;
@@ -443,22 +438,6 @@ struct http_stream *mcp_stream_attach(struct mcp_stream *stream,
 
 /* ---- ids ---- */
 
-static bool parse_number(struct ng_str text, uint64_t most, uint64_t *ret)
-{
-    uint64_t number = 0;
-    if (text.len == 0 || text.len > 19) {
-        return false;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return false;
-        }
-        number = number * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    *ret = number;
-    return number <= most;
-}
-
 bool mcp_stream_parse_id(struct ng_str text, unsigned *ret_number, uint64_t *ret_seq)
 {
     uint64_t number = 0;
@@ -468,8 +447,8 @@ bool mcp_stream_parse_id(struct ng_str text, unsigned *ret_number, uint64_t *ret
         return false;
     }
     size_t before = (size_t)(dash - id.data);
-    if (!parse_number(str_make(id.data, before), UINT32_MAX, &number) ||
-        !parse_number(str_make(dash + 1, id.len - before - 1), UINT64_MAX, ret_seq)) {
+    if (!str_number(str_make(id.data, before), UINT32_MAX, &number) ||
+        !str_number(str_make(dash + 1, id.len - before - 1), UINT64_MAX, ret_seq)) {
         return false;
     }
     *ret_number = (unsigned)number;

@@ -24,11 +24,11 @@ struct mcp_listen_tasks {
     size_t count;
 };
 
-static const struct ng_str no_text = {NULL, 0};
+static const char out_of_memory[] = "the gateway ran out of memory";
 
 static bool refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
 {
-    mcp_answer_error(exchange, status, code, ng_str_of(sentence), no_text);
+    (void)mcp_refuse(exchange, status, code, sentence);
     return false;
 }
 
@@ -86,8 +86,7 @@ static bool read_ids(struct mcp_exchange *exchange, const struct ng_value *ids,
     for (const struct ng_value *at = ids->first; at != NULL && *ret != NULL; at = at->next) {
         (*ret)[count++] = at->text;
     }
-    return *ret != NULL ||
-           refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+    return *ret != NULL || refuse(exchange, 500, MCP_INTERNAL_ERROR, out_of_memory);
 }
 
 bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value *asked,
@@ -112,7 +111,7 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
     struct ng_str owner = mcp_task_owner(arena, exchange->call);
     struct mcp_listen_tasks *listen = arena_zalloc(arena, sizeof(*listen));
     if (owner.data == NULL || listen == NULL) {
-        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, out_of_memory);
     }
     listen->exchange = exchange;
     listen->tasks = tasks;
@@ -130,7 +129,7 @@ bool mcp_listen_tasks_begin(struct mcp_exchange *exchange, const struct ng_value
                       "the maximum number of streams watches tasks; close one");
     }
     if (rc != NG_OK) {
-        return refuse(exchange, 500, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+        return refuse(exchange, 500, MCP_INTERNAL_ERROR, out_of_memory);
     }
     json_name(acknowledgement, "taskIds");
     json_array(acknowledgement);

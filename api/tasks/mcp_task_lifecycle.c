@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
@@ -19,6 +20,16 @@
 
 /* ---- upkeep ---- */
 
+static void take_waiters_of(struct mcp_task_entry *entry, struct mcp_task_waiter **ret)
+{
+    while (entry->waiters != NULL) {
+        struct mcp_task_waiter *waiter = entry->waiters;
+        entry->waiters = waiter->next;
+        waiter->next = *ret;
+        *ret = waiter;
+    }
+}
+
 /* Expired tasks leave the table; a run of one is cancelled, and leaves when it ends. Ids go to
  * `ids`, for the documents. */
 static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
@@ -27,22 +38,14 @@ static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], 
     int64_t now = clock_unix_ms();
     size_t count = 0;
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest, *next = NULL; at != NULL && count < most;
-         at = next) {
-        next = at->next;
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries), *next = NULL;
+         at != NULL && count < most; at = next) {
+        next = LIST_NEXT(at, link);
         if (!at->is_stored || at->is_gone || at->expires_ms > now) {
             continue;
         }
         memcpy(ids[count++], at->id, sizeof(at->id));
-        struct mcp_task_waiter *last = at->waiters;
-        while (last != NULL && last->next != NULL) {
-            last = last->next;
-        }
-        if (last != NULL) {
-            last->next = *ret_waiters;
-            *ret_waiters = at->waiters;
-            at->waiters = NULL;
-        }
+        take_waiters_of(at, ret_waiters);
         if (at->call != NULL) {
             at->is_gone = true;
             call_cancel(at->call);
@@ -60,7 +63,8 @@ static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], 
 static void drop_left(struct mcp_tasks *tasks, struct mcp_task_waiter **ret_waiters)
 {
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
         (void)mcp_task_take_left(at, ret_waiters);
         if (at->call != NULL && !key_live(at->call->key)) {
             call_cancel(at->call);
@@ -75,13 +79,9 @@ static struct mcp_task_waiter *take_waiters(struct mcp_tasks *tasks)
     struct mcp_task_waiter *all = NULL;
     mcp_tasks_lock(tasks);
     tasks->is_stopping = true;
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
-        while (at->waiters != NULL) {
-            struct mcp_task_waiter *waiter = at->waiters;
-            at->waiters = waiter->next;
-            waiter->next = all;
-            all = waiter;
-        }
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
+        take_waiters_of(at, &all);
     }
     mcp_tasks_unlock(tasks);
     return all;
@@ -103,7 +103,8 @@ void mcp_tasks_stop(struct gateway *gateway, bool runs_too)
     }
     mcp_task_wake(take_waiters(tasks));
     mcp_tasks_lock(tasks);
-    for (struct mcp_task_entry *at = tasks->newest; at != NULL && runs_too; at = at->next) {
+    for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL && runs_too;
+         at = LIST_NEXT(at, link)) {
         if (at->call != NULL) {
             call_cancel(at->call);
         }
@@ -143,53 +144,31 @@ static int find_task(const struct mcp_task *task, void *user)
 {
     struct found *found = user;
     struct mcp_tasks *tasks = found->tasks;
-    int64_t expires = task->created_ms + task->ttl_ms;
-    bool is_expired = expires <= clock_unix_ms();
+    bool is_expired = task->created_ms + task->ttl_ms <= clock_unix_ms();
     struct ng_str self = cluster_id(tasks->gateway->cluster);
     bool is_elsewhere = task->gateway.len > 0 && task->gateway.len <= MCP_TASK_GATEWAY_MAX &&
                         !str_equal(task->gateway, self) &&
                         store_is_shared(tasks->gateway->store);
-    if (is_expired || (task->status == MCP_TASK_WORKING && !is_elsewhere)) {
-        if (found->count == found->room) {
-            size_t room = 64;
-            if (found->room != 0) {
-                room = 2 * found->room;
-            }
-            struct ng_str *ids = arena_alloc(&found->call->arena, room * sizeof(*ids));
-            if (ids == NULL) {
-                return NG_EINTERNAL;
-            }
-            if (found->count > 0) {
-                memcpy(ids, found->ids, found->count * sizeof(*ids));
-            }
-            found->ids = ids;
-            found->room = room;
+    bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
+    if (is_expired || died) {
+        if (array_reserve((void **)&found->ids, &found->room, found->count + 1,
+                          sizeof(*found->ids), MCP_TASK_ROWS_MAX) != NG_OK) {
+            return NG_EINTERNAL;
         }
         found->ids[found->count++] = task->id;
     }
-    if (is_expired || task->id.len != MCP_TASK_ID_LEN ||
-        task->owner.len >= MCP_TASK_OWNER_MAX) {
-        return NG_OK;
-    }
-    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
+    struct mcp_task_entry *entry = NULL;
+    int rc = mcp_task_entry_of(task, &entry);
     if (entry == NULL) {
-        return NG_EINTERNAL;
+        return rc;
     }
-    memcpy(entry->id, task->id.data, task->id.len);
-    memcpy(entry->owner, task->owner.data, task->owner.len);
-    entry->created_ms = task->created_ms;
-    entry->expires_ms = expires;
-    bool died = task->status == MCP_TASK_WORKING && !is_elsewhere;
     if (died) {
         entry->status = MCP_TASK_FAILED;
-    } else {
-        entry->status = task->status;
     }
     if (is_elsewhere) {
         entry->host = MCP_TASK_ELSEWHERE;
         memcpy(entry->gateway, task->gateway.data, task->gateway.len);
     }
-    entry->is_stored = true;
     mcp_task_entry_link(tasks, entry);
     return NG_OK;
 }
@@ -233,11 +212,10 @@ static int settle_found(struct found *found)
 static void tasks_close(void *self)
 {
     struct mcp_tasks *tasks = self;
-    struct mcp_task_entry *entry = tasks->newest;
-    while (entry != NULL) {
-        struct mcp_task_entry *next = entry->next;
+    while (!LIST_EMPTY(&tasks->entries)) {
+        struct mcp_task_entry *entry = LIST_FIRST(&tasks->entries);
+        LIST_REMOVE(entry, link);
         free(entry);
-        entry = next;
     }
     lock_done(&tasks->subscription_lock);
     lock_done(&tasks->lock);
@@ -257,8 +235,6 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
         call_unref(call);
         return NG_EINTERNAL;
     }
-    lock_init(&tasks->lock, LOCK_MCP_TASKS);
-    lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     lock_init(&tasks->lock, LOCK_MCP_TASKS);
     lock_init(&tasks->subscription_lock, LOCK_MCP_SUBSCRIPTIONS);
     struct found found = {.tasks = tasks, .call = call};
@@ -287,6 +263,7 @@ int mcp_tasks_open(struct gateway *gateway, struct buf *error)
     if (rc == NG_OK && found.count > 0) {
         log_write(NG_LOG_INFO, "mcp", "%zu tasks had ended or expired", found.count);
     }
+    free(found.ids);
     call_unref(call);
     return rc;
 }

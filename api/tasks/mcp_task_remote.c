@@ -40,30 +40,19 @@ static void take_gateway(const struct mcp_tasks *tasks, struct mcp_task_entry *e
     }
 }
 
-/* With the lock held. NULL: there is no room, or it is none that could be here. */
-static struct mcp_task_entry *add_entry(struct mcp_tasks *tasks, const struct mcp_task *task)
+/* With the lock held. Not where there is no room, or it is none that could be here. */
+static void add_entry(struct mcp_tasks *tasks, const struct mcp_task *task)
 {
-    bool is_expired = task->created_ms + task->ttl_ms <= clock_unix_ms();
-    if (is_expired || task->id.len != MCP_TASK_ID_LEN ||
-        task->owner.len >= MCP_TASK_OWNER_MAX || tasks->count >= MCP_TASKS_MAX) {
-        return NULL;
+    struct mcp_task_entry *entry = NULL;
+    if (tasks->count >= MCP_TASKS_MAX || mcp_task_entry_of(task, &entry) != NG_OK ||
+        entry == NULL) {
+        return;
     }
-    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
-    if (entry == NULL) {
-        return NULL;
-    }
-    memcpy(entry->id, task->id.data, task->id.len);
-    memcpy(entry->owner, task->owner.data, task->owner.len);
-    entry->created_ms = task->created_ms;
-    entry->expires_ms = task->created_ms + task->ttl_ms;
-    entry->status = task->status;
-    entry->is_stored = true;
     take_gateway(tasks, entry, task->gateway);
     if (task->status == MCP_TASK_WORKING && entry->host == MCP_TASK_HERE) {
         entry->host = MCP_TASK_FORMER;
     }
     mcp_task_entry_link(tasks, entry);
-    return entry;
 }
 
 void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_str id)
@@ -77,7 +66,7 @@ void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_
     call->staged = before;
     mcp_tasks_lock(tasks);
     if (rc == NG_OK && mcp_task_entry_find(tasks, id) == NULL) {
-        (void)add_entry(tasks, &task);
+        add_entry(tasks, &task);
     }
     mcp_tasks_unlock(tasks);
 }
@@ -103,7 +92,7 @@ static int look_row(const struct mcp_task *task, void *user)
     mcp_tasks_lock(tasks);
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, task->id);
     if (entry == NULL) {
-        (void)add_entry(tasks, task);
+        add_entry(tasks, task);
     } else if (entry->call != NULL) {
         if (task->status == MCP_TASK_CANCELLED) {
             call_cancel(entry->call); /* another gateway was asked to */
@@ -125,8 +114,8 @@ static void collect_dead(struct mcp_tasks *tasks, struct looking *looking)
 {
     looking->count = 0;
     mcp_tasks_lock(tasks);
-    for (const struct mcp_task_entry *at = tasks->newest;
-         at != NULL && looking->count < LOOK_CHANGES_MAX; at = at->next) {
+    for (const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries);
+         at != NULL && looking->count < LOOK_CHANGES_MAX; at = LIST_NEXT(at, link)) {
         bool runs = at->call != NULL || at->status != MCP_TASK_WORKING;
         bool died = at->host == MCP_TASK_FORMER ||
                     (at->host == MCP_TASK_ELSEWHERE &&

@@ -39,7 +39,12 @@ struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange);
 int mcp_task_request_apply(struct mcp_task_request *request, struct call *call);
 /* The kinds of requests that the client of a handshake session takes. */
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange);
-/* True: the step failed, and that is answered. */
-bool mcp_task_request_failed(struct mcp_exchange *exchange);
+/* The call in which the tool runs again, kept by `call`. False: out of memory. */
+bool mcp_task_request_prepare(struct mcp_task_request *request, struct call *call);
+/* Runs the request's step; request NULL: it is answered already. */
+int mcp_task_request_run(struct mcp_exchange *exchange, struct mcp_task_request *request,
+                         const struct mcp_run *run);
+/* For struct mcp_run: the answer to a step that failed. */
+void mcp_task_request_failed(struct mcp_exchange *exchange, const struct call *call);
 
 #endif

@@ -28,8 +28,6 @@ struct run {
     struct ng_str outcome, asks, state;
 };
 
-static const struct ng_str no_text = {NULL, 0};
-
 struct ng_str mcp_task_owner(struct arena *arena, const struct call *call)
 {
     struct ng_str agent = call->caller.agent;
@@ -44,18 +42,6 @@ static void run_free(struct run *run)
 }
 
 /* ---- the end ---- */
-
-static void print_asks(struct buf *out, const struct call *call)
-{
-    buf_add_char(out, '{');
-    for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
-        buf_add_json(out, ask->key);
-        buf_add_c(out, ":{");
-        mcp_input_print(out, ask);
-        buf_add_c(out, ask->next != NULL ? "}," : "}");
-    }
-    buf_add_char(out, '}');
-}
 
 static void print_error(struct buf *out, const struct result *result)
 {
@@ -73,7 +59,7 @@ static void conclude(struct run *run)
     buf_init(&text, CALL_MEMORY_MAX);
     if (result->rc == NG_EINPUT) {
         run->status = MCP_TASK_INPUT_REQUIRED;
-        print_asks(&text, call);
+        mcp_input_print_all(&text, call);
     } else if (result->rc == NG_ECANCELLED && mcp_tasks_stopping(run->tasks)) {
         run->status = MCP_TASK_FAILED;
         buf_add_c(&text, "{\"code\":-32603,\"message\":\"the gateway was stopped while the "
@@ -85,7 +71,7 @@ static void conclude(struct run *run)
         run->status = MCP_TASK_COMPLETED;
         mcp_tools_print_result(&text, call);
     }
-    struct ng_str copy = no_text;
+    struct ng_str copy = STR_NONE;
     if (text.rc == NG_OK) {
         copy = arena_copy(&run->clerk->arena, buf_str(&text));
     }
@@ -111,7 +97,7 @@ static bool end_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = run->status;
-    task->message = no_text;
+    task->message = STR_NONE;
     task->asks = run->asks;
     task->state = run->state;
     if (run->outcome.data != NULL) {
@@ -200,17 +186,11 @@ static bool create_edit(struct mcp_task *task, struct call *call, void *user)
 static void answer_created(struct mcp_exchange *exchange, const struct mcp_task *task)
 {
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    if (is_stateless) {
-        mcp_task_print(out, task, true, false);
-        mcp_result_end_as(exchange, out, "task", no_text);
-    } else {
-        buf_add_c(out, "\"task\":{");
-        mcp_task_print(out, task, false, false);
-        buf_add_char(out, '}');
-        mcp_result_end(exchange, out, no_text);
-    }
+    struct buf *out = mcp_result_open(exchange);
+    buf_add_c(out, text_if(!is_stateless, "\"task\":{"));
+    mcp_task_print(out, task, is_stateless, false);
+    buf_add_c(out, text_if(!is_stateless, "}"));
+    mcp_result_end(exchange, "task", STR_NONE); /* a type is of the stateless version alone */
     mcp_answer_close(exchange);
 }
 
@@ -244,8 +224,7 @@ static struct run *run_new(struct mcp_tasks *tasks, struct call *call)
 {
     struct call *clerk = call_new(call->gateway);
     struct run *run = clerk == NULL ? NULL : arena_zalloc(&clerk->arena, sizeof(*run));
-    struct ng_str no_space = {NULL, 0};
-    if (run == NULL || call_set_caller(clerk, call->caller.agent, no_space, call->caller.role,
+    if (run == NULL || call_set_caller(clerk, call->caller.agent, STR_NONE, call->caller.role,
                                        call->caller.mode, call->caller.run) != NG_OK) {
         call_unref(clerk);
         return NULL;
@@ -270,7 +249,7 @@ struct call *mcp_task_prepare(const struct call *from)
 {
     const struct ng_caller *caller = &from->caller;
     struct call *call = call_new(from->gateway);
-    struct ng_str space = no_text;
+    struct ng_str space = STR_NONE;
     if (call == NULL) {
         return NULL;
     }
@@ -296,7 +275,6 @@ struct call *mcp_task_prepare(const struct call *from)
 /* The request's parts of a call of the task; texts are lent by `task`, which lives as long. */
 static int fill_call(struct call *call, const struct mcp_task *task)
 {
-    struct json_error error;
     call->tool_name = task->tool;
     call->args_text = task->arguments;
     call->client_asks = task->can_ask;
@@ -305,15 +283,15 @@ static int fill_call(struct call *call, const struct mcp_task *task)
         return NG_OK;
     }
     return json_parse(&call->arena, task->answers, JSON_DEPTH_DEFAULT, &call->ask_answers,
-                      &error);
+                      NULL);
 }
 
 static struct ng_str print_value(struct arena *arena, const struct ng_value *value)
 {
     struct buf text;
-    struct ng_str copy = no_text;
+    struct ng_str copy = STR_NONE;
     if (value == NULL) {
-        return no_text;
+        return STR_NONE;
     }
     buf_init(&text, CALL_MEMORY_MAX);
     if (json_print(&text, value) == NG_OK) {
@@ -345,13 +323,10 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
                  (order->answers == NULL || task->answers.data != NULL) &&
                  (order->state.data == NULL || task->state.data != NULL) &&
                  fill_call(run->call, task) == NG_OK;
-    struct ng_str key;
-    if (exchange->job->is_batch) {
-        key = no_text;
-    } else {
-        key = exchange->job->idempotency_key;
+    if (!exchange->job->is_batch) {
+        run->call->idempotency_key =
+            arena_copy(&run->call->arena, exchange->job->idempotency_key);
     }
-    run->call->idempotency_key = arena_copy(&run->call->arena, key);
     if (holds) {
         return NG_OK;
     }
@@ -360,20 +335,14 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
 
 static int answer_no_room(struct mcp_exchange *exchange, int rc, const char *why)
 {
-    int status;
-    if (rc == NG_ERATE) {
-        status = 429;
-    } else if (rc == NG_EBUSY) {
-        status = 503;
-    } else {
-        status = 500;
+    if (rc == NG_EINTERNAL) {
+        return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, why);
     }
-    if (!exchange->job->is_batch && rc != NG_EINTERNAL) {
+    if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = 1;
     }
-    mcp_answer_error(exchange, status, rc == NG_EINTERNAL ? MCP_INTERNAL_ERROR : status,
-                     ng_str_of(why), no_text);
-    return NG_OK;
+    int status = error_status(NULL, rc);
+    return mcp_refuse(exchange, status, status, why);
 }
 
 int mcp_task_start(struct mcp_exchange *exchange, const struct mcp_task_order *order)
@@ -422,7 +391,6 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
         return call_fail(asker, NG_EINTERNAL, "out of memory");
     }
     struct arena *arena = &run->clerk->arena;
-    struct ng_str no_agent = {NULL, 0};
     run->task.id = arena_copy(arena, task->id);
     run->task.tool = arena_copy(arena, task->tool);
     run->task.arguments = arena_copy(arena, task->arguments);
@@ -435,7 +403,7 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
         rc = call_fail(asker, NG_EINTERNAL, "out of memory");
     }
     if (rc == NG_OK && task->space.data != NULL) {
-        (void)call_set_caller(call, no_agent, task->space, call->caller.role, call->caller.mode,
+        (void)call_set_caller(call, STR_NONE, task->space, call->caller.role, call->caller.mode,
                               call->caller.run);
     }
     if (rc == NG_OK) {

@@ -9,8 +9,6 @@
 
 /* Task documents have no owner in the store: their owner is a member. */
 #define TASK_SPACE "mcp"
-/* Rows read at a start: what has expired and was not yet removed is there too. */
-#define TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
 /* A stored task, without its outcome: arguments and answers are bounded by the bodies they came
  * in. */
 #define TASK_JSON_MAX CALL_MEMORY_MAX
@@ -44,16 +42,6 @@ static struct ng_key key_of(struct ng_str id)
 
 /* ---- reading ---- */
 
-static struct ng_str member(const struct ng_value *body, const char *name)
-{
-    const struct ng_value *value = json_get(body, name);
-    struct ng_str none = {NULL, 0};
-    if (value == NULL) {
-        return none;
-    }
-    return value->text;
-}
-
 static int64_t number(const struct ng_value *body, const char *name)
 {
     int64_t value = 0;
@@ -75,23 +63,22 @@ static void read_task(struct ng_str id, const struct ng_value *body, struct ng_s
                       struct mcp_task *ret)
 {
     ret->id = id;
-    ret->owner = member(body, "owner");
-    ret->tool = member(body, "tool");
-    ret->space = member(body, "space");
-    ret->arguments = member(body, "arguments");
-    ret->status = status_of(member(body, "status"));
+    ret->owner = json_get_text(body, "owner");
+    ret->tool = json_get_text(body, "tool");
+    ret->space = json_get_text(body, "space");
+    ret->arguments = json_get_text(body, "arguments");
+    ret->status = status_of(json_get_text(body, "status"));
     ret->created_ms = number(body, "created");
     ret->updated_ms = number(body, "updated");
     ret->ttl_ms = number(body, "ttl");
     ret->can_ask = (unsigned)number(body, "can_ask");
-    ret->asks = member(body, "asks");
-    ret->answers = member(body, "answers");
-    ret->state = member(body, "state");
-    ret->message = member(body, "message");
-    ret->gateway = member(body, "gateway");
+    ret->asks = json_get_text(body, "asks");
+    ret->answers = json_get_text(body, "answers");
+    ret->state = json_get_text(body, "state");
+    ret->message = json_get_text(body, "message");
+    ret->gateway = json_get_text(body, "gateway");
     ret->outcome = text;
-    const struct ng_value *is_error = json_get(body, "is_error");
-    ret->is_error = is_error != NULL && is_error->type == NG_TYPE_TRUE;
+    ret->is_error = json_is(json_get(body, "is_error"), NG_TYPE_TRUE);
 }
 
 int mcp_task_load(struct call *call, struct ng_str id, struct mcp_task *ret)
@@ -121,12 +108,10 @@ static int each_row(void *user, const struct ng_doc *doc)
     struct each *each = user;
     struct mcp_task task;
     const struct ng_value *body = NULL;
-    struct json_error error;
-    struct ng_str none = {NULL, 0};
-    if (json_parse(&each->call->arena, doc->json, JSON_DEPTH_DEFAULT, &body, &error) != NG_OK) {
+    if (json_parse(&each->call->arena, doc->json, JSON_DEPTH_DEFAULT, &body, NULL) != NG_OK) {
         return 0; /* verify tells about broken documents */
     }
-    read_task(arena_copy(&each->call->arena, doc->key.id), body, none, &task);
+    read_task(arena_copy(&each->call->arena, doc->key.id), body, STR_NONE, &task);
     if (task.id.data == NULL) {
         each->rc = NG_EINTERNAL;
     } else {
@@ -151,7 +136,7 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
         .space = ng_str_of(TASK_SPACE),
         .terms = &since,
         .term_count = since_ms > 0 ? 1 : 0,
-        .limit = TASK_ROWS_MAX,
+        .limit = MCP_TASK_ROWS_MAX,
     };
     uint64_t total = 0;
     int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);

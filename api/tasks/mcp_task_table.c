@@ -44,21 +44,17 @@ void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
 {
     struct mcp_task_entry **bucket = bucket_of(tasks, entry->id);
     struct mcp_task_entry *before = NULL;
+    struct mcp_task_entry *next = LIST_FIRST(&tasks->entries);
     entry->hash_next = *bucket;
     *bucket = entry;
-    entry->next = tasks->newest;
-    while (entry->next != NULL && comes_before(entry->next, entry->created_ms, entry->id)) {
-        before = entry->next; /* few: most are newer than all that are there */
-        entry->next = before->next;
-    }
-    entry->prev = before;
-    if (entry->next != NULL) {
-        entry->next->prev = entry;
+    while (next != NULL && comes_before(next, entry->created_ms, entry->id)) {
+        before = next; /* few: most are newer than all that are there */
+        next = LIST_NEXT(next, link);
     }
     if (before != NULL) {
-        before->next = entry;
+        LIST_INSERT_AFTER(before, entry, link);
     } else {
-        tasks->newest = entry;
+        LIST_INSERT_HEAD(&tasks->entries, entry, link);
     }
     tasks->count++;
 }
@@ -70,15 +66,29 @@ void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry
         at = &(*at)->hash_next;
     }
     *at = entry->hash_next;
-    if (entry->next != NULL) {
-        entry->next->prev = entry->prev;
-    }
-    if (entry->prev != NULL) {
-        entry->prev->next = entry->next;
-    } else {
-        tasks->newest = entry->next;
-    }
+    LIST_REMOVE(entry, link);
     tasks->count--;
+}
+
+int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret)
+{
+    *ret = NULL;
+    if (task->created_ms + task->ttl_ms <= clock_unix_ms() || task->id.len != MCP_TASK_ID_LEN ||
+        task->owner.len >= MCP_TASK_OWNER_MAX) {
+        return NG_OK;
+    }
+    struct mcp_task_entry *entry = alloc_zeroed(1, sizeof(*entry));
+    if (entry == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(entry->id, task->id.data, task->id.len);
+    memcpy(entry->owner, task->owner.data, task->owner.len);
+    entry->created_ms = task->created_ms;
+    entry->expires_ms = task->created_ms + task->ttl_ms;
+    entry->status = task->status;
+    entry->is_stored = true;
+    *ret = entry;
+    return NG_OK;
 }
 
 static bool is_owned(const struct mcp_task_entry *entry, struct ng_str owner)
@@ -163,7 +173,8 @@ static int check_room(struct mcp_tasks *tasks, struct ng_str owner, const char *
             "the gateway has the maximum number of tasks; try again when some have expired";
         return NG_EBUSY;
     }
-    for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+    for (const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
         bool own = is_owned(at, owner);
         kept += own;
         running += own && at->call != NULL;
@@ -223,13 +234,13 @@ void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
 {
     size_t most = *count;
     int64_t now = clock_unix_ms();
-    const struct mcp_task_entry *at = tasks->newest;
+    const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries);
     *count = 0;
     while (at != NULL && after != NULL &&
            (comes_before(at, after->created_ms, after->id) || strcmp(at->id, after->id) == 0)) {
-        at = at->next;
+        at = LIST_NEXT(at, link);
     }
-    for (; at != NULL && *count < most; at = at->next) {
+    for (; at != NULL && *count < most; at = LIST_NEXT(at, link)) {
         if (is_owned(at, owner) && at->is_stored && !at->is_gone && at->expires_ms > now) {
             struct mcp_task_place *place = &places[(*count)++];
             place->created_ms = at->created_ms;

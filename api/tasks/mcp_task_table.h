@@ -22,18 +22,18 @@ struct mcp_task_subscription {
     size_t count;
     mcp_task_changed_fn *changed;
     void *user;
-    struct mcp_task_subscription *prev, *next;
+    LIST_ENTRY(mcp_task_subscription) link;
 };
 
 struct mcp_tasks {
     struct gateway *gateway;
     struct lock lock;
     struct mcp_task_entry *buckets[TASK_BUCKETS];
-    struct mcp_task_entry *newest;
+    LIST_HEAD(, mcp_task_entry) entries; /* newest first */
     size_t count;
     bool is_stopping;
     struct lock subscription_lock; /* never taken inside `lock` */
-    struct mcp_task_subscription *subscriptions;
+    LIST_HEAD(, mcp_task_subscription) subscriptions;
     size_t subscription_count;
     /* Shared documents, the thread of cluster.h: when it looked last. */
     int64_t looked_ns, looked_ms;
@@ -48,6 +48,9 @@ void mcp_task_fail_died(struct mcp_task *task);
 
 /* With the lock held. Requests that wait. */
 struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);
+/* The entry of a stored task, not linked; NULL where it has expired or could not be of this
+ * gateway. NG_EINTERNAL: out of memory. */
+int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret);
 void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 /* With the lock held: requests that wait for the task and whose clients have left, in front of

@@ -122,7 +122,8 @@ size_t mcp_tasks_waiting(struct mcp_tasks *tasks)
 {
     size_t count = 0;
     mcp_tasks_lock(tasks);
-    for (const struct mcp_task_entry *at = tasks->newest; at != NULL; at = at->next) {
+    for (const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries); at != NULL;
+         at = LIST_NEXT(at, link)) {
         for (const struct mcp_task_waiter *waiter = at->waiters; waiter != NULL;
              waiter = waiter->next) {
             count++;
@@ -161,11 +162,7 @@ int mcp_tasks_subscribe(struct mcp_tasks *tasks, struct ng_str owner, const stru
     bool fits = tasks->subscription_count < MCP_TASK_SUBSCRIPTIONS_MAX;
     if (fits) {
         tasks->subscription_count++;
-        subscription->next = tasks->subscriptions;
-        if (subscription->next != NULL) {
-            subscription->next->prev = subscription;
-        }
-        tasks->subscriptions = subscription;
+        LIST_INSERT_HEAD(&tasks->subscriptions, subscription, link);
     }
     lock_release(&tasks->subscription_lock);
     if (!fits) {
@@ -184,14 +181,7 @@ void mcp_tasks_unsubscribe(struct mcp_tasks *tasks, struct mcp_task_subscription
     }
     lock_take(&tasks->subscription_lock);
     tasks->subscription_count--;
-    if (subscription->next != NULL) {
-        subscription->next->prev = subscription->prev;
-    }
-    if (subscription->prev != NULL) {
-        subscription->prev->next = subscription->next;
-    } else {
-        tasks->subscriptions = subscription->next;
-    }
+    LIST_REMOVE(subscription, link);
     lock_release(&tasks->subscription_lock);
     free(subscription->ids);
     free(subscription);
@@ -231,9 +221,9 @@ static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owne
     if (mcp_task_view(tasks, call, ng_str_of(id), ng_str_of(owner), &task) == NG_OK) {
         mcp_task_print(&text, &task, true, true);
     }
-    for (const struct mcp_task_subscription *subscription = tasks->subscriptions;
+    for (const struct mcp_task_subscription *subscription = LIST_FIRST(&tasks->subscriptions);
          subscription != NULL && text.rc == NG_OK && text.len > 0;
-         subscription = subscription->next) {
+         subscription = LIST_NEXT(subscription, link)) {
         if (has_task(subscription, id)) {
             subscription->changed(subscription->user, buf_str(&text));
         }
@@ -245,9 +235,9 @@ static void tell_state(struct mcp_tasks *tasks, const char *id, const char *owne
 static void notify_subscribers(struct mcp_tasks *tasks, const char *id, const char *owner)
 {
     lock_take(&tasks->subscription_lock);
-    const struct mcp_task_subscription *subscription = tasks->subscriptions;
+    const struct mcp_task_subscription *subscription = LIST_FIRST(&tasks->subscriptions);
     while (subscription != NULL && !has_task(subscription, id)) {
-        subscription = subscription->next;
+        subscription = LIST_NEXT(subscription, link);
     }
     if (subscription != NULL) {
         tell_state(tasks, id, owner);

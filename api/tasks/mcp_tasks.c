@@ -10,15 +10,13 @@
 #include "mcp_task_request.h"
 #include "mcp_task_table.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- which calls are tasks ---- */
 
 bool mcp_tasks_declared(const struct mcp_exchange *exchange)
 {
     const struct ng_value *extensions = json_get(exchange->terms.capabilities, "extensions");
     const struct ng_value *tasks = json_get(extensions, MCP_TASKS_EXTENSION);
-    return tasks != NULL && tasks->type == NG_TYPE_OBJECT;
+    return json_is(tasks, NG_TYPE_OBJECT);
 }
 
 static int answer_undeclared(struct mcp_exchange *exchange, const char *sentence)
@@ -85,11 +83,10 @@ static bool take_handshake(struct mcp_exchange *exchange, uint32_t flags,
         wrong = "`params.task` must be an object; its `ttl`, if any, a number of milliseconds";
     }
     if (wrong != NULL) {
-        mcp_answer_error(exchange, 200, code, ng_str_of(wrong), no_text);
-        *ret_rc = NG_OK;
+        *ret_rc = mcp_refuse(exchange, 200, code, wrong);
         return true;
     }
-    if (ttl != NULL && ttl->type == NG_TYPE_NUMBER) {
+    if (json_is(ttl, NG_TYPE_NUMBER)) {
         double asked = json_double(ttl);
         if (asked > (double)MCP_TASK_TTL_MAX_MS) {
             order->ttl_ms = MCP_TASK_TTL_MAX_MS;
@@ -131,12 +128,6 @@ bool mcp_tasks_take(struct mcp_exchange *exchange, struct ng_str name,
 
 /* ---- requests about a task ---- */
 
-static int wrong_params(struct mcp_exchange *exchange, const char *sentence)
-{
-    mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS, ng_str_of(sentence), no_text);
-    return NG_OK;
-}
-
 struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
 {
     struct arena *arena = &exchange->call->arena;
@@ -147,10 +138,9 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
     }
     struct mcp_tasks *tasks = mcp_tasks_of(exchange->job->gateway);
     if (tasks == NULL || (!is_stateless && exchange->terms.version < MCP_2025_11_25)) {
-        mcp_answer_error(exchange, is_stateless ? 404 : 200, MCP_METHOD_NOT_FOUND,
-                         ng_str_of(tasks == NULL ? "this gateway runs no tasks"
-                                                 : "this version of MCP has no tasks"),
-                         no_text);
+        (void)mcp_refuse(exchange, is_stateless ? 404 : 200, MCP_METHOD_NOT_FOUND,
+                         tasks == NULL ? "this gateway runs no tasks"
+                                       : "this version of MCP has no tasks");
         return NULL;
     }
     struct mcp_task_request *request = arena_zalloc(arena, sizeof(*request));
@@ -158,8 +148,7 @@ struct mcp_task_request *mcp_task_request_new(struct mcp_exchange *exchange)
         request->owner = mcp_task_owner(arena, exchange->call);
     }
     if (request == NULL || request->owner.data == NULL) {
-        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
-                         ng_str_of("the gateway ran out of memory"), no_text);
+        (void)mcp_refuse_oom(exchange);
         return NULL;
     }
     request->is_stateless = is_stateless;
@@ -174,20 +163,17 @@ struct mcp_task_request *mcp_task_request_named(struct mcp_exchange *exchange)
     if (request == NULL) {
         return NULL;
     }
-    if (id == NULL || id->type != NG_TYPE_STRING) {
-        (void)wrong_params(exchange, "`params.taskId` must be a string, the id of a task");
+    if (!json_is(id, NG_TYPE_STRING)) {
+        (void)mcp_refuse_params(exchange, "`params.taskId` must be a string, the id of a task");
         return NULL;
     }
     request->id = id->text;
     return request;
 }
 
-bool mcp_task_request_failed(struct mcp_exchange *exchange)
+void mcp_task_request_failed(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct result *result = &exchange->call->final;
-    if (result->rc == NG_OK) {
-        return false;
-    }
+    const struct result *result = &call->final;
     if (!exchange->job->is_batch) {
         exchange->job->retry_after_s = result->retry_after_s;
     }
@@ -199,8 +185,17 @@ bool mcp_task_request_failed(struct mcp_exchange *exchange)
     } else if (result->rc == NG_EINTERNAL) {
         code = MCP_INTERNAL_ERROR;
     }
-    mcp_answer_error(exchange, status, code, result->message, no_text);
-    return true;
+    mcp_answer_error(exchange, status, code, result->message, STR_NONE);
+}
+
+int mcp_task_request_run(struct mcp_exchange *exchange, struct mcp_task_request *request,
+                         const struct mcp_run *run)
+{
+    if (request == NULL) {
+        return NG_OK; /* answered */
+    }
+    exchange->call->step_user = request;
+    return mcp_run(exchange, run);
 }
 
 static int not_found(struct call *call, struct ng_str id)
@@ -266,34 +261,19 @@ static int view_step(struct ng_call *pub, void *user)
                          &request->task);
 }
 
-static int start_get(struct mcp_exchange *exchange)
+static void answer_task(struct mcp_exchange *exchange, const struct call *call)
 {
-    return dispatch_step(exchange->call, view_step, exchange->call->step_user);
-}
-
-static void answer_task(struct mcp_exchange *exchange)
-{
-    const struct mcp_task_request *request = exchange->call->step_user;
+    const struct mcp_task_request *request = call->step_user;
     bool is_stateless = mcp_is_stateless(exchange->terms.version);
-    if (mcp_task_request_failed(exchange)) {
-        return;
-    }
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    struct buf *out = mcp_result_open(exchange);
     mcp_task_print(out, &request->task, is_stateless, is_stateless);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_tasks_get(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_get, answer_task};
-    struct mcp_task_request *request = mcp_task_request_named(exchange);
-    if (request == NULL) {
-        return NG_OK;
-    }
-    exchange->call->step_user = request;
-    return mcp_run(exchange, &run);
+    static const struct mcp_run run = {NULL, answer_task, mcp_task_request_failed, view_step};
+    return mcp_task_request_run(exchange, mcp_task_request_named(exchange), &run);
 }
 
 /* ---- tasks/update ---- */
@@ -304,20 +284,14 @@ static int merge(struct mcp_task_request *request, struct call *call, struct mcp
     struct arena *arena = &call->arena;
     const struct ng_value *asks = NULL;
     const struct ng_value *known = NULL;
-    struct json_error error;
     struct buf left;
     struct buf given;
     struct ng_writer left_writer;
     struct ng_writer given_writer;
     size_t open = 0;
-    struct ng_str before;
-    if (task->answers.data == NULL) {
-        before = ng_str_of("{}");
-    } else {
-        before = task->answers;
-    }
-    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, &error) != NG_OK ||
-        json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, &error) != NG_OK) {
+    struct ng_str before = str_or(task->answers, ng_str_of("{}"));
+    if (json_parse(arena, task->asks, JSON_DEPTH_DEFAULT, &asks, NULL) != NG_OK ||
+        json_parse(arena, before, JSON_DEPTH_DEFAULT, &known, NULL) != NG_OK) {
         return NG_EINTERNAL;
     }
     buf_init(&left, CALL_MEMORY_MAX);
@@ -366,12 +340,8 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     request->asks_before = arena_copy(&call->arena, task->asks);
     request->answers_before = arena_copy(&call->arena, task->answers);
-    if (request->asks_before.data == NULL) {
-        request->merge_rc = NG_EINTERNAL;
-    } else {
-        request->merge_rc = NG_OK;
-    }
-    if (request->merge_rc == NG_OK) {
+    request->merge_rc = NG_EINTERNAL;
+    if (request->asks_before.data != NULL) {
         request->merge_rc = merge(request, call, task);
     }
     if (request->merge_rc != NG_OK) {
@@ -380,7 +350,7 @@ static bool update_edit(struct mcp_task *task, struct call *call, void *user)
     }
     if (request->is_complete) {
         task->status = MCP_TASK_WORKING;
-        task->asks = no_text;
+        task->asks = STR_NONE;
     }
     return true;
 }
@@ -442,60 +412,51 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
     return resume(request, call);
 }
 
+bool mcp_task_request_prepare(struct mcp_task_request *request, struct call *call)
+{
+    request->prepared = mcp_task_prepare(call);
+    if (request->prepared == NULL) {
+        return false;
+    }
+    int rc = mcp_keep_call(call, request->prepared);
+    call_unref(request->prepared);
+    return rc == NG_OK;
+}
+
 static int update_step(struct ng_call *pub, void *user)
 {
     return mcp_task_request_apply(user, call_of(pub));
 }
 
-static int start_update(struct mcp_exchange *exchange)
-{
-    return dispatch_step(exchange->call, update_step, exchange->call->step_user);
-}
-
 /* An acknowledgement: the state of the task is for tasks/get to tell. */
-static void answer_done(struct mcp_exchange *exchange)
+static void answer_done(struct mcp_exchange *exchange, const struct call *call)
 {
-    if (mcp_task_request_failed(exchange)) {
-        return;
-    }
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
-}
-
-static void release_call(void *object)
-{
-    call_unref(object);
+    (void)call;
+    (void)mcp_answer_done(exchange);
 }
 
 int mcp_tasks_update(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_update, answer_done};
+    static const struct mcp_run run = {NULL, answer_done, mcp_task_request_failed, update_step};
     struct mcp_task_request *request = mcp_task_request_named(exchange);
     if (request == NULL) {
         return NG_OK;
     }
     request->answers = json_get(exchange->message.params, "inputResponses");
     if (request->answers == NULL || request->answers->type != NG_TYPE_OBJECT) {
-        return wrong_params(exchange, "`params.inputResponses` must be an object: the key of "
-                                      "each question and its answer");
+        return mcp_refuse_params(exchange, "`params.inputResponses` must be an object: the key "
+                                           "of each question and its answer");
     }
     for (const struct ng_value *at = request->answers->first; at != NULL; at = at->next) {
         if (at->type != NG_TYPE_OBJECT) {
-            return wrong_params(exchange, "each answer in `params.inputResponses` must be an "
-                                          "object");
+            return mcp_refuse_params(exchange, "each answer in `params.inputResponses` must be "
+                                               "an object");
         }
     }
-    request->prepared = mcp_task_prepare(exchange->call);
-    if (request->prepared == NULL ||
-        call_pin(exchange->call, release_call, request->prepared) != NG_OK) {
-        mcp_answer_error(exchange, 500, MCP_INTERNAL_ERROR,
-                         ng_str_of("the gateway ran out of memory"), no_text);
-        return NG_OK;
+    if (!mcp_task_request_prepare(request, exchange->call)) {
+        return mcp_refuse_oom(exchange);
     }
-    exchange->call->step_user = request;
-    return mcp_run(exchange, &run);
+    return mcp_task_request_run(exchange, request, &run);
 }
 
 /* ---- tasks/cancel ---- */
@@ -510,7 +471,7 @@ static bool cancel_edit(struct mcp_task *task, struct call *call, void *user)
         return false;
     }
     task->status = MCP_TASK_CANCELLED;
-    task->asks = no_text;
+    task->asks = STR_NONE;
     task->message = ng_str_of("cancelled by the client");
     return true;
 }
@@ -542,27 +503,18 @@ static int cancel_step(struct ng_call *pub, void *user)
     return mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
 }
 
-static int start_cancel(struct mcp_exchange *exchange)
-{
-    return dispatch_step(exchange->call, cancel_step, exchange->call->step_user);
-}
-
-static void answer_cancel(struct mcp_exchange *exchange)
+static void answer_cancel(struct mcp_exchange *exchange, const struct call *call)
 {
     if (mcp_is_stateless(exchange->terms.version)) {
-        answer_done(exchange);
+        answer_done(exchange, call);
     } else {
-        answer_task(exchange);
+        answer_task(exchange, call);
     }
 }
 
 int mcp_tasks_cancel(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_cancel, answer_cancel};
-    struct mcp_task_request *request = mcp_task_request_named(exchange);
-    if (request == NULL) {
-        return NG_OK;
-    }
-    exchange->call->step_user = request;
-    return mcp_run(exchange, &run);
+    static const struct mcp_run run = {NULL, answer_cancel, mcp_task_request_failed,
+                                       cancel_step};
+    return mcp_task_request_run(exchange, mcp_task_request_named(exchange), &run);
 }

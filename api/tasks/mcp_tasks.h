@@ -11,6 +11,8 @@
 #ifndef NOTEGATE_API_MCP_TASKS_H
 #define NOTEGATE_API_MCP_TASKS_H
 
+#include <sys/queue.h>
+
 #include "api/server/mcp_server.h"
 
 #define MCP_TASKS_RELATED "io.modelcontextprotocol/related-task"
@@ -19,6 +21,8 @@
 #define MCP_TASKS_MAX 8192
 #define MCP_TASKS_PER_CALLER_MAX 512
 #define MCP_TASKS_RUNNING_PER_CALLER_MAX 64
+/* Documents read at a start: expired ones that were not removed yet are among them. */
+#define MCP_TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
 /* How long a task is kept after it was created: what is usual, and what a client may ask for.
  */
 #define MCP_TASK_TTL_MS ((int64_t)3600 * 1000)
@@ -128,7 +132,8 @@ struct mcp_task_entry {
     struct call *call; /* the run, or NULL; lent */
     char message[MCP_TASK_MESSAGE_MAX];
     struct mcp_task_waiter *waiters;
-    struct mcp_task_entry *hash_next, *prev, *next; /* newest first */
+    struct mcp_task_entry *hash_next;
+    LIST_ENTRY(mcp_task_entry) link;
 };
 
 /* Opens the tasks of a gateway: from now on it runs some. Nothing to do where it has no store

@@ -6,8 +6,6 @@
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- tasks/result ---- */
 
 unsigned mcp_task_session_asks(const struct mcp_exchange *exchange)
@@ -36,6 +34,13 @@ static enum ng_ask_kind kind_of(struct ng_str method, const struct ng_value *par
     return NG_ASK_FORM;
 }
 
+static void print_member(struct buf *out, const struct ng_value *member)
+{
+    buf_add_json(out, member->key);
+    buf_add_char(out, ':');
+    (void)json_print(out, member);
+}
+
 /* The params of a question of the task, and whose it is. */
 static struct ng_str question_of(struct call *call, const struct ng_value *params,
                                  struct ng_str id)
@@ -45,9 +50,7 @@ static struct ng_str question_of(struct call *call, const struct ng_value *param
     buf_add_char(&text, '{');
     const struct ng_value *at = json_first(params);
     for (; at != NULL; at = at->next) {
-        buf_add_json(&text, at->key);
-        buf_add_char(&text, ':');
-        (void)json_print(&text, at);
+        print_member(&text, at);
         buf_add_char(&text, ',');
     }
     buf_add_c(&text, "\"_meta\":{\"" MCP_TASKS_RELATED "\":{\"taskId\":");
@@ -72,12 +75,11 @@ static void release_question(void *object)
 static int ask_for_task(struct mcp_task_request *request, struct call *call)
 {
     const struct ng_value *asks = NULL;
-    struct json_error error;
     if (call_pin(call, release_question, request) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     call->ask_answers = NULL; /* those of the round before are with the task */
-    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, &error) !=
+    if (json_parse(&call->arena, request->task.asks, JSON_DEPTH_DEFAULT, &asks, NULL) !=
         NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored questions of the task are damaged");
     }
@@ -99,7 +101,6 @@ static int result_step(struct ng_call *pub, void *user)
 {
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
-    struct json_error error;
     int rc = mcp_task_view(request->tasks, call, request->id, request->owner, &request->task);
     if (rc != NG_OK) {
         return rc;
@@ -115,7 +116,7 @@ static int result_step(struct ng_call *pub, void *user)
         return NG_OK;
     }
     if (json_parse(&call->arena, request->task.outcome, JSON_DEPTH_DEFAULT, &request->outcome,
-                   &error) != NG_OK) {
+                   NULL) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "the stored outcome of the task is damaged");
     }
     return NG_OK;
@@ -143,11 +144,6 @@ static int wait_step(struct ng_call *pub, void *user)
     return result_step(pub, user);
 }
 
-static void release_call(void *object)
-{
-    call_unref(object);
-}
-
 /* After a round of questions: the request's call is another one. NULL: out of memory. */
 static struct mcp_task_request *request_again(struct mcp_exchange *exchange)
 {
@@ -161,9 +157,7 @@ static struct mcp_task_request *request_again(struct mcp_exchange *exchange)
     request->owner = mcp_task_owner(&call->arena, call);
     request->id = id->text;
     request->answers = call->ask_answers;
-    request->prepared = mcp_task_prepare(call);
-    if (request->owner.data == NULL || request->prepared == NULL ||
-        call_pin(call, release_call, request->prepared) != NG_OK) {
+    if (request->owner.data == NULL || !mcp_task_request_prepare(request, call)) {
         return NULL;
     }
     call->step_user = request;
@@ -192,9 +186,7 @@ static void print_outcome(struct buf *out, struct buf *meta,
             continue;
         }
         buf_add_c(out, text_if(any, ","));
-        buf_add_json(out, at->key);
-        buf_add_char(out, ':');
-        (void)json_print(out, at);
+        print_member(out, at);
         any = true;
     }
     buf_add_c(meta, "\"" MCP_TASKS_RELATED "\":{\"taskId\":");
@@ -203,49 +195,37 @@ static void print_outcome(struct buf *out, struct buf *meta,
     const struct ng_value *kept = json_get(request->outcome, "_meta");
     for (const struct ng_value *at = json_first(kept); at != NULL; at = at->next) {
         buf_add_char(meta, ',');
-        buf_add_json(meta, at->key);
-        buf_add_char(meta, ':');
-        (void)json_print(meta, at);
+        print_member(meta, at);
     }
 }
 
-static void answer_result(struct mcp_exchange *exchange)
+static void answer_result(struct mcp_exchange *exchange, const struct call *call)
 {
-    const struct mcp_task_request *request = exchange->call->step_user;
-    if (mcp_task_request_failed(exchange)) {
-        return;
-    }
+    const struct mcp_task_request *request = call->step_user;
     if (request->task.status == MCP_TASK_CANCELLED) {
-        mcp_answer_error(exchange, 200, MCP_INVALID_PARAMS,
-                         ng_str_of("the task was cancelled: it has no result"), no_text);
+        (void)mcp_refuse_params(exchange, "the task was cancelled: it has no result");
         return;
     }
     if (request->task.status == MCP_TASK_FAILED) {
         const struct ng_value *message = json_get(request->outcome, "message");
         mcp_answer_error(exchange, 200, MCP_INTERNAL_ERROR,
                          message != NULL ? message->text : ng_str_of("the task failed"),
-                         no_text);
+                         STR_NONE);
         return;
     }
-    struct buf *out = mcp_answer_open(exchange);
+    struct buf *out = mcp_result_open(exchange);
     struct buf meta;
     buf_init(&meta, out->max);
-    mcp_result_begin(exchange, out);
     print_outcome(out, &meta, request);
-    mcp_result_end(exchange, out, buf_str_or(&meta, no_text));
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, buf_str_or(&meta, STR_NONE));
     buf_done(&meta);
 }
 
 int mcp_tasks_result(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_result, answer_result};
-    struct mcp_task_request *request = mcp_task_request_named(exchange);
-    if (request == NULL) {
-        return NG_OK;
-    }
-    exchange->call->step_user = request;
-    return mcp_run(exchange, &run);
+    static const struct mcp_run run = {start_result, answer_result, mcp_task_request_failed,
+                                       NULL};
+    return mcp_task_request_run(exchange, mcp_task_request_named(exchange), &run);
 }
 
 /* ---- tasks/list ---- */
@@ -262,18 +242,15 @@ static void print_cursor(struct buf *out, const struct mcp_task_place *place)
 static bool read_cursor(struct ng_str text, struct mcp_task_place *ret)
 {
     size_t digits = MCP_TASK_ID_LEN + 1; /* the beginning of the page */
-    bool good = text.len > digits && text.len <= digits + CURSOR_DIGITS &&
-                text.data[MCP_TASK_ID_LEN] == '-' &&
-                memchr(text.data, '\0', MCP_TASK_ID_LEN) == NULL;
-    *ret = (struct mcp_task_place){.created_ms = 0};
-    for (size_t i = digits; good && i < text.len; i++) {
-        good = text.data[i] >= '0' && text.data[i] <= '9';
-        ret->created_ms = ret->created_ms * 10 + (text.data[i] - '0');
+    uint64_t created_ms = 0;
+    if (text.len <= digits || text.len > digits + CURSOR_DIGITS ||
+        text.data[MCP_TASK_ID_LEN] != '-' || memchr(text.data, '\0', MCP_TASK_ID_LEN) != NULL ||
+        !str_number(str_make(text.data + digits, text.len - digits), INT64_MAX, &created_ms)) {
+        return false;
     }
-    if (good) {
-        memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
-    }
-    return good;
+    *ret = (struct mcp_task_place){.created_ms = (int64_t)created_ms};
+    memcpy(ret->id, text.data, MCP_TASK_ID_LEN);
+    return true;
 }
 
 static int list_step(struct ng_call *pub, void *user)
@@ -308,19 +285,10 @@ static int list_step(struct ng_call *pub, void *user)
     return NG_OK;
 }
 
-static int start_list(struct mcp_exchange *exchange)
+static void answer_list(struct mcp_exchange *exchange, const struct call *call)
 {
-    return dispatch_step(exchange->call, list_step, exchange->call->step_user);
-}
-
-static void answer_list(struct mcp_exchange *exchange)
-{
-    const struct mcp_task_request *request = exchange->call->step_user;
-    if (mcp_task_request_failed(exchange)) {
-        return;
-    }
-    struct buf *out = mcp_answer_open(exchange);
-    mcp_result_begin(exchange, out);
+    const struct mcp_task_request *request = call->step_user;
+    struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"tasks\":[");
     for (size_t i = 0; i < request->count; i++) {
         buf_add_c(out, i == 0 ? "{" : ",{");
@@ -331,28 +299,21 @@ static void answer_list(struct mcp_exchange *exchange)
     if (request->has_more) {
         print_cursor(out, &request->place);
     }
-    mcp_result_end(exchange, out, no_text);
-    mcp_answer_close(exchange);
+    mcp_result_close(exchange, STR_NONE);
 }
 
 int mcp_tasks_list(struct mcp_exchange *exchange)
 {
-    static const struct mcp_run run = {start_list, answer_list};
+    static const struct mcp_run run = {NULL, answer_list, mcp_task_request_failed, list_step};
     struct mcp_task_request *request = mcp_task_request_new(exchange);
     const struct ng_value *cursor = json_get(exchange->message.params, "cursor");
-    if (request == NULL) {
-        return NG_OK;
+    if (request != NULL && cursor != NULL) {
+        request->has_place = true;
+        if (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place)) {
+            return mcp_refuse_params(
+                exchange,
+                "`params.cursor` is not a cursor of this gateway; leave it out to start again");
+        }
     }
-    request->has_place = cursor != NULL;
-    if (cursor != NULL &&
-        (cursor->type != NG_TYPE_STRING || !read_cursor(cursor->text, &request->place))) {
-        mcp_answer_error(
-            exchange, 200, MCP_INVALID_PARAMS,
-            ng_str_of(
-                "`params.cursor` is not a cursor of this gateway; leave it out to start again"),
-            no_text);
-        return NG_OK;
-    }
-    exchange->call->step_user = request;
-    return mcp_run(exchange, &run);
+    return mcp_task_request_run(exchange, request, &run);
 }

@@ -5,7 +5,6 @@
 #include "mcp_http_post.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "api/server/mcp_notifier.h"
 #include "core/base/minmax.h"
@@ -17,8 +16,6 @@
 /* Longest name of an agent; behind it stands the key's number. */
 #define MCP_HTTP_AGENT_MAX ((size_t)64)
 _Static_assert(MCP_HTTP_AGENT_MAX + 1 + KEY_ID_LEN < MCP_SESSION_OWNER_MAX, "an owner fits");
-
-static const struct ng_str no_text = {NULL, 0};
 
 static void sweep(void *user)
 {
@@ -121,7 +118,7 @@ int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, st
         buf_add_json(&data, hint);
     }
     buf_add_char(&data, '}');
-    mcp_print_error(out, NULL, error_status(NULL, rc), message, buf_str_or(&data, no_text));
+    mcp_print_error(out, NULL, error_status(NULL, rc), message, buf_str_or(&data, STR_NONE));
     buf_done(&data);
     return out->rc;
 }
@@ -130,7 +127,7 @@ int mcp_http_refuse(struct mcp_http_response *response, int status, int code,
                     const char *message)
 {
     response->status = status;
-    mcp_print_error(&response->body, NULL, code, ng_str_of(message), no_text);
+    mcp_print_error(&response->body, NULL, code, ng_str_of(message), STR_NONE);
     return NG_OK;
 }
 
@@ -141,17 +138,16 @@ static unsigned accepts_of(struct ng_str item)
 {
     static const struct {
         const char *text;
-        size_t len;
         unsigned accepts;
     } known[] = {
-        {"application/json", 16, MCP_HTTP_JSON},
-        {"text/event-stream", 17, MCP_HTTP_EVENTS},
-        {"*/*", 3, MCP_HTTP_JSON | MCP_HTTP_EVENTS},
-        {"application/*", 13, MCP_HTTP_JSON},
-        {"text/*", 6, MCP_HTTP_EVENTS},
+        {"application/json", MCP_HTTP_JSON},
+        {"text/event-stream", MCP_HTTP_EVENTS},
+        {"*/*", MCP_HTTP_JSON | MCP_HTTP_EVENTS},
+        {"application/*", MCP_HTTP_JSON},
+        {"text/*", MCP_HTTP_EVENTS},
     };
     for (size_t i = 0; i < NG_COUNT(known); i++) {
-        if (item.len == known[i].len && strncasecmp(item.data, known[i].text, item.len) == 0) {
+        if (str_equal_fold(item, ng_str_of(known[i].text))) {
             return known[i].accepts;
         }
     }

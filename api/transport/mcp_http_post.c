@@ -44,8 +44,6 @@ struct mcp_http_job {
     struct mcp_stream *stream;
 };
 
-static const struct ng_str no_text = {NULL, 0};
-
 /* ---- event streams ---- */
 
 static const char event_begin[] = "event: message\ndata: ";
@@ -249,10 +247,9 @@ static void keep_header(void *user, struct ng_str name, struct ng_str value)
  * order. */
 static struct ng_str find_kept(const struct mcp_http_job *http, const char *name)
 {
-    struct ng_str found = no_text;
-    size_t len = strlen(name);
+    struct ng_str found = STR_NONE;
     for (const struct kept_header *at = http->kept; at != NULL; at = at->next) {
-        if (at->name.len == len && strncasecmp(at->name.data, name, len) == 0) {
+        if (str_equal_fold(at->name, ng_str_of(name))) {
             found = at->value;
         }
     }
@@ -478,7 +475,7 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
     struct call *call = http->job.call;
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
-        mcp_http_print_refusal(NG_EINVAL, call->staged.message, no_text, &response->body);
+        mcp_http_print_refusal(NG_EINVAL, call->staged.message, STR_NONE, &response->body);
         call_unref(call);
         return NG_OK;
     }

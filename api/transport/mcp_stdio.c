@@ -8,12 +8,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/server/mcp_client_request.h"
 #include "api/server/mcp_notifier.h"
 #include "core/base/clock.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -26,7 +26,7 @@
 #define MCP_STDIO_ANSWER_ROOM ((size_t)16 * 1024 * 1024)
 
 /* How often it is looked whether the client still reads, after its input has ended. */
-#define MCP_STDIO_STEP_NS 200000000
+#define MCP_STDIO_STEP_MS 200
 
 struct line {
     struct line *next;
@@ -72,23 +72,6 @@ static void state_unref(void *object)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t put = write(fd, data, len);
-        if (put < 0 && errno == EAGAIN) {
-            struct pollfd ready = {.fd = fd, .events = POLLOUT};
-            (void)poll(&ready, 1, -1);
-        } else if (put < 0 && errno != EINTR) {
-            return false;
-        } else if (put > 0) {
-            data += put;
-            len -= (size_t)put;
-        }
-    }
-    return true;
-}
-
 static struct line *next_line(struct stdio_state *state)
 {
     lock_take(&state->lock);
@@ -113,8 +96,9 @@ static void *run_writer(void *user)
     bool alive = true;
     struct line *line;
     while ((line = next_line(state)) != NULL) {
-        alive = alive && write_all(state->config->out_fd, line->data, line->len) &&
-                write_all(state->config->out_fd, "\n", 1);
+        alive = alive &&
+                fd_put(state->config->out_fd, str_make(line->data, line->len)) == NG_OK &&
+                fd_put(state->config->out_fd, ng_str_of("\n")) == NG_OK;
         lock_take(&state->lock);
         state->queued -= line->len;
         state->broken = state->broken || !alive;
@@ -168,15 +152,15 @@ static void queue_line(struct stdio_state *state, struct buf *text)
     queue_in(state, alloc_bytes(sizeof(struct line)), text);
 }
 
-static void notify(struct mcp_job *job, struct ng_str message)
+/* Not where *over, or while more than `most` wait to be written. */
+static void queue_message(struct stdio_state *state, struct ng_str message, const bool *over,
+                          size_t most)
 {
-    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
-    struct stdio_state *state = stdio_job->state;
     struct buf text;
     buf_init(&text, message.len + 1);
     buf_add_str(&text, message);
     lock_take(&state->lock);
-    if (stdio_job->finished || state->queued > state->config->gateway->limits.buffered) {
+    if (*over || state->queued > most) {
         buf_done(&text);
     } else {
         queue_line(state, &text);
@@ -184,20 +168,17 @@ static void notify(struct mcp_job *job, struct ng_str message)
     lock_release(&state->lock);
 }
 
+static void notify(struct mcp_job *job, struct ng_str message)
+{
+    struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
+    queue_message(stdio_job->state, message, &stdio_job->finished, stdio_job->state->limit);
+}
+
 /* Messages that belong to no request. */
 static void say(struct mcp_session *session, struct ng_str message)
 {
     struct stdio_state *state = session->say_user;
-    struct buf text;
-    buf_init(&text, message.len + 1);
-    buf_add_str(&text, message);
-    lock_take(&state->lock);
-    if (state->closing || state->queued > state->limit) {
-        buf_done(&text);
-    } else {
-        queue_line(state, &text);
-    }
-    lock_release(&state->lock);
+    queue_message(state, message, &state->closing, state->limit);
 }
 
 static struct stdio_state *state_new(const struct mcp_stdio *config)
@@ -226,21 +207,12 @@ static struct stdio_state *state_new(const struct mcp_stdio *config)
     return state;
 }
 
-/* A question must not get lost; their number is bounded by the calls that ask. */
+/* A question must not get lost, unless it was answered meanwhile; their number is bounded by
+ * the calls that ask. */
 static void ask(struct mcp_job *job, struct ng_str message)
 {
     struct stdio_job *stdio_job = (struct stdio_job *)(void *)job;
-    struct stdio_state *state = stdio_job->state;
-    struct buf text;
-    buf_init(&text, message.len + 1);
-    buf_add_str(&text, message);
-    lock_take(&state->lock);
-    if (stdio_job->finished) { /* answered meanwhile; the writer may have ended */
-        buf_done(&text);
-    } else {
-        queue_line(state, &text);
-    }
-    lock_release(&state->lock);
+    queue_message(stdio_job->state, message, &stdio_job->finished, SIZE_MAX);
 }
 
 /* ---- jobs ---- */
@@ -332,9 +304,8 @@ static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
 static void refuse_line(struct stdio_state *state, int code, const char *message)
 {
     struct buf text;
-    struct ng_str none = {NULL, 0};
     buf_init(&text, MCP_STDIO_CHUNK);
-    mcp_print_error(&text, NULL, code, ng_str_of(message), none);
+    mcp_print_error(&text, NULL, code, ng_str_of(message), STR_NONE);
     lock_take(&state->lock);
     queue_line(state, &text);
     lock_release(&state->lock);
@@ -482,13 +453,7 @@ static bool client_left(const struct mcp_stdio *config)
 
 static void wait_a_step(struct stdio_state *state)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += MCP_STDIO_STEP_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    struct timespec until = clock_deadline(MCP_STDIO_STEP_MS);
     (void)lock_wait_until(&state->changed, &state->lock, &until);
 }
 

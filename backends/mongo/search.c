@@ -194,9 +194,9 @@ static struct ng_str stem_begin(struct ng_str stem)
 /* The longest word of a phrase, which occurs wherever the phrase does. */
 static struct ng_str longest(const struct phrase *phrase)
 {
-    struct ng_str ret = bytes_str(&phrase->words[0]);
+    struct ng_str ret = phrase->words[0];
     for (size_t i = 1; i < phrase->count; i++) {
-        struct ng_str word = bytes_str(&phrase->words[i]);
+        struct ng_str word = phrase->words[i];
         if (word.len > ret.len) {
             ret = word;
         }
@@ -215,7 +215,7 @@ static int add_filter(bson_t *filter, const struct find *find)
     BSON_APPEND_ARRAY_BEGIN(filter, "$or", &any);
     for (size_t i = 0; i < find->wanted.count && rc == NG_OK; i++) {
         const struct phrase *phrase = &find->wanted.phrases[i];
-        struct ng_str stem = bytes_str(&phrase->stem);
+        struct ng_str stem = phrase->stem;
         rc = add_any(&any, find, stem.len > 0 ? stem_begin(stem) : longest(phrase), &at);
     }
     (void)bson_append_array_end(filter, &any);

@@ -4,15 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/array.h"
+#include "core/base/str.h"
 #include "words.h"
 
 /* A Hiragana run of up to this many characters counts as grammar. */
 #define GRAMMAR_CHARS_MAX 2
-
-static bool same(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
 
 static bool is_space(char c)
 {
@@ -43,6 +40,7 @@ bool word_is_common(struct ng_str word)
 struct parse {
     struct ng_call *call;
     struct wanted *wanted;
+    struct phrase *phrase; /* the one that is filled */
 };
 
 static int no_memory(const struct parse *parse)
@@ -50,45 +48,38 @@ static int no_memory(const struct parse *parse)
     return ng_fail(parse->call, NG_EINTERNAL, "no memory for the search");
 }
 
-static int add_phrase(const struct parse *parse, struct phrase **ret)
+static int add_phrase(struct parse *parse)
 {
     struct wanted *wanted = parse->wanted;
-    if (wanted->count == PHRASES_MAX) {
+    int rc = array_reserve((void **)&wanted->phrases, &wanted->cap, wanted->count + 1,
+                           sizeof(*wanted->phrases), PHRASES_MAX);
+    if (rc == NG_ETOOLARGE) {
         return ng_fail(parse->call, NG_ETOOLARGE, "the search text has more than %d words",
                        PHRASES_MAX);
     }
-    struct phrase *grown =
-        realloc(wanted->phrases, (wanted->count + 1) * sizeof(*wanted->phrases));
-    if (grown == NULL) {
+    if (rc != NG_OK) {
         return no_memory(parse);
     }
-    wanted->phrases = grown;
-    *ret = &grown[wanted->count++];
-    memset(*ret, 0, sizeof(**ret));
+    parse->phrase = &wanted->phrases[wanted->count++];
+    memset(parse->phrase, 0, sizeof(*parse->phrase));
     return NG_OK;
-}
-
-static void phrase_done(struct phrase *phrase)
-{
-    for (size_t i = 0; i < phrase->count; i++) {
-        bytes_done(&phrase->words[i]);
-    }
-    bytes_done(&phrase->stem);
 }
 
 static int fill_token(void *user, const struct token *token)
 {
-    struct phrase *phrase = user;
+    const struct parse *parse = user;
+    struct phrase *phrase = parse->phrase;
+    struct arena *memory = &parse->wanted->memory;
     if (phrase->count == PHRASE_WORDS_MAX) {
         return NG_OK;
     }
-    int rc = bytes_set(&phrase->words[phrase->count++], token->text);
+    phrase->words[phrase->count++] = arena_copy(memory, token->text);
     /* A phrase is matched by its words only; a single word also by its stem. */
-    phrase->stem.len = 0;
-    if (rc == NG_OK && phrase->count == 1 && token->stem.data != NULL) {
-        return bytes_set(&phrase->stem, token->stem);
+    phrase->stem = str_make(NULL, 0);
+    if (phrase->count == 1) {
+        phrase->stem = arena_copy(memory, token->stem);
     }
-    return rc;
+    return NG_OK;
 }
 
 /* Is it one character of a script by pairs? */
@@ -102,14 +93,15 @@ static bool is_half(struct ng_str word)
 }
 
 /* Visits the words of one text. The second half of a pair is the first half of another pair. */
-static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct ng_str text)
+static int phrase_fill(struct parse *parse, struct ng_str text)
 {
-    if (tokens_each(text, fill_token, phrase) != NG_OK) {
+    struct phrase *phrase = parse->phrase;
+    if (tokens_each(text, fill_token, parse) != NG_OK || parse->wanted->memory.failed) {
         return no_memory(parse);
     }
-    if (phrase->count > 0 && is_half(bytes_str(&phrase->words[phrase->count - 1]))) {
+    if (phrase->count > 0 && is_half(phrase->words[phrase->count - 1])) {
         if (phrase->count > 1) {
-            bytes_done(&phrase->words[--phrase->count]);
+            phrase->count--;
         } else {
             phrase->star = true;
         }
@@ -118,33 +110,27 @@ static int phrase_fill(const struct parse *parse, struct phrase *phrase, struct 
 }
 
 /* Adds one phrase with the words of a text. A text of signs alone adds none. */
-static int want(const struct parse *parse, struct ng_str text, bool star, bool quoted,
-                bool grammar)
+static int want(struct parse *parse, struct ng_str text, bool star, bool quoted, bool grammar)
 {
-    struct phrase *phrase = NULL;
-    int rc = add_phrase(parse, &phrase);
+    int rc = add_phrase(parse);
     if (rc != NG_OK) {
         return rc;
     }
+    struct phrase *phrase = parse->phrase;
     phrase->star = star;
-    rc = phrase_fill(parse, phrase, text);
+    rc = phrase_fill(parse, text);
     if (rc != NG_OK || phrase->count == 0) {
-        phrase_done(phrase);
         parse->wanted->count--;
         return rc;
     }
     if (quoted || phrase->star) {
         phrase->stem.len = 0;
     } else if (phrase->count == 1 && phrase->stem.len == 0) {
-        /* A word that is its own stem is the stem of others. */
-        rc = bytes_set(&phrase->stem, bytes_str(&phrase->words[0]));
+        phrase->stem = phrase->words[0]; /* a word that is its own stem is the stem of others */
     }
     phrase->weak = grammar || (!quoted && !phrase->star && phrase->count == 1 &&
-                               word_is_common(bytes_str(&phrase->words[0])));
-    if (rc == NG_OK) {
-        return rc;
-    }
-    return no_memory(parse);
+                               word_is_common(phrase->words[0]));
+    return NG_OK;
 }
 
 static size_t count_chars(struct ng_str text)
@@ -158,7 +144,7 @@ static size_t count_chars(struct ng_str text)
 
 /* Adds a run of a script without spaces. A run of a script by pairs also adds each of its
  * pairs. */
-static int want_run(const struct parse *parse, struct ng_str run, enum script script, bool star)
+static int want_run(struct parse *parse, struct ng_str run, enum script script, bool star)
 {
     size_t chars = count_chars(run);
     int rc =
@@ -177,7 +163,7 @@ static int want_run(const struct parse *parse, struct ng_str run, enum script sc
 
 /* Adds a piece between spaces: signs between its words make it a phrase, as in a path or a
  * number; each run of a script without spaces is a phrase of its own. */
-static int want_piece(const struct parse *parse, struct ng_str piece, bool star)
+static int want_piece(struct parse *parse, struct ng_str piece, bool star)
 {
     const char *spaced = NULL;
     const char *spaced_end = NULL;
@@ -248,19 +234,15 @@ static void drop_weak(struct wanted *wanted)
 {
     size_t strong = 0;
     for (size_t i = 0; i < wanted->count; i++) {
-        if (!wanted->phrases[i].weak) {
-            strong += 1;
-        }
+        strong += !wanted->phrases[i].weak;
     }
     if (strong == 0) {
         return;
     }
     size_t kept = 0;
     for (size_t i = 0; i < wanted->count; i++) {
-        if (wanted->phrases[i].weak) {
-            phrase_done(&wanted->phrases[i]);
-        } else if (kept++ != i) {
-            wanted->phrases[kept - 1] = wanted->phrases[i];
+        if (!wanted->phrases[i].weak) {
+            wanted->phrases[kept++] = wanted->phrases[i];
         }
     }
     wanted->count = kept;
@@ -268,7 +250,7 @@ static void drop_weak(struct wanted *wanted)
 
 int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret)
 {
-    struct parse parse = {call, ret};
+    struct parse parse = {call, ret, NULL};
     struct ng_str piece;
     bool star = false;
     bool quoted = false;
@@ -294,9 +276,7 @@ int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret)
 
 void wanted_done(struct wanted *wanted)
 {
-    for (size_t i = 0; i < wanted->count; i++) {
-        phrase_done(&wanted->phrases[i]);
-    }
+    arena_done(&wanted->memory);
     free(wanted->phrases);
     memset(wanted, 0, sizeof(*wanted));
 }
@@ -312,11 +292,11 @@ struct count {
 
 static bool word_is(const struct phrase *phrase, size_t i, struct ng_str word)
 {
-    struct ng_str asked = bytes_str(&phrase->words[i]);
+    struct ng_str asked = phrase->words[i];
     if (phrase->star && i + 1 == phrase->count) {
         return word.len >= asked.len && memcmp(word.data, asked.data, asked.len) == 0;
     }
-    return same(word, asked);
+    return str_equal(word, asked);
 }
 
 static bool phrase_step(const struct phrase *phrase, struct ng_str word, uint64_t *reached)
@@ -338,13 +318,14 @@ static int count_token(void *user, const struct token *token)
     count->words++;
     for (size_t i = 0; i < count->wanted->count; i++) {
         const struct phrase *phrase = &count->wanted->phrases[i];
-        struct ng_str stem = bytes_str(&phrase->stem);
+        struct ng_str stem = phrase->stem;
         if (phrase_step(phrase, token->text, &count->reached[i])) {
             count->found[i].exact++;
             if (count->first_exact == SIZE_MAX) {
                 count->first_exact = token->from;
             }
-        } else if (stem.len > 0 && (same(stem, token->text) || same(stem, token->stem))) {
+        } else if (stem.len > 0 &&
+                   (str_equal(stem, token->text) || str_equal(stem, token->stem))) {
             count->found[i].stems++;
             if (count->first_stem == SIZE_MAX) {
                 count->first_stem = token->from;

@@ -5,6 +5,7 @@
 #define NOTEGATE_BACKENDS_WORDS_H
 
 #include "bytes.h"
+#include "core/base/arena.h"
 
 /* Longer words are compared by their first bytes. */
 #define WORD_BYTES_MAX 512
@@ -55,16 +56,17 @@ size_t word_stem(char *word, size_t len);
 
 /* A phrase of a search. It matches by its words, or by the stem of a single word. */
 struct phrase {
-    struct bytes words[PHRASE_WORDS_MAX]; /* folded */
+    struct ng_str words[PHRASE_WORDS_MAX]; /* folded */
     size_t count;
-    struct bytes stem; /* empty: matches by its words only */
-    bool star;         /* the last word is a prefix */
-    bool weak;         /* a stop word */
+    struct ng_str stem; /* empty: matches by its words only */
+    bool star;          /* the last word is a prefix */
+    bool weak;          /* a stop word */
 };
 
 struct wanted {
     struct phrase *phrases;
-    size_t count;
+    size_t count, cap;
+    struct arena memory; /* of their texts */
 };
 
 /* Parses a search: any of the words and "phrases" of a text. Stop words are left out beside

@@ -182,7 +182,7 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
         (void)bytes_add(&words, phrase->words[i].data, phrase->words[i].len);
     }
     struct ng_str all = bytes_str(&words);
-    struct ng_str stem = bytes_str(&phrase->stem);
+    struct ng_str stem = phrase->stem;
     add_form(match, pattern, FORM_EXACT, "", all, phrase->star);
     if (stem.len > 0) {
         add_form(match, pattern, FORM_OTHER, mark, stem, false);

@@ -47,12 +47,12 @@ typedef int archive_put_fn(void *user, struct ng_str bytes);
 typedef int archive_get_fn(void *user, char *to, size_t room, size_t *ret_len);
 
 /* Receives the records of an archive. Arguments are borrowed for the call. A function that
- * fails writes the message to `error`; its code ends the reading. */
+ * fails writes the message to `error`; its code ends the reading. NULL: not of interest. */
 struct archive_sink {
     int (*collection)(void *user, const struct ng_collection *collection, struct buf *error);
     int (*record)(void *user, const struct ng_record *record, struct buf *error);
     void *user;
-    int (*file)(void *user, const struct packed_file *file, struct buf *error); /* or NULL */
+    int (*file)(void *user, const struct packed_file *file, struct buf *error);
 };
 
 /* A store to export from or to import into. */

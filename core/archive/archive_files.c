@@ -112,17 +112,10 @@ int archive_write_files(struct archive_out *out)
 
 static int give_file(struct archive_in *in, const struct packed_file *file)
 {
-    struct buf why;
     if (in->rc != NG_OK || in->sink == NULL || in->sink->file == NULL) {
         return in->rc;
     }
-    buf_init(&why, ARCHIVE_PATH_MAX * 4);
-    int rc = in->sink->file(in->sink->user, file, &why);
-    if (rc != NG_OK) {
-        (void)archive_in_fail(in, "%s", buf_cstr(&why));
-    }
-    buf_done(&why);
-    return rc;
+    return archive_in_sunk(in, in->sink->file(in->sink->user, file, &in->why));
 }
 
 /* A relative path that cannot leave the root. */

@@ -26,6 +26,7 @@ struct archive_in {
     bool has_last, last_newest;
     uint64_t last_revision, last_event;
     struct buf collection, space, id, json, text;
+    struct buf why;                 /* message of the sink */
     uint64_t root_count, file_size; /* roots so far; bytes of the present file so far */
     struct sha256 *file_hash;       /* NULL: between files */
 };
@@ -33,6 +34,8 @@ struct archive_in {
 /* Reports the first fault with its line number; later ones are dropped. Returns NG_EFAILED. */
 int archive_in_fail(struct archive_in *in, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The result of a function of the sink, whose message is in in->why. */
+int archive_in_sunk(struct archive_in *in, int rc);
 /* Members of a line. A missing or malformed one sets in->rc: check it once after all members.
  */
 uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,

@@ -17,8 +17,7 @@ struct archive_out {
     struct ng_writer writer;
     struct archive_counts counts;
     /* Key, JSON and text of the previous revision line: the next one is a splice of it. */
-    bool has_last;
-    struct buf last_collection, last_space, last_id, last_json, last_text;
+    struct buf key, last_key, last_json, last_text; /* key: of the present line */
     struct buf collections;   /* collections declared so far: " NAME NAME ..." */
     struct sha256 *file_hash; /* of the present file */
     uint64_t file_size;

@@ -222,18 +222,9 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
         return archive_in_fail(
             in, "\"%s\" changes bytes that the revision before does not have", name);
     }
-    size_t tail = body->len - (size_t)at - (size_t)cut;
-    size_t old_len = body->len;
-    if (put.len > cut && buf_reserve(body, put.len - (size_t)cut) == NULL) {
+    if (buf_splice(body, (size_t)at, (size_t)cut, put) != NG_OK) {
         return archive_in_fail(in, "out of memory");
     }
-    if (body->data != NULL) {
-        memmove(body->data + at + put.len, body->data + at + cut, tail);
-        if (put.len > 0) {
-            memcpy(body->data + at, put.data, put.len);
-        }
-    }
-    body->len = old_len - (size_t)cut + put.len;
     return NG_OK;
 }
 
@@ -270,19 +261,21 @@ static int read_header(struct archive_in *in, const struct ng_value *line)
     return in->rc;
 }
 
+int archive_in_sunk(struct archive_in *in, int rc)
+{
+    if (rc != NG_OK) {
+        (void)archive_in_fail(in, "%s", buf_cstr(&in->why));
+    }
+    buf_clear(&in->why);
+    return rc;
+}
+
 static int sink_record(struct archive_in *in, const struct ng_record *record)
 {
-    if (in->rc != NG_OK || in->sink == NULL) {
+    if (in->rc != NG_OK || in->sink == NULL || in->sink->record == NULL) {
         return in->rc;
     }
-    struct buf why;
-    buf_init(&why, 4096);
-    int rc = in->sink->record(in->sink->user, record, &why);
-    if (rc != NG_OK) {
-        (void)archive_in_fail(in, "%s", buf_cstr(&why));
-    }
-    buf_done(&why);
-    return rc;
+    return archive_in_sunk(in, in->sink->record(in->sink->user, record, &in->why));
 }
 
 static int read_fields(struct archive_in *in, const struct ng_value *list,
@@ -324,20 +317,13 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
     collection.name = name.data;
     collection.flags = (uint32_t)archive_take_number(in, line, "flags");
     int rc = read_fields(in, json_get(line, "fields"), fields, &collection.field_count);
-    if (rc != NG_OK || in->sink == NULL) {
+    if (rc != NG_OK || in->sink == NULL || in->sink->collection == NULL) {
         return rc;
     }
     if (collection.name == NULL) {
         return archive_in_fail(in, "out of memory");
     }
-    struct buf why;
-    buf_init(&why, 4096);
-    rc = in->sink->collection(in->sink->user, &collection, &why);
-    if (rc != NG_OK) {
-        (void)archive_in_fail(in, "%s", buf_cstr(&why));
-    }
-    buf_done(&why);
-    return rc;
+    return archive_in_sunk(in, in->sink->collection(in->sink->user, &collection, &in->why));
 }
 
 /* The document of a revision line: named, or that of the line before. */
@@ -566,7 +552,8 @@ int archive_read(archive_get_fn *get, void *user, const struct archive_sink *sin
                  struct archive_counts *ret, struct buf *error)
 {
     struct archive_in in = {.get = get, .user = user, .sink = sink, .error = error};
-    struct buf *all[] = {&in.pending, &in.collection, &in.space, &in.id, &in.json, &in.text};
+    struct buf *all[] = {&in.pending, &in.collection, &in.space, &in.id,
+                         &in.json,    &in.text,       &in.why};
     for (size_t i = 0; i < NG_COUNT(all); i++) {
         buf_init(all[i], ARCHIVE_LINE_MAX);
     }

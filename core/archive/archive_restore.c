@@ -53,20 +53,19 @@ static struct ng_collection *restore_copy(struct restore *restore,
     struct arena *arena = &restore->declared;
     struct ng_collection *copy = arena_zalloc(arena, sizeof(*copy));
     struct ng_field *fields = arena_zalloc(arena, from->field_count * sizeof(*fields));
-    struct ng_str name = arena_copy(arena, ng_str_of(from->name));
-    if (copy == NULL || fields == NULL || name.data == NULL) {
+    if (copy == NULL || fields == NULL) {
         return NULL;
     }
     for (size_t i = 0; i < from->field_count; i++) {
         fields[i] = from->fields[i];
         fields[i].name = arena_copy(arena, ng_str_of(from->fields[i].name)).data;
-        if (fields[i].name == NULL) {
-            return NULL;
-        }
     }
     *copy = *from;
-    copy->name = name.data;
+    copy->name = arena_copy(arena, ng_str_of(from->name)).data;
     copy->fields = fields;
+    if (arena->failed) {
+        return NULL;
+    }
     return copy;
 }
 
@@ -116,23 +115,6 @@ static int restore_fields(struct restore *restore, const struct ng_collection *c
     return rc;
 }
 
-static int restore_skip_record(void *user, const struct ng_record *record, struct buf *error)
-{
-    (void)user;
-    (void)record;
-    (void)error;
-    return NG_OK;
-}
-
-static int restore_skip_collection(void *user, const struct ng_collection *collection,
-                                   struct buf *error)
-{
-    (void)user;
-    (void)collection;
-    (void)error;
-    return NG_OK;
-}
-
 /* Second pass: imports. */
 static int restore_record(void *user, const struct ng_record *record, struct buf *error)
 {
@@ -176,7 +158,7 @@ static int restore_file(void *user, const struct packed_file *file, struct buf *
 static int restore_check(struct restore *restore, const struct archive_source *source,
                          struct archive_counts *ret, struct buf *error)
 {
-    struct archive_sink sink = {restore_declare, restore_skip_record, restore, restore_file};
+    struct archive_sink sink = {restore_declare, NULL, restore, restore_file};
     if (restore->into->unpack != NULL) {
         unpack_begin(restore->into->unpack, false);
     }
@@ -192,7 +174,7 @@ static int restore_keep(struct restore *restore, const struct archive_source *so
                         struct archive_counts *ret, struct buf *error)
 {
     const struct archive_origin *into = restore->into;
-    struct archive_sink sink = {restore_skip_collection, restore_record, restore, restore_file};
+    struct archive_sink sink = {NULL, restore_record, restore, restore_file};
     if (into->unpack != NULL) {
         unpack_begin(into->unpack, true);
     }

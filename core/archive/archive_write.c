@@ -209,25 +209,24 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-static void keep_key(struct archive_out *out, const struct ng_key *key)
+/* A key as one text. */
+static void print_key(struct buf *out, const struct ng_key *key)
 {
-    buf_clear(&out->last_collection);
-    buf_clear(&out->last_space);
-    buf_clear(&out->last_id);
-    buf_add_str(&out->last_collection, key->collection);
-    buf_add_str(&out->last_space, key->space);
-    buf_add_str(&out->last_id, key->id);
-    buf_clear(&out->last_json);
-    buf_clear(&out->last_text);
-    out->has_last = true;
+    buf_clear(out);
+    buf_printf(out, "%zu %zu ", key->collection.len, key->space.len);
+    buf_add_str(out, key->collection);
+    buf_add_str(out, key->space);
+    buf_add_str(out, key->id);
 }
 
 static int write_revision(struct archive_out *out, const struct ng_record *record)
 {
     const struct ng_doc *doc = record->doc;
-    bool same = out->has_last && str_equal(doc->key.id, buf_str(&out->last_id)) &&
-                str_equal(doc->key.space, buf_str(&out->last_space)) &&
-                str_equal(doc->key.collection, buf_str(&out->last_collection));
+    print_key(&out->key, &doc->key);
+    bool same = str_equal(buf_str(&out->key), buf_str(&out->last_key));
+    if (out->key.rc != NG_OK || out->last_key.rc != NG_OK) {
+        return archive_out_fail(out, NG_EINTERNAL, "out of memory");
+    }
     if (!same && write_collection(out, doc->key.collection) != NG_OK) {
         return out->rc;
     }
@@ -236,7 +235,10 @@ static int write_revision(struct archive_out *out, const struct ng_record *recor
         archive_line_bytes(out, "collection", doc->key.collection);
         archive_line_bytes(out, "space", doc->key.space);
         archive_line_bytes(out, "id", doc->key.id);
-        keep_key(out, &doc->key);
+        buf_clear(&out->last_key);
+        buf_add_str(&out->last_key, buf_str(&out->key));
+        buf_clear(&out->last_json);
+        buf_clear(&out->last_text);
         out->counts.documents++;
     }
     archive_line_int(out, "revision", doc->revision);
@@ -341,27 +343,6 @@ static int write_trailer(struct archive_out *out)
     return rc == NG_OK ? out_flush(out) : rc;
 }
 
-static void out_init(struct archive_out *out)
-{
-    struct buf *all[] = {&out->line,       &out->out,        &out->last_collection,
-                         &out->last_space, &out->last_id,    &out->last_json,
-                         &out->last_text,  &out->collections};
-    for (size_t i = 0; i < NG_COUNT(all); i++) {
-        buf_init(all[i], ARCHIVE_LINE_MAX);
-    }
-}
-
-static void out_done(struct archive_out *out)
-{
-    struct buf *all[] = {&out->line,       &out->out,        &out->last_collection,
-                         &out->last_space, &out->last_id,    &out->last_json,
-                         &out->last_text,  &out->collections};
-    for (size_t i = 0; i < NG_COUNT(all); i++) {
-        buf_done(all[i]);
-    }
-    sha256_free(out->hash);
-}
-
 int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
                   archive_put_fn *put, void *user, struct archive_counts *ret)
 {
@@ -370,7 +351,11 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
                          origin->backend->name);
     }
     struct archive_out out = {.origin = origin, .call = call, .put = put, .user = user};
-    out_init(&out);
+    struct buf *all[] = {&out.line,      &out.out,       &out.key,        &out.last_key,
+                         &out.last_json, &out.last_text, &out.collections};
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_init(all[i], ARCHIVE_LINE_MAX);
+    }
     out.hash = sha256_new();
     if (out.hash == NULL) {
         (void)archive_out_fail(&out, NG_EINTERNAL, "out of memory");
@@ -392,7 +377,10 @@ int archive_write(const struct archive_origin *origin, struct call *call, int64_
     if (out.rc == NG_OK) {
         *ret = out.counts;
     }
-    out_done(&out);
+    for (size_t i = 0; i < NG_COUNT(all); i++) {
+        buf_done(all[i]);
+    }
+    sha256_free(out.hash);
     return out.rc;
 }
 
@@ -422,12 +410,7 @@ static int count_record(void *user, const struct ng_record *record)
 {
     struct archive_counting *counting = user;
     if (record->kind == NG_RECORD_REVISION) {
-        const struct ng_key *key = &record->doc->key;
-        buf_clear(&counting->key);
-        buf_printf(&counting->key, "%zu %zu ", key->collection.len, key->space.len);
-        buf_add_str(&counting->key, key->collection);
-        buf_add_str(&counting->key, key->space);
-        buf_add_str(&counting->key, key->id);
+        print_key(&counting->key, &record->doc->key);
         if (!str_equal(buf_str(&counting->key), buf_str(&counting->last))) {
             struct buf spare = counting->last;
             counting->last = counting->key;

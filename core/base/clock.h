@@ -14,6 +14,14 @@ static inline int64_t clock_monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* The monotonic time in `ms`, for lock_wait_until(). */
+static inline struct timespec clock_deadline(int64_t ms)
+{
+    int64_t at = clock_monotonic_ns() + ms * 1000000;
+    struct timespec until = {(time_t)(at / 1000000000), (long)(at % 1000000000)};
+    return until;
+}
+
 static inline int64_t clock_uptime_ms(void)
 {
     struct timespec now;

@@ -59,8 +59,7 @@ bool str_in_words(struct ng_str word, const char *words)
 
 bool str_begins(struct ng_str text, const char *beginning)
 {
-    size_t len = strlen(beginning);
-    return text.len >= len && (len == 0 || memcmp(text.data, beginning, len) == 0);
+    return str_starts(text, ng_str_of(beginning));
 }
 
 bool str_ends(struct ng_str text, const char *ending)
@@ -80,6 +79,22 @@ char *str_dup(struct ng_str text)
         copy[text.len] = '\0';
     }
     return copy;
+}
+
+bool str_number(struct ng_str text, uint64_t most, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (text.len == 0 || text.len > 19) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    *ret = number;
+    return number <= most;
 }
 
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from)

@@ -30,12 +30,6 @@ static inline char str_lower(char c)
     return c;
 }
 
-/* The same but for the case of ASCII letters. */
-static inline bool str_same_folded(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && (a.len == 0 || strncasecmp(a.data, b.data, a.len) == 0);
-}
-
 /* ASCII, all three. */
 static inline bool str_is_digit(char c)
 {
@@ -57,6 +51,15 @@ static inline bool str_is(struct ng_str a, const char *text)
     return str_equal(a, ng_str_of(text));
 }
 
+/* The same in ASCII of either case: of header names and host names. */
+static inline bool str_equal_fold(struct ng_str a, struct ng_str b)
+{
+    return a.len == b.len &&
+           (a.len == 0 || (str_lower(a.data[a.len - 1]) == str_lower(b.data[a.len - 1]) &&
+                           strncasecmp(a.data, b.data, a.len) == 0));
+}
+
+#define STR_NONE ((struct ng_str){NULL, 0})
 #define STR_ONES UINT64_C(0x0101010101010101)
 
 /* Marks those of eight bytes that are `byte` by their high bit. Only the lowest mark is to be
@@ -88,6 +91,13 @@ static inline uint64_t str_word_unprintable(uint64_t word)
     uint64_t control = (word - STR_ONES * 0x20) & ~word;
     return (str_word_mark(word, '"') | str_word_mark(word, '\\') | control | word) &
            (STR_ONES << 7);
+}
+
+/* Does `text` begin with `start`? */
+static inline bool str_starts(struct ng_str text, struct ng_str start)
+{
+    return text.len >= start.len &&
+           (start.len == 0 || memcmp(text.data, start.data, start.len) == 0);
 }
 
 /* The text, or the fallback where it is empty or absent. */
@@ -135,6 +145,8 @@ bool str_begins(struct ng_str text, const char *beginning);
 bool str_ends(struct ng_str text, const char *ending);
 /* A copy with a NUL behind it, to be freed. NULL: out of memory. */
 char *str_dup(struct ng_str text);
+/* A number of 1 to 19 plain digits. False: anything else, or more than `most`. */
+bool str_number(struct ng_str text, uint64_t most, uint64_t *ret);
 /* Place of the needle at or behind `from`; SIZE_MAX: none. An empty needle has no place. */
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from);
 

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -15,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 #include "core/call/gateway.h"
 #include "core/store/store.h"
 
@@ -71,29 +71,9 @@ static struct ng_key key_of(struct ng_str id)
 
 /* ---- the id ---- */
 
-static bool id_valid(const char *id, size_t len)
+static bool id_valid(const char *id)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (!((id[i] >= '0' && id[i] <= '9') || (id[i] >= 'a' && id[i] <= 'f'))) {
-            return false;
-        }
-    }
-    return len == CLUSTER_ID_LEN;
-}
-
-static bool id_make(char *id)
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[CLUSTER_ID_LEN / 2];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        id[2 * i] = digits[bytes[i] >> 4];
-        id[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    id[CLUSTER_ID_LEN] = '\0';
-    return true;
+    return strspn(id, "0123456789abcdef") == CLUSTER_ID_LEN;
 }
 
 /* The one in the data directory, so that a gateway that starts again is the one it was. */
@@ -106,10 +86,10 @@ static int id_load(struct cluster *cluster, struct call *call)
     int fd = open(buf_cstr(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     ssize_t len = fd < 0 ? -1 : pread(fd, cluster->id, CLUSTER_ID_LEN, 0);
     int rc = NG_OK;
-    if (len < 0 || !id_valid(cluster->id, (size_t)len)) {
-        bool made = fd >= 0 && id_make(cluster->id) && ftruncate(fd, 0) == 0 &&
-                    pwrite(fd, cluster->id, CLUSTER_ID_LEN, 0) == CLUSTER_ID_LEN &&
-                    fsync(fd) == 0;
+    if (len < 0 || !id_valid(cluster->id)) {
+        bool made =
+            fd >= 0 && random_hex(CLUSTER_ID_LEN / 2, cluster->id) && ftruncate(fd, 0) == 0 &&
+            pwrite(fd, cluster->id, CLUSTER_ID_LEN, 0) == CLUSTER_ID_LEN && fsync(fd) == 0;
         if (!made) {
             rc = call_fail(
                 call, NG_EUNAVAILABLE,

@@ -41,27 +41,34 @@
 
 /* ---- storage ---- */
 
-static int call_error(struct call *call, int rc, struct buf *error)
+/* Runs one step of opening in a call of its own. */
+static int gateway_step(struct gateway *gateway,
+                        int (*step)(struct gateway *gateway, struct call *call,
+                                    const void *user),
+                        const void *user, struct buf *error)
 {
-    if (rc != NG_OK && call->staged.message.data == NULL) {
-        buf_add_c(error, "it gave no reason");
-    } else if (rc != NG_OK) {
-        buf_add_str(error, call->staged.message);
+    struct call *call = call_new(gateway);
+    if (call == NULL) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
     }
+    int rc = step(gateway, call, user);
+    if (rc != NG_OK) {
+        buf_add_str(error, str_or(call->staged.message, ng_str_of("it gave no reason")));
+    }
+    call_unref(call);
     return rc;
 }
 
 static int gateway_load_documents(struct gateway *gateway, struct module **ret,
                                   struct buf *error)
 {
-    struct ng_str name = config_text(gateway->config, "documents");
-    bool memory = str_is(name, "memory");
-    struct buf text;
-    buf_init(&text, 4096);
-    buf_add_str(&text, memory ? ng_str_of("sqlite") : name);
-    int rc = gateway_load_backend(gateway, NG_KIND_DOCUMENTS, "documents", buf_cstr(&text),
-                                  "memory", ret, error);
-    buf_done(&text);
+    const char *name = config_text(gateway->config, "documents").data;
+    if (strcmp(name, "memory") == 0) {
+        name = "sqlite";
+    }
+    int rc = gateway_load_backend(gateway, NG_KIND_DOCUMENTS, "documents", name, "memory", ret,
+                                  error);
     if (rc == NG_OK) {
         const struct ng_documents *desc = &(*ret)->desc.documents;
         rc = config_declare(gateway->config, desc->name, desc->options, desc->option_count,
@@ -70,14 +77,9 @@ static int gateway_load_documents(struct gateway *gateway, struct module **ret,
     return rc;
 }
 
-static int gateway_open_store(struct gateway *gateway, const struct ng_documents *backend,
-                              struct buf *error)
+static int open_store(struct gateway *gateway, struct call *call, const void *user)
 {
-    struct call *call = call_new(gateway);
-    if (call == NULL) {
-        buf_add_c(error, "out of memory");
-        return NG_EINTERNAL;
-    }
+    const struct ng_documents *backend = user;
     int rc =
         store_open(call, backend, config_view(gateway->config, backend->name), &gateway->store);
     if (rc == NG_OK) {
@@ -88,21 +90,13 @@ static int gateway_open_store(struct gateway *gateway, const struct ng_documents
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
-    call_error(call, rc, error);
-    call_unref(call);
     return rc;
 }
 
-static int gateway_open_keys(struct gateway *gateway, struct buf *error)
+static int open_keys(struct gateway *gateway, struct call *call, const void *user)
 {
-    struct call *call = call_new(gateway);
-    if (call == NULL) {
-        buf_add_c(error, "out of memory");
-        return NG_EINTERNAL;
-    }
-    int rc = call_error(call, keys_open(gateway, call, &gateway->keys), error);
-    call_unref(call);
-    return rc;
+    (void)user;
+    return keys_open(gateway, call, &gateway->keys);
 }
 
 int gateway_set_files(struct gateway *gateway, struct call *call, const struct config *config)
@@ -129,14 +123,10 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
     return files_set_roots(gateway->files, call, roots, count, &own);
 }
 
-static int gateway_open_files(struct gateway *gateway, struct buf *error)
+static int open_files(struct gateway *gateway, struct call *call, const void *user)
 {
-    struct call *call = call_new(gateway);
-    int rc = NG_EINTERNAL;
-    if (call != NULL) {
-        rc = call_error(call, gateway_set_files(gateway, call, gateway->config), error);
-    }
-    call_unref(call);
+    (void)user;
+    int rc = gateway_set_files(gateway, call, gateway->config);
     const struct disk_roots roots = {gateway->files, files_each_disk, files_each_gone};
     disk_set_roots(gateway->disk, &roots);
     return rc;
@@ -157,44 +147,39 @@ static int gateway_poll(void *user, struct call *call)
     return rc;
 }
 
+static int open_journal(struct gateway *gateway, struct call *call, const void *user)
+{
+    const struct ng_journal *backend = user;
+    const char *prefix = backend != NULL ? backend->name : "journal";
+    /* The recorder declares its collection first: the delivery of the journal skips the events
+     * of other collections. */
+    int rc = record_open(gateway, call, &gateway->recorder);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_open(call, gateway, backend, config_view(gateway->config, prefix),
+                        &gateway->journal);
+}
+
 static int gateway_open_journal(struct gateway *gateway, struct buf *error)
 {
-    struct ng_str name = config_text(gateway->config, "journal");
+    const char *name = config_text(gateway->config, "journal").data;
     const struct ng_journal *backend = NULL;
-    struct ng_conf *conf = config_view(gateway->config, "journal");
     int rc = NG_OK;
-    if (!str_is(name, "documents")) {
+    if (strcmp(name, "documents") != 0) {
         struct module *module = NULL;
-        struct buf text;
-        buf_init(&text, 4096);
-        buf_add_str(&text, name);
-        rc = gateway_load_backend(gateway, NG_KIND_JOURNAL, "journal", buf_cstr(&text),
-                                  "documents", &module, error);
-        buf_done(&text);
+        rc = gateway_load_backend(gateway, NG_KIND_JOURNAL, "journal", name, "documents",
+                                  &module, error);
         if (rc == NG_OK) {
             backend = &module->desc.journal;
             rc = config_declare(gateway->config, backend->name, backend->options,
                                 backend->option_count, sizeof(struct ng_option), error);
-            conf = config_view(gateway->config, backend->name);
         }
     }
     if (rc != NG_OK) {
         return rc;
     }
-    struct call *call = call_new(gateway);
-    if (call == NULL) {
-        buf_add_c(error, "out of memory");
-        return NG_EINTERNAL;
-    }
-    /* The recorder declares its collection first: the delivery of the journal skips the events
-     * of other collections. */
-    rc = record_open(gateway, call, &gateway->recorder);
-    if (rc == NG_OK) {
-        rc = journal_open(call, gateway, backend, conf, &gateway->journal);
-    }
-    call_error(call, rc, error);
-    call_unref(call);
-    return rc;
+    return gateway_step(gateway, open_journal, backend, error);
 }
 
 /* ---- upkeep ---- */
@@ -362,13 +347,13 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
         rc = gateway->timers != NULL ? NG_OK : NG_EINTERNAL;
     }
     if (rc == NG_OK) {
-        rc = gateway_open_store(gateway, &backend->desc.documents, error);
+        rc = gateway_step(gateway, open_store, &backend->desc.documents, error);
     }
     if (rc == NG_OK) {
-        rc = gateway_open_keys(gateway, error);
+        rc = gateway_step(gateway, open_keys, NULL, error);
     }
     if (rc == NG_OK) {
-        rc = gateway_open_files(gateway, error);
+        rc = gateway_step(gateway, open_files, NULL, error);
     }
     if (rc == NG_OK) {
         rc = gateway_open_journal(gateway, error);

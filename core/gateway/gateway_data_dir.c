@@ -54,6 +54,14 @@ char *gateway_data_dir(const struct config *config, bool make, struct buf *error
     return dir;
 }
 
+/* The end of a sentence with a command on the data directory. */
+static int refuse_data_dir(const char *data_dir, struct buf *error)
+{
+    trust_add_word(error, data_dir);
+    buf_add_char(error, '`');
+    return NG_EFORBIDDEN;
+}
+
 int gateway_check_data_dir(const char *data_dir, struct buf *error)
 {
     char reason[GATEWAY_ERRNO_TEXT];
@@ -78,23 +86,17 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
         buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
         trust_user_name(geteuid(), owner, sizeof(owner));
         buf_printf(error, "%s ", owner + (owner[0] == '#'));
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
+        return refuse_data_dir(data_dir, error);
     }
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         buf_printf(error, "%s has mode %04o: other users can get in; do `chmod 700 ", data_dir,
                    (unsigned)(info.st_mode & 0777));
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
+        return refuse_data_dir(data_dir, error);
     }
     if (access(data_dir, R_OK | W_OK | X_OK) != 0) {
         buf_printf(error, "%s cannot be read and written by its user; do `chmod 700 ",
                    data_dir);
-        trust_add_word(error, data_dir);
-        buf_add_char(error, '`');
-        return NG_EFORBIDDEN;
+        return refuse_data_dir(data_dir, error);
     }
     return NG_OK;
 }

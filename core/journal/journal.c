@@ -151,14 +151,21 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
     return rc;
 }
 
+/* Delivers all events, then takes the lock exclusively. */
+static int front_lock_flushed(struct journal_front *front, struct ng_call *call)
+{
+    int rc = journal_flush(front, call_of(call));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return journal_rwlock_lock(front, call_of(call), true);
+}
+
 static int front_dump(void *user, struct ng_call *call, struct ng_str space,
                       struct ng_str *ret_json)
 {
     struct journal_front *front = user;
-    int rc = journal_flush(front, call_of(call));
-    if (rc == NG_OK) {
-        rc = journal_rwlock_lock(front, call_of(call), true);
-    }
+    int rc = front_lock_flushed(front, call);
     if (rc == NG_OK) {
         /* A dump holds the data of many calls: more than the limit of one. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
@@ -172,10 +179,7 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
                          struct ng_str json)
 {
     struct journal_front *front = user;
-    int rc = journal_flush(front, call_of(call));
-    if (rc == NG_OK) {
-        rc = journal_rwlock_lock(front, call_of(call), true);
-    }
+    int rc = front_lock_flushed(front, call);
     if (rc == NG_OK) {
         rc = front->inner->restore(front->db, call, space, json);
         journal_rwlock_unlock(front, true);
@@ -452,13 +456,7 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
     front->gateway = gateway;
     front->store = gateway->store;
     atomic_init(&front->keep_ms, config_int(gateway->config, "journal.keep"));
-    int rc = journal_pins_declare(front, call);
-    if (rc == NG_OK) {
-        rc = journal_keep_declare(front, call);
-    }
-    if (rc == NG_OK) {
-        rc = front_open_inner(front, call, backend, conf);
-    }
+    int rc = front_open_inner(front, call, backend, conf);
     if (rc != NG_OK) {
         front_free(front);
         return rc;

@@ -176,8 +176,7 @@ static int journal_append_each(struct journal_documents *journal, struct call *c
         if (rc == NG_OK) {
             at += done;
         }
-        if (rc == NG_ECONFLICT && ++tries < JOURNAL_TRIES) {
-            call_reset_result(call);
+        if (journal_try_again(call, rc, &tries)) {
             rc = NG_OK;
         }
     }

@@ -59,20 +59,9 @@ static int journal_copy_part(struct journal_documents *journal, struct call *cal
                              struct ng_str space, uint64_t from, uint64_t to)
 {
     struct journal_copy copy = {0};
-    struct ng_term terms[2] = {
-        {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)from},
-        {.field = ng_str_of("created_seq"), .op = NG_TERM_GT},
-    };
-    struct ng_query query = {
-        .size = sizeof(query),
-        .collection = ng_str_of(journal_parts[part].collection),
-        .space = space,
-        .terms = terms,
-        .term_count = NG_COUNT(terms),
-        .sort = terms[1].field,
-        .limit = JOURNAL_BATCH,
-        .with_text = true,
-    };
+    struct ng_term terms[2];
+    struct ng_query query = journal_part_query(part, space, from, terms);
+    query.limit = JOURNAL_BATCH;
     size_t count = 0;
     int rc = NG_OK;
     do {
@@ -102,11 +91,7 @@ static int journal_copy_all(struct journal_documents *journal, struct call *call
         rc = journal_summary_of(journal, call, space, from, &summary);
     }
     if (rc == NG_OK && summary.data != NULL) {
-        struct ng_change change;
-        rc = journal_summary_change(call, to, space, summary, &change);
-        if (rc == NG_OK) {
-            rc = store_write_wait(journal->store, call, &change, 1);
-        }
+        rc = journal_summary_store(journal, call, to, space, summary);
     }
     return rc;
 }
@@ -161,20 +146,16 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     struct journal_documents *journal = user;
     struct call *call = call_of(pub);
     const struct ng_value *json = NULL;
-    struct json_error error;
     struct arena tree;
+    int tries = 0;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = json_parse(&tree, text, JSON_DEPTH_DEFAULT, &json, &error);
+    int rc = journal_parse(call, &tree, text, &json);
     if (rc == NG_OK) {
         lock_take(&journal->lock);
-        rc = journal_aside_locked(journal, call, space, id, json);
-        for (int i = 1; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
-            call_reset_result(call); /* the pointer has moved since it was read */
+        do {
             rc = journal_aside_locked(journal, call, space, id, json);
-        }
+        } while (journal_try_again(call, rc, &tries));
         lock_release(&journal->lock);
-    } else {
-        rc = journal_unparsed(call, rc, &tree, text.len);
     }
     arena_done(&tree);
     return rc;
@@ -232,13 +213,11 @@ int journal_documents_checkpoint_delete(void *user, struct ng_call *pub, struct 
                                         struct ng_str id)
 {
     struct call *call = call_of(pub);
-    int rc = NG_ECONFLICT;
-    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
-        if (i > 0) {
-            call_reset_result(call);
-        }
+    int tries = 0;
+    int rc;
+    do {
         rc = journal_delete_once(user, call, space, id);
-    }
+    } while (journal_try_again(call, rc, &tries));
     return rc;
 }
 
@@ -287,12 +266,10 @@ int journal_documents_trim(void *user, struct ng_call *pub, struct ng_str space,
                            int64_t before_ms)
 {
     struct call *call = call_of(pub);
-    int rc = NG_ECONFLICT;
-    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
-        if (i > 0) {
-            call_reset_result(call);
-        }
+    int tries = 0;
+    int rc;
+    do {
         rc = journal_trim_once(user, call, space, before_ms);
-    }
+    } while (journal_try_again(call, rc, &tries));
     return rc;
 }

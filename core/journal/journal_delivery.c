@@ -48,7 +48,7 @@ void delivery_enter(struct journal_front *front, enum delivery_state state)
 
 /* ---- notifications of the store ---- */
 
-static bool journal_wants(struct journal_front *front, struct ng_str collection)
+bool delivery_wants(const struct journal_front *front, struct ng_str collection)
 {
     const struct ng_collection *found = store_collection(front->store, collection);
     return found != NULL && (found->flags & NG_COLLECTION_REFERENCED) != 0;
@@ -62,7 +62,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     lock_take(&front->lock);
     bool wake = false;
     for (size_t i = 0; i < count; i++) {
-        bool wanted = journal_wants(front, events[i].key.collection);
+        bool wanted = delivery_wants(front, events[i].key.collection);
         if (shared) {
             /* Without a sequence number yet: the feed has it later. */
             front->poll = front->poll || wanted;
@@ -121,17 +121,13 @@ static int delivery_write_cursor(struct ng_call *call, const struct ng_doc *pres
 
 static int delivery_store_cursor(struct journal_front *front, struct call *call, uint64_t seq)
 {
-    struct delivery_cursor *value = arena_alloc(&call->arena, sizeof(*value));
-    if (value == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
-    *value = (struct delivery_cursor){front, seq};
+    struct delivery_cursor value = {front, seq};
     struct ng_change change = {
         .size = sizeof(change),
         .key =
             journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR)),
         .fn = delivery_write_cursor,
-        .user = value,
+        .user = &value,
     };
     int rc = store_write_wait(front->store, call, &change, 1);
     if (rc == NG_OK) {
@@ -187,7 +183,7 @@ struct delivery_page {
 static int delivery_event(void *user, const struct ng_event *event)
 {
     struct delivery_page *page = user;
-    if (journal_wants(page->front, event->key.collection)) {
+    if (delivery_wants(page->front, event->key.collection)) {
         page->rc =
             journal_entry_of_event(&page->call->arena, event, &page->entries[page->count]);
         page->list[page->count] = &page->entries[page->count];
@@ -307,7 +303,7 @@ static int delivery_count_event(void *user, const struct ng_event *event)
     }
     count->events++;
     count->last_seq = event->seq;
-    if (journal_wants(count->front, event->key.collection)) {
+    if (delivery_wants(count->front, event->key.collection)) {
         count->wanted++;
         count->last_wanted = event->seq;
     }

@@ -88,6 +88,8 @@ int delivery_stored_cursor(struct journal_front *front, struct call *call, uint6
 int delivery_load_cursor(struct journal_front *front, struct call *call);
 /* With the lock held: changes the state; asserts that the table above has the transition. */
 void delivery_enter(struct journal_front *front, enum delivery_state state);
+/* True if events of the collection become entries. */
+bool delivery_wants(const struct journal_front *front, struct ng_str collection);
 /* Watches the store and starts the thread. */
 int delivery_start(struct journal_front *front, struct call *call);
 /* With the lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the condition
@@ -108,18 +110,15 @@ int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_s
                   struct ng_str json, struct ng_str base);
 
 /* journal_pins.c: the versions that checkpoints name, stored in documents: the upkeep of the
- * store needs them also while the journal is unreachable. Declares the collection. */
-int journal_pins_declare(struct journal_front *front, struct call *call);
-/* Stores the pins of one checkpoint. */
+ * store needs them also while the journal is unreachable. Stores the pins of one checkpoint. */
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json);
 /* Removes the pins of a deleted checkpoint. */
 int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
                         struct ng_str id);
 
-/* journal_keep.c: the spaces with entries, for journal.keep. Declares the collection. */
-int journal_keep_declare(struct journal_front *front, struct call *call);
-/* Stores the spaces of new entries. On the thread of the delivery. */
+/* journal_keep.c: the spaces with entries, for journal.keep. Stores the spaces of new entries.
+ * On the thread of the delivery. */
 int journal_keep_note(struct journal_front *front, struct call *call,
                       const struct ng_entry *const *entries, size_t count);
 void journal_keep_close(struct journal_front *front);

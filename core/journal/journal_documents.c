@@ -358,6 +358,17 @@ int journal_summary_change(struct call *call, uint64_t generation, struct ng_str
     return NG_OK;
 }
 
+int journal_summary_store(struct journal_documents *journal, struct call *call,
+                          uint64_t generation, struct ng_str space, struct ng_str text)
+{
+    struct ng_change change;
+    int rc = journal_summary_change(call, generation, space, text, &change);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return store_write_wait(journal->store, call, &change, 1);
+}
+
 static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str space,
                                struct ng_str text)
 {
@@ -365,11 +376,9 @@ static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str sp
     struct call *call = call_of(pub);
     struct journal_generation generation;
     struct ng_change changes[2];
-    int rc = NG_ECONFLICT;
-    for (int i = 0; rc == NG_ECONFLICT && i < JOURNAL_TRIES; i++) {
-        if (i > 0) {
-            call_reset_result(call);
-        }
+    int tries = 0;
+    int rc;
+    do {
         rc = journal_generation_get(journal, call, space, &generation);
         if (rc == NG_OK) {
             journal_generation_hold(space, &generation, &changes[0]);
@@ -378,7 +387,7 @@ static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str sp
         if (rc == NG_OK) {
             rc = store_write_wait(journal->store, call, changes, 2);
         }
-    }
+    } while (journal_try_again(call, rc, &tries));
     return rc;
 }
 

@@ -21,6 +21,8 @@
 #define JOURNAL_SUMMARIES "journal_summaries"
 #define JOURNAL_CHECKPOINTS "journal_checkpoints"
 #define JOURNAL_STATE "journal_state" /* pointers of spaces, and the cursor of the delivery */
+#define JOURNAL_PINS "journal_pins"
+#define JOURNAL_SPACES "journal_spaces"
 
 /* Most rows of one answer, and the default limit. */
 #define JOURNAL_ROWS_MAX 1000
@@ -50,6 +52,8 @@ const struct ng_journal *journal_documents_vtable(void);
 
 /* Attempts of a write whose generation a restore of another gateway has replaced. */
 #define JOURNAL_TRIES 8
+/* Is rc a conflict that is worth another attempt? Then the result of the call is reset. */
+bool journal_try_again(struct call *call, int rc, int *tries);
 
 /* journal_append.c: deliver of struct ng_journal. */
 int journal_documents_deliver(void *user, struct ng_call *pub,
@@ -108,6 +112,9 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
 /* The change that sets the summary of a space. It borrows `text` until it is done. */
 int journal_summary_change(struct call *call, uint64_t generation, struct ng_str space,
                            struct ng_str text, struct ng_change *ret);
+/* The same, committed. */
+int journal_summary_store(struct journal_documents *journal, struct call *call,
+                          uint64_t generation, struct ng_str space, struct ng_str text);
 /* Id of a document in a generation: "G/name". */
 struct ng_str journal_id(struct call *call, uint64_t generation, struct ng_str name);
 /* Copies the text of `buf` into the arena and frees the buffer. NG_EINTERNAL, NG_ETOOLARGE. */
@@ -135,8 +142,13 @@ struct journal_batch {
 };
 
 int journal_damaged(struct call *call, const char *what);
-/* Fails the call after json_parse() of `bytes` bytes into `tree` has failed with rc. */
-int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes);
+/* Parses a dump into `tree`. */
+int journal_parse(struct call *call, struct arena *tree, struct ng_str json,
+                  const struct ng_value **ret);
+/* The entries of a part in a generation, in the order of creation, behind the sequence number
+ * in terms[1]. */
+struct ng_query journal_part_query(size_t part, struct ng_str space, uint64_t generation,
+                                   struct ng_term terms[2]);
 /* Removes documents of generations that are neither present nor kept: leftovers of interrupted
  * restores, and replaced generations. */
 int journal_sweep(struct journal_documents *journal, struct call *call, struct ng_str space,

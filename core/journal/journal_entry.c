@@ -63,8 +63,7 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
     }
 }
 
-/* The text of a string member, or absent. */
-static struct ng_str journal_text(const struct ng_value *body, const char *name)
+struct ng_str journal_text(const struct ng_value *body, const char *name)
 {
     const struct ng_value *value = json_get(body, name);
     if (value != NULL && value->type == NG_TYPE_STRING) {

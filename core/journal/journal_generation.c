@@ -41,6 +41,8 @@ static const struct ng_collection journal_collections[] = {
      sizeof(struct ng_field)},
     {JOURNAL_CHECKPOINTS, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
     {JOURNAL_STATE, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
+    {JOURNAL_PINS, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
+    {JOURNAL_SPACES, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
 };
 
 int journal_declare(struct store *store, struct call *call)
@@ -86,6 +88,15 @@ int journal_take_buf(struct arena *arena, struct buf *buf, struct ng_str *ret)
 }
 
 /* ---- steps ---- */
+
+bool journal_try_again(struct call *call, int rc, int *tries)
+{
+    if (rc != NG_ECONFLICT || ++*tries >= JOURNAL_TRIES) {
+        return false;
+    }
+    call_reset_result(call);
+    return true;
+}
 
 struct call *journal_step(struct call *call)
 {

@@ -8,26 +8,11 @@
 #include "journal_delivery.h"
 #include "journal_documents.h"
 
-#define KEEP_COLLECTION "journal_spaces"
 /* All notes are in one space, so that one query finds them. The id is the noted space. */
 #define KEEP_SPACE "shared"
 #define KEEP_PAGE 256
 /* Time between two trims. */
 #define KEEP_EVERY_MS (INT64_C(60) * 60 * 1000)
-
-static const struct ng_collection keep_collection = {
-    .name = KEEP_COLLECTION,
-    .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
-    .field_size = sizeof(struct ng_field),
-};
-
-int journal_keep_declare(struct journal_front *front, struct call *call)
-{
-    if (store_collection(front->store, ng_str_of(KEEP_COLLECTION)) != NULL) {
-        return NG_OK;
-    }
-    return store_declare(front->store, call, &keep_collection);
-}
 
 /* ---- the spaces ---- */
 
@@ -55,7 +40,7 @@ static int keep_note(struct journal_front *front, struct call *call, const char 
 {
     struct ng_change change = {
         .size = sizeof(change),
-        .key = journal_key(KEEP_COLLECTION, ng_str_of(KEEP_SPACE), ng_str_of(space)),
+        .key = journal_key(JOURNAL_SPACES, ng_str_of(KEEP_SPACE), ng_str_of(space)),
         .fn = keep_write,
     };
     char **grown = alloc_resize(front->spaces, (front->space_count + 1) * sizeof(*grown));
@@ -148,7 +133,7 @@ static int keep_trim_all(struct journal_front *front, struct call *call, int64_t
     struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
     struct ng_query query = {
         .size = sizeof(query),
-        .collection = ng_str_of(KEEP_COLLECTION),
+        .collection = ng_str_of(JOURNAL_SPACES),
         .space = ng_str_of(KEEP_SPACE),
         .terms = &after,
         .term_count = 1,

@@ -31,24 +31,15 @@ static bool merge_has(const struct merge_names *names, struct ng_str name)
            bsearch(&name, names->list, names->count, sizeof(name), merge_compare) != NULL;
 }
 
-static struct ng_str merge_text(const struct ng_value *item, const char *member)
-{
-    const struct ng_value *value = json_get(item, member);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    return str_make(NULL, 0);
-}
-
 /* The identity of an entry: the document of a reference (by_document), else its event. */
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                 bool by_document)
 {
-    struct ng_str id = merge_text(item, by_document ? "id" : "event_id");
+    struct ng_str id = journal_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
         return id;
     }
-    struct ng_str collection = merge_text(item, "collection");
+    struct ng_str collection = journal_text(item, "collection");
     return arena_printf(tree, "%.*s/%.*s", (int)collection.len,
                         collection.data == NULL ? "" : collection.data, (int)id.len,
                         id.data == NULL ? "" : id.data);
@@ -113,7 +104,7 @@ static int merge_entries(struct merge *merge, const char *part)
         json_copy(merge->writer, item);
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        struct ng_str name = merge_text(item, "event_id");
+        struct ng_str name = journal_text(item, "event_id");
         if (!merge_has(&seen, name) && !merge_has(&back, name)) {
             json_copy(merge->writer, item);
         }
@@ -141,7 +132,7 @@ static int merge_references(struct merge *merge)
         return rc;
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        if (merge_has(&seen, merge_text(item, "event_id"))) {
+        if (merge_has(&seen, journal_text(item, "event_id"))) {
             continue;
         }
         struct ng_value *copy = arena_alloc(&merge->tree, sizeof(*copy));
@@ -187,7 +178,7 @@ static int merge_passed(struct merge *merge)
     json_name(merge->writer, "passed");
     json_array(merge->writer);
     for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
-        struct ng_str name = merge_text(item, "event_id");
+        struct ng_str name = journal_text(item, "event_id");
         int64_t time = 0;
         (void)json_integer(json_get(item, "time"), &time);
         if (time >= since && !merge_has(&back, name)) {
@@ -221,33 +212,16 @@ static void merge_summary(const struct merge *merge)
     }
 }
 
-static int merge_parse(struct call *call, struct arena *tree, struct ng_str json,
-                       const struct ng_value **ret)
-{
-    struct json_error error;
-    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
-    if (rc == NG_EJSON) {
-        return call_fail(call, NG_EINVAL, "this is not a dump of a journal: %s", error.message);
-    }
-    if (rc != NG_OK && tree->oom) {
-        return call_no_memory(call);
-    }
-    if (rc != NG_OK) {
-        return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore");
-    }
-    return NG_OK;
-}
-
 static int merge_all(struct merge *merge, struct ng_str json, struct ng_str base,
                      struct ng_str now)
 {
-    int rc = merge_parse(merge->call, &merge->tree, json, &merge->json);
+    int rc = journal_parse(merge->call, &merge->tree, json, &merge->json);
     if (rc == NG_OK) {
-        rc = merge_parse(merge->call, &merge->tree, base, &merge->base);
+        rc = journal_parse(merge->call, &merge->tree, base, &merge->base);
     }
     merge->now = merge->base;
     if (rc == NG_OK && !str_equal(now, base)) {
-        rc = merge_parse(merge->call, &merge->tree, now, &merge->now);
+        rc = journal_parse(merge->call, &merge->tree, now, &merge->now);
     }
     if (rc != NG_OK) {
         return rc;
@@ -313,11 +287,9 @@ struct merge_feed {
 static int merge_event(void *user, const struct ng_event *event)
 {
     struct merge_feed *feed = user;
-    const struct ng_collection *collection =
-        store_collection(feed->front->store, event->key.collection);
     feed->events++;
     feed->last_seq = event->seq;
-    if (collection != NULL && (collection->flags & NG_COLLECTION_REFERENCED) != 0 &&
+    if (delivery_wants(feed->front, event->key.collection) &&
         str_equal(event->key.space, feed->space)) {
         struct ng_entry *entry = &feed->entries[feed->count];
         feed->list[feed->count] = entry;
@@ -361,7 +333,7 @@ static int merge_deliver_again(struct journal_front *front, struct call *call,
     feed->space = space;
     feed->last_seq = since;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = merge_parse(call, &tree, base, &dump);
+    int rc = journal_parse(call, &tree, base, &dump);
     if (rc == NG_OK) {
         days = merge_array(dump, "days");
     }
@@ -378,29 +350,26 @@ static int merge_deliver_again(struct journal_front *front, struct call *call,
     return rc;
 }
 
-static int merge_restore(struct journal_front *front, struct ng_call *pub, struct ng_str space,
-                         struct ng_str json, struct ng_str base)
+int journal_merge(struct journal_front *front, struct ng_call *pub, struct ng_str space,
+                  struct ng_str json, struct ng_str base)
 {
     struct call *call = call_of(pub);
     struct ng_str now = {NULL, 0};
     uint64_t since = 0;
-    int rc = delivery_stored_cursor(front, call, &since);
+    int rc = journal_rwlock_lock(front, call, true);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = delivery_stored_cursor(front, call, &since);
     if (rc == NG_OK) {
         rc = front->inner->dump(front->db, pub, space, &now);
     }
     if (rc == NG_OK) {
         rc = merge_back(front, call, space, json, base, now);
     }
-    return rc != NG_OK ? rc : merge_deliver_again(front, call, space, base, since);
-}
-
-int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
-                  struct ng_str json, struct ng_str base)
-{
-    int rc = journal_rwlock_lock(front, call_of(call), true);
     if (rc == NG_OK) {
-        rc = merge_restore(front, call, space, json, base);
-        journal_rwlock_unlock(front, true);
+        rc = merge_deliver_again(front, call, space, base, since);
     }
+    journal_rwlock_unlock(front, true);
     return rc;
 }

@@ -12,7 +12,6 @@
 #include "journal_delivery.h"
 #include "journal_documents.h"
 
-#define PINS_COLLECTION "journal_pins"
 /* All pins are in one space, so that one query finds them. The id is SPACE/CHECKPOINT. */
 #define PINS_SPACE "shared"
 /* Most versions of all checkpoints together, and of one. */
@@ -20,20 +19,6 @@
 #define PINS_OF_ONE_MAX ((size_t)800000)
 #define PIN_CHARS 16 /* a hash in hexadecimal digits */
 #define PINS_PAGE 8
-
-static const struct ng_collection pins_collection = {
-    .name = PINS_COLLECTION,
-    .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
-    .field_size = sizeof(struct ng_field),
-};
-
-int journal_pins_declare(struct journal_front *front, struct call *call)
-{
-    if (store_collection(front->store, ng_str_of(PINS_COLLECTION)) != NULL) {
-        return NG_OK;
-    }
-    return store_declare(front->store, call, &pins_collection);
-}
 
 /* The length follows each text. These hashes are stored, so the function must never change. A
  * collision pins one version too many. */
@@ -131,7 +116,7 @@ static int pins_change(struct journal_front *front, struct call *call, struct ng
                                       (int)id.len, id.data);
     struct ng_change change = {
         .size = sizeof(change),
-        .key = journal_key(PINS_COLLECTION, ng_str_of(PINS_SPACE), name),
+        .key = journal_key(JOURNAL_PINS, ng_str_of(PINS_SPACE), name),
         .fn = text == NULL ? journal_remove_doc : pins_write,
         .user = text,
     };
@@ -205,7 +190,7 @@ int journal_pins_load(struct journal_front *front, struct call *call)
     struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
     struct ng_query query = {
         .size = sizeof(query),
-        .collection = ng_str_of(PINS_COLLECTION),
+        .collection = ng_str_of(JOURNAL_PINS),
         .space = ng_str_of(PINS_SPACE),
         .terms = &after,
         .term_count = 1,

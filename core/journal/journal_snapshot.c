@@ -56,25 +56,30 @@ static int journal_dump_row(void *user, const struct ng_doc *doc)
     return writer->buf->rc != NG_OK;
 }
 
-static int journal_dump_part(struct journal_documents *journal, struct call *call,
-                             const char *collection, struct ng_str space, uint64_t generation,
-                             struct ng_writer *writer)
+struct ng_query journal_part_query(size_t part, struct ng_str space, uint64_t generation,
+                                   struct ng_term terms[2])
 {
-    struct journal_dump dump = {.writer = writer};
-    struct ng_term terms[2] = {
-        {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation},
-        {.field = ng_str_of("created_seq"), .op = NG_TERM_GT},
-    };
-    struct ng_query query = {
-        .size = sizeof(query),
-        .collection = ng_str_of(collection),
+    terms[0] = (struct ng_term){
+        .field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation};
+    terms[1] = (struct ng_term){.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
+    return (struct ng_query){
+        .size = sizeof(struct ng_query),
+        .collection = ng_str_of(journal_parts[part].collection),
         .space = space,
         .terms = terms,
-        .term_count = NG_COUNT(terms),
+        .term_count = 2,
         .sort = terms[1].field,
-        .limit = JOURNAL_DUMP_PAGE,
         .with_text = true,
     };
+}
+
+static int journal_dump_part(struct journal_documents *journal, struct call *call, size_t part,
+                             struct ng_str space, uint64_t generation, struct ng_writer *writer)
+{
+    struct journal_dump dump = {.writer = writer};
+    struct ng_term terms[2];
+    struct ng_query query = journal_part_query(part, space, generation, terms);
+    query.limit = JOURNAL_DUMP_PAGE;
     int rc = NG_OK;
     do {
         dump.rows = 0;
@@ -108,8 +113,7 @@ static int journal_dump_locked(struct journal_documents *journal, struct call *c
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         json_name(writer, journal_parts[i].member);
         json_array(writer);
-        rc = journal_dump_part(journal, call, journal_parts[i].collection, space,
-                               generation.number, writer);
+        rc = journal_dump_part(journal, call, i, space, generation.number, writer);
         json_end(writer);
     }
     if (rc == NG_OK) {
@@ -302,16 +306,22 @@ int journal_damaged(struct call *call, const char *what)
     return call_fail(call, NG_EINVAL, "this is not a dump of a journal: %s", what);
 }
 
-int journal_unparsed(struct call *call, int rc, const struct arena *tree, size_t bytes)
+int journal_parse(struct call *call, struct arena *tree, struct ng_str json,
+                  const struct ng_value **ret)
 {
+    struct json_error error;
+    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
     if (rc == NG_EJSON) {
         return journal_damaged(call, "it is not JSON");
     }
-    if (tree->oom) {
+    if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);
     }
-    return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
-                     bytes);
+    if (rc != NG_OK) {
+        return call_fail(call, NG_ETOOLARGE, "the journal is too large to restore: %zu bytes",
+                         json.len);
+    }
+    return NG_OK;
 }
 
 /* Writes one commit of items from *at on, and advances *at. */
@@ -379,11 +389,7 @@ int journal_restore_all(struct journal_documents *journal, struct call *call,
     }
     const struct ng_value *summary = json_get(dump, "summary");
     if (rc == NG_OK && summary != NULL && summary->type == NG_TYPE_STRING) {
-        struct ng_change change;
-        rc = journal_summary_change(call, generation, space, summary->text, &change);
-        if (rc == NG_OK) {
-            rc = store_write_wait(journal->store, call, &change, 1);
-        }
+        rc = journal_summary_store(journal, call, generation, space, summary->text);
     }
     return rc;
 }
@@ -420,14 +426,11 @@ int journal_snapshot_restore(void *user, struct ng_call *pub, struct ng_str spac
 {
     struct call *call = call_of(pub);
     const struct ng_value *dump = NULL;
-    struct json_error error;
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &dump, &error);
+    int rc = journal_parse(call, &tree, json, &dump);
     if (rc == NG_OK) {
         rc = journal_restore_tree(user, call, space, dump);
-    } else {
-        rc = journal_unparsed(call, rc, &tree, json.len);
     }
     arena_done(&tree);
     return rc;

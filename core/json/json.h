@@ -66,6 +66,14 @@ static inline const struct ng_value *json_get(const struct ng_value *object, con
 }
 /* The text of a string, the digits of a number; else absent. */
 struct ng_str json_text(const struct ng_value *value);
+/* Is a string of this array? False of anything else. */
+bool json_has_text(const struct ng_value *array, struct ng_str text);
+/* The text of a member that is a string; absent: there is none. */
+struct ng_str json_get_text(const struct ng_value *object, const char *name);
+static inline bool json_is(const struct ng_value *value, enum ng_type type)
+{
+    return value != NULL && value->type == type;
+}
 /* The first item or member; NULL where there is none, and of NULL. */
 static inline const struct ng_value *json_first(const struct ng_value *value)
 {

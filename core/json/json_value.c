@@ -49,6 +49,24 @@ int json_integer(const struct ng_value *number, int64_t *ret)
     return NG_OK;
 }
 
+struct ng_str json_get_text(const struct ng_value *object, const char *name)
+{
+    const struct ng_value *value = json_get(object, name);
+    if (!json_is(value, NG_TYPE_STRING)) {
+        return (struct ng_str){NULL, 0};
+    }
+    return value->text;
+}
+
+bool json_has_text(const struct ng_value *array, struct ng_str text)
+{
+    const struct ng_value *at = json_first(array);
+    while (at != NULL && (at->type != NG_TYPE_STRING || !str_equal(at->text, text))) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 static bool equal_arrays(const struct ng_value *a, const struct ng_value *b)
 {
     const struct ng_value *left = a->first;

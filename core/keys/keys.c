@@ -379,23 +379,17 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_change changes[3];
-    size_t count = 1;
-    memset(changes, 0, sizeof(changes));
-    changes[0].size = sizeof(changes[0]);
-    changes[0].key = keys_document(ng_str_of(key->id));
-    changes[0].fn = write_new;
-    changes[0].user = key;
-    changes[0].has_expected = true;
-    if (old != NULL) {
-        changes[1].size = sizeof(changes[1]);
-        changes[1].key = keys_document(ng_str_of(old->id));
-        changes[1].fn = keys_remove_old;
-        changes[2].size = sizeof(changes[2]);
-        changes[2].key = keys_use_document(ng_str_of(old->id));
-        changes[2].fn = keys_remove_old;
-        count = 3;
-    }
+    struct ng_str old_id = ng_str_of(old != NULL ? old->id : NULL);
+    const struct ng_change changes[] = {
+        {.size = sizeof(changes[0]),
+         .key = keys_document(ng_str_of(key->id)),
+         .fn = write_new,
+         .user = key,
+         .has_expected = true},
+        {.size = sizeof(changes[0]), .key = keys_document(old_id), .fn = keys_remove_old},
+        {.size = sizeof(changes[0]), .key = keys_use_document(old_id), .fn = keys_remove_old},
+    };
+    size_t count = old != NULL ? NG_COUNT(changes) : 1;
     rc = store_write_wait(keys->gateway->store, call, changes, count);
     keys_end_reserve(keys, key, old, rc);
     key_unref(old);

@@ -22,9 +22,6 @@ static const struct ng_str *copy_texts(struct arena *arena, const struct ng_str 
     struct ng_str *copies = arena_alloc(arena, count * sizeof(*copies));
     for (size_t i = 0; i < count && copies != NULL; i++) {
         copies[i] = arena_copy(arena, texts[i]);
-        if (copies[i].data == NULL) {
-            copies = NULL;
-        }
     }
     return copies;
 }
@@ -62,7 +59,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     atomic_init(&key->used_stored_ms, 0);
     memcpy(key->hash, hash, KEY_HASH_BYTES);
     key_fill(key, clock_monotonic_ns());
-    if (key->agent.data == NULL || key->spaces == NULL || key->tools == NULL || memory->oom) {
+    if (memory->failed) {
         key_unref(key);
         return NULL;
     }
@@ -90,6 +87,20 @@ static void write_texts(struct ng_writer *writer, const char *name, const struct
     json_end(writer);
 }
 
+/* The members that the document and the listing have in common. */
+static void write_common(struct ng_writer *writer, const struct key *key)
+{
+    json_name(writer, "agent");
+    json_string(writer, key->agent);
+    json_name(writer, "role");
+    json_cstring(writer, key_role_name(key->role));
+    json_name(writer, "mode");
+    json_cstring(writer, key_mode_name(key->mode));
+    json_name(writer, "run");
+    json_bool(writer, key->run);
+    write_texts(writer, "spaces", key->spaces, key->space_count);
+}
+
 int key_write(const struct key *key, struct buf *out)
 {
     char hash[HASH_CHARS + 1];
@@ -97,15 +108,7 @@ int key_write(const struct key *key, struct buf *out)
     hex_write(key->hash, KEY_HASH_BYTES, hash);
     json_writer_init(&writer, out);
     json_object(&writer);
-    json_name(&writer, "agent");
-    json_string(&writer, key->agent);
-    json_name(&writer, "role");
-    json_cstring(&writer, key_role_name(key->role));
-    json_name(&writer, "mode");
-    json_cstring(&writer, key_mode_name(key->mode));
-    json_name(&writer, "run");
-    json_bool(&writer, key->run);
-    write_texts(&writer, "spaces", key->spaces, key->space_count);
+    write_common(&writer, key);
     write_texts(&writer, "tools", key->tools, key->tool_count);
     json_name(&writer, "rate");
     json_number(&writer, key->rate);
@@ -271,15 +274,7 @@ void key_print(const struct key *key, struct ng_writer *writer)
     const char *state = state_name(key);
     json_name(writer, "id");
     json_cstring(writer, key->id);
-    json_name(writer, "agent");
-    json_string(writer, key->agent);
-    json_name(writer, "role");
-    json_cstring(writer, key_role_name(key->role));
-    json_name(writer, "mode");
-    json_cstring(writer, key_mode_name(key->mode));
-    json_name(writer, "run");
-    json_bool(writer, key->run);
-    write_texts(writer, "spaces", key->spaces, key->space_count);
+    write_common(writer, key);
     if (key->tool_count > 0) {
         write_texts(writer, "tools", key->tools, key->tool_count);
     }

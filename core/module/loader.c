@@ -32,26 +32,10 @@
 #define LOADER_UNLOADS true
 #endif
 
-static const char *loader_folder_of(enum ng_module_kind kind)
-{
-    if (kind == NG_KIND_PLUGIN) {
-        return "plugins";
-    }
-    return "backends";
-}
-
 static const char *loader_kind_name(uint32_t kind)
 {
-    switch (kind) {
-    case NG_KIND_PLUGIN:
-        return "a plugin";
-    case NG_KIND_DOCUMENTS:
-        return "a backend for documents";
-    case NG_KIND_JOURNAL:
-        return "a backend for the journal";
-    default:
-        return "a module of an unknown kind";
-    }
+    const struct loader_form *form = loader_form_of(kind);
+    return form != NULL ? form->name : "a module of an unknown kind";
 }
 
 /* The whole path of the module into `path`. */
@@ -120,64 +104,6 @@ static int loader_check_numbers(const char *path, const struct elf_note *note,
 
 /* ---- copying descriptors ---- */
 
-/* An array of a descriptor: its place, its count, and the size of today's items. */
-struct loader_array {
-    const char *name, *count_name;
-    size_t at, count_at, item_size;
-};
-
-#define LOADER_ARRAY(type, array, count, item)                                                 \
-    {                                                                                          \
-#array, #count, offsetof(struct type, array), offsetof(struct type, count),            \
-            sizeof(struct item)                                                                \
-    }
-
-static const struct loader_array loader_plugin_arrays[] = {
-    LOADER_ARRAY(ng_plugin, tools, tool_count, ng_tool),
-    LOADER_ARRAY(ng_plugin, options, option_count, ng_option),
-    LOADER_ARRAY(ng_plugin, codes, code_count, ng_code),
-    LOADER_ARRAY(ng_plugin, collections, collection_count, ng_collection),
-    LOADER_ARRAY(ng_plugin, resources, resource_count, ng_resources),
-    LOADER_ARRAY(ng_plugin, prompts, prompt_count, ng_prompt),
-};
-
-static const struct loader_array loader_documents_arrays[] = {
-    LOADER_ARRAY(ng_documents, options, option_count, ng_option),
-};
-
-static const struct loader_array loader_journal_arrays[] = {
-    LOADER_ARRAY(ng_journal, options, option_count, ng_option),
-};
-
-static size_t loader_arrays_of(enum ng_module_kind kind, const struct loader_array **ret)
-{
-    switch (kind) {
-    case NG_KIND_PLUGIN:
-        *ret = loader_plugin_arrays;
-        return NG_COUNT(loader_plugin_arrays);
-    case NG_KIND_DOCUMENTS:
-        *ret = loader_documents_arrays;
-        return NG_COUNT(loader_documents_arrays);
-    case NG_KIND_JOURNAL:
-        *ret = loader_journal_arrays;
-        return NG_COUNT(loader_journal_arrays);
-    }
-    return 0;
-}
-
-static size_t loader_size_of(enum ng_module_kind kind)
-{
-    switch (kind) {
-    case NG_KIND_PLUGIN:
-        return sizeof(struct ng_plugin);
-    case NG_KIND_DOCUMENTS:
-        return sizeof(struct ng_documents);
-    case NG_KIND_JOURNAL:
-        return sizeof(struct ng_journal);
-    }
-    return 0;
-}
-
 static bool loader_item_size_valid(uint32_t size)
 {
     return size >= sizeof(void *) && size % sizeof(void *) == 0 && size <= LOADER_ITEM_SIZE_MAX;
@@ -226,19 +152,16 @@ static int loader_copy_array(char *desc, const struct loader_array *array, uint3
 
 static int loader_copy(struct module *module, const struct ng_module *record, struct buf *error)
 {
-    const struct loader_array *arrays = NULL;
-    size_t ours = loader_size_of(module->kind);
-    size_t shared = size_min(record->struct_size, ours);
-    size_t count = loader_arrays_of(module->kind, &arrays);
+    const struct loader_form *form = loader_form_of(module->kind);
     char *desc = (char *)&module->desc;
     if (record->desc == NULL || record->struct_size == 0) {
         (void)buf_add_c(error, "has no descriptor in its ng_module");
         return NG_EINVAL;
     }
-    memcpy(desc, record->desc, shared);
-    for (size_t i = 0; i < count; i++) {
-        int rc = loader_copy_array(desc, &arrays[i], record->item_sizes[i], &module->arrays[i],
-                                   error);
+    memcpy(desc, record->desc, size_min(record->struct_size, form->size));
+    for (size_t i = 0; i < form->array_count; i++) {
+        int rc = loader_copy_array(desc, &form->arrays[i], record->item_sizes[i],
+                                   &module->arrays[i], error);
         if (rc != NG_OK) {
             return rc;
         }
@@ -490,7 +413,7 @@ static bool loader_prefix(char *path, size_t size)
 int loader_default_folders(enum ng_module_kind kind, char *out, size_t out_size)
 {
     static const char *const beside[] = {"modules", "lib/notegate"};
-    const char *folder = loader_folder_of(kind);
+    const char *folder = loader_form_of(kind)->folder;
     const char *tests = secure_getenv("NOTEGATE_TEST_MODULES");
     char prefix[LOADER_PATH_MAX];
     int len;

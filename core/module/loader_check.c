@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* loader_check.c - the members that a descriptor and the items of its arrays must have, by
- * name.
- */
+/* loader_check.c - the forms of descriptors: their arrays, and the members that they and the
+ * items of their arrays must have. */
 #include "loader_check.h"
 
 #include "core/base/str.h"
 
 #define LOADER_NAME_MAX 32
-
-struct loader_member {
-    const char *name;
-    size_t at;
-};
 
 #define MEMBER(type, member)                                                                   \
     {                                                                                          \
@@ -68,15 +62,52 @@ static const struct loader_member loader_journal_members[] = {
     MEMBER(ng_journal, checkpoint_get), MEMBER(ng_journal, checkpoint_list),
 };
 
-/* An array of a descriptor and what each item must have. Items begin with their name, where
- * they have one. */
-struct loader_items {
-    const char *what; /* "tool" */
-    const void *items;
-    size_t count, item_size;
-    const struct loader_member *members;
-    size_t member_count;
+#define ARRAY(type, what, array, count, item, members)                                         \
+    {                                                                                          \
+        what, #array, #count, offsetof(struct type, array), offsetof(struct type, count),      \
+            sizeof(struct item), members, NG_COUNT(members)                                    \
+    }
+
+static const struct loader_array loader_plugin_arrays[] = {
+    ARRAY(ng_plugin, "tool", tools, tool_count, ng_tool, loader_tool_members),
+    ARRAY(ng_plugin, "option", options, option_count, ng_option, loader_option_members),
+    ARRAY(ng_plugin, "code", codes, code_count, ng_code, loader_code_members),
+    ARRAY(ng_plugin, "collection", collections, collection_count, ng_collection,
+          loader_collection_members),
+    ARRAY(ng_plugin, "kind of resource", resources, resource_count, ng_resources,
+          loader_resource_members),
+    ARRAY(ng_plugin, "prompt", prompts, prompt_count, ng_prompt, loader_prompt_members),
 };
+
+static const struct loader_array loader_documents_arrays[] = {
+    ARRAY(ng_documents, "option", options, option_count, ng_option, loader_option_members),
+};
+
+static const struct loader_array loader_journal_arrays[] = {
+    ARRAY(ng_journal, "option", options, option_count, ng_option, loader_option_members),
+};
+
+#define FORM(name, folder, type, members, arrays)                                              \
+    {                                                                                          \
+        name, folder, sizeof(struct type), members, NG_COUNT(members), arrays,                 \
+            NG_COUNT(arrays)                                                                   \
+    }
+
+const struct loader_form *loader_form_of(uint32_t kind)
+{
+    static const struct loader_form forms[] = {
+        [NG_KIND_PLUGIN] =
+            FORM("a plugin", "plugins", ng_plugin, loader_plugin_members, loader_plugin_arrays),
+        [NG_KIND_DOCUMENTS] = FORM("a backend for documents", "backends", ng_documents,
+                                   loader_documents_members, loader_documents_arrays),
+        [NG_KIND_JOURNAL] = FORM("a backend for the journal", "backends", ng_journal,
+                                 loader_journal_members, loader_journal_arrays),
+    };
+    if (kind >= NG_COUNT(forms) || forms[kind].name == NULL) {
+        return NULL;
+    }
+    return &forms[kind];
+}
 
 /* The first member that is not there; NULL: all are. Pointers of both kinds are zeros where
  * absent. */
@@ -92,21 +123,15 @@ static const char *loader_missing(const void *object, const struct loader_member
     return NULL;
 }
 
-static int loader_check_whole(const void *desc, const struct loader_member *members,
-                              size_t count, struct buf *error)
+static int loader_check_items(const char *desc, const struct loader_array *array,
+                              struct buf *error)
 {
-    const char *missing = loader_missing(desc, members, count);
-    if (missing != NULL) {
-        (void)buf_printf(error, "has no `%s` in its descriptor", missing);
-        return NG_EINVAL;
-    }
-    return NG_OK;
-}
-
-static int loader_check_items(const struct loader_items *array, struct buf *error)
-{
-    for (size_t i = 0; i < array->count; i++) {
-        const char *item = (const char *)array->items + i * array->item_size;
+    const char *items;
+    size_t count;
+    memcpy(&items, desc + array->at, sizeof(items));
+    memcpy(&count, desc + array->count_at, sizeof(count));
+    for (size_t i = 0; i < count; i++) {
+        const char *item = items + i * array->item_size;
         const char *missing = loader_missing(item, array->members, array->member_count);
         const char *name = NULL;
         if (missing == NULL) {
@@ -140,74 +165,22 @@ static int loader_check_name(const char *name, struct buf *error)
     return NG_EINVAL;
 }
 
-#define ITEMS(what, desc, array, count, members)                                               \
-    {                                                                                          \
-        what, (desc)->array, (desc)->count, sizeof(*(desc)->array), members, NG_COUNT(members) \
-    }
-
-static int loader_check_plugin(const struct ng_plugin *plugin, struct buf *error)
-{
-    const struct loader_items arrays[] = {
-        ITEMS("tool", plugin, tools, tool_count, loader_tool_members),
-        ITEMS("option", plugin, options, option_count, loader_option_members),
-        ITEMS("code", plugin, codes, code_count, loader_code_members),
-        ITEMS("collection", plugin, collections, collection_count, loader_collection_members),
-        ITEMS("kind of resource", plugin, resources, resource_count, loader_resource_members),
-        ITEMS("prompt", plugin, prompts, prompt_count, loader_prompt_members),
-    };
-    int rc = loader_check_whole(plugin, loader_plugin_members, NG_COUNT(loader_plugin_members),
-                                error);
-    for (size_t i = 0; i < NG_COUNT(arrays) && rc == NG_OK; i++) {
-        rc = loader_check_items(&arrays[i], error);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return loader_check_name(plugin->name, error);
-}
-
-static int loader_check_backend(const void *desc, const struct loader_member *members,
-                                size_t count, const struct loader_items *options,
-                                struct buf *error)
-{
-    const char *name;
-    int rc = loader_check_whole(desc, members, count, error);
-    if (rc == NG_OK) {
-        rc = loader_check_items(options, error);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    memcpy(&name, (const char *)desc + members[0].at, sizeof(name));
-    return loader_check_name(name, error);
-}
-
-static int loader_check_documents(const struct ng_documents *documents, struct buf *error)
-{
-    const struct loader_items options =
-        ITEMS("option", documents, options, option_count, loader_option_members);
-    return loader_check_backend(documents, loader_documents_members,
-                                NG_COUNT(loader_documents_members), &options, error);
-}
-
-static int loader_check_journal(const struct ng_journal *journal, struct buf *error)
-{
-    const struct loader_items options =
-        ITEMS("option", journal, options, option_count, loader_option_members);
-    return loader_check_backend(journal, loader_journal_members,
-                                NG_COUNT(loader_journal_members), &options, error);
-}
-
 int loader_check(const struct module *module, struct buf *error)
 {
-    switch (module->kind) {
-    case NG_KIND_PLUGIN:
-        return loader_check_plugin(&module->desc.plugin, error);
-    case NG_KIND_DOCUMENTS:
-        return loader_check_documents(&module->desc.documents, error);
-    case NG_KIND_JOURNAL:
-        return loader_check_journal(&module->desc.journal, error);
+    const struct loader_form *form = loader_form_of(module->kind);
+    const char *desc = (const char *)&module->desc;
+    const char *name;
+    const char *missing = loader_missing(desc, form->members, form->member_count);
+    if (missing != NULL) {
+        (void)buf_printf(error, "has no `%s` in its descriptor", missing);
+        return NG_EINVAL;
     }
-    (void)buf_add_c(error, "is of an unknown kind");
-    return NG_EINVAL;
+    for (size_t i = 0; i < form->array_count; i++) {
+        int rc = loader_check_items(desc, &form->arrays[i], error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    memcpy(&name, desc + form->members[0].at, sizeof(name));
+    return loader_check_name(name, error);
 }

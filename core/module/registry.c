@@ -176,38 +176,23 @@ const struct plugin *registry_of_module(const struct registry *registry,
 
 /* ---- making a plugin ---- */
 
-static bool name_letter(char c, bool first)
+/* At most `most` letters, digits and underscores, the first a letter. upper: of both cases. */
+static bool name_valid(const char *name, bool upper, size_t most)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (!first && ((c >= '0' && c <= '9') || c == '_'));
-}
-
-static bool tool_name_valid(struct ng_str name)
-{
-    if (name.len == 0 || name.len > TOOL_NAME_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < name.len; i++) {
-        if (!name_letter(name.data[i], i == 0)) {
+    size_t len = 0;
+    for (; name[len] != '\0'; len++) {
+        char c = upper ? str_lower(name[len]) : name[len];
+        bool is_letter = c >= 'a' && c <= 'z';
+        if (!is_letter && (len == 0 || !((c >= '0' && c <= '9') || c == '_'))) {
             return false;
         }
     }
-    return true;
+    return len > 0 && len <= most;
 }
 
-static bool plugin_name_valid(struct ng_str name)
+static bool tool_name_valid(const char *name)
 {
-    if (name.len == 0 || name.len > PLUGIN_NAME_MAX || name.data[0] < 'a' ||
-        name.data[0] > 'z') {
-        return false;
-    }
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.data[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) {
-            return false;
-        }
-    }
-    return true;
+    return name_valid(name, true, TOOL_NAME_MAX);
 }
 
 /* Compiles one of a tool's schemas and keeps its tree for the listings. */
@@ -235,7 +220,7 @@ static int tool_schema(struct plugin *plugin, const char *tool, const char *text
 
 static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct buf *error)
 {
-    if (!tool_name_valid(ng_str_of(desc->name))) {
+    if (!tool_name_valid(desc->name)) {
         buf_printf(error,
                    "plugin %s: the tool name \"%s\" is not of the form "
                    "[a-zA-Z][a-zA-Z0-9_]{0,62}",
@@ -263,7 +248,7 @@ static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct b
 int registry_make(struct registry *registry, const struct ng_plugin *desc,
                   struct module *module, struct plugin **ret, struct buf *error)
 {
-    if (!plugin_name_valid(ng_str_of(desc->name))) {
+    if (!name_valid(desc->name, false, PLUGIN_NAME_MAX)) {
         buf_printf(error, "the plugin name \"%s\" is not of the form [a-z][a-z0-9_]{0,31}",
                    desc->name);
         return NG_EINVAL;
@@ -305,7 +290,7 @@ int registry_rename(struct plugin *plugin, struct ng_str prefix, struct buf *err
         }
         struct ng_str name = arena_printf(&plugin->arena, "%.*s%s", (int)prefix.len,
                                           prefix.data, desc->name + skip);
-        if (name.data == NULL || !tool_name_valid(name)) {
+        if (name.data == NULL || !tool_name_valid(name.data)) {
             buf_printf(
                 error,
                 "plugin %s: with %s.prefix \"%.*s\" the tool name \"%s%s\" is not of the "

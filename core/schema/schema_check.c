@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* schema_check.c - applying a compiled schema to a value: the keywords that hold schemas, and
  * what they evaluated. */
+#include <stdlib.h>
+
 #include "core/base/str.h"
 #include "schema_tree.h"
 
@@ -138,12 +140,9 @@ static bool check_one_of(struct schema_checker *checker, const struct schema_rul
 static bool check_if(struct schema_checker *checker, const struct schema_rule *rule,
                      const struct schema_place *place, struct schema_marks *marks)
 {
-    bool holds = try_node(checker, rule->node, place, marks);
-    const struct schema_node *branch;
-    if (holds) {
+    const struct schema_node *branch = rule->else_node;
+    if (try_node(checker, rule->node, place, marks)) {
         branch = rule->then_node;
-    } else {
-        branch = rule->else_node;
     }
     return branch == NULL || schema_check_node(checker, branch, place, marks);
 }
@@ -215,11 +214,9 @@ static bool check_contains(struct schema_checker *checker, const struct schema_r
         return true;
     }
     bool few = found < rule->least;
-    uint64_t limit;
+    uint64_t limit = rule->most;
     if (few) {
         limit = rule->least;
-    } else {
-        limit = rule->most;
     }
     struct ng_str got = described;
     if (schema_records(checker)) {
@@ -240,21 +237,9 @@ static bool check_contains(struct schema_checker *checker, const struct schema_r
 
 const struct schema_entry *schema_find(const struct schema_rule *properties, struct ng_str name)
 {
-    size_t low = 0;
-    size_t high = properties->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = str_compare(properties->entries[middle].name, name);
-        if (order == 0) {
-            return &properties->entries[middle];
-        }
-        if (order < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
+    const struct schema_entry wanted = {.name = name};
+    return bsearch(&wanted, properties->entries, properties->count, sizeof(wanted),
+                   schema_by_name);
 }
 
 static bool check_property(struct schema_checker *checker, const struct schema_entry *entry,
@@ -342,10 +327,8 @@ static bool check_rest(struct schema_checker *checker, const struct schema_node 
     for (const struct ng_value *member = place->value->first;
          member != NULL && !ends(checker, fits); member = member->next, index++) {
         struct schema_place at = place_of_member(place, member);
-        bool mine;
-        if (unevaluated) {
-            mine = !marked(marks, index);
-        } else {
+        bool mine = unevaluated && !marked(marks, index);
+        if (!unevaluated) {
             mine = is_additional(checker, node, &at);
         }
         if (mine && rule->node->value->type == NG_TYPE_FALSE) {

@@ -102,11 +102,9 @@ static int compile_count(struct site *site, const struct ng_value *value, uint64
     if (!json_is_integer(value) || json_compare_numbers(value->text, ng_str_of("0")) < 0) {
         return refuse(site, "must be a whole number that is not negative");
     }
-    /* A number that does not fit exceeds every length. */
+    *ret = UINT64_MAX; /* a number that does not fit exceeds every length */
     if (json_integer(value, &number) == NG_OK) {
         *ret = (uint64_t)number;
-    } else {
-        *ret = UINT64_MAX;
     }
     return NG_OK;
 }
@@ -207,7 +205,7 @@ static int compile_contains(struct site *site)
     return compile_single(site);
 }
 
-static int by_name(const void *a, const void *b)
+int schema_by_name(const void *a, const void *b)
 {
     const struct schema_entry *left = a;
     const struct schema_entry *right = b;
@@ -257,7 +255,7 @@ static int compile_entries(struct site *site)
         rule->count++;
     }
     if (rule->keyword == SCHEMA_PROPERTIES) {
-        qsort(rule->entries, rule->count, sizeof(struct schema_entry), by_name);
+        qsort(rule->entries, rule->count, sizeof(struct schema_entry), schema_by_name);
     }
     return NG_OK;
 }

@@ -25,12 +25,6 @@ static struct ng_str cut_at(struct ng_str text, const char *stops, struct ng_str
     return str_make(text.data, at);
 }
 
-static bool starts_with(struct ng_str text, const char *start)
-{
-    size_t len = strlen(start);
-    return text.len >= len && memcmp(text.data, start, len) == 0;
-}
-
 static struct ng_str skip(struct ng_str text, size_t bytes)
 {
     return str_make(text.data + bytes, text.len - bytes);
@@ -42,18 +36,18 @@ static struct uri uri_parse(struct ng_str text)
     struct ng_str rest;
     memset(&uri, 0, sizeof(uri));
     struct ng_str scheme = cut_at(text, ":/?#", &rest);
-    if (scheme.len > 0 && starts_with(rest, ":")) {
+    if (scheme.len > 0 && str_begins(rest, ":")) {
         uri.scheme = scheme;
         text = skip(rest, 1);
     }
-    if (starts_with(text, "//")) {
+    if (str_begins(text, "//")) {
         uri.authority = cut_at(skip(text, 2), "/?#", &text);
     }
     uri.path = cut_at(text, "?#", &text);
-    if (starts_with(text, "?")) {
+    if (str_begins(text, "?")) {
         uri.query = cut_at(skip(text, 1), "#", &text);
     }
-    if (starts_with(text, "#")) {
+    if (str_begins(text, "#")) {
         uri.fragment = skip(text, 1);
     }
     return uri;
@@ -124,7 +118,7 @@ static struct ng_str uri_resolve(struct arena *arena, struct ng_str base_text,
     buf_init(&buf, base_text.len + text.len + 16);
     add_part(&buf, "", ref.scheme.data != NULL ? ref.scheme : base.scheme, ":");
     add_part(&buf, "//", own ? ref.authority : base.authority, "");
-    if (own || starts_with(ref.path, "/")) {
+    if (own || str_begins(ref.path, "/")) {
         add_path(&buf, ref.path);
     } else if (ref.path.len > 0) {
         add_merged_path(&buf, &base, ref.path);

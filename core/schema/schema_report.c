@@ -7,6 +7,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "schema_tree.h"
 
@@ -47,10 +48,9 @@ unsigned schema_types_admitted(const struct schema_node *node)
         }
         rule = node->by_keyword[SCHEMA_REF];
         if (rule == NULL) {
-            node = NULL;
-        } else {
-            node = rule->node;
+            return 0;
         }
+        node = rule->node;
     }
     return 0;
 }
@@ -116,14 +116,6 @@ static void print_shown(struct buf *buf, const struct ng_value *value)
     buf_add_str(buf, cut);
     buf_add_c(buf, cut.len < whole.len || whole.rc == NG_ETOOLARGE ? "..." : "");
     buf_done(&whole);
-}
-
-static const char *plural(size_t count)
-{
-    if (count == 1) {
-        return "";
-    }
-    return "s";
 }
 
 static void print_got(struct buf *buf, const struct schema_place *place)
@@ -310,11 +302,7 @@ bool schema_fail_unknown(struct schema_checker *checker, const struct schema_nod
         size_t distance = edit_distance(place->name, properties->entries[i].name, most);
         if (distance <= most) {
             near = properties->entries[i].name;
-            if (distance == 0) {
-                most = 0;
-            } else {
-                most = distance - 1;
-            }
+            most = distance - (distance > 0);
         }
     }
     if (near.data == NULL) {
@@ -344,11 +332,9 @@ bool schema_fail_missing(struct schema_checker *checker, const struct schema_nod
         return false;
     }
     unsigned types = 0;
-    if (entry != NULL) {
-        types = schema_types_admitted(entry->node);
-    }
     const struct schema_rule *choices = NULL;
     if (entry != NULL) {
+        types = schema_types_admitted(entry->node);
         choices = entry->node->by_keyword[SCHEMA_ENUM];
     }
     if (choices != NULL && choices->value->count <= CHOICES_SHOWN) {
@@ -382,9 +368,7 @@ static bool fail_consts(struct schema_checker *checker, const struct schema_rule
     for (size_t i = 0; i < rule->count && *ret_done; i++) {
         const struct schema_rule *branch = rule->entries[i].node->by_keyword[SCHEMA_CONST];
         *ret_done = branch != NULL;
-        if (branch == NULL) {
-            values[i] = NULL;
-        } else {
+        if (branch != NULL) {
             values[i] = branch->value;
         }
     }

@@ -225,6 +225,8 @@ bool schema_assert(struct schema_checker *checker, const struct schema_node *nod
 bool schema_matches(struct schema_checker *checker, const pcre2_code *regex, struct ng_str text,
                     const struct schema_place *place, struct ng_str pattern);
 unsigned schema_types_of(const struct ng_value *value);
+/* Order of entries, for qsort() and bsearch(). */
+int schema_by_name(const void *a, const void *b);
 /* The types a schema admits as far as its type, const, enum and $ref tell; 0: unknown. */
 unsigned schema_types_admitted(const struct schema_node *node);
 const struct schema_entry *schema_find(const struct schema_rule *properties,

@@ -35,11 +35,7 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     if (rc == NG_OK) {
         options.data_folder = folder;
         self->kernels = kernels_new(&options);
-        if (self->kernels == NULL) {
-            rc = cells_no_memory(call);
-        } else {
-            rc = NG_OK;
-        }
+        rc = cells_check_memory(call, self->kernels != NULL);
     }
     if (rc != NG_OK) {
         cells_attachments_close(self->attachments);
@@ -85,7 +81,7 @@ static const struct ng_tool cells_tools[] = {
         .summary = "Add a code or markdown cell to a Jupyter notebook (.ipynb), at a "
                    "position, when new code or text belongs in it.",
         .params = cells_add_params,
-        .run = cells_add_run,
+        .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE,
@@ -99,7 +95,7 @@ static const struct ng_tool cells_tools[] = {
             "Replace the source of one cell of a Jupyter notebook (.ipynb), to correct or "
             "extend it. Everything else of the file stays as it is.",
         .params = cells_update_params,
-        .run = cells_update_run,
+        .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_IDEMPOTENT,
@@ -201,7 +197,7 @@ static const struct ng_tool cells_tools[] = {
         .summary = "Delete cells of a Jupyter notebook (.ipynb) by id, when they are no longer "
                    "needed.",
         .params = cells_delete_params,
-        .run = cells_delete_run,
+        .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE,
@@ -215,7 +211,7 @@ static const struct ng_tool cells_tools[] = {
             "Move a cell of a Jupyter notebook (.ipynb) to another position, when cells are "
             "to be read or run in another order.",
         .params = cells_move_params,
-        .run = cells_move_run,
+        .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE,
@@ -228,7 +224,7 @@ static const struct ng_tool cells_tools[] = {
         .summary = "Remove the outputs of cells from the file of a Jupyter notebook (.ipynb), "
                    "e.g. before it is shared.",
         .params = cells_clear_params,
-        .run = cells_clear_run,
+        .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_AGENT_MODE | NG_TOOL_DESTRUCTIVE | NG_TOOL_IDEMPOTENT,

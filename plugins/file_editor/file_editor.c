@@ -17,16 +17,6 @@ static int run_view(struct ng_call *call, struct editor_job *job)
     return editor_view(call, job->editor, job->path);
 }
 
-static int run_copy(struct ng_call *call, struct editor_job *job)
-{
-    return editor_transfer(call, job, true);
-}
-
-static int run_move(struct ng_call *call, struct editor_job *job)
-{
-    return editor_transfer(call, job, false);
-}
-
 static const struct command editor_commands[] = {
     {"view", NULL, NULL, run_view},
     {"create", "file_text", NULL, editor_create},
@@ -34,8 +24,8 @@ static const struct command editor_commands[] = {
     {"insert", "insert_line", "new_str", editor_insert},
     {"undo_edit", NULL, NULL, editor_undo},
     {"regex_replace", "pattern", "new_str", editor_regex_replace},
-    {"copy", "destination", NULL, run_copy},
-    {"move", "destination", NULL, run_move},
+    {"copy", "destination", NULL, editor_transfer},
+    {"move", "destination", NULL, editor_transfer},
 };
 
 static int check_required(struct ng_call *call, const struct command *command)
@@ -63,14 +53,9 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)args; /* call->args has them, parsed */
     struct ng_str name = ng_arg_text(call, "command");
-    const struct command *command = NULL;
-    for (size_t i = 0; i < NG_COUNT(editor_commands) && command == NULL; i++) {
-        if (str_is(name, editor_commands[i].name)) {
-            command = &editor_commands[i];
-        }
-    }
-    if (command == NULL) {
-        return ng_fail(call, NG_EINVAL, "Unknown command: %.*s", (int)name.len, name.data);
+    const struct command *command = editor_commands; /* the schema has only these */
+    while (!str_is(name, command->name)) {
+        command++;
     }
     struct editor_job *job = ng_alloc(call, sizeof(*job));
     if (job == NULL) {
@@ -85,10 +70,13 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc == NG_OK) {
         rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
     }
-    if (rc == NG_OK) {
-        rc = command->run(call, job);
+    if (rc == NG_OK && command->run != run_view) {
+        rc = editor_check_mode(call, job->path);
     }
-    return rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return command->run(call, job);
 }
 
 static int editor_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)

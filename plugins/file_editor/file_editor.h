@@ -35,6 +35,8 @@ struct editor_job {
 /* ---- file_editor_text.c */
 
 size_t editor_count(struct ng_str text, char c);
+/* Offset of line `line` (from 1); text.len if it does not exist. */
+size_t editor_line_start(struct ng_str text, size_t line);
 bool editor_ends_with(struct ng_str text, const char *ending); /* ignores case */
 /* Length of a byte order mark at the beginning: 3 or 0. */
 size_t editor_bom(struct ng_str text);
@@ -107,7 +109,7 @@ int editor_str_replace(struct ng_call *call, struct editor_job *job);
 int editor_insert(struct ng_call *call, struct editor_job *job);
 int editor_regex_replace(struct ng_call *call, struct editor_job *job);
 int editor_undo(struct ng_call *call, struct editor_job *job);
-int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep);
+int editor_transfer(struct ng_call *call, struct editor_job *job);
 
 /* The first checks of every edit of an existing file. ret_text: after the byte order mark. */
 int editor_editable(struct ng_call *call, const struct ng_file *present,

@@ -68,18 +68,13 @@ int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn)
         .expected_revision = job->expected,
         .max_bytes = job->editor->max_file_size,
     };
-    int rc = editor_check_mode(call, job->path);
-    if (rc == NG_OK) {
-        rc = call->host->file_edit(call, &edit);
-    }
-    return rc;
+    return call->host->file_edit(call, &edit);
 }
 
 /* A string argument, or "". */
 static struct ng_str text_argument(struct ng_call *call, const char *name)
 {
-    struct ng_str text = ng_arg_text(call, name);
-    return text.data != NULL ? text : ng_str_of("");
+    return str_or(ng_arg_text(call, name), ng_str_of(""));
 }
 
 /* ---- create */
@@ -115,11 +110,7 @@ int editor_create(struct ng_call *call, struct editor_job *job)
         .exists_code = EDITOR_FILE_EXISTS,
     };
     job->new_str = text_argument(call, "file_text");
-    int rc = editor_check_mode(call, job->path);
-    if (rc == NG_OK) {
-        rc = call->host->file_edit(call, &edit);
-    }
-    return rc;
+    return call->host->file_edit(call, &edit);
 }
 
 /* ---- str_replace */
@@ -252,17 +243,6 @@ int editor_str_replace(struct ng_call *call, struct editor_job *job)
 
 /* ---- insert */
 
-/* The offset for new lines after line `line`, which exists (0: at the top). */
-static size_t offset_after(struct ng_str text, size_t line)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < line && at < text.len; i++) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        at = end != NULL ? (size_t)(end - text.data) + 1 : text.len;
-    }
-    return at;
-}
-
 static int insert_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
                      void *user)
 {
@@ -284,7 +264,7 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
                          (long long)job->insert_line, lines));
     }
     size_t line = (size_t)job->insert_line;
-    size_t at = offset_after(text, line);
+    size_t at = editor_line_start(text, line + 1);
     bool crlf = editor_is_crlf(text, at - (at > 0));
     const char *end = crlf ? "\r\n" : "\n";
     struct ng_str put = editor_with_ends(call, job->new_str, str_make(NULL, 0), crlf);
@@ -336,7 +316,7 @@ static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const stru
                                   former};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
-    struct ng_str text = now->data.data != NULL ? now->data : ng_str_of("");
+    struct ng_str text = str_or(now->data, ng_str_of(""));
     size_t bom = editor_bom(text);
     text = editor_clean(call, str_make(text.data + bom, text.len - bom));
     if (text.data == NULL) {
@@ -356,62 +336,41 @@ int editor_undo(struct ng_call *call, struct editor_job *job)
         .user = job,
         .no_history_code = EDITOR_NO_HISTORY,
     };
-    int rc = editor_check_mode(call, job->path);
-    if (rc == NG_OK) {
-        rc = call->host->file_undo(call, &undo);
-    }
-    return rc;
+    return call->host->file_undo(call, &undo);
 }
 
 /* ---- copy, move */
 
-static int transfer_reply(struct ng_call *call, const struct editor_job *job, const char *verb)
+static int transfer_replied(struct ng_call *call, const struct ng_file *present,
+                            struct ng_draft *next, void *user)
 {
+    const struct editor_job *job = user;
+    const char *verb = "moved";
+    (void)next;
+    int rc = editor_check_mode(call, present->real);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (str_is(ng_arg_text(call, "command"), "copy")) {
+        verb = "copied";
+    }
     return ng_reply(call, call->host->format(call, "File %s successfully from: %.*s to: %.*s",
                                              verb, (int)job->path.len, job->path.data,
                                              (int)job->destination.len, job->destination.data));
 }
 
-static int copied_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
-                     void *user)
-{
-    (void)next;
-    int rc = editor_check_mode(call, present->real);
-    if (rc == NG_OK) {
-        rc = transfer_reply(call, user, "copied");
-    }
-    return rc;
-}
-
-static int moved_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
-                    void *user)
-{
-    (void)next;
-    int rc = editor_check_mode(call, present->real);
-    if (rc == NG_OK) {
-        rc = transfer_reply(call, user, "moved");
-    }
-    return rc;
-}
-
-int editor_transfer(struct ng_call *call, struct editor_job *job, bool keep)
+int editor_transfer(struct ng_call *call, struct editor_job *job)
 {
     struct ng_file_transfer transfer = {
         .size = sizeof(transfer),
         .from = job->path,
         .expected_revision = job->expected,
-        .keep = keep,
-        .replied = moved_fn,
+        .keep = str_is(ng_arg_text(call, "command"), "copy"),
+        .replied = transfer_replied,
         .user = job,
         .exists_code = EDITOR_FILE_EXISTS,
     };
-    if (keep) {
-        transfer.replied = copied_fn;
-    }
     int rc = editor_path(call, "destination", job->destination, &job->destination);
-    if (rc == NG_OK) {
-        rc = editor_check_mode(call, job->path);
-    }
     if (rc == NG_OK) {
         rc = editor_check_mode(call, job->destination);
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_regex.c - the command regex_replace: PCRE2 with limits, `$1` in the new text. */
-#include <stdlib.h>
 #include <string.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "file_editor.h"
@@ -27,9 +26,7 @@ struct regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
-    char *out; /* malloc'd */
-    size_t len, cap;
-    size_t max;
+    struct buf out;
     size_t first_at, first_len; /* the first replacement, in `out` */
     size_t count;
     unsigned steps;
@@ -43,19 +40,15 @@ static int regex_fail_memory(struct regex *regex)
 
 static int regex_put(struct regex *regex, const char *data, size_t len)
 {
-    if (len > regex->max - regex->len) {
+    int rc = buf_add(&regex->out, data, len);
+    if (rc == NG_ETOOLARGE) {
         return ng_fail(regex->call, NG_ETOOLARGE,
                        "File size (more than %zu bytes) exceeds maximum allowed size (%zu "
                        "bytes)",
-                       regex->max, regex->max);
+                       regex->out.max, regex->out.max);
     }
-    if (array_reserve((void **)&regex->out, &regex->cap, regex->len + len, 1, regex->max) !=
-        NG_OK) {
+    if (rc != NG_OK) {
         return regex_fail_memory(regex);
-    }
-    if (len > 0) {
-        memcpy(regex->out + regex->len, data, len);
-        regex->len += len;
     }
     return NG_OK;
 }
@@ -241,13 +234,13 @@ static int regex_run(struct regex *regex, struct ng_str text)
             break; /* \K in a look-behind: the match is before the copied text */
         }
         rc = regex_put(regex, text.data + copied, from - copied);
-        size_t before = regex->len;
+        size_t before = regex->out.len;
         if (rc == NG_OK) {
             rc = regex_expand(regex, text);
         }
         if (regex->count++ == 0) {
             regex->first_at = before;
-            regex->first_len = regex->len - before;
+            regex->first_len = regex->out.len - before;
         }
         copied = to;
         at = to;
@@ -298,7 +291,7 @@ static int regex_finish(struct regex *regex, struct ng_str bom, struct ng_draft 
     struct ng_call *call = regex->call;
     const struct ng_host *host = call->host;
     struct ng_str path = regex->job->path;
-    struct ng_str made = {regex->out != NULL ? regex->out : "", regex->len};
+    struct ng_str made = str_or(buf_str(&regex->out), ng_str_of(""));
     struct ng_str pieces[] = {bom, made};
     int rc = host->draft_text(next, pieces, NG_COUNT(pieces));
     if (rc != NG_OK) {
@@ -328,8 +321,8 @@ static int regex_fn(struct ng_call *call, const struct ng_file *present, struct 
     struct regex regex = {
         .call = call,
         .job = job,
-        .max = (size_t)job->editor->max_file_size - bom,
     };
+    buf_init(&regex.out, (size_t)job->editor->max_file_size - bom);
     rc = editor_producible(call, job, 0, job->new_str);
     if (rc == NG_OK) {
         rc = regex_compile(&regex);
@@ -349,7 +342,7 @@ static int regex_fn(struct ng_call *call, const struct ng_file *present, struct 
     pcre2_match_context_free(regex.context);
     pcre2_match_data_free(regex.data);
     pcre2_code_free(regex.code);
-    free(regex.out);
+    buf_done(&regex.out);
     return rc;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_resources.c - files as resources, listed folder by folder in the order of names:
  * a page continues after the last name of the previous one, also after changes. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "file_editor.h"
@@ -24,7 +26,7 @@ struct name {
 struct folder {
     struct ng_call *call;
     struct name *names;
-    size_t count, room;
+    size_t count, room; /* on the heap */
     struct ng_str last; /* the last name of the previous batch; absent: none */
     struct ng_str seen; /* the last name of this batch */
     bool more;
@@ -43,66 +45,52 @@ struct walk {
 
 /* ---- kinds of files ---- */
 
-static bool has_ending(struct ng_str path, const char *ending)
-{
-    size_t len = strlen(ending);
-    if (path.len <= len || path.data[path.len - len - 1] != '.') {
-        return false;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (str_lower(path.data[path.len - len + i]) != ending[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* NULL: unknown ending. */
 static const char *mime_type_of(struct ng_str path)
 {
     static const struct {
         const char *ending, *type;
     } types[] = {
-        {"txt", "text/plain"},
-        {"md", "text/markdown"},
-        {"html", "text/html"},
-        {"htm", "text/html"},
-        {"css", "text/css"},
-        {"csv", "text/csv"},
-        {"js", "text/javascript"},
-        {"mjs", "text/javascript"},
-        {"ts", "text/x-typescript"},
-        {"py", "text/x-python"},
-        {"c", "text/x-c"},
-        {"h", "text/x-c"},
-        {"cc", "text/x-c++"},
-        {"cpp", "text/x-c++"},
-        {"hpp", "text/x-c++"},
-        {"rs", "text/x-rust"},
-        {"go", "text/x-go"},
-        {"java", "text/x-java"},
-        {"sh", "text/x-shellscript"},
-        {"sql", "application/sql"},
-        {"json", "application/json"},
-        {"yaml", "application/yaml"},
-        {"yml", "application/yaml"},
-        {"toml", "application/toml"},
-        {"xml", "application/xml"},
-        {"svg", "image/svg+xml"},
-        {"png", "image/png"},
-        {"jpg", "image/jpeg"},
-        {"jpeg", "image/jpeg"},
-        {"gif", "image/gif"},
-        {"webp", "image/webp"},
-        {"pdf", "application/pdf"},
-        {"zip", "application/zip"},
-        {"gz", "application/gzip"},
-        {"wav", "audio/wav"},
-        {"mp3", "audio/mpeg"},
-        {"ipynb", "application/x-ipynb+json"},
+        {".txt", "text/plain"},
+        {".md", "text/markdown"},
+        {".html", "text/html"},
+        {".htm", "text/html"},
+        {".css", "text/css"},
+        {".csv", "text/csv"},
+        {".js", "text/javascript"},
+        {".mjs", "text/javascript"},
+        {".ts", "text/x-typescript"},
+        {".py", "text/x-python"},
+        {".c", "text/x-c"},
+        {".h", "text/x-c"},
+        {".cc", "text/x-c++"},
+        {".cpp", "text/x-c++"},
+        {".hpp", "text/x-c++"},
+        {".rs", "text/x-rust"},
+        {".go", "text/x-go"},
+        {".java", "text/x-java"},
+        {".sh", "text/x-shellscript"},
+        {".sql", "application/sql"},
+        {".json", "application/json"},
+        {".yaml", "application/yaml"},
+        {".yml", "application/yaml"},
+        {".toml", "application/toml"},
+        {".xml", "application/xml"},
+        {".svg", "image/svg+xml"},
+        {".png", "image/png"},
+        {".jpg", "image/jpeg"},
+        {".jpeg", "image/jpeg"},
+        {".gif", "image/gif"},
+        {".webp", "image/webp"},
+        {".pdf", "application/pdf"},
+        {".zip", "application/zip"},
+        {".gz", "application/gzip"},
+        {".wav", "audio/wav"},
+        {".mp3", "audio/mpeg"},
+        {".ipynb", "application/x-ipynb+json"},
     };
     for (size_t i = 0; i < NG_COUNT(types); i++) {
-        if (has_ending(path, types[i].ending)) {
+        if (editor_ends_with(path, types[i].ending)) {
             return types[i].type;
         }
     }
@@ -128,18 +116,10 @@ static int keep_name(void *user, const struct ng_file_entry *entry)
     if (entry->link || (!folder_entry && entry->type != NG_FILE_REGULAR)) {
         return 0; /* the target of a link is listed at its own path */
     }
-    if (folder->count == folder->room) {
-        size_t room = size_max(folder->room * 2, 64);
-        struct name *names = ng_alloc(folder->call, room * sizeof(*names));
-        if (names == NULL) {
-            folder->rc = NG_EINTERNAL;
-            return 1;
-        }
-        if (folder->count > 0) {
-            memcpy(names, folder->names, folder->count * sizeof(*names));
-        }
-        folder->names = names;
-        folder->room = room;
+    if (array_reserve((void **)&folder->names, &folder->room, folder->count + 1,
+                      sizeof(*folder->names), EDITOR_LIST_NAMES_MAX) != NG_OK) {
+        folder->rc = NG_EINTERNAL;
+        return 1;
     }
     folder->names[folder->count++] = (struct name){
         .text = folder->seen,
@@ -287,6 +267,7 @@ static int walk_folder(struct walk *walk, struct ng_str path, struct ng_str afte
             names = names * 4;
         }
     } while (rc == NG_OK && folder.more && !walk->full);
+    free(folder.names);
     return rc;
 }
 

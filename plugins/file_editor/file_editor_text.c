@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_text.c - texts as lines: definition of a line, numbered lines, detection of
  * binary files. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/minmax.h"
@@ -9,7 +10,6 @@
 
 #define NUMBER_WIDTH 6
 #define NUMBER_DIGITS_MAX 20
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 size_t editor_count(struct ng_str text, char c)
 {
@@ -99,14 +99,14 @@ struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
     if (bad == 0 && text.data != NULL) {
         return text;
     }
-    size_t room = text.len + bad * (sizeof(REPLACEMENT) - 2);
+    size_t room = text.len + bad * (sizeof(UTF8_REPLACEMENT) - 2);
     char *clean = ng_alloc(call, room + 1);
     if (clean == NULL) {
         return str_make(NULL, 0);
     }
     size_t used = 0;
     for (size_t i = 0, len; i < text.len; i += len + (len == 0)) {
-        struct ng_str from = ng_str_of(REPLACEMENT);
+        struct ng_str from = ng_str_of(UTF8_REPLACEMENT);
         len = character(text, i);
         if (len > 0) {
             from = str_make(text.data + i, len);
@@ -119,8 +119,7 @@ struct ng_str editor_clean(struct ng_call *call, struct ng_str text)
 
 /* ---- lines */
 
-/* Offset of line `line` (from 1); text.len if it does not exist. */
-static size_t line_start(struct ng_str text, size_t line)
+size_t editor_line_start(struct ng_str text, size_t line)
 {
     size_t at = 0;
     while (line > 1 && at < text.len) {
@@ -134,32 +133,12 @@ static size_t line_start(struct ng_str text, size_t line)
     return at;
 }
 
-static size_t put_number(char *out, size_t number)
-{
-    char digits[NUMBER_DIGITS_MAX];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    size_t len = 0;
-    while (len + count < NUMBER_WIDTH) {
-        out[len++] = ' ';
-    }
-    while (count > 0) {
-        out[len++] = digits[--count];
-    }
-    out[len++] = ' ';
-    out[len++] = ' ';
-    return len;
-}
-
 struct ng_str editor_numbered(struct ng_call *call, struct ng_str text, size_t first,
                               size_t last, size_t number)
 {
-    size_t from = line_start(text, first);
+    size_t from = editor_line_start(text, first);
     size_t to =
-        from + line_start(str_make(text.data + from, text.len - from), last - first + 2);
+        from + editor_line_start(str_make(text.data + from, text.len - from), last - first + 2);
     struct ng_str part = {text.data + from, to - from};
     size_t lines = last - first + 1;
     size_t room = part.len + editor_count(part, '\t') * (sizeof(EDITOR_TAB) - 2) +
@@ -171,7 +150,8 @@ struct ng_str editor_numbered(struct ng_call *call, struct ng_str text, size_t f
     size_t len = 0;
     size_t at = 0;
     for (size_t i = 0; i < lines; i++) {
-        len += put_number(out + len, number + i);
+        len += (size_t)snprintf(out + len, NUMBER_DIGITS_MAX + 3, "%*zu  ", NUMBER_WIDTH,
+                                number + i);
         for (; at < part.len && part.data[at] != '\n'; at++) {
             if (part.data[at] == '\t') {
                 memcpy(out + len, EDITOR_TAB, sizeof(EDITOR_TAB) - 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "file_editor.h"
 
@@ -13,44 +14,35 @@
 
 /* ---- ranges */
 
-static struct ng_str range_message(struct ng_call *call, const int64_t range[2], int which,
-                                   size_t lines)
+static int check_range(struct ng_call *call, const int64_t range[2], size_t lines)
 {
     const struct ng_host *host = call->host;
     long long first = range[0];
     long long second = range[1];
-    switch (which) {
-    case 0:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its first element `%lld` "
-                            "should be within the range of lines of the file: [1, %zu]",
-                            first, second, first, lines);
-    case 1:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` "
-                            "should be smaller than the number of lines in the file: `%zu`",
-                            first, second, second, lines);
-    default:
-        return host->format(call,
-                            "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` "
-                            "should be larger or equal than its first `%lld`",
-                            first, second, second, first);
+    if (first < 1 || (uint64_t)first > lines) {
+        return editor_fail_input(
+            call, "view_range", "a first line of the file",
+            host->format(
+                call,
+                "Invalid `view_range`: [%lld, %lld]. Its first element `%lld` should be "
+                "within the range of lines of the file: [1, %zu]",
+                first, second, first, lines));
     }
-}
-
-static int check_range(struct ng_call *call, const int64_t range[2], size_t lines)
-{
-    if (range[0] < 1 || (uint64_t)range[0] > lines) {
-        return editor_fail_input(call, "view_range", "a first line of the file",
-                                 range_message(call, range, 0, lines));
+    if (second > 0 && (uint64_t)second > lines) {
+        return editor_fail_input(
+            call, "view_range", "a last line of the file, or -1",
+            host->format(call,
+                         "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` should "
+                         "be smaller than the number of lines in the file: `%zu`",
+                         first, second, second, lines));
     }
-    if (range[1] > 0 && (uint64_t)range[1] > lines) {
-        return editor_fail_input(call, "view_range", "a last line of the file, or -1",
-                                 range_message(call, range, 1, lines));
-    }
-    if (range[1] != -1 && range[1] < range[0]) {
-        return editor_fail_input(call, "view_range", "a last line not before the first",
-                                 range_message(call, range, 2, lines));
+    if (second != -1 && second < first) {
+        return editor_fail_input(
+            call, "view_range", "a last line not before the first",
+            host->format(call,
+                         "Invalid `view_range`: [%lld, %lld]. Its second element `%lld` should "
+                         "be larger or equal than its first `%lld`",
+                         first, second, second, first));
     }
     return NG_OK;
 }
@@ -129,31 +121,22 @@ struct stream {
     int64_t first, last; /* last -1: to the end */
     size_t line;         /* present line, from 1 */
     struct fit fit;
-    char *data;
-    size_t len, cap;
+    struct buf lines;
     struct editor_check check;
 };
 
-static int stream_byte(struct stream *stream, char c)
+static void stream_byte(struct stream *stream, char c)
 {
     bool wanted = stream->line >= (uint64_t)stream->first && !stream->fit.over &&
                   (stream->last == -1 || stream->line <= (uint64_t)stream->last);
     if (wanted) {
         fit_add(&stream->fit, stream->line, c);
+        buf_add_char(&stream->lines, c);
         if (stream->fit.over) {
-            free(stream->data);
-            stream->data = NULL;
-            stream->len = 0;
-            stream->cap = 0;
-        } else if (array_reserve((void **)&stream->data, &stream->cap, stream->len + 1, 1,
-                                 SIZE_MAX / 4) != NG_OK) {
-            return -1;
-        } else {
-            stream->data[stream->len++] = c;
+            buf_done(&stream->lines);
         }
     }
     stream->line += c == '\n';
-    return 0;
 }
 
 static int stream_chunk(void *user, struct ng_str chunk)
@@ -161,11 +144,9 @@ static int stream_chunk(void *user, struct ng_str chunk)
     struct stream *stream = user;
     editor_check_add(&stream->check, chunk);
     for (size_t i = 0; i < chunk.len; i++) {
-        if (stream_byte(stream, chunk.data[i]) != 0) {
-            return 1;
-        }
+        stream_byte(stream, chunk.data[i]);
     }
-    return 0;
+    return stream->lines.rc != NG_OK;
 }
 
 /* The last line of a range: -1 is the end. */
@@ -184,7 +165,7 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
     if (stream->fit.over) {
         return fail_result_size(call, range, stream->fit.max, stream->fit.fits);
     }
-    struct ng_str text = {stream->len > 0 ? stream->data : "", stream->len};
+    struct ng_str text = str_or(buf_str(&stream->lines), ng_str_of(""));
     if (range[0] == 1 && editor_bom(text) > 0) {
         text = str_make(text.data + editor_bom(text), text.len - editor_bom(text));
     }
@@ -209,6 +190,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
         .last = range[1],
         .line = 1,
     };
+    buf_init(&stream.lines, SIZE_MAX / 4);
     fit_start(&stream.fit, editor, path);
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
@@ -222,7 +204,7 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
     if (rc == NG_OK) {
         rc = call->host->revision_text(call, file.revision);
     }
-    free(stream.data);
+    buf_done(&stream.lines);
     return rc;
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs a plan of calls with a framework, and prints one line of JSON. Each use_NAME.py does so inside of its environment.
 
-Arguments: URL KEY PLAN, where PLAN is a list of [step, tool, arguments].
+Arguments: URL KEY PLAN, where PLAN is a list of [step, tool, arguments]. Without any, nothing is run: Python has then compiled what
+the script imports.
 """
 
 import asyncio
@@ -54,5 +55,5 @@ async def play(connect, more):
 def run(connect, more=None):
     """connect(url, headers) is an async context manager. It gives the schema of each tool as the framework has it for models, and
     call(name, arguments), the framework's own way to run a tool. more(url, headers) adds members."""
-    told = asyncio.run(play(connect, more))
-    print(json.dumps(told))
+    if len(sys.argv) > 1:
+        print(json.dumps(asyncio.run(play(connect, more))))

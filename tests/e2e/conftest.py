@@ -45,10 +45,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "plain_build: not for a build with a sanitizer")
 
 
-# Files that take long begin first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).
-LONG_FILES = ("mcp/test_clients", "cells/test_cells_kernels", "team/test_cluster", "http/test_odd_arguments", "notes/test_opennotes.",
-              "team/test_memory", "keys/test_started_programs", "http/test_http_raw", "cells/test_cells_files", "cells/test_cells_bad",
-              "cells/test_cells_kernel_ends", "team/test_mongo", "package/test_installed", "package/test_package", "ops/test_bench")
+# Files that take long begin first, longest first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).
+LONG_FILES = ("cells/test_cells_kernels", "team/test_cluster", "keys/test_started_programs", "http/test_odd_arguments",
+              "cells/test_cells_kernel_stops", "package/test_guides", "team/test_memory", "cells/test_cells_bad_kernels",
+              "http/test_openapi_tools", "ops/test_durability", "http/test_http_raw", "cells/test_cells_kernel_ends",
+              "package/test_installed", "notes/test_opennotes.", "events/test_events.", "team/test_mongo", "cells/test_cells_files",
+              "ops/test_bench", "team/test_agent_notebook", "mcp/test_clients", "package/test_readme", "team/test_redis_journal",
+              "team/test_main_job", "ops/test_servers", "package/test_agent_notebook_guide", "ops/test_bad_plugins",
+              "package/test_contributing", "events/test_events_crowd", "cells/test_cells_runs", "http/test_tls", "http/test_limits")
 
 
 def pytest_collection_modifyitems(items):

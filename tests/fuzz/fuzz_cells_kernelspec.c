@@ -14,13 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!kernelspec_parse(json, &spec)) {
         return 0;
     }
-    char **command = kernelspec_command(&spec, "/connection.json");
-    char **variables = kernelspec_environment(&spec);
+    const char **command = kernelspec_command(&spec, "/connection.json", &spec.memory);
+    const char **variables = kernelspec_environment(&spec, &spec.memory);
     if (command == NULL || command[0] == NULL || variables == NULL) {
         abort();
     }
-    kernelspec_free_list(command);
-    kernelspec_free_list(variables);
     kernelspec_done(&spec);
     return 0;
 }

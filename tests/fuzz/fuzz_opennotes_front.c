@@ -56,7 +56,7 @@ static void check_written(struct arena *arena, const struct notes_value *map)
     struct ng_str error;
     const struct notes_value *back = NULL;
     buf_init(&out, JSON_BYTES_MAX);
-    notes_yaml_block(&yaml, map, 0);
+    notes_yaml_block(&yaml, map, 0, false);
     /* Some keys are longer than YAML has them without a '?'. */
     if (out.len < NOTES_FRONTMATTER_BYTES_MAX &&
         notes_frontmatter_parse(arena, notes_buf_str(&out), 1, &back, &error) == NG_OK) {

@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 
 /* Waiting for an answer gives up after this long. */
-#define PATIENCE_MS 30000
+#define PATIENCE_S 20
 #define RECEIVED_MAX ((size_t)64 * 1024 * 1024)
 
 static void connect_unix(int fd, const char *path)
@@ -105,7 +105,8 @@ static bool receive_more(struct http_peer *peer)
 {
     char chunk[65536];
     struct pollfd wait = {.fd = peer->fd, .events = POLLIN};
-    if (poll(&wait, 1, PATIENCE_MS) != 1) {
+    time_t left = peer->until - time(NULL);
+    if (left < 0 || poll(&wait, 1, (int)left * 1000) != 1) {
         fail_msg("nothing more comes behind: %s", buf_cstr(&peer->received));
     }
     ssize_t len = recv(peer->fd, chunk, sizeof(chunk), 0);
@@ -138,11 +139,13 @@ static size_t need_text(struct http_peer *peer, size_t from, const char *text)
 
 void http_wait(struct http_peer *peer, const char *text)
 {
+    peer->until = time(NULL) + PATIENCE_S;
     (void)need_text(peer, 0, text);
 }
 
 bool http_has_ended(struct http_peer *peer)
 {
+    peer->until = time(NULL) + PATIENCE_S;
     if (peer->received.len == 0 && !peer->ended) {
         (void)receive_more(peer);
     }
@@ -215,6 +218,7 @@ struct http_answer http_take(struct http_peer *peer)
     struct http_answer answer = {0};
     struct buf body;
     struct ng_str nothing = {NULL, 0};
+    peer->until = time(NULL) + PATIENCE_S;
     size_t at = need_text(peer, 0, "\r\n\r\n");
     answer.head = copy_of(peer->received.data, at);
     assert_int_equal(sscanf(answer.head, "HTTP/1.%*d %d", &answer.status), 1);

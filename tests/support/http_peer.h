@@ -11,12 +11,15 @@
 
 #include <cmocka.h>
 
+#include <time.h>
+
 #include "core/base/buf.h"
 
 struct http_peer {
     int fd;
     struct buf received; /* of what comes next */
     bool ended;          /* nothing comes any more */
+    time_t until;        /* waiting gives up, though comments of a stream come */
 };
 
 struct http_answer {

@@ -19,7 +19,7 @@
 #include "api/command/commands.h"
 
 /* Waiting for a program gives up after this long. */
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 20000
 #define WORDS_MAX 160
 #define WORDS_BYTES 8192
 #define TEXT_MAX ((size_t)64 * 1024 * 1024)
@@ -214,7 +214,9 @@ static bool read_more(struct program *program)
 {
     char chunk[65536];
     struct pollfd wait = {.fd = program->out, .events = POLLIN};
-    assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+    if (poll(&wait, 1, PATIENCE_MS) != 1) {
+        fail_msg("it writes nothing more behind %s", buf_cstr(&program->line));
+    }
     ssize_t len = read(program->out, chunk, sizeof(chunk));
     assert_true(len >= 0);
     assert_int_equal(buf_add(&program->lines, chunk, (size_t)len), NG_OK);

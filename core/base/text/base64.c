@@ -109,6 +109,21 @@ bool base64_decode(struct buf *out, struct ng_str text, enum base64_alphabet alp
     return true;
 }
 
+int base64_decode_in(struct arena *arena, struct ng_str text, enum base64_alphabet alphabet,
+                     struct ng_str *ret)
+{
+    size_t room = text.len / 4 * 3 + 4;
+    struct buf out = {.data = arena_alloc(arena, room), .cap = room, .max = room};
+    if (out.data == NULL) {
+        return NG_EINTERNAL;
+    }
+    if (!base64_decode(&out, text, alphabet)) {
+        return NG_EINVAL;
+    }
+    *ret = buf_str(&out);
+    return NG_OK;
+}
+
 bool base64_decode_loose(struct buf *out, struct ng_str text)
 {
     unsigned bits = 0;

@@ -168,12 +168,9 @@ struct run {
 struct kernel_info {
     char notebook[4096];
     char name[KERNELSPEC_NAME_MAX + 1];
-    char display_name[256];
     char language[128];
     const char *state; /* static: "starting", "idle", "busy", "restarting", "ending" */
-    int64_t pid;
     size_t queued;
-    int64_t idle_ms; /* time since its last use */
 };
 
 struct kernels_options {
@@ -192,8 +189,8 @@ void kernels_lock(struct kernels *kernels);
 void kernels_unlock(struct kernels *kernels);
 
 /* Queues a run. done() is called exactly once, possibly before this returns. spec: the kernel
- * to start where the notebook has none (copied). */
-void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec);
+ * to start where the notebook has none: then it is moved. */
+void kernels_run(struct kernels *kernels, struct run *run, struct kernelspec *spec);
 /* Answers request_source(); ignored if the run has ended. source: NULL if unchanged; ownership
  * is taken. gone: do not execute the cell. */
 void kernels_set_source(struct kernels *kernels, uint64_t run, size_t cell,
@@ -204,11 +201,11 @@ void run_patches_done(struct run_patches *patches);
 
 /* With the lock held: the cell in the runs of this notebook, which are not saved yet;
  * only_waiting: only if it is pending or running. NULL: none. */
-const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
+const struct run_cell *kernels_cell(struct kernels *kernels, struct ng_str notebook,
                                     const char *handle, bool only_waiting);
 
 /* The kernel of the notebook. False: there is none. */
-bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret);
+bool kernels_info(struct kernels *kernels, struct ng_str notebook, struct kernel_info *ret);
 /* All kernels. Returns their number, of which at most `max` are stored. */
 size_t kernels_list(struct kernels *kernels, struct kernel_info *ret, size_t max);
 

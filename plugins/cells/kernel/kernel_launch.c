@@ -209,7 +209,8 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
 
 /* Resolves a bare program name along PATH, so that the checked file is the executed one. If it
  * is not found the name stays, and starting it reports the reason. */
-static bool find_program(char **program, char *const *variables)
+static void find_program(const char **program, const char *const *variables,
+                         struct arena *memory)
 {
     const char *path = getenv("PATH");
     if (path == NULL) { /* in an empty environment */
@@ -220,53 +221,49 @@ static bool find_program(char **program, char *const *variables)
             path = *variables + 5;
         }
     }
-    if (strchr(*program, '/') != NULL) {
-        return true;
-    }
-    while (*path != '\0') {
+    while (*path != '\0' && strchr(*program, '/') == NULL) {
         char file[PATH_MAX];
         struct stat info;
         size_t folder = strcspn(path, ":");
         int len = snprintf(file, sizeof(file), "%.*s/%s", (int)folder, path, *program);
         if (path[0] == '/' && len < PATH_MAX && access(file, X_OK) == 0 &&
             stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
-            char *found = strdup(file);
-            if (found != NULL) {
-                free(*program);
-                *program = found;
-            }
-            return found != NULL;
+            *program = arena_copy(memory, ng_str_of(file)).data;
+            return;
         }
         path += folder + (path[folder] == ':');
     }
-    return true;
 }
 
-static bool is_spec_trusted(const struct kernel *kernel, char *const *command,
+static bool is_spec_trusted(const struct kernel *kernel, const char *program,
                             char why[KERNEL_WHY_MAX])
 {
     char file[PATH_MAX];
     int len = snprintf(file, sizeof(file), "%s/kernel.json", kernel->spec.folder);
     return (len <= 0 || len >= PATH_MAX || is_trusted(kernel, file, why)) &&
-           is_trusted(kernel, command[0], why);
+           is_trusted(kernel, program, why);
 }
 
 static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
-    char **command = kernelspec_command(&kernel->spec, kernel->connection_file);
-    char **variables = kernelspec_environment(&kernel->spec);
+    struct arena memory;
     bool good = false;
+    arena_init(&memory, 0);
     (void)fail(why,
                "The kernel `%s` could not be started: its command is too long, the process "
                "that holds kernels does not listen, or memory is out.",
                kernel->spec.name);
-    if (command != NULL && variables != NULL && find_program(&command[0], variables)) {
-        good = is_spec_trusted(kernel, command, why) &&
+    const char **command = kernelspec_command(&kernel->spec, kernel->connection_file, &memory);
+    const char **variables = kernelspec_environment(&kernel->spec, &memory);
+    if (!memory.failed) {
+        find_program(&command[0], variables, &memory);
+    }
+    if (!memory.failed) {
+        good = is_spec_trusted(kernel, command[0], why) &&
                supervisor_start(&kernel->kernels->supervisor, kernel->id, kernel->folder,
                                 command, variables);
     }
-    kernelspec_free_list(command);
-    kernelspec_free_list(variables);
+    arena_done(&memory);
     return good;
 }
 

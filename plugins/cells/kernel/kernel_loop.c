@@ -2,6 +2,7 @@
 /* kernel_loop.c - the kernel thread and the table of kernels. */
 #include "core/base/array.h"
 #include "core/base/lock.h"
+#include "core/base/str.h"
 #include "kernel_state.h"
 
 #include <dirent.h>
@@ -55,10 +56,10 @@ bool kernel_is_busy(const struct kernel *kernel)
     return kernel->state != KERNEL_READY || kernel->first != NULL || kernel->execution.active;
 }
 
-struct kernel *kernels_find(struct kernels *kernels, const char *notebook)
+struct kernel *kernels_find(struct kernels *kernels, struct ng_str notebook)
 {
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
-        if (kernel_takes_runs(kernel) && strcmp(kernel->notebook, notebook) == 0) {
+        if (kernel_takes_runs(kernel) && str_is(notebook, kernel->notebook)) {
             return kernel;
         }
     }

@@ -42,7 +42,7 @@ void run_free(struct run *run)
     free(run);
 }
 
-const struct run_cell *kernels_cell(struct kernels *kernels, const char *notebook,
+const struct run_cell *kernels_cell(struct kernels *kernels, struct ng_str notebook,
                                     const char *handle, bool only_waiting)
 {
     const struct kernel *kernel = kernels_find(kernels, notebook);
@@ -87,18 +87,12 @@ static void fill_info(const struct kernel *kernel, struct kernel_info *ret)
     memset(ret, 0, sizeof(*ret));
     (void)snprintf(ret->notebook, sizeof(ret->notebook), "%s", kernel->notebook);
     memcpy(ret->name, kernel->spec.name, sizeof(ret->name));
-    (void)snprintf(ret->display_name, sizeof(ret->display_name), "%s",
-                   kernel->spec.display_name);
     (void)snprintf(ret->language, sizeof(ret->language), "%s", kernel->spec.language);
     ret->state = state_name(kernel);
-    ret->pid = kernel->pid;
     ret->queued = kernel->queued;
-    if (kernel->used_ms != 0 && !kernel->execution.active) {
-        ret->idle_ms = kernel_now_ms() - kernel->used_ms;
-    }
 }
 
-bool kernels_info(struct kernels *kernels, const char *notebook, struct kernel_info *ret)
+bool kernels_info(struct kernels *kernels, struct ng_str notebook, struct kernel_info *ret)
 {
     kernels_lock(kernels);
     const struct kernel *kernel = kernels_find(kernels, notebook);

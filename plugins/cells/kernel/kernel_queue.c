@@ -6,38 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool copy_list(char ***ret, char *const *list)
-{
-    size_t count = 0;
-    while (list[count] != NULL) {
-        count++;
-    }
-    *ret = calloc(count + 1, sizeof(**ret));
-    for (size_t i = 0; *ret != NULL && i < count; i++) {
-        (*ret)[i] = strdup(list[i]);
-        if ((*ret)[i] == NULL) {
-            return false;
-        }
-    }
-    return *ret != NULL;
-}
-
-static bool copy_spec(struct kernelspec *ret, const struct kernelspec *spec)
-{
-    memset(ret, 0, sizeof(*ret));
-    memcpy(ret->name, spec->name, sizeof(ret->name));
-    ret->message_interrupt = spec->message_interrupt;
-    ret->folder = strdup(spec->folder);
-    ret->display_name = strdup(spec->display_name);
-    ret->language = strdup(spec->language);
-    ret->prefix = strdup(spec->prefix);
-    return copy_list(&ret->argv, spec->argv) && copy_list(&ret->env, spec->env) &&
-           ret->folder != NULL && ret->display_name != NULL && ret->language != NULL &&
-           ret->prefix != NULL;
-}
-
 static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
-                                 const struct kernelspec *spec)
+                                 struct kernelspec *spec)
 {
     struct kernel *kernel = calloc(1, sizeof(*kernel));
     if (kernel == NULL) {
@@ -47,10 +17,12 @@ static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
     kernel->notebook = strdup(run->notebook);
     kernel->folder = strdup(run->folder);
     kernel->origin = ORIGIN_STARTED;
-    if (kernel->notebook == NULL || kernel->folder == NULL || !copy_spec(&kernel->spec, spec)) {
+    if (kernel->notebook == NULL || kernel->folder == NULL) {
         kernel_free(kernel);
         return NULL;
     }
+    kernel->spec = *spec;
+    memset(spec, 0, sizeof(*spec));
     if (kernels_forget_lost(kernels, run->notebook)) {
         kernel->origin = ORIGIN_AFTER_LOSS;
     }
@@ -155,11 +127,11 @@ void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
     kernels_wake(kernels);
 }
 
-void kernels_run(struct kernels *kernels, struct run *run, const struct kernelspec *spec)
+void kernels_run(struct kernels *kernels, struct run *run, struct kernelspec *spec)
 {
     kernels_lock(kernels);
     run->number = ++kernels->runs;
-    struct kernel *kernel = kernels_find(kernels, run->notebook);
+    struct kernel *kernel = kernels_find(kernels, ng_str_of(run->notebook));
     if (kernels->stopping) {
         refuse(kernels, run, RUN_STOPPED, "The gateway is ending.");
     } else if (!kernels_begin(kernels)) {
@@ -188,7 +160,7 @@ void kernels_run(struct kernels *kernels, struct run *run, const struct kernelsp
 void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command)
 {
     kernels_lock(kernels);
-    struct kernel *kernel = kernels_find(kernels, run->notebook);
+    struct kernel *kernel = kernels_find(kernels, ng_str_of(run->notebook));
     run->timeout_ms = INT32_MAX;
     if (command == KERNELS_INTERRUPT) {
         run->timeout_ms = KERNEL_INTERRUPT_MS + KERNEL_GRACE_MAX_MS;

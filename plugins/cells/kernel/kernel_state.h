@@ -209,7 +209,7 @@ bool kernel_takes_runs(const struct kernel *kernel);
 bool kernel_is_between_cells(const struct kernel *kernel);
 bool kernel_is_busy(const struct kernel *kernel);
 /* The kernel of the notebook that takes runs; NULL: none. */
-struct kernel *kernels_find(struct kernels *kernels, const char *notebook);
+struct kernel *kernels_find(struct kernels *kernels, struct ng_str notebook);
 void kernels_remember_lost(struct kernels *kernels, const char *notebook);
 bool kernels_forget_lost(struct kernels *kernels, const char *notebook);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernelspec.c - finds and parses kernel.json files. */
 #include "kernelspec.h"
-#include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -17,20 +17,27 @@
 
 /* ---- one file ---- */
 
+const char *kernelspec_keep(struct arena *memory, struct nb_text *text)
+{
+    struct ng_str said = nb_text_str(text);
+    const char *kept = NULL;
+    memory->failed |= text->failed;
+    if (!text->failed && memchr(said.data, '\0', said.len) == NULL) {
+        kept = arena_copy(memory, said).data;
+    }
+    nb_text_done(text);
+    return kept;
+}
+
 /* Decodes a string. NULL: not a string, contains NUL, or out of memory. */
-static char *string_of(struct ng_str json, struct nb_span value)
+static const char *string_of(struct kernelspec *spec, struct ng_str json, struct nb_span value)
 {
     struct nb_text text = {0};
-    char *copy = NULL;
-    if (value.len >= 2 && json.data[value.at] == '"') {
-        nb_decode(&text, json, value);
-        struct ng_str said = nb_text_str(&text);
-        if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
-            copy = str_dup(said);
-        }
-        nb_text_done(&text);
+    if (value.len < 2 || json.data[value.at] != '"') {
+        return NULL;
     }
-    return copy;
+    nb_decode(&text, json, value);
+    return kernelspec_keep(&spec->memory, &text);
 }
 
 static bool read_argv(struct ng_str json, struct nb_span array, struct kernelspec *spec)
@@ -41,87 +48,65 @@ static bool read_argv(struct ng_str json, struct nb_span array, struct kernelspe
     if (array.len == 0 || json.data[array.at] != '[') {
         return false;
     }
-    spec->argv = calloc(KERNELSPEC_ARGS_MAX + 1, sizeof(*spec->argv));
+    spec->argv = arena_zalloc(&spec->memory, (KERNELSPEC_ARGS_MAX + 1) * sizeof(*spec->argv));
     while (spec->argv != NULL && nb_walk_element(&walk, &value)) {
         if (count == KERNELSPEC_ARGS_MAX) {
             return false;
         }
-        spec->argv[count] = string_of(json, value);
+        spec->argv[count] = string_of(spec, json, value);
         if (spec->argv[count++] == NULL) {
             return false;
         }
     }
-    return spec->argv != NULL && count > 0 && spec->argv[0][0] != '\0';
+    return count > 0 && spec->argv[0][0] != '\0';
 }
 
-static bool read_env(struct ng_str json, struct nb_span object, struct kernelspec *spec)
+static void read_env(struct ng_str json, struct nb_span object, struct kernelspec *spec)
 {
     struct nb_walk walk = nb_walk_into(json, object);
     struct nb_span name;
     struct nb_span value;
     size_t count = 0;
-    spec->env = calloc(KERNELSPEC_ENV_MAX + 1, sizeof(*spec->env));
-    if (spec->env == NULL) {
-        return false;
-    }
-    if (object.len == 0 || json.data[object.at] != '{') {
-        return true;
+    spec->env = arena_zalloc(&spec->memory, (KERNELSPEC_ENV_MAX + 1) * sizeof(*spec->env));
+    if (spec->env == NULL || object.len == 0 || json.data[object.at] != '{') {
+        return;
     }
     while (nb_walk_member(&walk, &name, &value) && count < KERNELSPEC_ENV_MAX) {
         struct nb_text text = {0};
-        nb_decode(&text, json, name);
-        nb_add_word(&text, "=");
         if (json.data[value.at] == '"') {
+            nb_decode(&text, json, name);
+            nb_add_word(&text, "=");
             nb_decode(&text, json, value);
-            struct ng_str said = nb_text_str(&text);
-            if (!text.failed && memchr(said.data, '\0', said.len) == NULL) {
-                spec->env[count] = str_dup(said);
-                count += spec->env[count] != NULL;
-            }
+            spec->env[count] = kernelspec_keep(&spec->memory, &text);
+            count += spec->env[count] != NULL;
         }
-        nb_text_done(&text);
     }
-    return true;
 }
 
 bool kernelspec_parse(struct ng_str json, struct kernelspec *ret)
 {
     memset(ret, 0, sizeof(*ret));
+    ret->memory.first = KERNELSPEC_FIRST;
     if (json.len == 0 || json.data[0] != '{' || !nb_check(json)) {
         return false;
     }
     struct nb_span top = {0, json.len};
-    ret->display_name = string_of(json, nb_member(json, top, "display_name"));
-    ret->language = string_of(json, nb_member(json, top, "language"));
     struct nb_span mode = nb_member(json, top, "interrupt_mode");
+    ret->display_name = string_of(ret, json, nb_member(json, top, "display_name"));
+    ret->language = text_or(string_of(ret, json, nb_member(json, top, "language")), "");
     ret->message_interrupt = nb_is_word(json, mode, "message");
-    if (ret->language == NULL) {
-        ret->language = str_dup(ng_str_of(""));
-    }
-    bool good = ret->language != NULL && read_argv(json, nb_member(json, top, "argv"), ret) &&
-                read_env(json, nb_member(json, top, "env"), ret);
-    if (!good) {
+    bool good = read_argv(json, nb_member(json, top, "argv"), ret);
+    read_env(json, nb_member(json, top, "env"), ret);
+    if (!good || ret->memory.failed) {
         kernelspec_done(ret);
+        return false;
     }
-    return good;
-}
-
-void kernelspec_free_list(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
-        free(list[i]);
-    }
-    free(list);
+    return true;
 }
 
 void kernelspec_done(struct kernelspec *spec)
 {
-    free(spec->folder);
-    free(spec->display_name);
-    free(spec->language);
-    free(spec->prefix);
-    kernelspec_free_list(spec->argv);
-    kernelspec_free_list(spec->env);
+    arena_done(&spec->memory);
     memset(spec, 0, sizeof(*spec));
 }
 
@@ -300,18 +285,17 @@ static bool read_spec(struct kernelspecs *specs, const char *folder, const char 
     for (size_t i = 0; name[i] != '\0'; i++) {
         spec.name[i] = (char)tolower((unsigned char)name[i]);
     }
-    spec.folder = str_dup(ng_str_of(path));
-    spec.prefix = str_dup(ng_str_of(prefix));
+    spec.folder = arena_copy(&spec.memory, ng_str_of(path)).data;
+    spec.prefix = arena_copy(&spec.memory, ng_str_of(prefix)).data;
     if (spec.display_name == NULL) {
-        spec.display_name = str_dup(ng_str_of(name));
+        spec.display_name = arena_copy(&spec.memory, ng_str_of(name)).data;
     }
     struct kernelspec *items =
         realloc(specs->items, (specs->count + 1) * sizeof(*specs->items));
     if (items != NULL) {
         specs->items = items;
     }
-    if (items == NULL || spec.folder == NULL || spec.prefix == NULL ||
-        spec.display_name == NULL) {
+    if (items == NULL || spec.memory.failed) {
         kernelspec_done(&spec);
         return false;
     }

@@ -3,11 +3,12 @@
  * kernelspec.h - installed kernels: kernel.json files in Jupyter's search path, and the command
  * line and environment they define.
  *
- * Source: jupyter_core's paths and jupyter_client's kernel specs. Allocates with malloc().
+ * Source: jupyter_core's paths and jupyter_client's kernel specs.
  */
 #ifndef NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
 #define NOTEGATE_PLUGIN_CELLS_KERNELSPEC_H
 
+#include "core/base/arena.h"
 #include "notebook/nb.h"
 
 #define KERNELSPECS_MAX 256
@@ -15,17 +16,20 @@
 #define KERNELSPEC_ARGS_MAX 128
 #define KERNELSPEC_ENV_MAX 256
 #define KERNELSPEC_NAME_MAX 128
+/* First block of its memory: most are small. */
+#define KERNELSPEC_FIRST 4096
 
 struct kernelspec {
     char
         name[KERNELSPEC_NAME_MAX + 1]; /* name of its folder in lower case, used by notebooks */
-    char *folder;                      /* absolute: {resource_dir} */
-    char *display_name;                /* falls back to the name */
-    char *language;                    /* "" if the file has none */
-    char *prefix;                      /* environment it is installed in: {prefix} */
-    char **argv;                       /* as written; NULL-terminated */
-    char **env;                        /* "NAME=value", as written; NULL-terminated */
+    const char *folder;                /* absolute: {resource_dir} */
+    const char *display_name;          /* falls back to the name */
+    const char *language;              /* "" if the file has none */
+    const char *prefix;                /* environment it is installed in: {prefix} */
+    const char **argv;                 /* as written; NULL-terminated */
+    const char **env;                  /* "NAME=value", as written; NULL-terminated */
     bool message_interrupt;            /* interrupt by message instead of signal */
+    struct arena memory;               /* of all texts */
 };
 
 struct kernelspecs {
@@ -41,12 +45,13 @@ void kernelspecs_done(struct kernelspecs *specs);
 const struct kernelspec *kernelspecs_named(const struct kernelspecs *specs, struct ng_str name);
 const struct kernelspec *kernelspecs_of(const struct kernelspecs *specs,
                                         struct ng_str language);
-/* The command line with its placeholders filled; NULL-terminated, each word malloc'd. NULL: out
- * of memory. */
-char **kernelspec_command(const struct kernelspec *spec, const char *connection_file);
+/* The command line with its placeholders filled; NULL-terminated. NULL: out of memory. */
+const char **kernelspec_command(const struct kernelspec *spec, const char *connection_file,
+                                struct arena *memory);
 /* The environment variables, with references to variables of this process expanded. */
-char **kernelspec_environment(const struct kernelspec *spec);
-void kernelspec_free_list(char **list); /* NULL is a no-op */
+const char **kernelspec_environment(const struct kernelspec *spec, struct arena *memory);
+/* The text in `memory`; frees it. NULL: it contains NUL, or out of memory. */
+const char *kernelspec_keep(struct arena *memory, struct nb_text *text);
 
 /* For tests: parses one file. False: no kernel.json, or out of memory. */
 bool kernelspec_parse(struct ng_str json, struct kernelspec *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernelspec_command.c - command line and environment of a kernel. */
+#include "core/base/text_choice.h"
 #include "kernelspec.h"
 
 #include <ctype.h>
@@ -12,19 +13,9 @@
 /* Option of ipykernel: do not write runs into the user's own history. */
 #define NO_HISTORY "--HistoryManager.hist_file=:memory:"
 
-static char *take_string(struct nb_text *text)
-{
-    nb_add(text, "", 1);
-    if (text->failed) {
-        nb_text_done(text);
-        return NULL;
-    }
-    return text->data;
-}
-
 /* Fills "{connection_file}" and the like; other words in braces stay. */
-static char *fill_placeholders(const struct kernelspec *spec, const char *word,
-                               const char *connection_file)
+static const char *fill_placeholders(const struct kernelspec *spec, const char *word,
+                                     const char *connection_file, struct arena *memory)
 {
     const struct {
         const char *name, *value;
@@ -43,9 +34,7 @@ static char *fill_placeholders(const struct kernelspec *spec, const char *word,
         size_t skip = 0;
         for (size_t i = 0; i < NG_COUNT(places) && skip == 0; i++) {
             if (strncmp(word, places[i].name, strlen(places[i].name)) == 0) {
-                if (places[i].value != NULL) {
-                    nb_add_word(&out, places[i].value);
-                }
+                nb_add_word(&out, text_or(places[i].value, ""));
                 skip = strlen(places[i].name);
             }
         }
@@ -55,7 +44,7 @@ static char *fill_placeholders(const struct kernelspec *spec, const char *word,
         }
         word += skip;
     }
-    return take_string(&out);
+    return kernelspec_keep(memory, &out);
 }
 
 /* "python", "python3", "python3.11": taken from the environment of the kernel spec. */
@@ -72,7 +61,7 @@ static bool is_python(const char *word)
     return true;
 }
 
-static char *program_of(const struct kernelspec *spec)
+static const char *program_of(const struct kernelspec *spec, struct arena *memory)
 {
     char path[PATH_MAX];
     const char *word = spec->argv[0];
@@ -82,10 +71,11 @@ static char *program_of(const struct kernelspec *spec)
             word = path;
         }
     }
-    return fill_placeholders(spec, word, "");
+    return fill_placeholders(spec, word, "", memory);
 }
 
-char **kernelspec_command(const struct kernelspec *spec, const char *connection_file)
+const char **kernelspec_command(const struct kernelspec *spec, const char *connection_file,
+                                struct arena *memory)
 {
     size_t count = 0;
     bool ipykernel = false;
@@ -93,19 +83,16 @@ char **kernelspec_command(const struct kernelspec *spec, const char *connection_
         ipykernel = ipykernel || strncmp(spec->argv[count], "ipykernel", 9) == 0;
         count++;
     }
-    char **command = calloc(count + 2, sizeof(*command));
-    for (size_t i = 0; command != NULL && i < count + ipykernel; i++) {
-        if (i == 0) {
-            command[i] = program_of(spec);
-        } else if (i == count) {
-            command[i] = fill_placeholders(spec, NO_HISTORY, "");
-        } else {
-            command[i] = fill_placeholders(spec, spec->argv[i], connection_file);
-        }
-        if (command[i] == NULL) {
-            kernelspec_free_list(command);
-            return NULL;
-        }
+    const char **command = arena_zalloc(memory, (count + 2) * sizeof(*command));
+    if (command == NULL) {
+        return NULL;
+    }
+    command[0] = program_of(spec, memory);
+    for (size_t i = 1; i < count; i++) {
+        command[i] = fill_placeholders(spec, spec->argv[i], connection_file, memory);
+    }
+    if (ipykernel) {
+        command[count] = NO_HISTORY;
     }
     return command;
 }
@@ -116,7 +103,7 @@ static bool name_part(char c)
 }
 
 /* Expands $NAME and ${NAME}; unknown variables stay as they are. */
-static char *expand(const char *text)
+static const char *expand(const char *text, struct arena *memory)
 {
     struct nb_text out = {0};
     while (*text != '\0') {
@@ -140,22 +127,18 @@ static char *expand(const char *text)
             nb_add(&out, text++, 1);
         }
     }
-    return take_string(&out);
+    return kernelspec_keep(memory, &out);
 }
 
-char **kernelspec_environment(const struct kernelspec *spec)
+const char **kernelspec_environment(const struct kernelspec *spec, struct arena *memory)
 {
     size_t count = 0;
     while (spec->env[count] != NULL) {
         count++;
     }
-    char **env = calloc(count + 1, sizeof(*env));
+    const char **env = arena_zalloc(memory, (count + 1) * sizeof(*env));
     for (size_t i = 0; env != NULL && i < count; i++) {
-        env[i] = expand(spec->env[i]);
-        if (env[i] == NULL) {
-            kernelspec_free_list(env);
-            return NULL;
-        }
+        env[i] = expand(spec->env[i], memory);
     }
     return env;
 }

@@ -273,15 +273,6 @@ static bool is_text_mime(struct ng_str name)
            str_begins(name, "\"image/svg+xml\"");
 }
 
-static void add_text(struct nb_text *out, struct ng_str text, bool one_string)
-{
-    if (one_string) {
-        nb_encode(out, text, false);
-    } else {
-        nb_encode_lines(out, text, false);
-    }
-}
-
 struct bundle_member {
     struct nb_span name, value;
 };
@@ -318,7 +309,7 @@ void output_bundle(struct nb_text *out, struct ng_str json, struct nb_span bundl
             struct nb_text text = {0};
             nb_decode(&text, json, value);
             out->failed |= text.failed;
-            add_text(out, nb_text_str(&text), one_string);
+            nb_encode_text(out, nb_text_str(&text), false, one_string);
             nb_text_done(&text);
         } else {
             nb_add_str(out, nb_bytes(json, value));
@@ -333,9 +324,7 @@ static void add_error_json(struct nb_text *out, struct ng_str content)
     nb_add_word(out, "{");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
         struct nb_span value = nb_member(content, whole_of(content), names[i]);
-        nb_add_word(out, "\"");
-        nb_add_word(out, names[i]);
-        nb_add_word(out, "\":");
+        nb_addf(out, "\"%s\":", names[i]);
         nb_add_str(out, value_or(content, value, '"', "\"\""));
         nb_add_word(out, ",");
     }
@@ -348,33 +337,29 @@ static void add_error_json(struct nb_text *out, struct ng_str content)
 static void add_stream_json(struct nb_text *out, const char *name, struct ng_str text,
                             bool one_string)
 {
-    nb_add_word(out, "{\"name\":\"");
-    nb_add_word(out, name);
-    nb_add_word(out, "\",\"output_type\":\"stream\",\"text\":");
-    add_text(out, text, one_string);
+    nb_addf(out, "{\"name\":\"%s\",\"output_type\":\"stream\",\"text\":", name);
+    nb_encode_text(out, text, false, one_string);
     nb_add_word(out, "}");
 }
 
 static void add_display_json(struct nb_text *out, const struct output *output, bool one_string)
 {
     struct ng_str data = nb_text_str(&output->text);
-    char count[24] = "null";
     const char *type = "display_data";
     nb_add_word(out, "{\"data\":");
     output_bundle(out, data, whole_of(data), one_string);
     if (output->kind == OUTPUT_RESULT) {
         type = "execute_result";
-        if (output->count >= 0) {
-            (void)snprintf(count, sizeof(count), "%lld", (long long)output->count);
-        }
         nb_add_word(out, ",\"execution_count\":");
-        nb_add_word(out, count);
+        if (output->count >= 0) {
+            nb_addf(out, "%lld", (long long)output->count);
+        } else {
+            nb_add_word(out, "null");
+        }
     }
     nb_add_word(out, ",\"metadata\":");
     nb_add_str(out, nb_text_str(&output->metadata));
-    nb_add_word(out, ",\"output_type\":\"");
-    nb_add_word(out, type);
-    nb_add_word(out, "\"}");
+    nb_addf(out, ",\"output_type\":\"%s\"}", type);
 }
 
 void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text *out)

@@ -56,9 +56,7 @@ static bool sign(const struct wire_key *key, const struct ng_str parts[SIGNED_FR
 static void add_member(struct nb_text *out, const char *name, const char *value)
 {
     nb_add_if(out, out->len > 1, ",");
-    nb_add_word(out, "\"");
-    nb_add_word(out, name);
-    nb_add_word(out, "\":");
+    nb_addf(out, "\"%s\":", name);
     nb_encode(out, ng_str_of(value), true);
 }
 

@@ -129,6 +129,8 @@ struct nb_text {
 void nb_add(struct nb_text *text, const char *data, size_t len);
 void nb_add_str(struct nb_text *text, struct ng_str piece);
 void nb_add_word(struct nb_text *text, const char *word);
+void nb_addf(struct nb_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void nb_add_if(struct nb_text *text, bool condition, const char *word);
 /* Appends `piece` and its failure, and frees it. */
 void nb_add_done(struct nb_text *text, struct nb_text *piece);
@@ -148,10 +150,14 @@ size_t nb_line_length(struct ng_str text, size_t at);
 bool nb_line_begins(struct ng_str text, size_t at);
 /* The same as an array of lines with their endings; "" is []. */
 void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii);
+/* As lines, or as one string. */
+void nb_encode_text(struct nb_text *out, struct ng_str text, bool ascii, bool one_string);
 
 /* ---- nb_style.c ---- */
 
 void nb_detect_style(struct nb *nb);
+/* Appends a line break with the indentation of this depth; nothing in a flat file. */
+void nb_add_break(struct nb_text *out, const struct nb_style *style, unsigned depth);
 /* Appends well-formed JSON in the layout of a file, nested `depth` levels deep; strings and
  * numbers keep their spelling (except for `style.ascii`). */
 void nb_format(struct nb_text *out, const struct nb_style *style, struct ng_str json,
@@ -168,7 +174,8 @@ struct nb_splice {
 struct nb_edit {
     struct nb_splice *splices;
     size_t count, size;
-    bool failed; /* out of memory */
+    bool failed;         /* out of memory */
+    struct nb_text lost; /* takes the text of splices there was no memory for */
 };
 
 /* Lines that stay keep their bytes. */

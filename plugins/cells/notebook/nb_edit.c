@@ -20,13 +20,15 @@ static size_t end_of(struct nb_span span)
     return span.at + span.len;
 }
 
-/* Inserts a splice in order; the caller fills its text at once. NULL: out of memory. */
+/* Inserts a splice in order; the caller fills its text at once. Out of memory: a text that
+ * takes nothing. */
 static struct nb_text *edit_add(struct nb_edit *edit, size_t at, size_t removed)
 {
     if (array_reserve((void **)&edit->splices, &edit->size, edit->count + 1,
                       sizeof(*edit->splices), SIZE_MAX / sizeof(*edit->splices) / 4) != NG_OK) {
         edit->failed = true;
-        return NULL;
+        edit->lost.failed = true;
+        return &edit->lost;
     }
     size_t place = edit->count;
     while (place > 0 && edit->splices[place - 1].at > at) {
@@ -71,14 +73,8 @@ static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_sp
         return;
     }
     nb_add_word(out, ",");
-    if (nb->style.flat) {
-        nb_add_if(out, nb->style.space_comma, " ");
-        return;
-    }
-    nb_add_word(out, nb->style.newline);
-    for (unsigned i = 0; i < depth; i++) {
-        nb_add_word(out, nb->style.indent);
-    }
+    nb_add_if(out, nb->style.flat && nb->style.space_comma, " ");
+    nb_add_break(out, &nb->style, depth);
 }
 
 /* ---- source ---- */
@@ -174,40 +170,22 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
     size_t last = lines->count - lines->tail; /* end of the lines to remove */
     bool goes = last > lines->head;
     bool comes = lines->end > lines->start;
-    struct nb_text *out = NULL;
     if (goes && comes) {
         size_t at = lines->old[lines->head].at;
-        out = edit_add(edit, at, end_of(lines->old[last - 1]) - at);
-        if (out != NULL) {
-            add_lines(out, nb, text, lines);
-        }
+        add_lines(edit_add(edit, at, end_of(lines->old[last - 1]) - at), nb, text, lines);
     } else if (goes && lines->head > 0) {
         size_t at = end_of(lines->old[lines->head - 1]);
         (void)edit_add(edit, at, end_of(lines->old[last - 1]) - at);
     } else if (goes) {
         (void)edit_add(edit, first.at, lines->old[last].at - first.at);
     } else if (comes && lines->head > 0) {
-        out = edit_add(edit, end_of(lines->old[lines->head - 1]), 0);
-        if (out != NULL) {
-            add_line_separator(out, nb, lines);
-            add_lines(out, nb, text, lines);
-        }
+        struct nb_text *out = edit_add(edit, end_of(lines->old[lines->head - 1]), 0);
+        add_line_separator(out, nb, lines);
+        add_lines(out, nb, text, lines);
     } else if (comes) {
-        out = edit_add(edit, first.at, 0);
-        if (out != NULL) {
-            add_lines(out, nb, text, lines);
-            add_line_separator(out, nb, lines);
-        }
-    }
-}
-
-static void add_source(struct nb_text *out, const struct nb *nb, struct ng_str text,
-                       bool one_string)
-{
-    if (one_string) {
-        nb_encode(out, text, nb->style.ascii);
-    } else {
-        nb_encode_lines(out, text, nb->style.ascii);
+        struct nb_text *out = edit_add(edit, first.at, 0);
+        add_lines(out, nb, text, lines);
+        add_line_separator(out, nb, lines);
     }
 }
 
@@ -222,10 +200,10 @@ static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_s
         return;
     }
     struct nb_text *out = edit_add(edit, value.at, value.len);
-    if (out != NULL) {
-        *out = formatted;
-    } else {
+    if (out->failed) {
         nb_text_done(&formatted);
+    } else {
+        *out = formatted;
     }
 }
 
@@ -250,7 +228,7 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
         splice_lines(edit, nb, text, &lines);
     } else {
         struct nb_text json = {0};
-        add_source(&json, nb, text, one_string);
+        nb_encode_text(&json, text, nb->style.ascii, one_string);
         edit->failed |= json.failed;
         replace_value(edit, nb, source, nb_text_str(&json), DEPTH_MEMBER);
         nb_text_done(&json);
@@ -285,10 +263,8 @@ static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
         return;
     }
     cell->written[which] = true;
-    nb_add_if(out, out->len > 1, ",");
-    nb_add_word(out, "\"");
-    nb_add_word(out, name);
-    nb_add_word(out, "\":");
+    nb_add_if(out, out->data != NULL && out->data[out->len - 1] != '{', ",");
+    nb_addf(out, "\"%s\":", name);
     if (strcmp(name, "cell_type") == 0) {
         nb_encode(out, ng_str_of(nb_type_name(cell->type)), true);
     } else if (strcmp(name, "execution_count") == 0) {
@@ -296,7 +272,7 @@ static void add_member(struct nb_text *out, struct new_cell *cell, size_t which)
     } else if (strcmp(name, "id") == 0) {
         nb_encode(out, cell->id, true);
     } else if (strcmp(name, "source") == 0) {
-        add_source(out, cell->nb, cell->source, cell->nb->style.one_string);
+        nb_encode_text(out, cell->source, cell->nb->style.ascii, cell->nb->style.one_string);
     } else if (strcmp(name, "outputs") == 0) {
         nb_add_word(out, "[]");
     } else {
@@ -374,9 +350,7 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
     struct nb_text json = {0};
     if (nb->cell_count == 0) {
         nb_add_word(&json, "[");
-        struct nb_text one = {0};
-        add_cell(&one, &cell);
-        nb_add_done(&json, &one);
+        add_cell(&json, &cell);
         nb_add_word(&json, "]");
         replace_value(edit, nb, nb->cells_array, nb_text_str(&json), DEPTH_CELLS);
     } else {
@@ -387,14 +361,12 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
         }
         struct nb_text *out = edit_add(edit, at, 0);
         add_cell(&json, &cell);
-        if (out != NULL) {
-            if (last) {
-                add_cell_separator(out, nb);
-            }
-            nb_format(out, &nb->style, nb_text_str(&json), DEPTH_CELL);
-            if (!last) {
-                add_cell_separator(out, nb);
-            }
+        if (last) {
+            add_cell_separator(out, nb);
+        }
+        nb_format(out, &nb->style, nb_text_str(&json), DEPTH_CELL);
+        if (!last) {
+            add_cell_separator(out, nb);
         }
     }
     edit->failed |= json.failed;
@@ -452,14 +424,12 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
         target = cells[to].whole.at;
     }
     struct nb_text *out = edit_add(edit, target, 0);
-    if (out != NULL) {
-        if (to > from) {
-            add_cell_separator(out, nb);
-        }
-        nb_add_str(out, moved);
-        if (to < from) {
-            add_cell_separator(out, nb);
-        }
+    if (to > from) {
+        add_cell_separator(out, nb);
+    }
+    nb_add_str(out, moved);
+    if (to < from) {
+        add_cell_separator(out, nb);
     }
     cut_cells(edit, nb, from, from);
 }
@@ -478,15 +448,11 @@ static void append_member(struct nb_edit *edit, const struct nb *nb, const struc
         last = value;
     }
     struct nb_text *out = edit_add(edit, end_of(last), 0);
-    if (out != NULL) {
-        struct nb_span none = {0, 0};
-        add_separator(out, nb, none, none, DEPTH_MEMBER);
-        nb_add_word(out, "\"");
-        nb_add_word(out, name);
-        nb_add_word(out, "\":");
-        nb_add_if(out, nb->style.space_colon, " ");
-        nb_format(out, &nb->style, json, DEPTH_MEMBER);
-    }
+    struct nb_span none = {0, 0};
+    add_separator(out, nb, none, none, DEPTH_MEMBER);
+    nb_addf(out, "\"%s\":", name);
+    nb_add_if(out, nb->style.space_colon, " ");
+    nb_format(out, &nb->style, json, DEPTH_MEMBER);
 }
 
 static void set_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
@@ -533,7 +499,7 @@ void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     struct nb_span whole = {0, outputs.len};
     struct nb_span next;
     walk = nb_walk_into(outputs, whole);
-    while (out != NULL && nb_walk_element(&walk, &next)) {
+    while (nb_walk_element(&walk, &next)) {
         add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
         nb_format(out, &nb->style, nb_bytes(outputs, next), DEPTH_MEMBER + 1);
     }
@@ -581,9 +547,7 @@ void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str fi
     if (first_id.len > 0) {
         struct nb nb = {.style = style};
         struct new_cell cell = {.type = NB_CODE, .id = first_id, .nb = &nb};
-        struct nb_text one = {0};
-        add_cell(&one, &cell);
-        nb_add_done(&json, &one);
+        add_cell(&json, &cell);
     }
     nb_add_word(&json, "],\"metadata\":{");
     if (kernelspec.len > 0) {

@@ -4,7 +4,6 @@
 #include "core/base/utf8.h"
 #include "nb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static unsigned hex4(const char *digits)
@@ -93,9 +92,7 @@ bool nb_decode_lines(struct nb_text *out, struct ng_str bytes, struct nb_span va
 
 static void add_escape(struct nb_text *out, unsigned unit)
 {
-    char text[8];
-    (void)snprintf(text, sizeof(text), "\\u%04x", unit & 0xffffu);
-    nb_add(out, text, 6);
+    nb_addf(out, "\\u%04x", unit);
 }
 
 static size_t encode_beyond_ascii(struct nb_text *out, struct ng_str text, size_t at,
@@ -212,4 +209,13 @@ void nb_encode_lines(struct nb_text *out, struct ng_str text, bool ascii)
         at += len;
     }
     nb_add(out, "]", 1);
+}
+
+void nb_encode_text(struct nb_text *out, struct ng_str text, bool ascii, bool one_string)
+{
+    if (one_string) {
+        nb_encode(out, text, ascii);
+    } else {
+        nb_encode_lines(out, text, ascii);
+    }
 }

@@ -119,7 +119,7 @@ void nb_detect_style(struct nb *nb)
 
 /* ---- writing ---- */
 
-static void add_break(struct nb_text *out, const struct nb_style *style, unsigned depth)
+void nb_add_break(struct nb_text *out, const struct nb_style *style, unsigned depth)
 {
     if (style->flat) {
         return;
@@ -162,12 +162,6 @@ static void add_string(struct nb_text *out, const struct nb_style *style, struct
 static void format_value(struct nb_text *out, const struct nb_style *style, struct ng_str bytes,
                          struct nb_span value, unsigned depth);
 
-static bool walk_array(struct nb_walk *walk, struct nb_span *ret_name, struct nb_span *ret)
-{
-    (void)ret_name;
-    return nb_walk_element(walk, ret);
-}
-
 static void format_container(struct nb_text *out, const struct nb_style *style,
                              struct ng_str bytes, struct nb_span value, unsigned depth)
 {
@@ -176,17 +170,14 @@ static void format_container(struct nb_text *out, const struct nb_style *style,
     struct nb_span name = {0, 0};
     struct nb_span inner;
     size_t count = 0;
-    bool (*next)(struct nb_walk *, struct nb_span *, struct nb_span *) = walk_array;
-    if (object) {
-        next = nb_walk_member;
-    }
     nb_add(out, bytes.data + value.at, 1);
-    while (next(&walk, &name, &inner)) {
+    while ((object && nb_walk_member(&walk, &name, &inner)) ||
+           (!object && nb_walk_element(&walk, &inner))) {
         if (count++ > 0) {
             nb_add_word(out, ",");
             nb_add_if(out, style->flat && style->space_comma, " ");
         }
-        add_break(out, style, depth + 1);
+        nb_add_break(out, style, depth + 1);
         if (object) {
             add_string(out, style, bytes, name);
             nb_add_word(out, ":");
@@ -195,7 +186,7 @@ static void format_container(struct nb_text *out, const struct nb_style *style,
         format_value(out, style, bytes, inner, depth + 1);
     }
     if (count > 0) {
-        add_break(out, style, depth);
+        nb_add_break(out, style, depth);
     }
     nb_add(out, bytes.data + value.at + value.len - 1, 1);
 }

@@ -99,14 +99,7 @@ bool nb_walk_member(struct nb_walk *walk, struct nb_span *ret_name, struct nb_sp
     }
     walk_space(walk);
     walk->at++; /* the colon */
-    walk_space(walk);
-    size_t start = walk->at;
-    if (start >= walk->end) {
-        return false;
-    }
-    walk->at = after_value(walk->bytes, start, walk->end);
-    *ret_value = (struct nb_span){start, walk->at - start};
-    return true;
+    return nb_walk_element(walk, ret_value);
 }
 
 struct nb_span nb_member(struct ng_str bytes, struct nb_span object, const char *name)

@@ -165,13 +165,11 @@ void render_cut(struct nb_text *out, struct ng_str text, size_t max)
     struct ng_str first = utf8_cut(text, max / 2);
     size_t tail = utf8_cut(text, text.len - (max - max / 2)).len;
     struct ng_str gone = {text.data + first.len, tail - first.len};
-    char note[160];
-    (void)snprintf(note, sizeof(note),
-                   "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu "
-                   "reads on ...]\n",
-                   utf8_count(gone), utf8_count(text), utf8_count(first));
     nb_add_str(out, first);
-    nb_add_word(out, note);
+    nb_addf(out,
+            "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu reads on "
+            "...]\n",
+            utf8_count(gone), utf8_count(text), utf8_count(first));
     nb_add(out, text.data + tail, text.len - tail);
 }
 

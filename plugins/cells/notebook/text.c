@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* text.c - growing text with a sticky out-of-memory flag, checked once at the end. */
-#include "core/base/minmax.h"
+#include "core/base/array.h"
 #include "nb.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_FIRST 256
-
 static bool text_room(struct nb_text *text, size_t more)
 {
-    if (text->failed || more > SIZE_MAX / 2 - text->len) {
-        text->failed = true;
-        return false;
-    }
-    size_t need = text->len + more;
-    if (need <= text->size) {
-        return true;
-    }
-    size_t size = size_max(text->size, TEXT_FIRST);
-    while (size < need) {
-        size += size / 2;
-    }
-    char *data = realloc(text->data, size);
-    if (data == NULL) {
-        text->failed = true;
-        return false;
-    }
-    text->data = data;
-    text->size = size;
-    return true;
+    text->failed = text->failed || more > SIZE_MAX / 4 ||
+                   array_reserve((void **)&text->data, &text->size, text->len + more, 1,
+                                 SIZE_MAX / 4) != NG_OK;
+    return !text->failed;
 }
 
 void nb_add(struct nb_text *text, const char *data, size_t len)
@@ -48,6 +32,21 @@ void nb_add_str(struct nb_text *text, struct ng_str piece)
 void nb_add_word(struct nb_text *text, const char *word)
 {
     nb_add(text, word, strlen(word));
+}
+
+void nb_addf(struct nb_text *text, const char *format, ...)
+{
+    va_list args;
+    va_list again;
+    va_start(args, format);
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    if (len > 0 && text_room(text, (size_t)len + 1)) {
+        (void)vsnprintf(text->data + text->len, (size_t)len + 1, format, again);
+        text->len += (size_t)len;
+    }
+    va_end(again);
+    va_end(args);
 }
 
 void nb_add_if(struct nb_text *text, bool condition, const char *word)

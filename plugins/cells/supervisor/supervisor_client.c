@@ -247,7 +247,7 @@ static bool send_packet(struct supervisor_client *client, const struct nb_text *
     return sent == (ssize_t)packet->len;
 }
 
-static uint32_t add_list(struct nb_text *packet, char *const *list)
+static uint32_t add_list(struct nb_text *packet, const char *const *list)
 {
     uint32_t count = 0;
     for (; list[count] != NULL; count++) {
@@ -257,7 +257,7 @@ static uint32_t add_list(struct nb_text *packet, char *const *list)
 }
 
 bool supervisor_start(struct supervisor_client *client, uint32_t id, const char *folder,
-                      char *const *command, char *const *variables)
+                      const char *const *command, const char *const *variables)
 {
     struct supervisor_request request = {.kind = SUPERVISOR_START, .id = id};
     struct nb_text packet = {0};

@@ -52,7 +52,7 @@ void supervisor_sweep_stale(const struct supervisor_client *client);
 /* False: the supervisor is gone or does not read, or the request is too long. The lists are
  * NULL-terminated. */
 bool supervisor_start(struct supervisor_client *client, uint32_t id, const char *folder,
-                      char *const *command, char *const *variables);
+                      const char *const *command, const char *const *variables);
 bool supervisor_signal(struct supervisor_client *client, uint32_t id, int signal);
 /* Does not block. 1: event, 0: none, -1: the supervisor and all kernels are gone. */
 int supervisor_receive(struct supervisor_client *client, char buffer[SUPERVISOR_PACKET_MAX],

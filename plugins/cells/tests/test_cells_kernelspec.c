@@ -61,10 +61,10 @@ static void test_the_command(void **state)
     struct kernelspec spec =
         parse("{\"argv\":[\"/bin/x\",\"-m\",\"ipykernel_launcher\",\"-f{connection_file}\","
               "\"{resource_dir}/{prefix}/{other}\",\"~/a\",\"a~\"]}");
-    spec.folder = strdup("/spec");
-    spec.prefix = strdup("/usr");
+    spec.folder = "/spec";
+    spec.prefix = "/usr";
     assert_int_equal(setenv("HOME", "/home/x", 1), 0);
-    char **command = kernelspec_command(&spec, "/c.json");
+    const char **command = kernelspec_command(&spec, "/c.json", &spec.memory);
     const char *const expected[] = {"/bin/x",
                                     "-m",
                                     "ipykernel_launcher",
@@ -77,7 +77,6 @@ static void test_the_command(void **state)
         assert_string_equal(command[i], expected[i]);
     }
     assert_null(command[NG_COUNT(expected)]);
-    kernelspec_free_list(command);
     kernelspec_done(&spec);
 }
 
@@ -88,11 +87,10 @@ static void test_the_variables(void **state)
         "{\"argv\":[\"a\"],\"env\":{\"A\":\"$ONE-${ONE}x${NONE}$NONE$\",\"B\":\"${ONE\"}}");
     assert_int_equal(setenv("ONE", "1", 1), 0);
     assert_int_equal(unsetenv("NONE"), 0);
-    char **env = kernelspec_environment(&spec);
+    const char **env = kernelspec_environment(&spec, &spec.memory);
     assert_string_equal(env[0], "A=1-1x${NONE}$NONE$");
     assert_string_equal(env[1], "B=${ONE");
     assert_null(env[2]);
-    kernelspec_free_list(env);
     kernelspec_done(&spec);
 }
 

@@ -76,14 +76,10 @@ void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MA
 size_t cells_find(const struct nb *nb, struct ng_str handle);
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names);
 /* The positions of the cells in `cellIds`, in call memory. Unknown ids fail the call, which
- * names all of them. Absent or empty: *ret_count is 0. */
-int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count);
-/* The same for read-only tools: unknown ids fail the call only if no id is known; otherwise
- * *ret_missing names them in a sentence. */
-int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
-                    struct nb_text *ret_missing);
-/* A C string in call memory. NULL: out of memory, or the text contains NUL. */
-char *cells_string(struct ng_call *call, struct ng_str text);
+ * names all of them; with ret_missing only if no id is known, otherwise it names them in a
+ * sentence. Absent or empty: *ret_count is 0. */
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                 struct nb_text *ret_missing);
 int cells_no_memory(struct ng_call *call);
 /* Fails the call unless `good`. */
 int cells_check_memory(struct ng_call *call, bool good);
@@ -138,11 +134,8 @@ int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
 /* ---- changing: cells_edit.c ---- */
 
-int cells_add_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_update_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_delete_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_move_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_clear_run(void *self, struct ng_call *call, struct ng_str args);
+/* Of all tools that change cells. */
+int cells_edit_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
 /* Writes the edit of `bytes` to the draft. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,

@@ -4,7 +4,6 @@
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,19 +46,6 @@ static const struct run_cell *failed_cell(const struct run *run)
         }
     }
     return NULL;
-}
-
-static void add_format(struct nb_text *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_format(struct nb_text *out, const char *format, ...)
-{
-    char text[KERNEL_WHY_MAX + 512];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    nb_add_word(out, text);
 }
 
 /* ---- snapshots of cells, which may change after the lock is released ---- */
@@ -121,7 +107,7 @@ static void add_outputs(const struct cell_snapshot *snapshots, size_t share,
     render_cut(out, nb_text_str(&rendered->text), share);
     if (rendered->image_count > 0) {
         nb_add_if(out, rendered->text.len > 0, "\n");
-        add_format(out, "[%zu image(s)]", rendered->image_count);
+        nb_addf(out, "[%zu image(s)]", rendered->image_count);
     }
     out->failed |= snapshots->json.failed || snapshots->page.failed || rendered->failed;
     render_done(rendered);
@@ -143,7 +129,7 @@ static void add_all_outputs(const struct cells_run *cells_run,
     const char *before = "\n\nOutputs:\n";
     for (size_t i = 0; i < count; i++) {
         if (snapshots[i].has_output) {
-            add_format(out, "%sCell %s:\n", before, snapshots[i].handle);
+            nb_addf(out, "%sCell %s:\n", before, snapshots[i].handle);
             add_outputs(&snapshots[i], share, out);
             before = "\n\n";
         }
@@ -160,7 +146,7 @@ static void add_late_output(const struct cells_run *cells_run, struct nb_text *o
     }
     snapshot_take(cell, &snapshots);
     if (snapshots.has_output) {
-        add_format(out, "\n\nAfter its run was over, cell %s put out:\n", cell->handle);
+        nb_addf(out, "\n\nAfter its run was over, cell %s put out:\n", cell->handle);
         add_outputs(&snapshots, (size_t)cells_run->self->max_output_text, out);
     }
     nb_text_done(&snapshots.json);
@@ -182,9 +168,9 @@ static size_t without_stop(const char *text)
 static void add_left(const struct run *run, size_t good, struct nb_text *out)
 {
     size_t left = count_state(run, CELL_NOT_RUN);
-    add_format(out, ". %zu of %zu cell(s) were executed before", good, run->cell_count);
+    nb_addf(out, ". %zu of %zu cell(s) were executed before", good, run->cell_count);
     if (left > 0) {
-        add_format(out, ", %zu not at all", left);
+        nb_addf(out, ", %zu not at all", left);
     }
     nb_add_word(out, ".");
 }
@@ -223,35 +209,35 @@ static void add_head(struct cells_run *cells_run, struct nb_text *out)
     cells_run->code = NG_OK;
     if (cell != NULL && cell->state == CELL_ERROR) {
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s failed", handle);
+        nb_addf(out, "Cell %s failed", handle);
         nb_add_if(out, cell->outputs.ename.len > 0, ": ");
         add_clean(out, nb_text_str(&cell->outputs.ename), HEAD_NAME_MAX);
         nb_add_if(out, cell->outputs.evalue.len > 0, ": ");
         add_clean(out, nb_text_str(&cell->outputs.evalue), HEAD_VALUE_MAX);
     } else if (cell != NULL && cell->state == CELL_TIMED_OUT) {
         cells_run->code = NG_ETIMEOUT;
-        add_format(out, "Cell %s was interrupted: it ran longer than %g s (timeout)", handle,
-                   (double)run->timeout_ms / 1000);
+        nb_addf(out, "Cell %s was interrupted: it ran longer than %g s (timeout)", handle,
+                (double)run->timeout_ms / 1000);
     } else if (cell != NULL && cell->state == CELL_STUCK) {
         cells_run->code = NG_ETIMEOUT;
-        add_format(out, "Cell %s ", handle);
+        nb_addf(out, "Cell %s ", handle);
         if (run->stop_state == CELL_TIMED_OUT) {
-            add_format(out, "ran longer than %g s, ", (double)run->timeout_ms / 1000);
+            nb_addf(out, "ran longer than %g s, ", (double)run->timeout_ms / 1000);
         }
         nb_add_word(out, "was interrupted, and is still running: restartKernel ends it");
     } else if (cell != NULL && cell->state == CELL_INTERRUPTED) {
         cells_run->code = CELLS_EFAILED;
-        add_format(out, "Cell %s was interrupted", handle);
+        nb_addf(out, "Cell %s was interrupted", handle);
         nb_add_if(out, run->why[0] != '\0', ": ");
         nb_add_word(out, run->why);
     } else if (cell != NULL && cell->state == CELL_DIED) {
         cells_run->code = CELLS_EKERNEL;
-        add_format(out, "Cell %s did not end: %s", handle, run->why);
+        nb_addf(out, "Cell %s did not end: %s", handle, run->why);
     } else if (run->fault != RUN_FINE) {
         cells_run->code = fault_codes[run->fault];
-        add_format(out, "%.*s", (int)without_stop(run->why), run->why);
+        nb_addf(out, "%.*s", (int)without_stop(run->why), run->why);
     } else {
-        add_format(out, "Successfully executed %zu cell(s).", good);
+        nb_addf(out, "Successfully executed %zu cell(s).", good);
         return;
     }
     add_left(run, good, out);
@@ -263,10 +249,10 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
     const struct run *run = cells_run->run;
     const char *asked = cells_run->asked;
     if (cells_run->fallback != NULL && run->origin != ORIGIN_USED) {
-        add_format(out,
-                   "\nThe kernel `%.100s` that the notebook names is not installed: `%s` "
-                   "was started instead.",
-                   cells_run->fallback, run->kernel_name);
+        nb_addf(out,
+                "\nThe kernel `%.100s` that the notebook names is not installed: `%s` "
+                "was started instead.",
+                cells_run->fallback, run->kernel_name);
     }
     if (run->origin == ORIGIN_AFTER_RESTART) {
         nb_add_word(out, "\nThe kernel of this notebook was restarted: all its variables are "
@@ -275,15 +261,14 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
         nb_add_word(out, "\nThe kernel of this notebook had ended: a new one was started, all "
                          "its variables are gone.");
     } else if (run->origin != ORIGIN_USED && cells_run->fallback == NULL) {
-        add_format(out, "\nA new kernel was started for this notebook: `%s`.",
-                   run->kernel_name);
+        nb_addf(out, "\nA new kernel was started for this notebook: `%s`.", run->kernel_name);
     }
     if (asked != NULL && run->kernel_name[0] != '\0' &&
         strcasecmp(asked, run->kernel_name) != 0) {
-        add_format(out,
-                   "\nThe kernel of this notebook is `%s` and runs already: `%.100s` was not "
-                   "started.",
-                   run->kernel_name, asked);
+        nb_addf(out,
+                "\nThe kernel of this notebook is `%s` and runs already: `%.100s` was not "
+                "started.",
+                run->kernel_name, asked);
     }
     if (run->kernel_ended) {
         nb_add_word(out, "\nThe kernel ended by itself; the next run starts a new one.");
@@ -296,14 +281,13 @@ static void add_source_notes(const struct run *run, struct nb_text *out)
     for (size_t i = 0; i < run->cell_count; i++) {
         const struct run_cell *cell = &run->cells[i];
         if (cell->source_state == SOURCE_GONE) {
-            add_format(out,
-                       "\nCell %s was not run: it is no longer a code cell of the notebook.",
-                       cell->handle);
+            nb_addf(out, "\nCell %s was not run: it is no longer a code cell of the notebook.",
+                    cell->handle);
         } else if (cell->source_state == SOURCE_CHANGED && cell->state != CELL_NOT_RUN) {
-            add_format(out,
-                       "\nThe source of cell %s was changed after the run was asked for: the "
-                       "new one was run.",
-                       cell->handle);
+            nb_addf(out,
+                    "\nThe source of cell %s was changed after the run was asked for: the "
+                    "new one was run.",
+                    cell->handle);
         }
     }
 }
@@ -313,8 +297,8 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
     struct cell_snapshot *snapshots = snapshots_take(cells_run->run);
     add_head(cells_run, out);
     if (cells_run->skipped > 0) {
-        add_format(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
-                   cells_run->skipped);
+        nb_addf(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
+                cells_run->skipped);
     }
     add_source_notes(cells_run->run, out);
     add_kernel_notes(cells_run, out);
@@ -383,10 +367,10 @@ static void describe(const struct cells_run *cells_run, size_t done, enum run_st
 {
     static const char *const states[] = {"queued", "starting the kernel", "running", "saving"};
     size_t count = cells_run->run->cell_count;
-    add_format(out, "Run %s is %s: %zu of %zu cell(s) done", cells_run->id, states[state], done,
-               count);
+    nb_addf(out, "Run %s is %s: %zu of %zu cell(s) done", cells_run->id, states[state], done,
+            count);
     for (size_t i = 0; i < count; i++) {
-        add_format(out, "\nCell %s: %s", snapshots[i].handle, state_word(snapshots[i].state));
+        nb_addf(out, "\nCell %s: %s", snapshots[i].handle, state_word(snapshots[i].state));
     }
     add_all_outputs(cells_run, snapshots, out);
 }

@@ -3,7 +3,6 @@
 #include "cells_attached.h"
 #include "core/base/str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct attach_request {
@@ -22,14 +21,10 @@ static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
                        CELLS_ATTACHED_MAX);
     }
     if (attached == NULL) {
-        attached = cells_attached_add(owner, request->real, request->path);
-    } else {
-        free(attached->path);
-        attached->path = str_dup(request->path);
+        attached = &owner->items[owner->count++];
+        attached->real = request->real;
     }
-    if (attached == NULL || attached->path == NULL) {
-        return cells_no_memory(call);
-    }
+    attached->path = request->path;
     size_t index = (size_t)(attached - owner->items);
     if (request->makes_active) {
         owner->active = index;
@@ -81,7 +76,7 @@ static struct cells_attached *attached_named(const struct cells_owner *owner,
                                              const struct detach_request *request)
 {
     for (size_t i = 0; i < owner->count; i++) {
-        if (str_is(request->path, owner->items[i].path)) {
+        if (str_equal(request->path, owner->items[i].path)) {
             return &owner->items[i];
         }
     }
@@ -97,7 +92,6 @@ static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
                        (int)request->path.len, request->path.data);
     }
     size_t index = (size_t)(attached - owner->items);
-    cells_attached_done(attached);
     owner->count--;
     memmove(attached, attached + 1, (owner->count - index) * sizeof(*attached));
     /* No other notebook becomes active. */
@@ -137,8 +131,9 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
 
 struct select_request {
     struct ng_str real, path;
-    char **selected; /* handles; NULL-terminated */
-    char *editing;   /* or NULL */
+    struct ng_str *selected; /* handles */
+    size_t count;
+    struct ng_str editing; /* absent: none */
 };
 
 static int select_cells(struct ng_call *call, struct cells_owner *owner, void *user)
@@ -151,66 +146,45 @@ static int select_cells(struct ng_call *call, struct cells_owner *owner, void *u
                        "selected",
                        (int)request->path.len, request->path.data);
     }
-    kernelspec_free_list(attached->selected);
-    free(attached->editing);
-    attached->selected = NULL;
-    attached->editing = NULL;
-    size_t count = 0;
-    while (request->selected[count] != NULL) {
-        count++;
-    }
-    attached->selected = calloc(count + 1, sizeof(*attached->selected));
-    bool good = attached->selected != NULL;
-    for (size_t i = 0; i < count && good; i++) {
-        attached->selected[i] = str_dup(ng_str_of(request->selected[i]));
-        good = attached->selected[i] != NULL;
-    }
-    if (good && request->editing != NULL) {
-        attached->editing = str_dup(ng_str_of(request->editing));
-        good = attached->editing != NULL;
-    }
-    return cells_check_memory(call, good);
+    attached->selected = request->selected;
+    attached->selected_count = request->count;
+    attached->editing = request->editing;
+    return NG_OK;
 }
 
-/* The handles of the chosen cells: index:N of a cell with an id becomes the id. */
-static int selected_handles(struct ng_call *call, const struct nb *nb, char ***ret)
+static struct ng_str handle_of(struct ng_call *call, const struct nb *nb, size_t index)
 {
-    size_t *chosen = NULL;
-    size_t count = 0;
-    int rc = cells_chosen(call, nb, &chosen, &count);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    char **list = calloc(count + 1, sizeof(*list));
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        char handle[CELLS_HANDLE_MAX];
-        cells_handle(nb, chosen[i], handle);
-        list[i] = str_dup(ng_str_of(handle));
-        if (list[i] == NULL) {
-            kernelspec_free_list(list);
-            list = NULL;
-        }
-    }
-    *ret = list;
-    return cells_check_memory(call, list != NULL);
+    char handle[CELLS_HANDLE_MAX];
+    cells_handle(nb, index, handle);
+    return call->host->format(call, "%s", handle);
 }
 
 /* The arguments of the call as handles. */
 static int read_selection(struct ng_call *call, const struct nb *nb, struct select_request *ret)
 {
-    char handle[CELLS_HANDLE_MAX];
     struct ng_str active = ng_arg_text(call, "active");
-    int rc = selected_handles(call, nb, &ret->selected);
-    if (rc != NG_OK || active.len == 0) {
+    size_t *chosen = NULL;
+    int rc = cells_chosen(call, nb, &chosen, &ret->count, NULL);
+    if (rc != NG_OK) {
         return rc;
+    }
+    ret->selected = ng_alloc(call, ret->count * sizeof(*ret->selected));
+    if (ret->selected == NULL) {
+        return cells_no_memory(call);
+    }
+    for (size_t i = 0; i < ret->count; i++) {
+        ret->selected[i] =
+            handle_of(call, nb, chosen[i]); /* index:N of a cell with an id: that */
+    }
+    if (active.len == 0) {
+        return NG_OK;
     }
     size_t index = cells_find(nb, active);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, active);
     }
-    cells_handle(nb, index, handle);
-    ret->editing = str_dup(ng_str_of(handle));
-    return cells_check_memory(call, ret->editing != NULL);
+    ret->editing = handle_of(call, nb, index);
+    return NG_OK;
 }
 
 int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
@@ -229,8 +203,6 @@ int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc == NG_OK) {
         rc = cells_attached_change(user, call, select_cells, &request);
     }
-    kernelspec_free_list(request.selected);
-    free(request.editing);
     if (rc != NG_OK) {
         return rc;
     }

@@ -2,7 +2,6 @@
 /* cells_attached.c - cache of the notebooks that agents have attached, with the active one and
  * the selected cells: can be read without blocking. */
 #include "cells_attached.h"
-#include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
@@ -13,54 +12,19 @@
 
 #include "core/base/lock.h"
 
-void cells_attached_done(struct cells_attached *attached)
-{
-    free(attached->real);
-    free(attached->path);
-    kernelspec_free_list(attached->selected);
-    free(attached->editing);
-}
-
-static void owner_clear(struct cells_owner *owner)
-{
-    for (size_t i = 0; i < owner->count; i++) {
-        cells_attached_done(&owner->items[i]);
-    }
-    free(owner->items);
-    owner->items = NULL;
-    owner->count = 0;
-    owner->active = SIZE_MAX;
-}
-
 void cells_owner_free(struct cells_owner *owner)
 {
     if (owner != NULL) {
-        owner_clear(owner);
-        free(owner->key);
+        arena_done(&owner->memory);
         free(owner);
     }
-}
-
-struct cells_owner *cells_owner_new(struct ng_str key)
-{
-    struct cells_owner *owner = calloc(1, sizeof(*owner));
-    if (owner == NULL) {
-        return NULL;
-    }
-    owner->active = SIZE_MAX;
-    owner->key = str_dup(key);
-    if (owner->key == NULL) {
-        free(owner);
-        return NULL;
-    }
-    return owner;
 }
 
 /* With the lock held: the link to the owner, or the end of its list. */
 static struct cells_owner **owner_place(struct cells_attachments *all, struct ng_str key)
 {
     struct cells_owner **at = &all->owners[hash_fnv(HASH_FNV_BASIS, key) % CELLS_OWNER_LISTS];
-    while (*at != NULL && !str_is(key, (*at)->key)) {
+    while (*at != NULL && !str_equal(key, (*at)->key)) {
         at = &(*at)->next;
     }
     return at;
@@ -69,30 +33,11 @@ static struct cells_owner **owner_place(struct cells_attachments *all, struct ng
 struct cells_attached *cells_attached_find(const struct cells_owner *owner, struct ng_str real)
 {
     for (size_t i = 0; owner != NULL && i < owner->count; i++) {
-        if (str_is(real, owner->items[i].real)) {
+        if (str_equal(real, owner->items[i].real)) {
             return &owner->items[i];
         }
     }
     return NULL;
-}
-
-struct cells_attached *cells_attached_add(struct cells_owner *owner, struct ng_str real,
-                                          struct ng_str path)
-{
-    if (array_reserve((void **)&owner->items, &owner->cap, owner->count + 1,
-                      sizeof(*owner->items), CELLS_ATTACHED_MAX) != NG_OK) {
-        return NULL;
-    }
-    struct cells_attached *attached = &owner->items[owner->count];
-    memset(attached, 0, sizeof(*attached));
-    attached->real = str_dup(real);
-    attached->path = str_dup(path);
-    if (attached->real == NULL || attached->path == NULL) {
-        cells_attached_done(attached);
-        return NULL;
-    }
-    owner->count++;
-    return attached;
 }
 
 struct ng_str cells_owner_key(struct ng_call *call)
@@ -116,7 +61,7 @@ bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fr
     struct cells_owner *old = fresh; /* to be freed */
     bool listed_otherwise = false;
     lock_take(&all->lock);
-    struct cells_owner **at = owner_place(all, ng_str_of(fresh->key));
+    struct cells_owner **at = owner_place(all, fresh->key);
     if (*at == NULL || (*at)->ticket <= fresh->ticket) {
         old = *at;
         listed_otherwise = !same_active(old, fresh);
@@ -172,7 +117,8 @@ struct ng_str cells_active(struct cells *self, struct ng_call *call)
     lock_take(&all->lock);
     const struct cells_owner *owner = *owner_place(all, key);
     if (owner != NULL && owner->active < owner->count) {
-        path = call->host->format(call, "%s", owner->items[owner->active].path);
+        struct ng_str active = owner->items[owner->active].path;
+        path = call->host->format(call, "%.*s", (int)active.len, active.data);
     }
     lock_release(&all->lock);
     return path;
@@ -186,12 +132,10 @@ int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real
     int selection = 0;
     lock_take(&all->lock);
     const struct cells_attached *attached = cells_attached_find(*owner_place(all, key), real);
-    for (size_t i = 0;
-         attached != NULL && attached->selected != NULL && attached->selected[i] != NULL; i++) {
-        selection |= strcmp(attached->selected[i], handle) == 0;
+    for (size_t i = 0; attached != NULL && i < attached->selected_count; i++) {
+        selection |= str_is(attached->selected[i], handle);
     }
-    if (attached != NULL && attached->editing != NULL &&
-        strcmp(attached->editing, handle) == 0) {
+    if (attached != NULL && str_is(attached->editing, handle)) {
         selection = 2;
     }
     lock_release(&all->lock);

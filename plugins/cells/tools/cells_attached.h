@@ -4,6 +4,7 @@
 #define NOTEGATE_PLUGIN_CELLS_ATTACHED_H
 
 #include "cells.h"
+#include "core/base/arena.h"
 #include "core/base/lock.h"
 
 /* Maximum age of the cache behind a tool list before its document is polled. */
@@ -14,17 +15,21 @@
 #define CELLS_OWNER_LISTS 1024
 
 struct cells_attached {
-    char *real;      /* identity: real path */
-    char *path;      /* absolute, as last named by the caller */
-    char **selected; /* handles; NULL-terminated */
-    char *editing;   /* cell being edited, or NULL */
+    struct ng_str real;      /* identity: real path */
+    struct ng_str path;      /* absolute, as last named by the caller */
+    struct ng_str *selected; /* handles */
+    size_t selected_count;
+    struct ng_str editing; /* cell being edited, or absent */
 };
 
+/* A cached owner has all its texts in its memory; one that a change works on also borrows texts
+ * of the call, which it does not outlive. */
 struct cells_owner {
     struct cells_owner *next;
-    char *key; /* "space/agent" */
-    struct cells_attached *items;
-    size_t count, cap;
+    struct arena memory;          /* of all below */
+    struct ng_str key;            /* "space/agent" */
+    struct cells_attached *items; /* one more than were loaded */
+    size_t count;
     size_t active;   /* SIZE_MAX: none */
     uint64_t ticket; /* order of reads: a higher ticket is newer */
 };
@@ -44,13 +49,8 @@ struct cells_attachments {
 
 /* ---- cells_attached.c ---- */
 
-struct cells_owner *cells_owner_new(struct ng_str key); /* NULL: out of memory */
-void cells_owner_free(struct cells_owner *owner);       /* NULL is a no-op */
+void cells_owner_free(struct cells_owner *owner); /* NULL is a no-op */
 struct cells_attached *cells_attached_find(const struct cells_owner *owner, struct ng_str real);
-/* NULL: out of memory, or CELLS_ATTACHED_MAX reached. */
-struct cells_attached *cells_attached_add(struct cells_owner *owner, struct ng_str real,
-                                          struct ng_str path);
-void cells_attached_done(struct cells_attached *attached);
 /* Stores `fresh` unless a newer state is cached. True: tool lists have changed. */
 bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fresh);
 /* The ticket for the next read. */

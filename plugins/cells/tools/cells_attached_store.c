@@ -3,6 +3,7 @@
  * that gateways do not overwrite each other. */
 #include "cells_attached.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 /* Space of all documents: their ids contain agent and space. */
 #define ATTACHED_SPACE "shared"
 #define ATTACHED_PAGE 1000
+/* First block of the memory of an owner: most have one notebook. */
+#define OWNER_FIRST 512
 
 static struct ng_key key_of(struct ng_str owner)
 {
@@ -34,20 +37,20 @@ static struct ng_str owner_json(struct ng_call *call, const struct cells_owner *
         const struct cells_attached *attached = &owner->items[i];
         host->json_object(writer);
         host->json_name(writer, "notebook");
-        host->json_string(writer, ng_str_of(attached->path));
+        host->json_string(writer, attached->path);
         host->json_name(writer, "real");
-        host->json_string(writer, ng_str_of(attached->real));
+        host->json_string(writer, attached->real);
         host->json_name(writer, "active");
         host->json_bool(writer, owner->active == i);
         host->json_name(writer, "selected");
         host->json_array(writer);
-        for (char **at = attached->selected; at != NULL && *at != NULL; at++) {
-            host->json_string(writer, ng_str_of(*at));
+        for (size_t j = 0; j < attached->selected_count; j++) {
+            host->json_string(writer, attached->selected[j]);
         }
         host->json_end(writer);
-        if (attached->editing != NULL) {
+        if (attached->editing.len > 0) {
             host->json_name(writer, "editing");
-            host->json_string(writer, ng_str_of(attached->editing));
+            host->json_string(writer, attached->editing);
         }
         host->json_end(writer);
     }
@@ -56,69 +59,58 @@ static struct ng_str owner_json(struct ng_call *call, const struct cells_owner *
     return host->json_result(writer);
 }
 
-static bool take_selected(const struct ng_host *host, const struct ng_value *ids, char ***ret)
+static void load_selected(const struct ng_host *host, struct arena *memory,
+                          const struct ng_value *ids, struct cells_attached *ret)
 {
-    size_t count = host->json_count(ids);
-    char **list = calloc(count + 1, sizeof(*list));
-    size_t kept = 0;
     const struct ng_value *id = host->json_first(ids);
-    for (; list != NULL && id != NULL; id = host->json_next(id)) {
-        list[kept] = str_dup(host->json_text(id));
-        if (list[kept++] == NULL) {
-            kernelspec_free_list(list);
-            return false;
-        }
+    ret->selected = arena_alloc(memory, host->json_count(ids) * sizeof(*ret->selected));
+    for (; ret->selected != NULL && id != NULL; id = host->json_next(id)) {
+        ret->selected[ret->selected_count++] = arena_copy(memory, host->json_text(id));
     }
-    *ret = list;
-    return list != NULL;
 }
 
-static bool owner_load(const struct ng_host *host, struct cells_owner *owner,
-                       const struct ng_value *body)
+static void owner_load(const struct ng_host *host, struct cells_owner *owner,
+                       const struct ng_value *list)
 {
-    const struct ng_value *list = host->json_get(body, "attached");
-    const struct ng_value *item = NULL;
-    if (list != NULL) {
-        item = host->json_first(list);
-    }
-    for (; item != NULL; item = host->json_next(item)) {
-        struct cells_attached *attached =
-            cells_attached_add(owner, host->json_text(host->json_get(item, "real")),
-                               host->json_text(host->json_get(item, "notebook")));
-        if (attached == NULL) {
-            return false;
-        }
+    size_t count = size_min(host->json_count(list), CELLS_ATTACHED_MAX);
+    struct arena *memory = &owner->memory;
+    const struct ng_value *item = host->json_first(list);
+    owner->items = arena_zalloc(memory, (count + 1) * sizeof(*owner->items));
+    for (; owner->items != NULL && owner->count < count; item = host->json_next(item)) {
+        struct cells_attached *attached = &owner->items[owner->count];
+        attached->real = arena_copy(memory, host->json_text(host->json_get(item, "real")));
+        attached->path = arena_copy(memory, host->json_text(host->json_get(item, "notebook")));
+        attached->editing =
+            arena_copy(memory, host->json_text(host->json_get(item, "editing")));
+        load_selected(host, memory, host->json_get(item, "selected"), attached);
         if (host->json_type(host->json_get(item, "active")) == NG_TYPE_TRUE) {
-            owner->active = owner->count - 1;
+            owner->active = owner->count;
         }
-        struct ng_str editing = host->json_text(host->json_get(item, "editing"));
-        if (editing.len > 0) {
-            attached->editing = str_dup(editing);
-        }
-        if ((editing.len > 0 && attached->editing == NULL) ||
-            !take_selected(host, host->json_get(item, "selected"), &attached->selected)) {
-            return false;
-        }
+        owner->count++;
     }
-    return true;
 }
 
 /* NULL: *ret_rc has the reason. An absent document gives an owner without attachments. */
 static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *doc,
                                     struct ng_str key, int *ret_rc)
 {
-    const struct ng_host *host = call->host;
     const struct ng_value *body = NULL;
-    struct cells_owner *owner = cells_owner_new(key);
-    bool there = doc->revision > 0 && !doc->deleted;
-    *ret_rc = cells_check_memory(call, owner != NULL);
-    if (*ret_rc == NG_OK && there) {
-        *ret_rc = host->json_parse(call, doc->json, &body);
-    }
-    if (*ret_rc == NG_OK && there && !owner_load(host, owner, body)) {
-        *ret_rc = cells_no_memory(call);
+    *ret_rc = NG_OK;
+    if (doc->revision > 0 && !doc->deleted) {
+        *ret_rc = call->host->json_parse(call, doc->json, &body);
     }
     if (*ret_rc != NG_OK) {
+        return NULL;
+    }
+    struct cells_owner *owner = calloc(1, sizeof(*owner));
+    if (owner != NULL) {
+        owner->active = SIZE_MAX;
+        owner->memory.first = OWNER_FIRST;
+        owner->key = arena_copy(&owner->memory, key);
+        owner_load(call->host, owner, call->host->json_get(body, "attached"));
+    }
+    if (owner == NULL || owner->memory.failed) {
+        *ret_rc = cells_no_memory(call);
         cells_owner_free(owner);
         return NULL;
     }

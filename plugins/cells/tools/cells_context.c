@@ -206,8 +206,7 @@ static void write_kernel(struct context *context, struct ng_writer *writer)
     const struct ng_host *host = context->call->host;
     const struct nb *nb = &context->notebook.nb;
     struct kernel_info info;
-    char *real = cells_string(context->call, context->notebook.file.real);
-    if (real != NULL && kernels_info(context->self->kernels, real, &info)) {
+    if (kernels_info(context->self->kernels, context->notebook.file.real, &info)) {
         host->json_name(writer, "kernelId");
         host->json_string(writer, ng_str_of(info.name));
         host->json_name(writer, "kernelLanguage");
@@ -269,20 +268,10 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_writer *writer = call->host->reply_json(call);
-    if (writer == NULL) {
-        rc = cells_no_memory(call);
-    } else {
-        write_context(&context, writer);
-        (void)call->host->revision_text(call, context.notebook.file.revision);
-        if (context.failed) {
-            rc = cells_no_memory(call);
-        } else {
-            rc = NG_OK;
-        }
-    }
+    write_context(&context, call->host->reply_json(call));
+    (void)call->host->revision_text(call, context.notebook.file.revision);
     context_done(&context);
-    return rc;
+    return cells_check_memory(call, !context.failed);
 }
 
 /* ---- prompts ---- */
@@ -332,13 +321,9 @@ static int prompt(struct cells *self, struct ng_call *call, const char *const *i
         return rc;
     }
     struct ng_writer *writer = call->host->json_writer(call);
+    struct ng_str json = {NULL, 0};
     if (writer != NULL) {
         write_context(&context, writer);
-    }
-    struct ng_str json;
-    if (writer == NULL) {
-        json = (struct ng_str){NULL, 0};
-    } else {
         json = call->host->json_result(writer);
     }
     struct nb_text out = {0};

@@ -67,31 +67,6 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
     return rc;
 }
 
-static int edit_run(struct cells *self, struct ng_call *call, edit_fn *fn)
-{
-    struct ng_str path;
-    struct edit_call *edit_call = ng_alloc(call, sizeof(*edit_call));
-    if (edit_call == NULL) {
-        return cells_no_memory(call);
-    }
-    *edit_call = (struct edit_call){.self = self, .fn = fn};
-    int rc = cells_path(self, call, &path);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    struct ng_file_edit edit = {
-        .size = sizeof(edit),
-        .path = path,
-        .fn = edit_file,
-        .user = edit_call,
-        .expected_revision = ng_arg_text(call, "expectedRevision"),
-        .max_bytes = CELLS_FILE_MAX,
-        .collection = CELLS_COLLECTION,
-        .not_undoable = false,
-    };
-    return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
-}
-
 static int check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
 {
     if (source.len <= self->max_source) {
@@ -172,12 +147,6 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                                  nb_type_name(type), at, handle));
 }
 
-int cells_add_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    (void)args;
-    return edit_run(user, call, add_edit);
-}
-
 /* ---- updating ---- */
 
 static int update_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -206,12 +175,6 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
                                              handle, index));
 }
 
-int cells_update_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    (void)args;
-    return edit_run(user, call, update_edit);
-}
-
 /* ---- deleting, moving, clearing ---- */
 
 /* Appends "a (index 0), b (index 2)" for the marked cells. */
@@ -220,13 +183,10 @@ static void add_handles(struct nb_text *out, const struct nb *nb, const bool *ma
     bool first = true;
     for (size_t i = 0; i < nb->cell_count; i++) {
         char handle[CELLS_HANDLE_MAX];
-        char place[64];
         if (marked[i]) {
             cells_handle(nb, i, handle);
-            (void)snprintf(place, sizeof(place), " (index %zu)", i);
             nb_add_if(out, !first, ", ");
-            nb_add_word(out, handle);
-            nb_add_word(out, place);
+            nb_addf(out, "%s (index %zu)", handle, i);
             first = false;
         }
     }
@@ -238,15 +198,12 @@ static int marked_cells(struct ng_call *call, const struct nb *nb, bool **ret,
 {
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_chosen(call, nb, &chosen, &count);
-    bool *marked = NULL;
-    if (rc == NG_OK) {
-        marked = ng_alloc(call, nb->cell_count + 1);
+    int rc = cells_chosen(call, nb, &chosen, &count, NULL);
+    if (rc != NG_OK) {
+        return rc;
     }
+    bool *marked = ng_alloc(call, nb->cell_count + 1);
     if (marked == NULL) {
-        if (rc != NG_OK) {
-            return rc;
-        }
         return cells_no_memory(call);
     }
     memset(marked, 0, nb->cell_count + 1);
@@ -265,26 +222,19 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
     bool *gone = NULL;
     size_t count = 0;
     struct nb_text out = {0};
-    char head[64];
     (void)edit_call;
     int rc = marked_cells(call, nb, &gone, &count);
     if (rc != NG_OK) {
         return rc;
     }
     nb_delete_cells(edit, nb, gone);
-    (void)snprintf(head, sizeof(head), "Successfully deleted %zu cells: ", count);
     if (count == 1) {
-        (void)snprintf(head, sizeof(head), "Successfully deleted cell ");
+        nb_add_word(&out, "Successfully deleted cell ");
+    } else {
+        nb_addf(&out, "Successfully deleted %zu cells: ", count);
     }
-    nb_add_word(&out, head);
     add_handles(&out, nb, gone);
     return cells_reply(call, &out);
-}
-
-int cells_delete_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    (void)args;
-    return edit_run(user, call, delete_edit);
 }
 
 static int move_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -313,12 +263,6 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
     return ng_reply(call, call->host->format(
                               call, "Successfully moved cell %s from index %zu to index %lld",
                               handle, from, (long long)to));
-}
-
-int cells_move_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    (void)args;
-    return edit_run(user, call, move_edit);
 }
 
 static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -351,10 +295,44 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
     return cells_reply(call, &out);
 }
 
-int cells_clear_run(void *user, struct ng_call *call, struct ng_str args)
+/* ---- all of them ---- */
+
+int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
 {
+    static const struct {
+        const char *tool;
+        edit_fn *fn;
+    } edits[] = {
+        {"addNotebookCell", add_edit},        {"updateNotebookCell", update_edit},
+        {"deleteNotebookCells", delete_edit}, {"moveNotebookCell", move_edit},
+        {"clearCellOutputs", clear_edit},
+    };
+    struct ng_str path;
+    struct edit_call *edit_call = ng_alloc(call, sizeof(*edit_call));
     (void)args;
-    return edit_run(user, call, clear_edit);
+    if (edit_call == NULL) {
+        return cells_no_memory(call);
+    }
+    *edit_call = (struct edit_call){.self = self};
+    for (size_t i = 0; i < NG_COUNT(edits); i++) {
+        if (str_is(call->tool, edits[i].tool)) {
+            edit_call->fn = edits[i].fn;
+        }
+    }
+    int rc = cells_path(self, call, &path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = path,
+        .fn = edit_file,
+        .user = edit_call,
+        .expected_revision = ng_arg_text(call, "expectedRevision"),
+        .max_bytes = CELLS_FILE_MAX,
+        .collection = CELLS_COLLECTION,
+    };
+    return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
 }
 
 /* ---- a new notebook ---- */

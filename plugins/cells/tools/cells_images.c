@@ -2,8 +2,7 @@
 /* cells_images.c - images of an answer within limits.result; omitted ones are listed in the
  * text, which is always sent. */
 #include "cells.h"
-
-#include <stdio.h>
+#include "core/base/minmax.h"
 
 /* Maximum length of a line about an omitted image. */
 #define IMAGES_LINE_MAX (CELLS_HANDLE_MAX + 200)
@@ -37,17 +36,12 @@ void cells_images_begin(struct cells_images *images, const struct cells *self,
     size_t limit = (size_t)self->max_result;
     *images = (struct cells_images){.call = call, .text = text, .limit = limit};
     cells_fit_text(self, text);
-    if (limit > text->len) {
-        images->room = limit - text->len;
-    } else {
-        images->room = 0;
-    }
+    images->room = limit - size_min(limit, text->len);
 }
 
 int cells_images_add(struct cells_images *images, const struct rendered *rendered,
                      const char *handle)
 {
-    char line[IMAGES_LINE_MAX];
     for (size_t i = 0; i < rendered->image_count; i++) {
         const struct rendered_image *image = &rendered->images[i];
         struct ng_str bytes = buf_str(&image->bytes);
@@ -65,22 +59,18 @@ int cells_images_add(struct cells_images *images, const struct rendered *rendere
             continue;
         }
         images->room -= IMAGES_LINE_MAX;
-        (void)snprintf(line, sizeof(line), "\n[image %zu of cell %s, %s, %zu bytes: left out]",
-                       i + 1, handle, image->mime, bytes.len);
-        nb_add_word(images->text, line);
+        nb_addf(images->text, "\n[image %zu of cell %s, %s, %zu bytes: left out]", i + 1,
+                handle, image->mime, bytes.len);
     }
     return NG_OK;
 }
 
 void cells_images_end(struct cells_images *images)
 {
-    char line[IMAGES_LINE_MAX];
-    if (images->left_out == 0) {
-        return;
+    if (images->left_out > 0) {
+        nb_addf(images->text,
+                "\n[%zu image(s) left out: the answer would be larger than limits.result, "
+                "%zu bytes. They are in the file]",
+                images->left_out, images->limit);
     }
-    (void)snprintf(line, sizeof(line),
-                   "\n[%zu image(s) left out: the answer would be larger than limits.result, "
-                   "%zu bytes. They are in the file]",
-                   images->left_out, images->limit);
-    nb_add_word(images->text, line);
 }

@@ -2,7 +2,6 @@
 /* cells_kernels.c - listKernels, interruptKernel, restartKernel. */
 #include "cells.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 
 static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 {
-    char line[1024];
     if (specs->count == 0) {
         nb_add_word(out, "No kernel is installed. Install one, for example Debian's "
                          "python3-ipykernel.");
@@ -22,9 +20,8 @@ static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
         if (language[0] == '\0') {
             language = "language unknown";
         }
-        (void)snprintf(line, sizeof(line), "\n- %s: %.300s (%.100s)", specs->items[i].name,
-                       specs->items[i].display_name, language);
-        nb_add_word(out, line);
+        nb_addf(out, "\n- %s: %.300s (%.100s)", specs->items[i].name,
+                specs->items[i].display_name, language);
     }
 }
 
@@ -40,7 +37,6 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells *self = user;
     struct kernelspecs specs;
     struct nb_text out = {0};
-    char line[4096 + 512];
     (void)args;
     struct kernel_info *list = calloc(LIST_MAX, sizeof(*list));
     if (list == NULL || !kernelspecs_load(&specs)) {
@@ -56,9 +52,8 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
             continue;
         }
         nb_add_if(&out, listed++ == 0, "\n\nRunning kernels:");
-        (void)snprintf(line, sizeof(line), "\n- %s for %s: %s, %zu run(s) waiting or running",
-                       list[i].name, list[i].notebook, list[i].state, list[i].queued);
-        nb_add_word(&out, line);
+        nb_addf(&out, "\n- %s for %s: %s, %zu run(s) waiting or running", list[i].name,
+                list[i].notebook, list[i].state, list[i].queued);
     }
     free(list);
     return cells_reply(call, &out);

@@ -4,7 +4,6 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +18,13 @@ static void add_cell(struct cells *self, struct ng_call *call,
     const struct nb_cell *cell = &notebook->nb.cells[index];
     struct nb_text source = {0};
     char handle[CELLS_HANDLE_MAX];
-    char head[160];
     struct nb_text fence = {0};
     cells_handle(&notebook->nb, index, handle);
     (void)nb_decode_lines(&source, notebook->nb.bytes, cell->source);
     render_fence(&fence, nb_text_str(&source));
-    (void)snprintf(head, sizeof(head), "\n\n### Cell %zu (%s)\nID: %s\nStatus: ", index,
-                   nb_type_name(cell->type), handle);
-    nb_add_word(out, head);
-    struct nb_text status = {0};
-    cells_status(self, call, notebook, index, &status);
-    nb_add_done(out, &status);
+    nb_addf(out, "\n\n### Cell %zu (%s)\nID: %s\nStatus: ", index, nb_type_name(cell->type),
+            handle);
+    cells_status(self, call, notebook, index, out);
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
@@ -52,28 +47,25 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     struct nb_text missing = {0};
     size_t *chosen = NULL;
     size_t count = 0;
-    char head[96];
     (void)args;
     int rc = cells_open(self, call, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     cells_refresh_selection(self, call);
-    rc = cells_chosen_or(call, &notebook.nb, &chosen, &count, &missing);
+    rc = cells_chosen(call, &notebook.nb, &chosen, &count, &missing);
     if (rc != NG_OK) {
         nb_text_done(&missing);
         cells_close(&notebook);
         return rc;
     }
     if (notebook.nb.cell_count == 0) {
-        (void)snprintf(head, sizeof(head), "The notebook has no cells");
+        nb_add_word(&out, "The notebook has no cells");
     } else if (count == 0) {
-        (void)snprintf(head, sizeof(head),
-                       "Retrieved all %zu cell(s) from notebook:", notebook.nb.cell_count);
+        nb_addf(&out, "Retrieved all %zu cell(s) from notebook:", notebook.nb.cell_count);
     } else {
-        (void)snprintf(head, sizeof(head), "Retrieved %zu cell(s):", count);
+        nb_addf(&out, "Retrieved %zu cell(s):", count);
     }
-    nb_add_word(&out, head);
     for (size_t i = 0; i < count; i++) {
         add_cell(self, call, &notebook, chosen[i], &out);
     }
@@ -94,7 +86,6 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
                     int64_t offset, size_t max)
 {
     size_t characters = utf8_count(text);
-    char note[160];
     if ((uint64_t)offset > characters) {
         return ng_fail(call, NG_EINVAL,
                        "`offset` is %lld, the outputs have %zu characters of text",
@@ -105,10 +96,8 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
     nb_add_str(out, rest);
     size_t after = (size_t)offset + utf8_count(rest);
     if (after < characters) {
-        (void)snprintf(note, sizeof(note),
-                       "\n[... characters %lld to %zu of %zu; offset %zu reads on ...]",
-                       (long long)offset, after, characters, after);
-        nb_add_word(out, note);
+        nb_addf(out, "\n[... characters %lld to %zu of %zu; offset %zu reads on ...]",
+                (long long)offset, after, characters, after);
     }
     return NG_OK;
 }
@@ -122,9 +111,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
     struct cells_images images;
     int64_t offset = ng_arg_int(call, "offset", 0);
     int rc = NG_OK;
-    nb_add_word(&out, "Outputs for cell ");
-    nb_add_word(&out, handle);
-    nb_add_word(&out, ":\n\n");
+    nb_addf(&out, "Outputs for cell %s:\n\n", handle);
     if (ng_has_arg(call, "offset")) {
         rc = add_from(call, &out, text, offset, self->max_output_text);
     } else {
@@ -135,9 +122,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
         return rc;
     }
     if (text.len == 0 && rendered->image_count > 0) {
-        char note[64];
-        (void)snprintf(note, sizeof(note), "[%zu image(s)]", rendered->image_count);
-        nb_add_word(&out, note);
+        nb_addf(&out, "[%zu image(s)]", rendered->image_count);
     } else if (text.len == 0) {
         nb_add_word(&out, "[nothing but line ends]");
     }

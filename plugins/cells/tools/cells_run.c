@@ -270,7 +270,7 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
     if (rc != NG_OK) {
         goto out;
     }
-    rc = cells_chosen(call, &notebook.nb, &chosen, &count);
+    rc = cells_chosen(call, &notebook.nb, &chosen, &count, NULL);
     if (rc == NG_OK && count == 0) {
         rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
     }

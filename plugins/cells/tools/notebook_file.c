@@ -27,19 +27,6 @@ int cells_check_memory(struct ng_call *call, bool good)
     return cells_no_memory(call);
 }
 
-char *cells_string(struct ng_call *call, struct ng_str text)
-{
-    if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
-        return NULL;
-    }
-    char *copy = ng_alloc(call, text.len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.len);
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 int cells_reply(struct ng_call *call, struct nb_text *text)
 {
     int rc = cells_check_memory(call, !text->failed);
@@ -338,8 +325,8 @@ static void add_unknown_names(struct ng_call *call, const struct nb *nb,
     }
 }
 
-int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
-                    struct nb_text *ret_missing)
+int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
+                 struct nb_text *ret_missing)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *ids = ng_arg(call, "cellIds");
@@ -382,9 +369,4 @@ int cells_chosen_or(struct ng_call *call, const struct nb *nb, size_t **ret, siz
     *ret = chosen;
     *ret_count = kept;
     return rc;
-}
-
-int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count)
-{
-    return cells_chosen_or(call, nb, ret, ret_count, NULL);
 }

@@ -4,12 +4,14 @@
 
 #include "index/index.h"
 
-int notes_summary_open(struct notes_summary *summary, sqlite3 *db)
+int notes_summary_open(struct notes_summary *summary, sqlite3 *db, bool errors)
 {
+    const char *sql = "SELECT path, title, created, modified FROM notes WHERE id = ?1";
+    if (errors) {
+        sql = "SELECT path, title, created, modified, front_error FROM notes WHERE id = ?1";
+    }
     *summary = (struct notes_summary){.note = NULL};
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT path, title, created, modified, front_error FROM notes WHERE id = ?1", -1,
-        &summary->note, NULL);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &summary->note, NULL);
     if (rc != SQLITE_OK) {
         return rc;
     }
@@ -56,7 +58,7 @@ int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *j
         rc = write_tags(summary->tags, id, json);
         notes_json_member_time(json, "created", sqlite3_column_int64(note, 2));
         notes_json_member_time(json, "modified", sqlite3_column_int64(note, 3));
-        if (!summary->no_error && sqlite3_column_type(note, 4) != SQLITE_NULL) {
+        if (sqlite3_column_count(note) > 4 && sqlite3_column_type(note, 4) != SQLITE_NULL) {
             notes_json_member(json, "frontmatterError", notes_column_text(note, 4));
         }
     }
@@ -86,4 +88,21 @@ int notes_summary_rows(struct notes_summary *summary, sqlite3_stmt *rows,
         (void)notes_answer_add(answer);
     }
     return notes_done(rc);
+}
+
+void notes_answer_columns(struct notes_answer *answer, sqlite3_stmt *row, int count)
+{
+    struct buf *item = notes_answer_item(answer);
+    notes_json_begin(item, '{');
+    for (int i = 0; i < count; i++) {
+        const char *name = sqlite3_column_name(row, i);
+        int type = sqlite3_column_type(row, i);
+        if (type == SQLITE_INTEGER) {
+            notes_json_member_int(item, name, sqlite3_column_int64(row, i));
+        } else if (type != SQLITE_NULL) {
+            notes_json_member(item, name, notes_column_text(row, i));
+        }
+    }
+    notes_json_end(item, '}');
+    (void)notes_answer_add(answer);
 }

@@ -9,11 +9,11 @@
 
 struct notes_summary {
     sqlite3_stmt *note, *tags;
-    bool no_error; /* leave the member frontmatterError out */
 };
 
-/* An SQLite code. notes_summary_done() in either case. */
-int notes_summary_open(struct notes_summary *summary, sqlite3 *db);
+/* `errors`: with the member frontmatterError. An SQLite code. notes_summary_done() in either
+ * case. */
+int notes_summary_open(struct notes_summary *summary, sqlite3 *db, bool errors);
 void notes_summary_done(struct notes_summary *summary);
 /* Writes the members (no braces) of the note with this id. An SQLite code; SQLITE_DONE: there
  * is no such note. */
@@ -24,5 +24,9 @@ int notes_summary_write(struct notes_summary *summary, int64_t id, struct buf *j
  * SQLite code. */
 int notes_summary_rows(struct notes_summary *summary, sqlite3_stmt *rows,
                        struct notes_answer *answer);
+
+/* Adds an item to the answer's list: the first columns of a row under their names, numbers and
+ * texts. NULL: no member. */
+void notes_answer_columns(struct notes_answer *answer, sqlite3_stmt *row, int count);
 
 #endif

@@ -80,7 +80,7 @@ static void add_data(struct notes_filter_compiler *compiler,
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(sql, "on_contains(f.text,?))");
         add_text(compiler, folded(compiler, condition->value));
-    } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
+    } else if (condition->op == NOTES_EQUAL) {
         buf_add_c(sql, condition->is_number ? "(f.text=? OR f.number=?))" : "f.text=?)");
         add_text(compiler, nfc(compiler, condition->value));
         if (condition->is_number) {
@@ -98,7 +98,6 @@ static void add_data(struct notes_filter_compiler *compiler,
 static void add_tags(struct notes_filter_compiler *compiler,
                      const struct notes_filter_condition *condition)
 {
-    bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
     struct ng_str value = condition->value;
     if (str_begins(value, "#")) {
         value = str_make(value.data + 1, value.len - 1);
@@ -107,8 +106,7 @@ static void add_tags(struct notes_filter_compiler *compiler,
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "instr(t.fold,?))");
     } else {
-        buf_printf(&compiler->sql, "t.fold%s?)",
-                   equal ? "=" : notes_operator_name(condition->op));
+        buf_printf(&compiler->sql, "t.fold%s?)", notes_operator_name(condition->op));
     }
     add_text(compiler, folded(compiler, value));
 }
@@ -116,14 +114,11 @@ static void add_tags(struct notes_filter_compiler *compiler,
 static void add_path(struct notes_filter_compiler *compiler,
                      const struct notes_filter_condition *condition)
 {
-    struct ng_str value = condition->value;
-    while (str_begins(value, "./")) {
-        value = str_make(value.data + 2, value.len - 2);
-    }
+    struct ng_str value = notes_without_dot(condition->value);
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "instr(n.path_fold,?)>0");
         add_text(compiler, folded(compiler, value));
-    } else if (condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL) {
+    } else if (condition->op == NOTES_EQUAL) {
         buf_add_c(&compiler->sql, "on_glob(?,n.path)");
         add_text(compiler, nfc(compiler, value));
     } else {
@@ -140,9 +135,7 @@ static void add_title(struct notes_filter_compiler *compiler,
         add_text(compiler, folded(compiler, condition->value));
         return;
     }
-    bool equal = condition->op == NOTES_EQUAL || condition->op == NOTES_UNEQUAL;
-    buf_printf(&compiler->sql, "ifnull(n.title%s?,0)",
-               equal ? "=" : notes_operator_name(condition->op));
+    buf_printf(&compiler->sql, "ifnull(n.title%s?,0)", notes_operator_name(condition->op));
     add_text(compiler, nfc(compiler, condition->value));
 }
 
@@ -151,10 +144,7 @@ static void add_title(struct notes_filter_compiler *compiler,
 static void add_named(struct notes_filter_compiler *compiler,
                       const struct notes_filter_condition *condition)
 {
-    struct ng_str value = condition->value;
-    while (str_begins(value, "./")) {
-        value = str_make(value.data + 2, value.len - 2);
-    }
+    struct ng_str value = notes_without_dot(condition->value);
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(&compiler->sql, "SELECT id FROM notes WHERE instr(path_fold,?)>0");
         add_text(compiler, folded(compiler, value));
@@ -233,7 +223,12 @@ int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
     bool another = compiler->alternatives++ > 0;
     notes_add_if(&compiler->sql, another, " OR ");
     notes_add_if(&compiler->shown, another, " OR ");
-    buf_add_c(&compiler->sql, condition.op == NOTES_UNEQUAL ? "(NOT " : "(");
+    show(compiler, &condition);
+    buf_add_char(&compiler->sql, '(');
+    if (condition.op == NOTES_UNEQUAL) {
+        buf_add_c(&compiler->sql, "NOT ");
+        condition.op = NOTES_EQUAL;
+    }
     switch (condition.field) {
     case NOTES_FIELD_DATA:
         add_data(compiler, &condition);
@@ -251,7 +246,6 @@ int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
         add_links(compiler, &condition);
     }
     buf_add_c(&compiler->sql, ")");
-    show(compiler, &condition);
     return NG_OK;
 }
 

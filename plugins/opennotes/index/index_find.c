@@ -229,9 +229,8 @@ static bool is_shown(struct ng_str path)
 static bool is_in_place(const struct notes_index *index, int fd, struct ng_str path)
 {
     char *real = notes_tree_path_of(fd);
-    size_t len = strlen(index->path);
-    bool is = real != NULL && strncmp(real, index->path, len) == 0 && real[len] == '/' &&
-              str_is(path, real + len + 1);
+    bool is = real != NULL &&
+              str_equal(notes_path_below(ng_str_of(real), ng_str_of(index->path)), path);
     free(real);
     return is;
 }

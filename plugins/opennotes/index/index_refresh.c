@@ -60,11 +60,6 @@ static void sort_paths(struct notes_paths *paths)
     paths->count = count;
 }
 
-static int change_later(struct work *work, struct ng_str file)
-{
-    return notes_memory(work->call, notes_paths_add(&work->changes.changed, file) == NG_OK);
-}
-
 /* ---- changes found by a walk ---- */
 
 static bool is_same(const struct notes_known *known, const struct notes_stat *now)
@@ -224,7 +219,8 @@ static int find_loose(struct work *work)
         if (rc == NG_OK &&
             (notes_tree_stat(index->root_fd, file.data, &stat, &loose) != NG_OK ||
              known.id == 0 || !is_same(&known, &stat))) {
-            rc = change_later(work, file);
+            rc = notes_memory(work->call,
+                              notes_paths_add(&work->changes.changed, file) == NG_OK);
         }
         if (rc != NG_OK) {
             return rc;

@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "index_open.h"
@@ -31,13 +32,6 @@ struct notes_wait {
     struct ng_deferred *deferred;
     int64_t began_ms; /* remaining time at the beginning */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 bool notes_wait_is_over(struct ng_call *call, int64_t began_ms)
 {
@@ -215,7 +209,7 @@ static void resume_all(struct notes_index *index)
 /* True also when the amount of work becomes known. */
 static bool is_time(struct notes_index *index, size_t done, size_t total)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_monotonic_ns();
     lock_take(&index->lock);
     bool known = index->total == 0 && total - done >= TELL_MIN;
     bool is = known || now - index->ticked_ns >= TICK_NS;

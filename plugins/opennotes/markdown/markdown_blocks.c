@@ -302,12 +302,6 @@ void notes_blocks_done(struct notes_blocks *blocks)
     *blocks = (struct notes_blocks){.whole = false};
 }
 
-bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str label,
-                            struct ng_str *ret_target)
-{
-    return notes_blocks_refs_find(blocks->refs, label, ret_target);
-}
-
 /* ---- leaves */
 
 struct leaf_sink {

@@ -56,8 +56,4 @@ int notes_blocks_each(struct notes_blocks *blocks,
 /* The line of a row, from 1. */
 uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row);
 
-/* The target of a reference label; false: it is not defined. */
-bool notes_blocks_reference(const struct notes_blocks *blocks, struct ng_str label,
-                            struct ng_str *ret_target);
-
 #endif

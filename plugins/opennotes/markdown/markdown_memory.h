@@ -31,6 +31,7 @@ struct notes_blocks_refs;
 /* *ret NULL: there are none. NG_EINTERNAL: no memory. */
 int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret);
 void notes_blocks_refs_free(struct notes_blocks_refs *refs);
+/* The target of a label; false: it is not defined. */
 bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
                             struct ng_str *ret_target);
 

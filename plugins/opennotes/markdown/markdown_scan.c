@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "markdown_memory.h"
 #include "markdown_parts.h"
 
 #define BRACKETS_MAX 1000 /* open brackets that can still become links */
@@ -277,7 +278,7 @@ static enum notes_link_kind resolve(struct notes_scan *scan,
     } else if (bracket->holds_bracket) {
         return 0;
     }
-    if (!notes_blocks_reference(scan->blocks, label, ret_target)) {
+    if (!notes_blocks_refs_find(scan->blocks->refs, label, ret_target)) {
         return 0;
     }
     return NOTES_LINK_REFERENCE;

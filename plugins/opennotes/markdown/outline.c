@@ -10,32 +10,15 @@
 #define HEADINGS_SHOWN 20
 #define HEADING_BYTES_SHOWN 80
 #define LEVEL_MAX 6
-#define HEADINGS_FIRST ((size_t)32)
 
 /* ---- reading */
-
-static bool make_room(struct notes_outline *outline)
-{
-    if (outline->count < outline->room) {
-        return true;
-    }
-    size_t room = size_max(2 * outline->room, HEADINGS_FIRST);
-    struct notes_outline_heading *items = arena_zalloc(outline->arena, room * sizeof(*items));
-    if (items == NULL) {
-        return false;
-    }
-    if (outline->count > 0) {
-        memcpy(items, outline->items, outline->count * sizeof(*items));
-    }
-    outline->items = items;
-    outline->room = room;
-    return true;
-}
 
 static int add_heading(void *user, const struct notes_heading *heading)
 {
     struct notes_outline *outline = user;
-    if (!make_room(outline)) {
+    if (!notes_grow(outline->arena, (void **)&outline->items, outline->count, &outline->room,
+                    sizeof(*outline->items))) {
+        outline->count = 0;
         return NG_EINTERNAL;
     }
     struct notes_outline_heading *item = &outline->items[outline->count++];

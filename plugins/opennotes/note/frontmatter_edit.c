@@ -132,11 +132,6 @@ static int set_scalar(struct frontmatter_edit *edit, const struct notes_value *o
     return NG_OK;
 }
 
-static bool is_container(const struct notes_value *value)
-{
-    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
-}
-
 /* The old value is a block list or map on its own lines. */
 static int set_block(struct frontmatter_edit *edit, const struct notes_value *old)
 {
@@ -149,9 +144,9 @@ static int set_block(struct frontmatter_edit *edit, const struct notes_value *ol
         notes_yaml_flow(&edit->write, edit->value, false);
         return NG_OK;
     }
-    if (is_container(edit->value)) {
+    if (notes_value_is_block(edit->value)) {
         splice(edit, first, end);
-        notes_yaml_block(&edit->write, edit->value, start - first);
+        notes_yaml_block(&edit->write, edit->value, start - first, false);
         return NG_OK;
     }
     size_t colon = byte_of(edit, old->place.key_end);
@@ -176,7 +171,7 @@ static int set_in_block(struct frontmatter_edit *edit, const struct notes_value 
             column = edit->map->first->place.key_column;
         }
         splice(edit, edit->frontmatter.end, edit->frontmatter.end);
-        notes_yaml_member(&edit->write, edit->key, edit->value, column);
+        notes_yaml_member(&edit->write, edit->key, edit->value, column, false);
         return NG_OK;
     }
     size_t key = byte_of(edit, old->place.key_start);
@@ -247,7 +242,7 @@ static void add_frontmatter(struct frontmatter_edit *edit)
     splice(edit, edit->frontmatter.bom, edit->frontmatter.bom);
     buf_add_c(&edit->out, "---");
     buf_add_c(&edit->out, edit->write.newline);
-    notes_yaml_member(&edit->write, edit->key, edit->value, 0);
+    notes_yaml_member(&edit->write, edit->key, edit->value, 0, false);
     buf_add_c(&edit->out, "---");
     buf_add_c(&edit->out, edit->write.newline);
 }

@@ -293,11 +293,6 @@ void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *va
     buf_add_char(yaml->out, "]}"[map]);
 }
 
-static bool is_block(const struct notes_value *value)
-{
-    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
-}
-
 static void write_indent(const struct notes_yaml *yaml, size_t indent)
 {
     for (size_t i = 0; i < indent; i++) {
@@ -305,21 +300,17 @@ static void write_indent(const struct notes_yaml *yaml, size_t indent)
     }
 }
 
-static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
-                        size_t indent, bool begun);
-
-/* `begun`: the line is already at the indent, behind a dash. */
-static void write_member(const struct notes_yaml *yaml, struct ng_str key,
-                         const struct notes_value *value, size_t indent, bool begun)
+void notes_yaml_member(const struct notes_yaml *yaml, struct ng_str key,
+                       const struct notes_value *value, size_t indent, bool begun)
 {
     if (!begun) {
         write_indent(yaml, indent);
     }
     notes_yaml_key(yaml, key, false);
     buf_add_char(yaml->out, ':');
-    if (is_block(value)) {
+    if (notes_value_is_block(value)) {
         buf_add_c(yaml->out, yaml->newline);
-        write_block(yaml, value, indent + 2, false);
+        notes_yaml_block(yaml, value, indent + 2, false);
         return;
     }
     buf_add_char(yaml->out, ' ');
@@ -327,36 +318,24 @@ static void write_member(const struct notes_yaml *yaml, struct ng_str key,
     buf_add_c(yaml->out, yaml->newline);
 }
 
-static void write_block(const struct notes_yaml *yaml, const struct notes_value *value,
-                        size_t indent, bool begun)
+void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *value,
+                      size_t indent, bool begun)
 {
     for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
         bool here = begun && item == value->first;
         if (value->type == NOTES_MAP) {
-            write_member(yaml, item->key, item, indent, here);
+            notes_yaml_member(yaml, item->key, item, indent, here);
             continue;
         }
         if (!here) {
             write_indent(yaml, indent);
         }
         buf_add_c(yaml->out, "- ");
-        if (is_block(item)) {
-            write_block(yaml, item, indent + 2, true);
+        if (notes_value_is_block(item)) {
+            notes_yaml_block(yaml, item, indent + 2, true);
         } else {
             notes_yaml_flow(yaml, item, false);
             buf_add_c(yaml->out, yaml->newline);
         }
     }
-}
-
-void notes_yaml_member(const struct notes_yaml *yaml, struct ng_str key,
-                       const struct notes_value *value, size_t indent)
-{
-    write_member(yaml, key, value, indent, false);
-}
-
-void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *value,
-                      size_t indent)
-{
-    write_block(yaml, value, indent, false);
 }

@@ -7,7 +7,6 @@
 
 /* Tags and aliases a note may have. */
 #define NOTE_NAMES_MAX NOTES_TAGS_MAX
-#define NAMES_FIRST ((size_t)8)
 #define EPOCH_DIGITS 10    /* of a time in seconds */
 #define EPOCH_MS_DIGITS 13 /* of one in milliseconds */
 
@@ -34,17 +33,10 @@ static void names_add(struct names *names, struct ng_str name)
             return;
         }
     }
-    if (names->count == names->room) {
-        struct ng_str *former = names->items;
-        names->room = size_max(2 * names->room, NAMES_FIRST);
-        names->items = arena_zalloc(names->arena, names->room * sizeof(*names->items));
-        if (names->items == NULL) {
-            names->count = names->room = 0;
-            return;
-        }
-        if (names->count > 0) {
-            memcpy(names->items, former, names->count * sizeof(*former));
-        }
+    if (!notes_grow(names->arena, (void **)&names->items, names->count, &names->room,
+                    sizeof(*names->items))) {
+        names->count = names->room = 0;
+        return;
     }
     names->items[names->count++] = name;
 }

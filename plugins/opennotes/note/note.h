@@ -58,6 +58,11 @@ struct notes_value {
 
 /* A member of a map; NULL: none, or no map. */
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
+/* Is it a list or a map with elements? YAML writes it as a block. */
+static inline bool notes_value_is_block(const struct notes_value *value)
+{
+    return (value->type == NOTES_LIST || value->type == NOTES_MAP) && value->first != NULL;
+}
 /* Writes JSON. `.inf` and `.nan` become the strings ".inf", "-.inf", ".nan", because JSON has
  * no such numbers. */
 void notes_value_json(struct buf *buf, const struct notes_value *value);
@@ -80,7 +85,7 @@ struct notes_frontmatter {
 enum notes_type notes_scalar_type(struct arena *arena, struct ng_str text,
                                   struct ng_str *ret_text);
 /* A value as YAML. Blocks begin on a line of their own, indented by `indent`, and end in a line
- * end. */
+ * end. `begun`: the line is already at the indent, behind a dash. */
 struct notes_yaml {
     struct buf *out;
     const char *newline;     /* "\n" or "\r\n" */
@@ -91,10 +96,10 @@ void notes_yaml_flow(const struct notes_yaml *yaml, const struct notes_value *va
                      bool in_flow);
 /* "key: value" with its line end, lists and maps that are not empty as blocks. */
 void notes_yaml_member(const struct notes_yaml *yaml, struct ng_str key,
-                       const struct notes_value *value, size_t indent);
+                       const struct notes_value *value, size_t indent, bool begun);
 /* The elements of a block list or map, each on lines of its own. */
 void notes_yaml_block(const struct notes_yaml *yaml, const struct notes_value *value,
-                      size_t indent);
+                      size_t indent, bool begun);
 void notes_yaml_key(const struct notes_yaml *yaml, struct ng_str key, bool in_flow);
 
 void notes_frontmatter_find(struct ng_str bytes, struct notes_frontmatter *frontmatter);

@@ -273,10 +273,12 @@ static int add(struct list *list, struct ng_str path, enum notes_source source)
     return rc;
 }
 
-static int add_registered_ones(struct list *list)
+/* Begins the list, with room for more notebooks. */
+static int add_registered_ones(struct list *list, size_t more)
 {
     const struct notes_notebooks *all = list->self->notebooks;
-    int rc = NG_OK;
+    list->items = ng_alloc(list->call, (all->count + more + 1) * sizeof(*list->items));
+    int rc = notes_memory(list->call, list->items != NULL);
     /* Notebooks of the space that the call names come first. */
     for (int named = 1; named >= 0; named--) {
         for (size_t i = 0; i < all->count && rc == NG_OK; i++) {
@@ -297,13 +299,8 @@ int notes_notebook_list(struct opennotes *self, struct ng_call *call,
     struct notes_folders found = {.count = 0};
     struct list list = {.self = self, .call = call};
     int rc = notes_find_folders(call, &found);
-    list.items =
-        ng_alloc(call, (self->notebooks->count + found.count + 1) * sizeof(*list.items));
-    if (rc == NG_OK && list.items == NULL) {
-        rc = notes_fail_memory(call);
-    }
     if (rc == NG_OK) {
-        rc = add_registered_ones(&list);
+        rc = add_registered_ones(&list, found.count);
     }
     for (size_t i = 0; i < found.count && rc == NG_OK; i++) {
         rc = add(&list, found.items[i], NOTES_ANCESTOR);
@@ -382,11 +379,7 @@ int notes_notebook_current(struct opennotes *self, struct ng_call *call,
     size_t count = 0;
     struct list list = {.self = self, .call = call};
     *ret = NULL;
-    list.items = ng_alloc(call, (self->notebooks->count + 1) * sizeof(*list.items));
-    int rc = notes_memory(call, list.items != NULL);
-    if (rc == NG_OK) {
-        rc = add_registered_ones(&list);
-    }
+    int rc = add_registered_ones(&list, 0);
     if (rc == NG_OK && list.count > 0) {
         *ret = list.items[0];
         return NG_OK;
@@ -430,7 +423,6 @@ static int find_above(struct opennotes *self, struct ng_call *call,
 static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str path,
                      struct notes_notebook **ret)
 {
-    const struct notes_notebooks *all = self->notebooks;
     struct notes_notebook *notebook = NULL;
     struct list list = {.self = self, .call = call};
     int rc = describe(self, call, path, NOTES_EXPLICIT, &notebook);
@@ -440,11 +432,7 @@ static int pick_path(struct opennotes *self, struct ng_call *call, struct ng_str
         }
         return fail_none(self, call, path);
     }
-    list.items = ng_alloc(call, (all->count + 1) * sizeof(*list.items));
-    rc = notes_memory(call, list.items != NULL);
-    if (rc == NG_OK) {
-        rc = add_registered_ones(&list);
-    }
+    rc = add_registered_ones(&list, 0);
     for (size_t i = 0; i < list.count && rc == NG_OK; i++) {
         if (str_equal(list.items[i]->folder, notebook->folder) ||
             str_equal(list.items[i]->path, notebook->folder)) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text_choice.h"
 #include "notebook_state.h"
 
 struct search {
@@ -34,12 +35,8 @@ static int add_path(struct notes_folders *folders, struct ng_call *call, struct 
         folders->items = items;
         folders->cap = cap;
     }
-    folders->items[folders->count] = notes_call_copy(call, path);
-    if (folders->items[folders->count].data == NULL) {
-        return notes_fail_memory(call);
-    }
-    folders->count++;
-    return NG_OK;
+    folders->items[folders->count++] = path;
+    return notes_memory(call, path.data != NULL);
 }
 
 static size_t depth_of(struct ng_str path)
@@ -63,28 +60,20 @@ static bool is_folder(int fd, const struct dirent *entry)
 
 static int add_folder(struct search *search, struct ng_str path, const char *name)
 {
-    struct buf below;
     if (name[0] == '.' || strcmp(name, "node_modules") == 0 ||
         depth_of(path) >= NOTES_FIND_DEPTH || search->folders.count >= NOTES_FIND_FOLDERS_MAX) {
         return NG_OK;
     }
-    buf_init(&below, 65536);
-    buf_add_str(&below, path);
-    if (path.len > 0) {
-        buf_add_char(&below, '/');
-    }
-    buf_add_c(&below, name);
-    int rc = below.rc == NG_OK ? add_path(&search->folders, search->call, notes_buf_str(&below))
-                               : notes_fail_memory(search->call);
-    buf_done(&below);
-    return rc;
+    return add_path(&search->folders, search->call,
+                    search->call->host->format(search->call, "%.*s%s%s", (int)path.len,
+                                               path.data, text_if(path.len > 0, "/"), name));
 }
 
 static int found_one(struct search *search, struct ng_str path)
 {
     struct ng_str whole = search->call->host->format(
         search->call, "%.*s%s%.*s", search->root.len > 1 ? (int)search->root.len : 0,
-        search->root.data, path.len > 0 ? "/" : "", (int)path.len, path.data);
+        search->root.data, text_if(path.len > 0, "/"), (int)path.len, path.data);
     for (size_t i = 0; i < search->found->count; i++) {
         if (str_equal(search->found->items[i], whole)) {
             return NG_OK; /* of nested roots */

@@ -34,22 +34,11 @@ static int open_shelf(struct shelf *shelf, void *self, struct ng_call *call,
     return rc;
 }
 
-/* The part of a path below a notebook; {NULL, 0}: it is elsewhere. */
-static struct ng_str below(const struct notes_notebook *notebook, struct ng_str path)
-{
-    size_t len = notebook->path.len;
-    if (path.len > len + 1 && memcmp(path.data, notebook->path.data, len) == 0 &&
-        path.data[len] == '/') {
-        return str_make(path.data + len + 1, path.len - len - 1);
-    }
-    return str_make(NULL, 0);
-}
-
 /* The first notebook that holds a path: in nested notebooks each note is listed once. */
 static size_t holder(const struct shelf *shelf, struct ng_str path)
 {
     size_t at = 0;
-    while (at < shelf->count && below(shelf->items[at], path).data == NULL) {
+    while (at < shelf->count && notes_path_below(path, shelf->items[at]->path).data == NULL) {
         at++;
     }
     return at;
@@ -120,15 +109,15 @@ static int list_one(const struct shelf *shelf, size_t at, struct ng_str after,
     return NG_OK;
 }
 
-struct list_request {
+struct request {
     struct opennotes *self;
-    struct ng_str space;
+    struct ng_str space, id;
     struct ng_listing *listing;
 };
 
 static int list_all(void *user, struct ng_call *call)
 {
-    const struct list_request *request = user;
+    const struct request *request = user;
     struct shelf shelf;
     struct arena arena;
     struct ng_str after = call->host->list_after(request->listing);
@@ -143,7 +132,7 @@ static int list_all(void *user, struct ng_call *call)
          i++) {
         struct ng_str from = {NULL, 0};
         if (after.data != NULL && i == first) {
-            from = notes_nfc(&arena, below(shelf.items[i], after));
+            from = notes_nfc(&arena, notes_path_below(after, shelf.items[i]->path));
         }
         rc = list_one(&shelf, i, from, request->listing, &full);
     }
@@ -155,7 +144,7 @@ int notes_resource_list(void *user, struct ng_call *call, struct ng_str space,
                         struct ng_listing *listing)
 {
     struct opennotes *self = user;
-    struct list_request all = {.self = self, .space = space, .listing = listing};
+    struct request all = {.self = self, .space = space, .listing = listing};
     return notes_wait_once(notes_notebooks_indexes(self->notebooks), call, list_all, &all);
 }
 
@@ -176,17 +165,13 @@ static int reply_note(struct ng_call *call, struct ng_str bytes)
                                       text);
 }
 
-struct read_request {
-    struct opennotes *self;
-    struct ng_str space, id;
-};
-
 static int read_found(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str id)
 {
     struct notes_location at;
     struct ng_str bytes = {NULL, 0};
-    int rc = notes_index_locate(notebook->index, call, below(notebook, id), &at);
+    int rc =
+        notes_index_locate(notebook->index, call, notes_path_below(id, notebook->path), &at);
     if (rc == NG_OK) {
         rc = notes_index_read(notebook->index, call, at.file, &bytes);
     }
@@ -199,7 +184,7 @@ static int read_found(const struct notes_notebook *notebook, struct ng_call *cal
 
 static int read_one(void *user, struct ng_call *call)
 {
-    const struct read_request *request = user;
+    const struct request *request = user;
     struct shelf shelf;
     int rc = open_shelf(&shelf, request->self, call, request->space);
     size_t at = 0;
@@ -224,7 +209,7 @@ int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, s
                         uint64_t revision)
 {
     struct opennotes *self = user;
-    struct read_request *request = ng_alloc(call, sizeof(*request));
+    struct request *request = ng_alloc(call, sizeof(*request));
     if (revision > 0) {
         return ng_fail(call, NG_EINVAL,
                        "Notes have no numbered revisions; leave ?revision out.");
@@ -232,6 +217,6 @@ int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, s
     if (request == NULL) {
         return notes_fail_memory(call);
     }
-    *request = (struct read_request){.self = self, .space = space, .id = id};
+    *request = (struct request){.self = self, .space = space, .id = id};
     return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, request);
 }

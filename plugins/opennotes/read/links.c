@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "answer/answer.h"
+#include "answer/summary.h"
 #include "index/index.h"
 #include "notebook/notebook.h"
 
@@ -51,12 +51,14 @@ const char notes_links_result[] =
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"_guidance\":{\"type\":\"string\"}}}";
 
 static const char incoming_sql[] =
-    "SELECT s.path, l.line, l.context FROM links l JOIN notes s ON s.id = l.note"
+    "SELECT s.path AS path, l.line AS line, l.context AS context FROM links l JOIN notes s ON "
+    "s.id = l.note"
     " WHERE l.key IN (SELECT key FROM names WHERE note = ?1) AND l.note <> ?1"
     " AND " NOTES_LINK_TARGET("m.id") " = ?1 ORDER BY s.path, l.line, l.rowid";
 
-static const char outgoing_sql[] = "SELECT l.line, l.target, l.text, " NOTES_LINK_TARGET(
-    "m.path") " FROM links l WHERE l.note = ?1 ORDER BY l.line, l.rowid";
+static const char outgoing_sql[] =
+    "SELECT l.line AS line, l.target AS target, l.text AS text, " NOTES_LINK_TARGET(
+        "m.path") " AS resolved FROM links l WHERE l.note = ?1 ORDER BY l.line, l.rowid";
 
 static const char linked_sql[] =
     "SELECT l.line FROM links l WHERE l.note = ?2 AND " NOTES_LINK_TARGET("m.id") " = ?1";
@@ -84,18 +86,6 @@ static sqlite3_stmt *prepare(const struct links *links, const char *sql)
     return statement;
 }
 
-static void add_mention(struct links *links, struct ng_str path, int64_t line,
-                        struct ng_str context)
-{
-    struct buf *item = notes_answer_item(&links->answer);
-    notes_json_begin(item, '{');
-    notes_json_member(item, "path", path);
-    notes_json_member_int(item, "line", line);
-    notes_json_member(item, "context", context);
-    notes_json_end(item, '}');
-    (void)notes_answer_add(&links->answer);
-}
-
 static int fail_step(const struct links *links, sqlite3_stmt *statement, int step)
 {
     int rc = NG_OK;
@@ -106,40 +96,16 @@ static int fail_step(const struct links *links, sqlite3_stmt *statement, int ste
     return rc;
 }
 
-static int list_incoming(struct links *links)
+/* A list of the rows of a statement. */
+static int list_rows(struct links *links, const char *name, const char *sql)
 {
-    sqlite3_stmt *statement = prepare(links, incoming_sql);
+    sqlite3_stmt *statement = prepare(links, sql);
     int step = SQLITE_ERROR;
-    notes_answer_list(&links->answer, "incoming");
+    notes_answer_list(&links->answer, name);
     while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         if (notes_answer_row(&links->answer)) {
-            add_mention(links, notes_column_text(statement, 0),
-                        sqlite3_column_int64(statement, 1), notes_column_text(statement, 2));
+            notes_answer_columns(&links->answer, statement, sqlite3_column_count(statement));
         }
-    }
-    notes_answer_list_end(&links->answer);
-    return fail_step(links, statement, step);
-}
-
-static int list_outgoing(struct links *links)
-{
-    sqlite3_stmt *statement = prepare(links, outgoing_sql);
-    int step = SQLITE_ERROR;
-    notes_answer_list(&links->answer, "outgoing");
-    while (statement != NULL && (step = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (!notes_answer_row(&links->answer)) {
-            continue;
-        }
-        struct buf *item = notes_answer_item(&links->answer);
-        notes_json_begin(item, '{');
-        notes_json_member_int(item, "line", sqlite3_column_int64(statement, 0));
-        notes_json_member(item, "target", notes_column_text(statement, 1));
-        notes_json_member(item, "text", notes_column_text(statement, 2));
-        if (sqlite3_column_type(statement, 3) != SQLITE_NULL) {
-            notes_json_member(item, "resolved", notes_column_text(statement, 3));
-        }
-        notes_json_end(item, '}');
-        (void)notes_answer_add(&links->answer);
     }
     notes_answer_list_end(&links->answer);
     return fail_step(links, statement, step);
@@ -230,7 +196,13 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
         if (is_mentioned(links, text) &&
             !is_linked(linked, sqlite3_column_int64(row, 0), line) &&
             notes_answer_row(&links->answer)) {
-            add_mention(links, path, line, utf8_cut(notes_trim(context), CONTEXT_BYTES));
+            struct buf *item = notes_answer_item(&links->answer);
+            notes_json_begin(item, '{');
+            notes_json_member(item, "path", path);
+            notes_json_member_int(item, "line", line);
+            notes_json_member(item, "context", utf8_cut(notes_trim(context), CONTEXT_BYTES));
+            notes_json_end(item, '}');
+            (void)notes_answer_add(&links->answer);
         }
     }
 }
@@ -335,10 +307,10 @@ int notes_links_run(struct notes_notebook *notebook, struct ng_call *call, struc
     notes_answer_reserve(&links.answer,
                          sizeof("\"incoming\":[],\"outgoing\":[],\"unlinked\":[]"));
     if (all || str_is(kind, "incoming")) {
-        rc = list_incoming(&links);
+        rc = list_rows(&links, "incoming", incoming_sql);
     }
     if (rc == NG_OK && (all || str_is(kind, "outgoing"))) {
-        rc = list_outgoing(&links);
+        rc = list_rows(&links, "outgoing", outgoing_sql);
     }
     if (rc == NG_OK && (all || str_is(kind, "unlinked"))) {
         rc = list_unlinked(&links);

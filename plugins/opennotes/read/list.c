@@ -71,7 +71,7 @@ static int write_notes(const struct notes_notebook *notebook, struct ng_call *ca
     struct ng_str sql = call->host->format(
         call, "SELECT id FROM notes WHERE ?1 IS NULL OR on_glob(?1, path) ORDER BY %s",
         order_of(call));
-    int rc = notes_summary_open(&summary, notebook->db);
+    int rc = notes_summary_open(&summary, notebook->db, true);
     if (rc == SQLITE_OK) {
         rc = notes_filter_functions(notebook->db);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tags.c - the tool that counts the tags of a notebook. */
-#include "answer/answer.h"
+#include "answer/summary.h"
 #include "index/index.h"
 #include "notebook/notebook.h"
 #include "read.h"
@@ -31,9 +31,9 @@ static const char tags_sql[] = "WITH RECURSIVE up(note, tag, fold) AS ("
                                " SELECT note, rtrim(rtrim(tag, replace(tag, '/', '')), '/'),"
                                " rtrim(rtrim(fold, replace(fold, '/', '')), '/')"
                                " FROM up WHERE instr(fold, '/') > 0)"
-                               " SELECT min(tag), count(DISTINCT note) AS n FROM up"
+                               " SELECT min(tag) AS tag, count(DISTINCT note) AS count FROM up"
                                " WHERE fold <> '' AND substr(fold, 1, length(?1)) = ?1"
-                               " GROUP BY fold ORDER BY n DESC, fold";
+                               " GROUP BY fold ORDER BY count DESC, fold";
 
 int notes_tags_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
@@ -61,15 +61,9 @@ int notes_tags_run(struct notes_notebook *notebook, struct ng_call *call, struct
     notes_answer_list(&answer, "tags");
     int step = SQLITE_DONE;
     while ((step = sqlite3_step(row)) == SQLITE_ROW) {
-        if (!notes_answer_row(&answer)) {
-            continue;
+        if (notes_answer_row(&answer)) {
+            notes_answer_columns(&answer, row, 2);
         }
-        struct buf *item = notes_answer_item(&answer);
-        notes_json_begin(item, '{');
-        notes_json_member(item, "tag", notes_column_text(row, 0));
-        notes_json_member_int(item, "count", sqlite3_column_int64(row, 1));
-        notes_json_end(item, '}');
-        (void)notes_answer_add(&answer);
     }
     notes_answer_list_end(&answer);
     if (step != SQLITE_DONE) {

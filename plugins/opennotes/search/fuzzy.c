@@ -7,14 +7,25 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/hash_table.h"
 #include "fuzzy_word.h"
 #include "index/index.h"
 
 #define QUERY_MAX ((size_t)1024 * 1024)
 #define WORDS_PER_QUERY 100 /* alternatives in one full-text query */
 
+/* A note that has some of the words. */
+struct hit {
+    struct hash_link link;
+    int64_t note;
+    uint32_t score;
+    uint32_t words; /* how many it has so far */
+    uint32_t seen;  /* the word that was counted last, from 1 */
+};
+
 struct finder {
-    struct notes_fuzzy *fuzzy;
+    struct arena arena;
+    struct hash_table table; /* of hits */
     sqlite3 *db;
     sqlite3_stmt *terms; /* rowids of the notes that match ?1 */
     struct ng_str word;
@@ -26,18 +37,18 @@ struct finder {
 
 static bool is_note(const struct hash_link *link, const void *note)
 {
-    return HASH_ITEM(link, struct notes_fuzzy_hit, link)->note == *(const int64_t *)note;
+    return HASH_ITEM(link, struct hit, link)->note == *(const int64_t *)note;
 }
 
-static struct notes_fuzzy_hit *hit_of(struct notes_fuzzy *fuzzy, int64_t note)
+static struct hit *hit_of(struct finder *finder, int64_t note)
 {
     uint64_t hash = hash_fnv_u64(HASH_FNV_BASIS, (uint64_t)note);
-    struct hash_link *link = hash_table_find(&fuzzy->table, hash, is_note, &note);
+    struct hash_link *link = hash_table_find(&finder->table, hash, is_note, &note);
     if (link != NULL) {
-        return HASH_ITEM(link, struct notes_fuzzy_hit, link);
+        return HASH_ITEM(link, struct hit, link);
     }
-    struct notes_fuzzy_hit *hit = arena_zalloc(&fuzzy->arena, sizeof(*hit));
-    if (hit == NULL || hash_table_add(&fuzzy->table, &hit->link, hash) != NG_OK) {
+    struct hit *hit = arena_zalloc(&finder->arena, sizeof(*hit));
+    if (hit == NULL || hash_table_add(&finder->table, &hit->link, hash) != NG_OK) {
         return NULL;
     }
     hit->note = note;
@@ -54,8 +65,7 @@ static int take_notes(struct finder *finder, uint32_t score)
     (void)notes_bind_text(finder->terms, 1, query);
     int rc = SQLITE_ROW;
     while ((rc = sqlite3_step(finder->terms)) == SQLITE_ROW) {
-        struct notes_fuzzy_hit *hit =
-            hit_of(finder->fuzzy, sqlite3_column_int64(finder->terms, 0));
+        struct hit *hit = hit_of(finder, sqlite3_column_int64(finder->terms, 0));
         if (hit == NULL) {
             rc = SQLITE_NOMEM;
             break;
@@ -121,28 +131,10 @@ static int find_word(struct finder *finder)
     return rc;
 }
 
-static int collect(struct notes_fuzzy *fuzzy, size_t words)
+int notes_fuzzy_find(sqlite3 *db, const struct ng_str *words, size_t count, struct buf *json)
 {
-    fuzzy->hits = calloc(fuzzy->table.count + 1, sizeof(struct notes_fuzzy_hit *));
-    if (fuzzy->hits == NULL) {
-        return SQLITE_NOMEM;
-    }
-    for (struct hash_link *link = hash_table_first(&fuzzy->table); link != NULL;
-         link = hash_table_next(&fuzzy->table, link)) {
-        struct notes_fuzzy_hit *hit = HASH_ITEM(link, struct notes_fuzzy_hit, link);
-        if (hit->words == words) {
-            fuzzy->hits[fuzzy->count++] = hit;
-        }
-    }
-    return SQLITE_OK;
-}
-
-int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words,
-                     size_t count)
-{
-    struct finder finder = {.fuzzy = fuzzy, .db = db};
-    *fuzzy = (struct notes_fuzzy){.hits = NULL};
-    arena_init(&fuzzy->arena, 0);
+    struct finder finder = {.db = db};
+    arena_init(&finder.arena, 0);
     buf_init(&finder.query, QUERY_MAX);
     int rc = sqlite3_prepare_v2(db, "SELECT rowid FROM terms WHERE terms MATCH ?1", -1,
                                 &finder.terms, NULL);
@@ -151,18 +143,19 @@ int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str
         finder.number = (uint32_t)i + 1;
         rc = find_word(&finder);
     }
+    notes_json_begin(json, '{');
+    for (struct hash_link *link = hash_table_first(&finder.table); link != NULL;
+         link = hash_table_next(&finder.table, link)) {
+        const struct hit *hit = HASH_ITEM(link, struct hit, link);
+        if (hit->words == count) {
+            notes_add_if(json, json->len > 1, ",");
+            buf_printf(json, "\"%lld\":%u", (long long)hit->note, (unsigned)hit->score);
+        }
+    }
+    notes_json_end(json, '}');
     (void)sqlite3_finalize(finder.terms);
     buf_done(&finder.query);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    return collect(fuzzy, count);
-}
-
-void notes_fuzzy_done(struct notes_fuzzy *fuzzy)
-{
-    hash_table_done(&fuzzy->table);
-    free(fuzzy->hits);
-    arena_done(&fuzzy->arena);
-    *fuzzy = (struct notes_fuzzy){.hits = NULL};
+    hash_table_done(&finder.table);
+    arena_done(&finder.arena);
+    return rc;
 }

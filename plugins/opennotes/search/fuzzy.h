@@ -5,7 +5,6 @@
 
 #include <sqlite3.h>
 
-#include "core/base/hash_table.h"
 #include "text/text.h"
 
 #define NOTES_FUZZY_WORDS_MAX 16 /* words of a query; more are ignored */
@@ -32,25 +31,9 @@ size_t notes_fuzzy_letters(struct ng_str word);
  * `max`. Returns their number. */
 size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
 
-/* A note that has all words. */
-struct notes_fuzzy_hit {
-    struct hash_link link;
-    int64_t note;
-    uint32_t score; /* lower is better: 0 is every word exactly in the title */
-    uint32_t words; /* how many it has so far */
-    uint32_t seen;  /* the word that was counted last, from 1 */
-};
-
-struct notes_fuzzy {
-    struct arena arena;
-    struct hash_table table;
-    struct notes_fuzzy_hit **hits; /* those with all words, in no order */
-    size_t count;
-};
-
-/* Looks up the words, folded. An SQLite code. notes_fuzzy_done() in any case. */
-int notes_fuzzy_find(struct notes_fuzzy *fuzzy, sqlite3 *db, const struct ng_str *words,
-                     size_t count);
-void notes_fuzzy_done(struct notes_fuzzy *fuzzy);
+/* Looks up the words, folded: adds the notes that have all of them to `json`, an object of
+ * their scores by their ids. Lower is better: 0 is every word exactly in the title. An SQLite
+ * code. */
+int notes_fuzzy_find(sqlite3 *db, const struct ng_str *words, size_t count, struct buf *json);
 
 #endif

@@ -114,11 +114,6 @@ size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max)
 
 static int add_word(struct notes_fuzzy_words *words, struct ng_str word)
 {
-    for (size_t i = 0; i < words->count; i++) {
-        if (str_equal(words->words[i], word)) {
-            return SQLITE_OK;
-        }
-    }
     struct ng_str copy = arena_copy(&words->arena, word);
     if (copy.data == NULL ||
         array_reserve((void **)&words->words, &words->room, words->count + 1,

@@ -83,6 +83,25 @@ int notes_search_take(struct notes_search *search, int64_t note)
     return rc;
 }
 
+int notes_search_rows(struct notes_search *search, const struct buf *sql,
+                      const struct ng_str params[3])
+{
+    sqlite3_stmt *statement = NULL;
+    int next = 0;
+    int rc = notes_prepare_buf(search->db, sql, &statement);
+    for (int i = 0; i < 3 && rc == SQLITE_OK; i++) {
+        rc = notes_bind_text(statement, i + 1, params[i]);
+    }
+    if (rc == SQLITE_OK) {
+        rc = notes_filter_bind(search->filter, statement, 4, &next);
+    }
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
+    }
+    (void)sqlite3_finalize(statement);
+    return notes_done(rc);
+}
+
 /* ---- the executed query in the answer ---- */
 
 /* The search of notes as a statement; `fuzzy`: with words that are similar. */
@@ -131,7 +150,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     buf_done(&shown);
     int rc = notes_filter_functions(search->db);
     if (rc == SQLITE_OK) {
-        rc = notes_summary_open(&search->summary, search->db);
+        rc = notes_summary_open(&search->summary, search->db, true);
     }
     if (rc == SQLITE_OK && fuzzy) {
         rc = notes_search_fuzzy(search, &done);

@@ -6,6 +6,7 @@
 #include "answer/answer.h"
 #include "answer/summary.h"
 #include "filter/filter.h"
+#include "fuzzy.h"
 #include "index/index.h"
 
 #define NOTES_QUERY_MAX 10000 /* bytes of `query` */
@@ -20,8 +21,8 @@ struct notes_search {
     struct arena *arena;
     struct notes_answer answer;
     struct notes_summary summary;
-    const struct ng_str
-        *words; /* of a fuzzy query, folded; none: the query is searched as a whole */
+    /* Of the query, folded; none: it is searched as a whole. */
+    struct ng_str words[NOTES_FUZZY_WORDS_MAX];
     size_t word_count;
     sqlite3_stmt *body; /* of notes_search_hit(): prepared at its first use */
 };
@@ -31,6 +32,11 @@ int notes_search_take(struct notes_search *search, int64_t note);
 
 /* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item);
+
+/* Takes the notes of a statement: their ids, by the parameters ?1 to ?3 (absent: NULL) and
+ * those of the filter. An SQLite code. */
+int notes_search_rows(struct notes_search *search, const struct buf *sql,
+                      const struct ng_str params[3]);
 
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
 

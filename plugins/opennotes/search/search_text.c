@@ -4,7 +4,6 @@
  * have. */
 #include <string.h>
 
-#include "fuzzy_word.h"
 #include "search.h"
 
 #define SQL_MAX ((size_t)2 * 1024 * 1024)
@@ -83,24 +82,6 @@ static int find_words(struct notes_search *search, struct ng_str grams,
 
 /* ---- */
 
-static int take_rows(struct notes_search *search, sqlite3_stmt *statement, struct ng_str grams,
-                     struct ng_str words)
-{
-    int next = 0;
-    (void)notes_bind_text(statement, 1, search->folded);
-    if (grams.len > 0) {
-        (void)notes_bind_text(statement, 2, grams);
-    }
-    if (words.len > 0) {
-        (void)notes_bind_text(statement, 3, words);
-    }
-    int rc = notes_filter_bind(search->filter, statement, 4, &next);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        rc = notes_search_take(search, sqlite3_column_int64(statement, 0));
-    }
-    return notes_done(rc);
-}
-
 /* ---- any of several words ---- */
 
 /* Stop words: they do not narrow a search. */
@@ -166,7 +147,7 @@ static struct ng_str bare(struct ng_str piece)
 
 /* The search words of a query with several words; 0: the query has one word or only stop words,
  * and is searched as a whole. */
-static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY_WORDS_MAX])
+static size_t split(struct notes_search *search)
 {
     struct ng_str text = search->folded;
     size_t pieces = 0;
@@ -179,7 +160,7 @@ static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY
         pieces += at > from;
         struct ng_str word = bare(str_make(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
-            words[kept++] = word_begin(word);
+            search->words[kept++] = word_begin(word);
         }
         at++;
     }
@@ -191,16 +172,15 @@ static size_t split(struct notes_search *search, struct ng_str words[NOTES_FUZZY
 
 /* One statement for any of the words. *ret_grams {NULL, 0}: a word
  * is too short for the index, so all notes are looked at. */
-static void write_any(struct notes_search *search, const struct ng_str *words, size_t count,
-                      struct buf *sql, struct ng_str *ret_grams)
+static void write_any(struct notes_search *search, struct buf *sql, struct ng_str *ret_grams)
 {
     struct buf match;
     struct buf has;
     bool all = false;
     buf_init(&match, SQL_MAX);
     buf_init(&has, SQL_MAX);
-    for (size_t i = 0; i < count; i++) {
-        struct ng_str grams = notes_index_grams(search->arena, words[i]);
+    for (size_t i = 0; i < search->word_count; i++) {
+        struct ng_str grams = notes_index_grams(search->arena, search->words[i]);
         all = all || grams.len == 0;
         notes_add_if(&match, i > 0, " OR ");
         buf_add_char(&match, '(');
@@ -208,9 +188,9 @@ static void write_any(struct notes_search *search, const struct ng_str *words, s
         buf_add_char(&match, ')');
         notes_add_if(&has, i > 0, "+");
         buf_add_c(&has, "(notes_has(n.title_fold,");
-        notes_add_quoted(&has, words[i], '\'');
+        notes_add_quoted(&has, search->words[i], '\'');
         buf_add_c(&has, ") OR notes_has(" BODY ",");
-        notes_add_quoted(&has, words[i], '\'');
+        notes_add_quoted(&has, search->words[i], '\'');
         buf_add_c(&has, "))");
     }
     buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
@@ -238,67 +218,44 @@ static void write_any(struct notes_search *search, const struct ng_str *words, s
     buf_done(&has);
 }
 
-static int search_any(struct notes_search *search, const struct ng_str *words, size_t count)
-{
-    struct buf sql;
-    struct ng_str grams;
-    sqlite3_stmt *statement = NULL;
-    buf_init(&sql, SQL_MAX);
-    write_any(search, words, count, &sql, &grams);
-    int rc = notes_prepare_buf(search->db, &sql, &statement);
-    search->words = words;
-    search->word_count = count;
-    if (rc == SQLITE_OK) {
-        rc = take_rows(search, statement, grams, str_make(NULL, 0));
-    }
-    search->words = NULL;
-    search->word_count = 0;
-    (void)sqlite3_finalize(statement);
-    buf_done(&sql);
-    return rc;
-}
-
 int notes_search_text(struct notes_search *search)
 {
-    struct ng_str any[NOTES_FUZZY_WORDS_MAX];
     struct ng_str text = search->folded;
     struct ng_str grams = str_make(NULL, 0);
     struct ng_str words = str_make(NULL, 0);
     struct buf sql;
-    sqlite3_stmt *statement = NULL;
     int rc = SQLITE_OK;
-    if (memchr(text.data, '\0', text.len) == NULL) {
-        size_t any_count = split(search, any);
-        if (any_count > 0) {
-            return search_any(search, any, any_count);
-        }
-        grams = notes_index_grams(search->arena, text);
-    }
-    const char *select = by_scan;
-    if (grams.len > 0) {
-        select = by_grams;
-    }
-    if (grams.len > 0 && is_word(text)) {
-        rc = find_words(search, grams, &words);
-    }
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    if (words.len > 0) {
-        select = by_words;
-    }
-    if (text.len == 0) {
-        select = all_notes;
+    bool searchable = memchr(text.data, '\0', text.len) == NULL;
+    if (searchable) {
+        search->word_count = split(search);
     }
     buf_init(&sql, SQL_MAX);
-    buf_add_c(&sql, select);
-    buf_add_str(&sql, search->filter->sql);
-    buf_add_c(&sql, ORDER);
-    rc = notes_prepare_buf(search->db, &sql, &statement);
-    if (rc == SQLITE_OK) {
-        rc = take_rows(search, statement, grams, words);
+    if (search->word_count > 0) {
+        write_any(search, &sql, &grams);
+    } else {
+        const char *select = by_scan;
+        if (searchable) {
+            grams = notes_index_grams(search->arena, text);
+        }
+        if (grams.len > 0) {
+            select = by_grams;
+        }
+        if (grams.len > 0 && is_word(text)) {
+            rc = find_words(search, grams, &words);
+        }
+        if (words.len > 0) {
+            select = by_words;
+        }
+        if (text.len == 0) {
+            select = all_notes;
+        }
+        buf_add_c(&sql, select);
+        buf_add_str(&sql, search->filter->sql);
+        buf_add_c(&sql, ORDER);
     }
-    (void)sqlite3_finalize(statement);
+    if (rc == SQLITE_OK) {
+        rc = notes_search_rows(search, &sql, (const struct ng_str[3]){text, grams, words});
+    }
     buf_done(&sql);
     return rc;
 }

@@ -20,11 +20,6 @@ static struct ng_str bytes_of(sqlite3_value *value)
     return str_make(data != NULL ? data : "", (size_t)sqlite3_value_bytes(value));
 }
 
-static struct notes_sql_guard *guard_of(sqlite3_context *context)
-{
-    return sqlite3_user_data(context);
-}
-
 static void result_text(sqlite3_context *context, struct buf *buf)
 {
     if (buf->rc == NG_EINTERNAL) {
@@ -70,7 +65,7 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
     struct ng_str text = notes_value_text(values[0]);
     struct ng_str from = notes_value_text(values[1]);
     struct ng_str to = notes_value_text(values[2]);
-    struct notes_sql_guard *guard = guard_of(context);
+    struct notes_sql_guard *guard = sqlite3_user_data(context);
     if (text.data == NULL || from.data == NULL || to.data == NULL) {
         return;
     }
@@ -108,11 +103,15 @@ static void sql_replace(sqlite3_context *context, int count, sqlite3_value **val
 
 /* ---- upper(), lower() ---- */
 
-static void change_case(sqlite3_context *context, struct ng_str text,
+static void change_case(sqlite3_context *context, sqlite3_value *value,
                         utf8proc_int32_t (*change)(utf8proc_int32_t))
 {
+    struct ng_str text = notes_value_text(value);
     struct buf buf;
     struct arena arena;
+    if (text.data == NULL) {
+        return;
+    }
     arena_init(&arena, 0);
     buf_init(&buf, NOTES_SQL_VALUE_MAX);
     struct ng_str clean = notes_utf8_clean(&arena, text);
@@ -133,19 +132,13 @@ static void change_case(sqlite3_context *context, struct ng_str text,
 static void sql_lower(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_value_text(values[0]);
-    if (text.data != NULL) {
-        change_case(context, text, utf8proc_tolower);
-    }
+    change_case(context, values[0], utf8proc_tolower);
 }
 
 static void sql_upper(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
-    struct ng_str text = notes_value_text(values[0]);
-    if (text.data != NULL) {
-        change_case(context, text, utf8proc_toupper);
-    }
+    change_case(context, values[0], utf8proc_toupper);
 }
 
 /* ---- trim ---- */
@@ -192,8 +185,9 @@ static void trim_sides(sqlite3_context *context, int count, sqlite3_value **valu
         size_t len = 0;
         while ((sides & side) != 0 && (len = trim_match(text, set, side == TRIM_RIGHT)) > 0) {
             text = str_make(text.data + len * (side == TRIM_LEFT), text.len - len);
-            if (++steps % CLOCK_BYTES == 0 && notes_sql_guard_over(guard_of(context))) {
-                notes_sql_guard_result(guard_of(context), context);
+            if (++steps % CLOCK_BYTES == 0 &&
+                notes_sql_guard_over(sqlite3_user_data(context))) {
+                notes_sql_guard_result(sqlite3_user_data(context), context);
                 return;
             }
         }
@@ -222,7 +216,7 @@ static void sql_stats(sqlite3_context *context, int count, sqlite3_value **value
 {
     (void)count;
     struct ng_str text = notes_value_text(values[0]);
-    struct notes_sql_guard *guard = guard_of(context);
+    struct notes_sql_guard *guard = sqlite3_user_data(context);
     struct notes_markdown_stats stats;
     struct arena arena;
     if (text.data == NULL) {

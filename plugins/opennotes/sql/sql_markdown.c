@@ -10,13 +10,16 @@
 /* Of the rows of one text. */
 #define ROWS_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
-enum table_kind { LINKS, HEADINGS, TASKS, KINDS };
+#define KINDS NOTES_SQL_NOTES /* of the tables here */
 
-static const char *const names[KINDS] = {"md_links", "md_headings", "md_tasks"};
-static const char *const schemas[KINDS] = {
+const char *const notes_sql_table_names[] = {"md_links", "md_headings", "md_tasks",
+                                             "read_markdown"};
+static const char *const schemas[] = {
     "CREATE TABLE x(line INTEGER, text TEXT, target TEXT, kind TEXT, content HIDDEN)",
     "CREATE TABLE x(line INTEGER, level INTEGER, text TEXT, slug TEXT, content HIDDEN)",
     "CREATE TABLE x(line INTEGER, done INTEGER, text TEXT, content HIDDEN)",
+    "CREATE TABLE x(file_path TEXT, title TEXT, content TEXT, metadata TEXT, tags TEXT, "
+    "created TEXT, modified TEXT, size INTEGER, word_count INTEGER, glob HIDDEN)",
 };
 /* The column of the argument. */
 static const int contents[KINDS] = {4, 4, 3};
@@ -27,15 +30,9 @@ struct row {
     struct ng_str texts[3];
 };
 
-struct markdown_table {
-    sqlite3_vtab base;
-    struct notes_sql_guard *guard;
-    enum table_kind kind;
-};
-
 struct markdown_cursor {
     sqlite3_vtab_cursor base;
-    struct markdown_table *table;
+    struct notes_sql_table *table;
     struct arena arena;
     struct row *first, **end;
     struct row *at;
@@ -48,37 +45,30 @@ static struct markdown_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
     return (struct markdown_cursor *)(void *)cursor;
 }
 
-static enum table_kind kind_of(const char *name)
-{
-    for (int i = 0; i < KINDS; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (enum table_kind)i;
-        }
-    }
-    return LINKS;
-}
-
-static int markdown_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
-                            sqlite3_vtab **ret_table, char **ret_error)
+int notes_sql_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
+                      sqlite3_vtab **ret_table, char **ret_error)
 {
     (void)count;
     (void)ret_error;
-    enum table_kind kind = kind_of(arguments[0]);
+    int kind = NOTES_SQL_LINKS;
+    while (kind < NOTES_SQL_NOTES && strcmp(arguments[0], notes_sql_table_names[kind]) != 0) {
+        kind++;
+    }
     int rc = sqlite3_declare_vtab(db, schemas[kind]);
     if (rc != SQLITE_OK) {
         return rc;
     }
-    struct markdown_table *table = sqlite3_malloc64(sizeof(*table));
+    struct notes_sql_table *table = sqlite3_malloc64(sizeof(*table));
     if (table == NULL) {
         return SQLITE_NOMEM;
     }
-    *table = (struct markdown_table){.guard = user, .kind = kind};
+    *table = (struct notes_sql_table){.guard = user, .kind = (enum notes_sql_kind)kind};
     (void)sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
     *ret_table = &table->base;
     return SQLITE_OK;
 }
 
-static int markdown_disconnect(sqlite3_vtab *table)
+int notes_sql_disconnect(sqlite3_vtab *table)
 {
     sqlite3_free(table);
     return SQLITE_OK;
@@ -86,7 +76,7 @@ static int markdown_disconnect(sqlite3_vtab *table)
 
 static int markdown_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    const struct markdown_table *table = (struct markdown_table *)(void *)base;
+    const struct notes_sql_table *table = (struct notes_sql_table *)(void *)base;
     for (int i = 0; i < info->nConstraint; i++) {
         if (info->aConstraint[i].iColumn != contents[table->kind] ||
             info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ) {
@@ -110,7 +100,7 @@ static int markdown_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
     if (cursor == NULL) {
         return SQLITE_NOMEM;
     }
-    *cursor = (struct markdown_cursor){.table = (struct markdown_table *)(void *)table};
+    *cursor = (struct markdown_cursor){.table = (struct notes_sql_table *)(void *)table};
     arena_init(&cursor->arena, ROWS_BYTES_MAX);
     *ret_cursor = &cursor->base;
     return SQLITE_OK;
@@ -197,13 +187,13 @@ static const struct notes_markdown_events events[KINDS] = {
 
 static int markdown_failed(struct markdown_cursor *cursor, int code)
 {
-    struct markdown_table *table = cursor->table;
+    struct notes_sql_table *table = cursor->table;
     if (code == NG_ECANCELLED) {
         return SQLITE_INTERRUPT;
     }
     sqlite3_free(table->base.zErrMsg);
-    table->base.zErrMsg =
-        sqlite3_mprintf("%s(): a text with more rows than fit into memory", names[table->kind]);
+    table->base.zErrMsg = sqlite3_mprintf("%s(): a text with more rows than fit into memory",
+                                          notes_sql_table_names[table->kind]);
     return SQLITE_ERROR;
 }
 
@@ -255,8 +245,8 @@ static int markdown_eof(sqlite3_vtab_cursor *base)
 static int markdown_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     struct markdown_cursor *cursor = cursor_of(base);
-    enum table_kind kind = cursor->table->kind;
-    int numbers = kind == LINKS ? 1 : 2;
+    enum notes_sql_kind kind = cursor->table->kind;
+    int numbers = kind == NOTES_SQL_LINKS ? 1 : 2;
     if (column < numbers) {
         sqlite3_result_int64(context, cursor->at->numbers[column]);
         return SQLITE_OK;
@@ -274,9 +264,9 @@ static int markdown_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
 }
 
 static const sqlite3_module markdown_module = {
-    .xConnect = markdown_connect,
+    .xConnect = notes_sql_connect,
     .xBestIndex = markdown_best_index,
-    .xDisconnect = markdown_disconnect,
+    .xDisconnect = notes_sql_disconnect,
     .xOpen = markdown_open,
     .xClose = markdown_close,
     .xFilter = markdown_filter,
@@ -290,7 +280,8 @@ int notes_sql_markdown_tables(struct notes_sql_guard *guard)
 {
     int rc = SQLITE_OK;
     for (int i = 0; i < KINDS && rc == SQLITE_OK; i++) {
-        rc = sqlite3_create_module_v2(guard->db, names[i], &markdown_module, guard, NULL);
+        rc = sqlite3_create_module_v2(guard->db, notes_sql_table_names[i], &markdown_module,
+                                      guard, NULL);
     }
     return rc;
 }

@@ -23,11 +23,6 @@ enum column {
 /* Bits of idxNum: which arguments filter() gets, in this order. */
 enum { WITH_GLOB = 1, WITH_PATH = 2 };
 
-struct vtab_table {
-    sqlite3_vtab base;
-    struct notes_sql_guard *guard;
-};
-
 struct vtab_cursor {
     sqlite3_vtab_cursor base;
     struct notes_sql_guard *guard;
@@ -43,35 +38,6 @@ struct vtab_cursor {
 static struct vtab_cursor *cursor_of(sqlite3_vtab_cursor *cursor)
 {
     return (struct vtab_cursor *)(void *)cursor;
-}
-
-static int vtab_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
-                        sqlite3_vtab **ret_table, char **ret_error)
-{
-    (void)count;
-    (void)arguments;
-    (void)ret_error;
-    int rc = sqlite3_declare_vtab(
-        db, "CREATE TABLE read_markdown(file_path TEXT, title TEXT, content TEXT, "
-            "metadata TEXT, tags TEXT, created TEXT, modified TEXT, size INTEGER, "
-            "word_count INTEGER, glob HIDDEN)");
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    struct vtab_table *table = sqlite3_malloc64(sizeof(*table));
-    if (table == NULL) {
-        return SQLITE_NOMEM;
-    }
-    *table = (struct vtab_table){.guard = user};
-    (void)sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-    *ret_table = &table->base;
-    return SQLITE_OK;
-}
-
-static int vtab_disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
-    return SQLITE_OK;
 }
 
 static int vtab_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
@@ -119,7 +85,7 @@ static int vtab_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
         return SQLITE_NOMEM;
     }
     *cursor = (struct vtab_cursor){
-        .guard = ((struct vtab_table *)(void *)table)->guard,
+        .guard = ((struct notes_sql_table *)(void *)table)->guard,
         .ended = true,
     };
     *ret_cursor = &cursor->base;
@@ -161,8 +127,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
             }
             return index_failed(cursor);
         }
-        struct ng_str path = str_make((const char *)sqlite3_column_text(cursor->notes, 1),
-                                      (size_t)sqlite3_column_bytes(cursor->notes, 1));
+        struct ng_str path = notes_column_text(cursor->notes, 1);
         if (cursor->glob == NULL ||
             notes_glob(str_make(cursor->glob, cursor->glob_len), path)) {
             return SQLITE_OK;
@@ -182,9 +147,7 @@ static int take_glob(struct vtab_cursor *cursor, sqlite3_value *value)
             sqlite3_mprintf("read_markdown() takes one glob, as in read_markdown('**/*.md')");
         return SQLITE_ERROR;
     }
-    while (str_begins(glob, "./")) {
-        glob = str_make(glob.data + 2, glob.len - 2);
-    }
+    glob = notes_without_dot(glob);
     if (notes_glob_leaves(glob)) {
         char what[NOTES_SQL_WHAT_MAX];
         (void)sqlite3_snprintf((int)sizeof(what), what, "%.*s", (int)utf8_cut(glob, 100).len,
@@ -254,8 +217,7 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
  * query. */
 static void give_text(sqlite3_context *context, sqlite3_stmt *statement, int column)
 {
-    struct ng_str text = str_make((const char *)sqlite3_column_text(statement, column),
-                                  (size_t)sqlite3_column_bytes(statement, column));
+    struct ng_str text = notes_column_text(statement, column);
     if (text.data == NULL) {
         return; /* NULL */
     }
@@ -367,9 +329,9 @@ static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
 
 /* Without xCreate it can only be used as a table-valued function. */
 static const sqlite3_module vtab_module = {
-    .xConnect = vtab_connect,
+    .xConnect = notes_sql_connect,
     .xBestIndex = vtab_best_index,
-    .xDisconnect = vtab_disconnect,
+    .xDisconnect = notes_sql_disconnect,
     .xOpen = vtab_open,
     .xClose = vtab_close,
     .xFilter = vtab_filter,
@@ -381,5 +343,6 @@ static const sqlite3_module vtab_module = {
 
 int notes_sql_notes_table(struct notes_sql_guard *guard)
 {
-    return sqlite3_create_module_v2(guard->db, "read_markdown", &vtab_module, guard, NULL);
+    return sqlite3_create_module_v2(guard->db, notes_sql_table_names[NOTES_SQL_NOTES],
+                                    &vtab_module, guard, NULL);
 }

@@ -67,6 +67,20 @@ void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **value
 
 /* ---- sql_notes.c, sql_markdown.c: the tables */
 
+enum notes_sql_kind { NOTES_SQL_LINKS, NOTES_SQL_HEADINGS, NOTES_SQL_TASKS, NOTES_SQL_NOTES };
+
+struct notes_sql_table {
+    sqlite3_vtab base;
+    struct notes_sql_guard *guard;
+    enum notes_sql_kind kind;
+};
+
+extern const char *const notes_sql_table_names[NOTES_SQL_NOTES + 1];
+
+/* xConnect and xDisconnect of all tables. */
+int notes_sql_connect(sqlite3 *db, void *user, int count, const char *const *arguments,
+                      sqlite3_vtab **ret_table, char **ret_error);
+int notes_sql_disconnect(sqlite3_vtab *table);
 int notes_sql_notes_table(struct notes_sql_guard *guard);
 int notes_sql_markdown_tables(struct notes_sql_guard *guard);
 

@@ -117,11 +117,9 @@ static void write_value(struct buf *buf, struct buf *scratch, sqlite3_stmt *stat
     case SQLITE_FLOAT:
         write_double(buf, sqlite3_column_double(statement, column));
         break;
-    case SQLITE_TEXT: {
-        const char *data = (const char *)sqlite3_column_text(statement, column);
-        notes_json_text(buf, str_make(data, (size_t)sqlite3_column_bytes(statement, column)));
+    case SQLITE_TEXT:
+        notes_json_text(buf, notes_column_text(statement, column));
         break;
-    }
     case SQLITE_BLOB: {
         const unsigned char *data = sqlite3_column_blob(statement, column);
         write_blob(buf, scratch, data, sqlite3_column_bytes(statement, column));

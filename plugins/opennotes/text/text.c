@@ -2,6 +2,8 @@
 /* text.c - JSON into a buffer, and string helpers beyond core/base. */
 #include "text.h"
 
+#define GROW_FIRST ((size_t)16)
+
 int notes_fail_memory(struct ng_call *call)
 {
     return ng_fail(call, NG_EINTERNAL, "Out of memory.");
@@ -31,6 +33,25 @@ struct ng_str notes_file_name(struct ng_str path)
         begin--;
     }
     return str_make(path.data + begin, path.len - begin);
+}
+
+struct ng_str notes_path_below(struct ng_str path, struct ng_str folder)
+{
+    folder.len -= str_is(folder, "/");
+    size_t len = folder.len;
+    if (path.len > len + 1 && memcmp(path.data, folder.data, len) == 0 &&
+        path.data[len] == '/') {
+        return str_make(path.data + len + 1, path.len - len - 1);
+    }
+    return str_make(NULL, 0);
+}
+
+struct ng_str notes_without_dot(struct ng_str path)
+{
+    while (str_begins(path, "./")) {
+        path = str_make(path.data + 2, path.len - 2);
+    }
+    return path;
 }
 
 size_t notes_find_char(struct ng_str text, size_t from, char c)
@@ -63,6 +84,21 @@ struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text)
     }
     copy[text.len] = '\0';
     return str_make(copy, text.len);
+}
+
+bool notes_grow(struct arena *arena, void **items, size_t count, size_t *room, size_t bytes)
+{
+    if (count < *room) {
+        return true;
+    }
+    size_t more = size_max(2 * count, GROW_FIRST);
+    void *copy = arena_zalloc(arena, more * bytes);
+    if (copy != NULL && count > 0) {
+        memcpy(copy, *items, count * bytes);
+    }
+    *items = copy;
+    *room = more;
+    return copy != NULL;
 }
 
 int notes_compare(const void *a, const void *b)

@@ -63,6 +63,9 @@ struct ng_str notes_call_copy(struct ng_call *call, struct ng_str text);
 /* By bytes, for qsort() and bsearch() over texts. */
 int notes_compare(const void *a, const void *b);
 
+/* Room for one more item in an array in the arena. false: out of memory. */
+bool notes_grow(struct arena *arena, void **items, size_t count, size_t *room, size_t bytes);
+
 /* ---- ASCII */
 
 static inline bool notes_is_space(char c)
@@ -88,6 +91,10 @@ void notes_add_quoted(struct buf *buf, struct ng_str text, char quote);
 
 /* The last part of a path. */
 struct ng_str notes_file_name(struct ng_str path);
+/* The part of a path below a folder; {NULL, 0}: it is elsewhere. */
+struct ng_str notes_path_below(struct ng_str path, struct ng_str folder);
+/* The path without "./" at its beginning. */
+struct ng_str notes_without_dot(struct ng_str path);
 /* The place of `c` at or behind `from`; text.len: there is none. */
 size_t notes_find_char(struct ng_str text, size_t from, char c);
 /* The line at `at` without its LF; *ret_next: the beginning of the next one. */

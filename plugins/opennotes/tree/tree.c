@@ -57,19 +57,6 @@ char *notes_tree_path_of(int fd)
     return path;
 }
 
-/* The part of `path` below `root`; NULL: it is not below it. */
-static const char *below(const char *path, const char *root)
-{
-    size_t len = strlen(root);
-    if (len == 1) {
-        return path + 1;
-    }
-    if (strncmp(path, root, len) == 0 && path[len] == '/') {
-        return path + len + 1;
-    }
-    return NULL;
-}
-
 /* The kernel refuses links that are absolute or leave the root on the way, even if they end
  * inside. Such a link is resolved without opening anything, and its target is opened by its
  * real path. */
@@ -82,13 +69,13 @@ static int open_linked(int root_fd, const char *path, int flags)
     char *real = notes_tree_path_of(fd);
     char *root = notes_tree_path_of(root_fd);
     (void)close(fd);
-    const char *rest = NULL;
+    struct ng_str rest = {NULL, 0};
     if (real != NULL && root != NULL) {
-        rest = below(real, root);
+        rest = notes_path_below(ng_str_of(real), ng_str_of(root));
     }
     int rc = -EXDEV;
-    if (rest != NULL) {
-        rc = open_beneath(root_fd, rest, flags, RESOLVE_NO_SYMLINKS);
+    if (rest.data != NULL) {
+        rc = open_beneath(root_fd, rest.data, flags, RESOLVE_NO_SYMLINKS);
     } else if (real != NULL && root != NULL && strcmp(real, root) == 0) {
         rc = open_beneath(root_fd, ".", flags, RESOLVE_NO_SYMLINKS);
     }

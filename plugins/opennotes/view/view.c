@@ -81,8 +81,7 @@ static int run_view(struct notes_view *view)
 int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
 {
     struct notes_summary summary;
-    int rc = notes_summary_open(&summary, view->notebook->db);
-    summary.no_error = true;
+    int rc = notes_summary_open(&summary, view->notebook->db, false);
     if (rc == SQLITE_OK) {
         rc = notes_summary_rows(&summary, statement, view->answer);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answer/summary.h"
 #include "filter/filter.h"
 #include "index/link_sql.h"
 #include "text/codes.h"
@@ -13,9 +14,7 @@
 #include "tree/tree.h"
 #include "view.h"
 
-#define RECENT_MAX "20"
-
-/* ---- today, recent, untagged */
+/* ---- today */
 
 static int run_today(struct notes_view *view)
 {
@@ -48,18 +47,6 @@ static int run_sql(struct notes_view *view, const char *sql)
         return NG_EINTERNAL;
     }
     return notes_view_add_all(view, statement);
-}
-
-static int run_recent(struct notes_view *view)
-{
-    return run_sql(view, "SELECT id FROM notes ORDER BY modified DESC, path LIMIT " RECENT_MAX);
-}
-
-static int run_untagged(struct notes_view *view)
-{
-    return run_sql(view, "SELECT id FROM notes n WHERE NOT EXISTS"
-                         " (SELECT 1 FROM tags t WHERE t.note = n.id)"
-                         " ORDER BY created DESC, path");
 }
 
 /* ---- kanban */
@@ -111,14 +98,15 @@ static int run_kanban(struct notes_view *view)
 static int run_orphans(struct notes_view *view)
 {
     struct ng_str definition = notes_view_param(view, "definition");
-    if (str_is(definition, "no-incoming")) {
-        return run_sql(view, NO_INCOMING ORDER);
-    }
-    if (str_is(definition, "no-links")) {
-        return run_sql(view, NO_INCOMING NO_OUTGOING ORDER);
-    }
-    if (str_is(definition, "isolated")) {
-        return run_sql(view, NO_INCOMING NO_OUTGOING NO_TAGS ORDER);
+    static const char *const definitions[][2] = {
+        {"no-incoming", NO_INCOMING ORDER},
+        {"no-links", NO_INCOMING NO_OUTGOING ORDER},
+        {"isolated", NO_INCOMING NO_OUTGOING NO_TAGS ORDER},
+    };
+    for (size_t i = 0; i < NG_COUNT(definitions); i++) {
+        if (str_is(definition, definitions[i][0])) {
+            return run_sql(view, definitions[i][1]);
+        }
     }
     return ng_fail(view->call, NOTES_EVIEWPARAMS,
                    "The view 'orphans': parameter 'definition' is 'no-incoming', 'no-links' or "
@@ -156,30 +144,15 @@ static bool leads_elsewhere(struct notes_attachments *files, int root, bool wiki
     return fd >= 0;
 }
 
-static void add_broken(struct notes_view *view, sqlite3_stmt *row)
-{
-    if (!notes_answer_row(view->answer)) {
-        return;
-    }
-    struct buf *item = notes_answer_item(view->answer);
-    notes_json_begin(item, '{');
-    notes_json_member(item, "path", notes_column_text(row, 0));
-    notes_json_member_int(item, "line", sqlite3_column_int64(row, 1));
-    notes_json_member(item, "target", notes_column_text(row, 2));
-    notes_json_member(item, "text", notes_column_text(row, 3));
-    notes_json_end(item, '}');
-    (void)notes_answer_add(view->answer);
-}
-
 static int run_broken_links(struct notes_view *view)
 {
     int root = notes_index_root(view->notebook->index);
     sqlite3_stmt *row = notes_notebook_prepare(
         view->notebook, view->call,
-        NOTES_RESOLVED
-        "SELECT s.path, l.line, l.target, l.text, l.key, l.kind = 'wiki' FROM links l"
-        " JOIN notes s ON s.id = l.note JOIN resolved r ON " NOTES_IS_RESOLVED
-        " WHERE r.id IS NULL ORDER BY s.path, l.line, l.rowid");
+        NOTES_RESOLVED "SELECT s.path AS path, l.line AS line, l.target AS target, l.text AS "
+                       "text, l.key, l.kind = 'wiki' FROM links l"
+                       " JOIN notes s ON s.id = l.note JOIN resolved r ON " NOTES_IS_RESOLVED
+                       " WHERE r.id IS NULL ORDER BY s.path, l.line, l.rowid");
     if (row == NULL) {
         return NG_EINTERNAL;
     }
@@ -187,8 +160,9 @@ static int run_broken_links(struct notes_view *view)
     int step = SQLITE_DONE;
     while ((step = sqlite3_step(row)) == SQLITE_ROW) {
         if (!leads_elsewhere(&files, root, sqlite3_column_int(row, 5) != 0,
-                             notes_column_text(row, 4))) {
-            add_broken(view, row);
+                             notes_column_text(row, 4)) &&
+            notes_answer_row(view->answer)) {
+            notes_answer_columns(view->answer, row, 4);
         }
     }
     int rc = NG_OK;
@@ -207,14 +181,20 @@ int notes_view_run_builtin(struct notes_view *view)
     static const struct {
         const char *name;
         int (*run)(struct notes_view *view);
+        const char *sql; /* if it has no function */
     } views[] = {
-        {"today", run_today},     {"recent", run_recent},
-        {"kanban", run_kanban},   {"untagged", run_untagged},
-        {"orphans", run_orphans}, {"broken-links", run_broken_links},
+        {"today", run_today, NULL},
+        {"recent", NULL, "SELECT id FROM notes ORDER BY modified DESC, path LIMIT 20"},
+        {"kanban", run_kanban, NULL},
+        {"untagged", NULL,
+         "SELECT id FROM notes n WHERE NOT EXISTS"
+         " (SELECT 1 FROM tags t WHERE t.note = n.id) ORDER BY created DESC, path"},
+        {"orphans", run_orphans, NULL},
+        {"broken-links", run_broken_links, NULL},
     };
     for (size_t i = 0; i < NG_COUNT(views); i++) {
         if (str_is(view->name, views[i].name)) {
-            return views[i].run(view);
+            return views[i].run != NULL ? views[i].run(view) : run_sql(view, views[i].sql);
         }
     }
     return ng_fail(view->call, NG_EINTERNAL, "The view is not built in.");

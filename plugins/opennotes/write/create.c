@@ -158,79 +158,6 @@ static int note_path(struct ng_call *call, struct arena *arena, struct ng_str ti
     return notes_write_path(call, path, ret_path);
 }
 
-/* The first `len` bytes of the path are a folder with its slash: finds its bytes on disk, if
- * they differ. false: no note in it shows them. */
-static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct ng_str path,
-                           size_t len, struct ng_str *ret_file)
-{
-    size_t slashes = 0;
-    size_t end = 0;
-    for (size_t i = 0; i < len; i++) {
-        slashes += path.data[i] == '/';
-    }
-    (void)sqlite3_reset(statement);
-    (void)sqlite3_bind_text(statement, 1, path.data, (int)len, SQLITE_STATIC);
-    if (sqlite3_step(statement) != SQLITE_ROW) {
-        return false;
-    }
-    struct ng_str file = notes_column_text(statement, 0);
-    while (end < file.len && slashes > 0) {
-        slashes -= file.data[end++] == '/';
-    }
-    *ret_file = call->host->format(call, "%.*s%.*s", (int)end, file.data, (int)(path.len - len),
-                                   path.data + len);
-    return slashes == 0 && ret_file->data != NULL;
-}
-
-/* A folder of the path may exist in another Unicode form: it is the same folder. */
-static int find_folder(const struct notes_notebook *notebook, struct ng_call *call,
-                       struct ng_str path, struct ng_str *ret_file)
-{
-    *ret_file = path;
-    sqlite3_stmt *statement =
-        notes_notebook_prepare(notebook, call,
-                               "SELECT file FROM notes WHERE file IS NOT NULL"
-                               " AND substr(path, 1, length(?1)) = ?1 LIMIT 1");
-    if (statement == NULL) {
-        return NG_EINTERNAL;
-    }
-    bool found = false;
-    for (size_t len = path.len; len > 0 && !found; len--) {
-        found =
-            path.data[len - 1] == '/' && folder_on_disk(call, statement, path, len, ret_file);
-    }
-    (void)sqlite3_finalize(statement);
-    if (!found) {
-        *ret_file = path;
-    }
-    return NG_OK;
-}
-
-/* A note of this name may exist in another Unicode form: it is the same note. (The file service
- * finds one of exactly this name, because it knows retried calls.) *ret_file: the path with its
- * folders as they are on disk. */
-static int check_free(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
-                      struct ng_str *ret_file)
-{
-    struct ng_str file = {NULL, 0};
-    *ret_file = path;
-    if (notes_is_ascii(path)) {
-        return NG_OK;
-    }
-    int rc = notes_notebook_begin(notebook, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
-    if (rc == NG_OK && file.data != NULL) {
-        rc = fail_exists(call, path);
-    }
-    if (rc == NG_OK) {
-        rc = find_folder(notebook, call, path, ret_file);
-    }
-    return rc;
-}
-
 /* ---- */
 
 /* The arguments as a note; its path is found later. */
@@ -269,6 +196,7 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
 int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct notes_new_note note;
+    bool exists = false;
     struct ng_str title;
     struct ng_str file;
     struct create_job *job = ng_alloc(call, sizeof(*job));
@@ -283,7 +211,10 @@ int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, stru
     }
     if (rc == NG_OK) {
         job->path = note.path;
-        rc = check_free(notebook, call, note.path, &file);
+        rc = notes_write_file(notebook, call, note.path, &file, &exists);
+    }
+    if (rc == NG_OK && exists) {
+        rc = fail_exists(call, note.path);
     }
     if (rc == NG_OK) {
         rc = notes_write_place(notebook, call, file, &job->absolute);

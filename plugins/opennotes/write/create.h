@@ -16,6 +16,11 @@
 /* Checks the relative path of a note that need not exist: *ret_path is its NFC form without
  * "./" and doubled slashes. NOTE_INVALID_PATH, PATH_TRAVERSAL. */
 int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+/* The file of a note as its name and its folders are on disk: they may exist in another Unicode
+ * form of the path. *ret_exists: the note does so. (The file service finds one of exactly this
+ * name, because it knows retried calls.) */
+int notes_write_file(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                     struct ng_str *ret_file, bool *ret_exists);
 /* The absolute path of a file of the notebook; checks that it stays inside when links on the
  * way are followed, so that no folder is created outside either. */
 int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,

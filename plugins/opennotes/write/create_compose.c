@@ -205,7 +205,7 @@ static void write_note(struct buf *out, const struct layers *layers,
 {
     struct notes_yaml yaml = {.out = out, .newline = "\n"};
     buf_add_c(out, "---\n");
-    notes_yaml_block(&yaml, frontmatter, 0);
+    notes_yaml_block(&yaml, frontmatter, 0, false);
     buf_add_c(out, "---\n");
     buf_add_str(out, layers->template_body);
     end_line(out);

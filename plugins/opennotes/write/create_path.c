@@ -68,6 +68,78 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
     return NG_OK;
 }
 
+/* The first `len` bytes of the path are a folder with its slash: finds its bytes on disk, if
+ * they differ. false: no note in it shows them. */
+static bool folder_on_disk(struct ng_call *call, sqlite3_stmt *statement, struct ng_str path,
+                           size_t len, struct ng_str *ret_file)
+{
+    size_t slashes = 0;
+    size_t end = 0;
+    for (size_t i = 0; i < len; i++) {
+        slashes += path.data[i] == '/';
+    }
+    (void)sqlite3_reset(statement);
+    (void)sqlite3_bind_text(statement, 1, path.data, (int)len, SQLITE_STATIC);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+        return false;
+    }
+    struct ng_str file = notes_column_text(statement, 0);
+    while (end < file.len && slashes > 0) {
+        slashes -= file.data[end++] == '/';
+    }
+    *ret_file = call->host->format(call, "%.*s%.*s", (int)end, file.data, (int)(path.len - len),
+                                   path.data + len);
+    return slashes == 0 && ret_file->data != NULL;
+}
+
+/* A folder of the path may exist in another Unicode form: it is the same folder. */
+static int find_folder(const struct notes_notebook *notebook, struct ng_call *call,
+                       struct ng_str path, struct ng_str *ret_file)
+{
+    *ret_file = path;
+    sqlite3_stmt *statement =
+        notes_notebook_prepare(notebook, call,
+                               "SELECT file FROM notes WHERE file IS NOT NULL"
+                               " AND substr(path, 1, length(?1)) = ?1 LIMIT 1");
+    if (statement == NULL) {
+        return NG_EINTERNAL;
+    }
+    bool found = false;
+    for (size_t len = path.len; len > 0 && !found; len--) {
+        found =
+            path.data[len - 1] == '/' && folder_on_disk(call, statement, path, len, ret_file);
+    }
+    (void)sqlite3_finalize(statement);
+    if (!found) {
+        *ret_file = path;
+    }
+    return NG_OK;
+}
+
+int notes_write_file(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                     struct ng_str *ret_file, bool *ret_exists)
+{
+    struct ng_str file = {NULL, 0};
+    *ret_file = path;
+    *ret_exists = false;
+    if (notes_is_ascii(path)) {
+        return NG_OK;
+    }
+    int rc = notes_notebook_begin(notebook, call);
+    if (rc == NG_OK) {
+        rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (file.data == NULL) {
+        return find_folder(notebook, call, path, ret_file);
+    }
+    *ret_file = file;
+    *ret_exists = true;
+    return NG_OK;
+}
+
 static int fail_outside(struct ng_call *call, struct ng_str path)
 {
     struct ng_str shown = utf8_cut(path, SHOWN_BYTES);
@@ -78,18 +150,10 @@ static int fail_outside(struct ng_call *call, struct ng_str path)
     return NG_ETRAVERSAL;
 }
 
-/* Is `real` below the folder? */
-static bool is_below(struct ng_str folder, struct ng_str real)
-{
-    bool root = str_is(folder, "/");
-    return real.len > folder.len && memcmp(real.data, folder.data, folder.len) == 0 &&
-           (root || real.data[folder.len] == '/');
-}
-
 int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
                        const struct ng_file *present, struct ng_str path)
 {
-    if (!is_below(notebook->path, present->real)) {
+    if (notes_path_below(present->real, notebook->path).data == NULL) {
         return fail_outside(call, path);
     }
     return NG_OK;
@@ -120,20 +184,13 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
                       struct ng_str file, struct ng_str *ret_absolute)
 {
     struct ng_file found = {.size = sizeof(found)};
-    size_t size = notebook->path.len + file.len + 2;
-    char *absolute = ng_alloc(call, size);
-    if (absolute == NULL) {
+    struct ng_str folder = notebook->path;
+    folder.len -= str_is(folder, "/");
+    *ret_absolute = call->host->format(call, "%.*s/%.*s", (int)folder.len, folder.data,
+                                       (int)file.len, file.data);
+    if (ret_absolute->data == NULL) {
         return notes_fail_memory(call);
     }
-    size_t len = notebook->path.len;
-    memcpy(absolute, notebook->path.data, len);
-    if (len > 1) {
-        absolute[len++] = '/';
-    }
-    memcpy(absolute + len, file.data, file.len);
-    len += file.len;
-    absolute[len] = '\0';
-    *ret_absolute = str_make(absolute, len);
     int rc = call->host->file_stat(call, *ret_absolute, &found);
     if (rc == NG_EOUTSIDE) {
         return fail_outside(call, file);

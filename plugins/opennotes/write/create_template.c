@@ -105,11 +105,6 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
 
 /* ---- expansion */
 
-static void set_text(struct notes_value *value, struct ng_str text)
-{
-    *value = (struct notes_value){.type = NOTES_STRING, .text = text};
-}
-
 /* The value of a name. false: there is none. `scratch` holds generated texts. */
 static bool lookup(const struct notes_vars *vars, struct ng_str name,
                    char scratch[RFC3339_SIZE], struct notes_value *ret_value)
@@ -119,25 +114,26 @@ static bool lookup(const struct notes_vars *vars, struct ng_str name,
         *ret_value = *field;
         return true;
     }
+    static const struct {
+        const char *name;
+        size_t at, len; /* in a time of RFC 3339 */
+    } times[] = {
+        {"date", 0, 10}, {"time", 11, 5}, {"year", 0, 4}, {"month", 5, 2}, {"day", 8, 2},
+    };
+    struct ng_str text = {NULL, 0};
     notes_time_write_local(vars->now_ms, scratch);
-    if (str_is(name, "title")) {
-        set_text(ret_value, vars->title);
-    } else if (str_is(name, "slug")) {
-        set_text(ret_value, vars->slug);
-    } else if (str_is(name, "date")) {
-        set_text(ret_value, str_make(scratch, 10));
-    } else if (str_is(name, "time")) {
-        set_text(ret_value, str_make(scratch + 11, 5));
-    } else if (str_is(name, "year")) {
-        set_text(ret_value, str_make(scratch, 4));
-    } else if (str_is(name, "month")) {
-        set_text(ret_value, str_make(scratch + 5, 2));
-    } else if (str_is(name, "day")) {
-        set_text(ret_value, str_make(scratch + 8, 2));
-    } else {
-        return false;
+    for (size_t i = 0; i < NG_COUNT(times); i++) {
+        if (str_is(name, times[i].name)) {
+            text = str_make(scratch + times[i].at, times[i].len);
+        }
     }
-    return true;
+    if (str_is(name, "title")) {
+        text = vars->title;
+    } else if (str_is(name, "slug")) {
+        text = vars->slug;
+    }
+    *ret_value = (struct notes_value){.type = NOTES_STRING, .text = text};
+    return text.data != NULL;
 }
 
 static void write_plain(struct buf *out, const struct notes_value *value)

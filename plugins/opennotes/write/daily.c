@@ -109,15 +109,8 @@ static int append(struct ng_call *call, struct arena *arena, const struct daily_
 {
     struct notes_change change = {.level = 0};
     int rc = notes_text_append(arena, *text, job->content, &change);
-    if (rc == NG_ETOOLARGE) {
-        return ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
-                       (int)job->path.len, job->path.data);
-    }
-    if (rc != NG_OK) {
-        return notes_fail_memory(call);
-    }
     *text = change.made;
-    return notes_edit_check(call, arena, job->path, &change);
+    return notes_edit_check(call, arena, job->path, rc, &change);
 }
 
 static int daily_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
@@ -190,31 +183,7 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
     if (rc == NG_OK) {
         rc = notes_write_path(call, made, ret_path);
     }
-    if (rc == NG_OK && ret_path->data >= made.data && ret_path->data <= made.data + made.len) {
-        /* The path may point into the expanded template. */
-        *ret_path = call->host->format(call, "%.*s", (int)ret_path->len, ret_path->data);
-    }
     buf_done(&path);
-    return rc;
-}
-
-/* The note of that day may exist in another Unicode form: returns the file as it is on disk. */
-static int daily_file(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
-                      struct ng_str *ret_file)
-{
-    struct ng_str file = {NULL, 0};
-    *ret_file = path;
-    if (notes_is_ascii(path)) {
-        return NG_OK;
-    }
-    int rc = notes_notebook_begin(notebook, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = notes_index_file(notebook->index, call, notebook->db, path, &file);
-    if (file.data != NULL) {
-        *ret_file = file;
-    }
     return rc;
 }
 
@@ -224,6 +193,7 @@ int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struc
     struct notes_value *none = arena_zalloc(arena, sizeof(*none));
     char day[RFC3339_DAY_SIZE];
     int64_t day_ms = 0;
+    bool exists = false;
     struct ng_str file;
     struct ng_str absolute;
     struct ng_str title;
@@ -251,7 +221,7 @@ int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struc
     if (notes_template_known(notebook, call, ng_str_of(TEMPLATE))) {
         note.template_name = ng_str_of(TEMPLATE);
     }
-    rc = daily_file(notebook, call, job->path, &file);
+    rc = notes_write_file(notebook, call, job->path, &file, &exists);
     if (rc == NG_OK) {
         rc = notes_write_place(notebook, call, file, &absolute);
     }

@@ -150,15 +150,7 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
     }
     arena_init(&arena, 0);
     rc = make(call, &arena, job, bytes, &change);
-    if (rc == NG_EINTERNAL) {
-        rc = notes_fail_memory(call);
-    } else if (rc == NG_ETOOLARGE) {
-        rc = ng_fail(call, NG_ETOOLARGE, "The note %.*s would be too large.",
-                     (int)job->path.len, job->path.data);
-    }
-    if (rc == NG_OK) {
-        rc = notes_edit_check(call, &arena, job->path, &change);
-    }
+    rc = notes_edit_check(call, &arena, job->path, rc, &change);
     if (rc == NG_OK) {
         rc = notes_edit_draft(call, next, bytes, change.made);
     }

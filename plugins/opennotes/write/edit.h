@@ -31,8 +31,9 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
 /* NOT_TEXT, if the file is not UTF-8 text. */
 int notes_edit_text(struct ng_call *call, struct ng_str path, struct ng_str bytes);
 /* Checks that all bytes outside of the place and the headings outside of it are unchanged, and
- * that a replaced section has no line that looks like the heading that would end it. */
-int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
+ * that a replaced section has no line that looks like the heading that would end it. made_rc:
+ * the result of the edit; a failure is told and returned. */
+int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path, int made_rc,
                      const struct notes_change *change);
 
 /* Writes the result into the draft as one splice: the differing part. In call memory. */

@@ -202,9 +202,16 @@ static bool keeps_bytes(const struct notes_change *change)
                   tail) == 0;
 }
 
-int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path,
+int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str path, int made_rc,
                      const struct notes_change *change)
 {
+    if (made_rc == NG_ETOOLARGE) {
+        return ng_fail(call, made_rc, "The note %.*s would be too large.", (int)path.len,
+                       path.data);
+    }
+    if (made_rc != NG_OK) {
+        return made_rc == NG_EINTERNAL ? notes_fail_memory(call) : made_rc;
+    }
     struct notes_outline old;
     struct notes_outline made;
     struct ng_str bodies[2];

@@ -2,10 +2,12 @@
 """What a well-behaved client never sends: smuggling, garbage, dawdling, leaving."""
 
 import concurrent.futures
+import contextlib
 import random
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -390,37 +392,52 @@ def test_slow_clients_hold_up_nobody(gateway):
         raw.socket.close()
 
 
-def test_a_slow_head_is_cut_off(gateway):
+class Waiting:
+    """Connections that are too slow or silent, and one that rests; all wait at the same time, from the first test that needs them."""
+
+    def __init__(self, gateway):
+        self.rests = gateway.connect()
+        self.rests.request(GET)
+        assert self.rests.answer().status == 200
+        self.rested = time.monotonic()
+        self.line, self.head, self.silent = (gateway.connect() for _ in range(3))
+        self.line.send(b"GET /heal")
+        self.head.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._drip)
+        self.thread.start()
+
+    def _drip(self):
+        while not self.stop.wait(1.0):
+            for raw, byte in ((self.line, b"t"), (self.head, b"X-A: b\r\n")):
+                with contextlib.suppress(OSError):
+                    raw.send(byte)
+
+    def close(self):
+        self.stop.set()
+        self.thread.join()
+        for raw in (self.rests, self.line, self.head, self.silent):
+            raw.socket.close()
+
+
+@pytest.fixture(scope="module")
+def waiting(gateway):
+    made = Waiting(gateway)
+    yield made
+    made.close()
+
+
+def test_a_slow_head_is_cut_off(waiting):
     """20 s for request line and headers, however busily the bytes drip."""
-    with gateway.connect() as line, gateway.connect() as head:
-        line.send(b"GET /heal")
-        head.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        stop = threading.Event()
-
-        def drip():
-            while not stop.wait(1.0):
-                for raw, byte in ((line, b"t"), (head, b"X-A: b\r\n")):
-                    try:
-                        raw.send(byte)
-                    except OSError:
-                        pass
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        try:
-            for raw in (line, head):
-                raw.socket.settimeout(120)
-                assert raw.ended()
-        finally:
-            stop.set()
-            thread.join()
-
-
-def test_who_never_asks_is_cut_off(gateway):
-    """A connection that sends nothing at all has 20 s, and not the time that one may rest between two requests."""
-    with gateway.connect() as raw:
+    for raw in (waiting.line, waiting.head):
         raw.socket.settimeout(120)
         assert raw.ended()
+
+
+def test_who_never_asks_is_cut_off(waiting, gateway):
+    """A connection that sends nothing at all has 20 s, and not the time that one may rest between two requests."""
+    waiting.silent.socket.settimeout(120)
+    assert waiting.silent.ended()
     assert gateway.client.get("/healthz").status_code == 200
 
 
@@ -450,14 +467,11 @@ def test_floods_on_one_connection_harm_nobody(gateway):
     assert gateway.client.get("/healthz").status_code == 200
 
 
-def test_keep_alive_is_not_cut_off(gateway):
+def test_keep_alive_is_not_cut_off(waiting):
     """A connection that rests between two requests longer than a head may take goes on."""
-    with gateway.connect() as raw:
-        raw.request(GET)
-        assert raw.answer().status == 200
-        threading.Event().wait(22)
-        raw.request(GET)
-        assert raw.answer().status == 200
+    threading.Event().wait(waiting.rested + 22 - time.monotonic())
+    waiting.rests.request(GET)
+    assert waiting.rests.answer().status == 200
 
 
 def test_stop_answers_what_runs(start):

@@ -363,6 +363,10 @@ def count_words(text):
     return sum(1 for word in re.split(r"[\s\0]+", text) if any(c.isalnum() or unicodedata.category(c)[0] in "LMN" for c in word))
 
 
+# The other parser takes a second for so much: the links of larger notes, which are logs of changes, are not counted.
+LINKS_BYTES_MAX = 256 * 1024
+
+
 def count_links(text):
     """Inline and reference links, as another parser has them."""
     return sum(1 for token in MARKDOWN.parse(text) for child in token.children or []
@@ -414,8 +418,8 @@ def test_installed_packages(start, root):
         assert text.replace("\0", " ").endswith(body) or "\ufffd" in text, path
         if count_words(body) != words:
             words_differ.append((path, count_words(body), words))
-        if count_links(body) != links:
-            links_differ.append((path, count_links(body), links))
+        if len(body) <= LINKS_BYTES_MAX and (counted_links := count_links(body)) != links:
+            links_differ.append((path, counted_links, links))
         links_total += links
     assert not words_differ, words_differ[:5]
     # Two parsers may read a handful of broken constructs in thousands of notes differently.

@@ -17,7 +17,7 @@ from conftest import SUPPORT, Gateway, binary, environment, eventually
 from disk_support import fill, mounted, remount
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
-KILLS = 5 if SANITIZED else 20
+KILLS = 5 if SANITIZED else 10
 TIMEOUT = 120
 DISK = "6M"
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import SOURCE, binary
-from installed_support import DATA, Machine, run
+from installed_support import DATA, Machine, build_package, run
 
 BUILD = pathlib.Path(binary()).resolve().parents[1]
 USERS = ("root", "notegate", "ada", "bob")
@@ -20,7 +20,7 @@ SECOND_STORE = f"{DATA}/.local/share/notegate"
 @pytest.fixture(scope="module", name="package")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
-    return pathlib.Path(run(SOURCE / "packaging" / "debian" / "build", BUILD, folder).strip())
+    return build_package(BUILD, folder)
 
 
 @pytest.fixture(name="machine")

@@ -180,3 +180,32 @@ def holder_of(gateway):
 
 def cells_gateway(data_dir, *sets):
     return Gateway(data_dir, ["plugins=cells", *sets])
+
+
+# ---- fixtures, for modules that import them ----
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    need("python3")
+    running = cells_gateway(tmp_path_factory.mktemp("kernels") / "data", "cells.max_saved_output=1MiB", "cells.max_output_text=8KiB",
+                            "cells.max_kernels=40")
+    yield running
+    assert running.stop() == 0, "".join(running.errors)
+
+
+@pytest.fixture
+def book(gateway, request):
+    """book(cells, ...): a notebook of its own, with its kernel."""
+    made = []
+
+    def make(*cells, **more):
+        made.append(Book(gateway, f"{request.node.name}-{len(made)}.ipynb", cells, **more))
+        return made[-1]
+
+    yield make
+
+
+def waits(path):
+    """Code that goes on when the test has made this file: what is done meanwhile is done in time on any machine."""
+    return f"import os, time\nwhile not os.path.exists({str(path)!r}): time.sleep(.02)\n"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A Debian of its own in a folder: made once by debootstrap with what the package asks for, copied for each test, which installs the
-package on it and runs commands there as its users. The unit is read as systemd would."""
+package on it and runs commands there as its users. The unit is read as systemd would.
+
+As a program, installed_support.py BUILD makes the Debian for the package of that build: packaging/test does so before it measures."""
 
 import fcntl
 import hashlib
@@ -10,6 +12,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
 
 from conftest import SOURCE, eventually
 from servers import free_port
@@ -165,3 +169,13 @@ class Machine:
         if self.mounted:
             run("umount", "-l", self.root)
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def build_package(build, folder):
+    """The package of a build."""
+    return pathlib.Path(run(SOURCE / "packaging" / "debian" / "build", build, folder).strip())
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        base(build_package(sys.argv[1], place))

@@ -18,7 +18,7 @@ SPACE = "team"
 NOTEBOOK = "journal"
 SAMPLE = SOURCE / "core" / "base" / "buf.c"
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
-ROUNDS = 8 if SANITIZED else 25
+ROUNDS = 8 if SANITIZED else 12
 TIMEOUT = 120
 # Name of the agent and how it comes.
 SDK_HTTP = {"ada": "legacy", "bob": "auto", "cyd": "2026-07-28", "dan": "auto"}

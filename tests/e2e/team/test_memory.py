@@ -21,7 +21,7 @@ from conftest import Gateway, binary, eventually, whole
 PLUGIN = "plugins=agent_notebook"
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 PAGES = 40 if SANITIZED else 200
-KILLS = 4 if SANITIZED else 12
+KILLS = 4 if SANITIZED else 6
 CLUSTER_PAGES = 60
 WAIT = 180
 

@@ -1,82 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_mcp_lines.c - `notegate mcp` as its client sees it: the same in a gateway of its own and
  * relayed to one that serves. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/str.h"
-#include "program.h"
-
-#define REQUEST(id, method, params)                                                            \
-    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":{" params "}}\n"
-#define TELL(method, params)                                                                   \
-    "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"params\":{" params "}}\n"
-#define CALL(id, tool, arguments)                                                              \
-    REQUEST(id, "tools/call", "\"name\":\"" tool "\",\"arguments\":{" arguments "}")
-#define INITIALIZE(version, capabilities)                                                      \
-    REQUEST("0", "initialize",                                                                 \
-            "\"protocolVersion\":\"" version "\",\"capabilities\":{" capabilities              \
-            "},\"clientInfo\":{\"name\":\"test\",\"version\":\"1\"}")
-#define META                                                                                   \
-    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
-    "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{},\"sampling\":{},"      \
-    "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"
-#define READY TELL("notifications/initialized", "")
-#define PARIS                                                                                  \
-    "{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\","                  \
-    "\"text\":\"Paris\"}}"
-
-/* A message, and parts of the lines that come after it, in this order; others may be between.
- */
-struct step {
-    const char *send;
-    const char *parts[4];
-};
-
-static void expect_line(struct program *mcp, const char *part)
-{
-    while (strstr(program_line(mcp), part) == NULL) {
-    }
-}
-
-static void expect_steps(struct program *mcp, const struct step *steps, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        program_send(mcp, steps[i].send);
-        for (size_t j = 0; j < NG_COUNT(steps[i].parts) && steps[i].parts[j] != NULL; j++) {
-            expect_line(mcp, steps[i].parts[j]);
-        }
-    }
-}
-
-static void end_mcp(struct program *mcp)
-{
-    struct ended ended = program_end(mcp, 0);
-    if (ended.code != 0) {
-        fail_msg("it ended with %d: %s", ended.code, ended.err);
-    }
-    ended_free(&ended);
-}
-
-/* In a gateway of its own, then through one that serves. */
-static void expect_both_ways(const struct step *steps, size_t count)
-{
-    struct program gateway;
-    struct program mcp;
-    for (int round = 0; round < 2; round++) {
-        if (round == 1) {
-            program_serve(&gateway, "");
-        }
-        program_start(&mcp, "mcp --agent ada", NULL);
-        expect_steps(&mcp, steps, count);
-        end_mcp(&mcp);
-        if (round == 1) {
-            program_stop(&gateway);
-        }
-    }
-}
+#include "test_mcp_lines_rig.h"
 
 static void versions(void **state)
 {
@@ -185,6 +111,23 @@ static void the_stateless_version(void **state)
                  "\"name\":\"test_input_required_result_elicitation\",\"arguments\":{},"
                  "\"inputResponses\":{\"user_name\":5}," META),
          {"-32602"}},
+        {REQUEST("31", "tools/call",
+                 "\"name\":\"test_input_required_result_sampling\",\"arguments\":{}," META),
+         {"sampling/createMessage"}},
+        {REQUEST("32", "tools/call",
+                 "\"name\":\"test_input_required_result_list_roots\",\"arguments\":{}," META),
+         {"\"roots\":{}"}},
+        {REQUEST(
+             "33", "tools/call",
+             "\"name\":\"test_input_required_result_multiple_inputs\",\"arguments\":{}," META),
+         {"\"id\":33,"}},
+        {REQUEST("34", "tools/call",
+                 "\"name\":\"test_input_required_result_multi_round\",\"arguments\":{}," META),
+         {"\"requestState\""}},
+        {REQUEST("35", "tools/call",
+                 "\"name\":\"test_input_required_result_request_state\",\"arguments\":{},"
+                 "\"requestState\":\"forged\",\"inputResponses\":{}," META),
+         {"-32602"}},
         {REQUEST("\"s\"", "subscriptions/listen",
                  "\"notifications\":{\"toolsListChanged\":true}," META),
          {"notifications/subscriptions/acknowledged"}},
@@ -202,160 +145,6 @@ static void the_stateless_version(void **state)
     expect_both_ways(steps, NG_COUNT(steps));
 }
 
-/* The id of a request of the gateway, with its quotes. */
-static void id_of(const char *line, char id[64])
-{
-    const char *at = strstr(line, "\"id\":");
-    assert_non_null(at);
-    (void)snprintf(id, 64, "%.*s", (int)strcspn(at + 5, ",}"), at + 5);
-}
-
-static void answer_question(struct program *mcp, const char *method, const char *result)
-{
-    char id[64];
-    char text[512];
-    const char *line;
-    do {
-        line = program_line(mcp);
-    } while (strstr(line, method) == NULL);
-    id_of(line, id);
-    (void)snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n", id, result);
-    program_send(mcp, text);
-}
-
-static void ask_and_cancel(struct program *mcp)
-{
-    static const struct step begin[] = {
-        {INITIALIZE("2025-11-25", "\"sampling\":{},\"elicitation\":{}") READY, {"\"id\":0"}},
-    };
-    expect_steps(mcp, begin, NG_COUNT(begin));
-    program_send(mcp, CALL("1", "test_sampling", "\"prompt\":\"x\""));
-    answer_question(mcp, "sampling/createMessage", "\"result\":" PARIS);
-    expect_line(mcp, "Paris");
-    program_send(mcp, CALL("2", "test_elicitation", "\"message\":\"x\""));
-    answer_question(mcp, "elicitation/create", "\"result\":{\"action\":\"decline\"}");
-    expect_line(mcp, "\"id\":2,");
-    program_send(mcp, CALL("3", "test_sampling", "\"prompt\":\"x\""));
-    answer_question(mcp, "sampling/createMessage",
-                    "\"error\":{\"code\":-1,\"message\":\"no model here\"}");
-    expect_line(mcp, "no model here");
-    program_send(mcp, CALL("4", "test_sampling", "\"prompt\":\"x\""));
-    answer_question(mcp, "sampling/createMessage", "\"result\":5");
-    expect_line(mcp, "not of the form");
-    program_send(mcp, CALL("5", "test_sampling", "\"prompt\":\"x\""));
-    expect_line(mcp, "sampling/createMessage");
-    program_send(mcp, TELL("notifications/cancelled", "\"requestId\":5"));
-    expect_line(mcp, "notifications/cancelled");
-    /* A batch, as the version before had. */
-    program_send(mcp, INITIALIZE("2025-03-26", "\"sampling\":{}"));
-    expect_line(mcp, "\"id\":0");
-    program_send(mcp, "[{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"method\":\"ping\"},"
-                      "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{"
-                      "\"name\":\"test_simple_text\",\"arguments\":{}}}]\n");
-    expect_line(mcp, "\"id\":7");
-    /* The end of the input ends a call that waits for its client. */
-    program_send(mcp, CALL("9", "test_sampling", "\"prompt\":\"x\""));
-    expect_line(mcp, "sampling/createMessage");
-}
-
-static void questions(void **state)
-{
-    struct program gateway;
-    struct program mcp;
-    (void)state;
-    program_start(&mcp, "mcp", NULL);
-    ask_and_cancel(&mcp);
-    end_mcp(&mcp);
-    program_serve(&gateway, "");
-    program_start(&mcp, "mcp", NULL);
-    ask_and_cancel(&mcp);
-    end_mcp(&mcp);
-    program_stop(&gateway);
-}
-
-static void tasks(void **state)
-{
-    static const struct step older[] = {
-        {INITIALIZE("2025-11-25", "") READY, {"\"id\":0"}},
-        {REQUEST("1", "tools/call",
-                 "\"name\":\"slow_compute\",\"arguments\":{\"seconds\":600},"
-                 "\"task\":{\"ttl\":60000}"),
-         {"\"status\":\"working\""}},
-        {REQUEST("2", "tasks/list", ""), {"\"ttl\":60000"}},
-        {REQUEST("3", "tasks/get", "\"taskId\":\"none\""), {"-32602"}},
-        {REQUEST("4", "tools/call",
-                 "\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"},"
-                 "\"task\":{}"),
-         {"\"id\":4,"}},
-        {REQUEST("5", "tools/call",
-                 "\"name\":\"slow_compute\",\"arguments\":{\"seconds\":0.01},\"task\":{}"),
-         {"\"id\":5,"}},
-    };
-    (void)state;
-    expect_both_ways(older, NG_COUNT(older));
-}
-
-/* The gateway behind a relay goes away and comes back: requests fail in between, and the
- * session is restored. */
-static void a_gateway_that_is_started_again(void **state)
-{
-    struct program gateway;
-    struct program mcp;
-    (void)state;
-    program_serve(&gateway, "");
-    program_start(&mcp, "mcp", NULL);
-    program_send(&mcp, INITIALIZE("2025-11-25", "\"sampling\":{}") READY);
-    expect_line(&mcp, "\"id\":0");
-    program_send(&mcp, REQUEST("1", "logging/setLevel", "\"level\":\"error\""));
-    expect_line(&mcp, "\"id\":1,\"result\":{}");
-    program_stop(&gateway);
-    program_send(&mcp, CALL("2", "test_simple_text", ""));
-    expect_line(&mcp, "\"error\"");
-    program_serve(&gateway, "");
-    program_send(&mcp, CALL("3", "test_tool_with_logging", ""));
-    const char *line = program_line(&mcp);
-    assert_non_null(strstr(line, "\"id\":3,\"result\""));
-    program_send(&mcp, REQUEST("4", "server/discover", META));
-    expect_line(&mcp, "\"supportedVersions\"");
-    struct ended ended = program_end(&mcp, SIGTERM);
-    assert_int_equal(ended.code, 0);
-    ended_free(&ended);
-    program_stop(&gateway);
-}
-
-/* The server closes the stream of a call, and the relay resumes it. */
-static void a_stream_that_is_closed(void **state)
-{
-    struct program gateway;
-    struct program mcp;
-    (void)state;
-    program_serve(&gateway, "");
-    program_start(&mcp, "mcp", NULL);
-    program_send(&mcp, INITIALIZE("2025-11-25", "") READY);
-    program_send(&mcp, CALL("3", "test_reconnection", ""));
-    expect_line(&mcp, "\"id\":3,\"result\"");
-    end_mcp(&mcp);
-    program_stop(&gateway);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    (void)program_home();
-    /* A task of ten minutes is not waited for. */
-    assert_int_equal(setenv("NOTEGATE_SHUTDOWN_TIMEOUT", "50ms", 1), 0);
-    return setenv("NOTEGATE_PLUGINS", "notebook,conformance", 1);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    program_home_remove();
-    return 0;
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,10 +152,6 @@ int main(void)
         TEST(calls),
         TEST(resources_and_prompts),
         TEST(the_stateless_version),
-        TEST(questions),
-        TEST(tasks),
-        TEST(a_gateway_that_is_started_again),
-        TEST(a_stream_that_is_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
